@@ -1,0 +1,37 @@
+// Builds dist/: one bundle for each entry (start-up time is a feature: no import graph to walk at run time), and the type declarations.
+import { spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+rmSync(`${root}dist`, { recursive: true, force: true })
+
+await build({
+  absWorkingDir: root,
+  entryPoints: {
+    index: 'src/index.ts',
+    'worker/index': 'src/worker/index.ts',
+    'worker/entry': 'src/worker/entry.ts',
+    'worker/watchdog': 'src/worker/watchdog/thread.ts',
+  },
+  outdir: 'dist',
+  bundle: true,
+  splitting: true,
+  chunkNames: 'chunks/[name]-[hash]',
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  sourcemap: true,
+  sourcesContent: false,
+  external: ['msgpackr-extract'],
+  // Bundled CommonJS (cross-spawn inside execa) asks for Node's built-in modules through require.
+  banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
+  legalComments: 'none',
+  logLevel: 'warning',
+})
+
+if (!process.argv.includes('--no-types')) {
+  const { status } = spawnSync(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
+  process.exit(status ?? 1)
+}

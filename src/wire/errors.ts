@@ -1,0 +1,157 @@
+/** The errors of prefork. Each has a stable `code`; match on it (or on `instanceof`), not on the message. */
+
+export class PreforkError extends Error {
+  /** Stable identifier, `ERR_PREFORK_…`. */
+  readonly code: string
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+  static {
+    PreforkError.prototype.name = 'PreforkError'
+  }
+}
+
+/** Why a worker was lost. */
+export type LostReason = 'exit' | 'signal' | 'frozen' | 'write failed' | 'protocol' | 'put back too often' | 'killed by the pool' | 'pool closed'
+
+export interface WorkerLostDetails {
+  /** True: the job had begun, or may have. False: it had certainly not. */
+  accepted: boolean
+  reason: LostReason
+  exitCode?: number | null
+  signal?: string | null
+  /** The last lines that the worker wrote to stderr, as far as the pool could see them. */
+  stderr?: string
+}
+
+/** The worker died while it held the job. */
+export class WorkerLostError extends PreforkError {
+  readonly accepted: boolean
+  readonly reason: LostReason
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly stderr: string
+  constructor(message: string, details: WorkerLostDetails, options?: ErrorOptions) {
+    super('ERR_PREFORK_WORKER_LOST', message, options)
+    this.accepted = details.accepted
+    this.reason = details.reason
+    this.exitCode = details.exitCode ?? null
+    this.signal = details.signal ?? null
+    this.stderr = details.stderr ?? ''
+  }
+  static {
+    WorkerLostError.prototype.name = 'WorkerLostError'
+  }
+}
+
+/** No worker could be started; `cause` is the task module's own error where there is one. */
+export class WorkerStartError extends PreforkError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ERR_PREFORK_WORKER_START', message, options)
+  }
+  static {
+    WorkerStartError.prototype.name = 'WorkerStartError'
+  }
+}
+
+/** The hard time limit passed: the worker was ended. */
+export class TimeLimitError extends PreforkError {
+  /** The limit, in ms. */
+  readonly limit: number
+  /** Where the task stood. */
+  readonly taskStack: string
+  constructor(message: string, limit: number, taskStack: string) {
+    super('ERR_PREFORK_TIME_LIMIT', message)
+    this.limit = limit
+    this.taskStack = taskStack
+  }
+  static {
+    TimeLimitError.prototype.name = 'TimeLimitError'
+  }
+}
+
+/** The soft time limit passed: the reason of the task's `AbortSignal`, and the rejection of a task that did not answer to it. */
+export class SoftTimeLimitError extends PreforkError {
+  /** The limit, in ms. */
+  readonly limit: number
+  /** Where the task stood; empty in the reason of the task's own signal. */
+  readonly taskStack: string
+  constructor(message: string, limit: number, taskStack = '') {
+    super('ERR_PREFORK_SOFT_TIME_LIMIT', message)
+    this.limit = limit
+    this.taskStack = taskStack
+  }
+  static {
+    SoftTimeLimitError.prototype.name = 'SoftTimeLimitError'
+  }
+}
+
+/** The worker went over `hardMemoryLimit` while it ran the job. */
+export class MemoryLimitError extends PreforkError {
+  /** The limit, in bytes. */
+  readonly limit: number
+  /** What was measured, in bytes. */
+  readonly rss: number
+  constructor(message: string, limit: number, rss: number) {
+    super('ERR_PREFORK_MEMORY_LIMIT', message)
+    this.limit = limit
+    this.rss = rss
+  }
+  static {
+    MemoryLimitError.prototype.name = 'MemoryLimitError'
+  }
+}
+
+/** `maxQueue` jobs are already waiting. */
+export class QueueFullError extends PreforkError {
+  constructor(message: string) {
+    super('ERR_PREFORK_QUEUE_FULL', message)
+  }
+  static {
+    QueueFullError.prototype.name = 'QueueFullError'
+  }
+}
+
+/** No task module exports a function of that name. */
+export class TaskNotFoundError extends PreforkError {
+  /** The names there are. */
+  readonly known: readonly string[]
+  constructor(message: string, known: readonly string[]) {
+    super('ERR_PREFORK_TASK_NOT_FOUND', message)
+    this.known = known
+  }
+  static {
+    TaskNotFoundError.prototype.name = 'TaskNotFoundError'
+  }
+}
+
+/** A value cannot cross the process boundary, or is larger than `maxMessageSize`. */
+export class SerializationError extends PreforkError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ERR_PREFORK_SERIALIZATION', message, options)
+  }
+  static {
+    SerializationError.prototype.name = 'SerializationError'
+  }
+}
+
+/** The pool was closed or terminated. */
+export class PoolClosedError extends PreforkError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ERR_PREFORK_POOL_CLOSED', message, options)
+  }
+  static {
+    PoolClosedError.prototype.name = 'PoolClosedError'
+  }
+}
+
+/** A frame that cannot be read: it condemns the worker that sent it. */
+export class ProtocolError extends PreforkError {
+  constructor(message: string) {
+    super('ERR_PREFORK_PROTOCOL', message)
+  }
+  static {
+    ProtocolError.prototype.name = 'ProtocolError'
+  }
+}

@@ -1,0 +1,32 @@
+import type { Claimer } from './claim.js'
+
+/**
+ * What the job loop needs of the watchdog. The real one is a thread (`watchdog/`); with `watchdog: false` the main thread
+ * owns the lifeline itself; the simulation has its own. All deliveries are those of JOB frames.
+ */
+export interface WatchdogLink {
+  readonly claimer: Claimer
+  /** Limits count from here: called right after the ACCEPTED frame of a job is in the kernel. 0 ms: no such limit. */
+  began(slot: number, delivery: number, softLimit: number, hardLimit: number): void
+  /** The job has settled; its limits are off. Called before its READY is written. */
+  ended(slot: number): void
+  /** Brackets the synchronous part of a task's call, so that the watchdog knows whose code it would interrupt. 0: nobody's. */
+  entering(delivery: number): void
+  left(): void
+  /** Bracket a write of results that may block until the host reads: that time counts against no limit. */
+  beforeWrite(): void
+  afterWrite(): void
+  /** Asks for one call of `LinkEvents.onWake`, soon, out of a native callback (no promise, timer, tick or AsyncResource around it). */
+  wake(): void
+}
+
+/** What the watchdog asks of the job loop; called on the main thread when it turns, out of a native callback. */
+export interface LinkEvents {
+  /** Abort the job's signal with this reason (close its generator, for a stream). The job may already be gone. */
+  onCancel(delivery: number, reason: unknown): void
+  /** Abort the job's signal with a SoftTimeLimitError. */
+  onSoftLimit(delivery: number, limit: number): void
+  /** The synchronous call of this job was terminated: settle it (READY with FLAG_INTERRUPTED, payload `stack`) and go on. */
+  onInterrupted(delivery: number, cause: 'soft' | 'cancel', stack: string): void
+  onWake(): void
+}
