@@ -1,0 +1,114 @@
+// The routes. A handler hands its work to the pool and awaits it, like any other asynchronous call.
+import { readFileSync } from 'node:fs'
+import { clientSignal, HttpError, numberParam, readBody, send, sendError, sendJson } from './http.js'
+
+const MAX_UPLOAD = 20 * 1024 * 1024
+
+// The two limits of the busy loops: the soft one asks (and interrupts where that is safe), the hard one ends.
+const LIMITS = { softTimeLimit: 400, timeLimit: 700 }
+
+// Route → [task, arguments, options]. Only POST: no crawler or prefetch should press these buttons.
+// They go before the queue of ordinary requests (see `priority` below), so that the page shows the effect at once.
+const FAULTS = {
+  '/segfault': ['segfault'],
+  '/abort': ['abort'],
+  '/exit': ['exit'],
+  '/spin': ['spin', [], LIMITS],
+  '/spin-after-await': ['spinAfterAwait', [], LIMITS],
+  '/leak': ['leak', [], { timeLimit: 30_000 }],
+  '/fail': ['fail'],
+}
+
+const page = (file, type) => ({ type: `${type}; charset=utf-8`, body: readFileSync(new URL(`./public/${file}`, import.meta.url)) })
+const PAGES = {
+  '/': page('index.html', 'text/html'),
+  '/page.js': page('page.js', 'text/javascript'),
+  '/style.css': page('style.css', 'text/css'),
+}
+
+/** @returns a listener for `http.createServer` */
+export function createApp({ pool, feed, load, snapshot }) {
+  let painting
+  const sample = () => {
+    // Painted once, by the pool, when it is first wanted; a failure is not kept.
+    painting ??= pool.run('paint', [640, 480]).catch((error) => {
+      painting = undefined
+      throw error
+    })
+    return painting
+  }
+
+  async function resize(req, res, url) {
+    const width = numberParam(url, 'width', 320, 16, 2_000)
+    const signal = clientSignal(res)
+    const image = req.method === 'POST' ? await readBody(req, MAX_UPLOAD) : await sample()
+    const began = performance.now()
+    const result = await pool.run('resize', [image, width], { signal })
+    const headers = {
+      'content-type': 'image/jpeg',
+      'x-worker-pid': result.pid,
+      'x-image-size': `${result.width}x${result.height}`,
+      'server-timing': `job;dur=${(performance.now() - began).toFixed(1)}`,
+    }
+    send(res, 200, headers, result.jpeg)
+  }
+
+  async function nap(res, url) {
+    const ms = numberParam(url, 'ms', 2_000, 0, 60_000)
+    sendJson(res, 200, { result: await pool.run('nap', [ms], { signal: clientSignal(res) }) })
+  }
+
+  async function runFault(res, name, args = [], options = {}) {
+    sendJson(res, 200, { result: await pool.run(name, args, { priority: 10, ...options, signal: clientSignal(res) }) })
+  }
+
+  // From outside, as the kernel's OOM killer or an operator would: the pool learns of it by the exit alone.
+  function kill(res, url) {
+    const id = numberParam(url, 'worker', 0, 1, Number.MAX_SAFE_INTEGER)
+    const { workers } = pool.stats()
+    const worker = id ? workers.find((one) => one.id === id) : (workers.find(({ job }) => job) ?? workers.find(({ pid }) => pid))
+    if (!worker?.pid) throw new HttpError(404, 'there is no such worker')
+    process.kill(worker.pid, 'SIGKILL')
+    sendJson(res, 200, { killed: worker.pid })
+  }
+
+  function steer(res, url) {
+    const rate = numberParam(url, 'rate', 10, 0, 200)
+    if (rate > 0) load.start(rate)
+    else load.stop()
+    sendJson(res, 200, load.snapshot())
+  }
+
+  async function route(req, res, url) {
+    const path = url.pathname
+    if (req.method === 'GET' || req.method === 'HEAD') {
+      if (PAGES[path])
+        return send(
+          res,
+          200,
+          { 'content-type': PAGES[path].type, 'content-security-policy': "default-src 'self'; img-src 'self' blob: data:" },
+          PAGES[path].body,
+        )
+      if (path === '/resize') return resize(req, res, url)
+      if (path === '/nap') return nap(res, url)
+      if (path === '/stats') return sendJson(res, 200, snapshot())
+      if (path === '/live') return feed.subscribe(res)
+    }
+    if (req.method === 'POST') {
+      if (path === '/resize') return resize(req, res, url)
+      if (path === '/load') return steer(res, url)
+      if (path === '/flood') return sendJson(res, 200, { statuses: await load.flood(400) })
+      if (FAULTS[path]) return runFault(res, ...FAULTS[path])
+      if (path === '/kill') return kill(res, url)
+    }
+    throw new HttpError(404, `no route for ${req.method} ${path}`)
+  }
+
+  return async (req, res) => {
+    try {
+      await route(req, res, new URL(req.url, 'http://localhost'))
+    } catch (error) {
+      sendError(res, error)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// What happened lately: deaths with their cause and their replacement, jobs that did not succeed. Told by the pool's events.
+import { describe } from './http.js'
+
+const KEEP = 80
+// What ended a job this way ended its worker too, a moment before or after.
+const FATAL = new Set(['ERR_PREFORK_TIME_LIMIT', 'ERR_PREFORK_MEMORY_LIMIT'])
+const TOGETHER = 2_000
+
+export class Journal {
+  entries = []
+  #next = 1
+  #bereaved = [] // deaths without a replacement, oldest first
+  #orphans = [] // starts that replace somebody who has not left yet
+  #heirs = new Map() // worker id → the entry of the death that it replaces
+  #publish
+
+  /** @param publish gets each entry, and again when more is known about it: the id stays the same */
+  constructor(pool, publish) {
+    this.#publish = publish
+    const first = new Set(pool.stats().workers.map(({ id }) => id))
+    pool.on('workerStart', ({ worker }) => first.has(worker) || this.#started(worker))
+    pool.on('workerUp', ({ worker, pid, ms }) => this.#up(worker, pid, ms))
+    pool.on('workerExit', (event) => this.#exited(event))
+    pool.on('workerFault', ({ worker, type, error }) => this.#add({ kind: 'fault', worker, title: type, error: describe(error) }))
+    pool.on('jobRetried', ({ name, attempt }) => this.#add({ kind: 'retry', title: `${name} runs again`, detail: `attempt ${attempt}: its worker died` }))
+    pool.on('jobSettled', (event) => this.#settled(event))
+  }
+
+  #exited({ worker, pid, exitCode, signal, reason, expected, jobs }) {
+    const verdict = this.entries.findLast((entry) => entry.worker === worker && entry.fatal && Date.now() - entry.time < TOGETHER)
+    const death = {
+      kind: expected ? 'recycled' : 'death',
+      worker,
+      pid,
+      cause: signal ?? (exitCode === null ? reason : `exit code ${exitCode}`),
+      reason: verdict?.error.message ?? reason,
+      jobs: jobs.length,
+      diedAt: performance.now(),
+    }
+    const heir = this.#orphans.shift()
+    if (heir?.pid) Object.assign(death, { heir: heir.worker, newPid: heir.pid, after: 0 })
+    const entry = this.#add(death)
+    if (!heir) this.#bereaved.push(entry)
+    else if (!heir.pid) this.#heirs.set(heir.worker, entry)
+  }
+
+  #started(worker) {
+    const entry = this.#bereaved.shift()
+    if (entry) this.#heirs.set(worker, entry)
+    else this.#orphans.push({ worker })
+  }
+
+  #up(worker, pid, ms) {
+    const early = this.#orphans.find((one) => one.worker === worker)
+    if (early) early.pid = pid
+    const entry = this.#heirs.get(worker)
+    this.#heirs.delete(worker)
+    if (!entry) return this.#add({ kind: 'up', worker, pid, title: `worker ${worker} is up`, detail: `pid ${pid}, started in ${Math.round(ms)} ms` })
+    this.#publish(Object.assign(entry, { heir: worker, newPid: pid, after: Math.round(performance.now() - entry.diedAt) }))
+  }
+
+  #settled({ name, state, worker, ms, error }) {
+    if (state === 'succeeded') return
+    const described = describe(error)
+    const fatal = FATAL.has(described.code)
+    if (fatal) {
+      const death = this.entries.findLast((entry) => entry.worker === worker && entry.kind === 'death')
+      if (death) this.#publish(Object.assign(death, { reason: described.message }))
+    }
+    const title = `${name} ${state}`
+    const last = this.entries.at(-1)
+    if (!fatal && last?.title === title && last.error?.name === described.name && Date.now() - last.time < 5_000) {
+      this.#publish(Object.assign(last, { times: (last.times ?? 1) + 1 }))
+      return
+    }
+    this.#add({ kind: 'job', title, state, worker, fatal, ms: Math.round(ms), error: described })
+  }
+
+  #add(entry) {
+    Object.assign(entry, { id: this.#next++, time: Date.now() })
+    this.entries.push(entry)
+    if (this.entries.length > KEEP) this.entries.shift()
+    this.#publish(entry)
+    return entry
+  }
+}

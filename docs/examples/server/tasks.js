@@ -1,0 +1,100 @@
+// The tasks: an ordinary module. Each exported function can be called by name; it runs in a worker process.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Jimp } from 'jimp'
+import { currentJob, defineTask } from 'prefork/worker'
+
+const MB = 1024 * 1024
+
+/** Decodes an image, makes it `width` wide and encodes it as JPEG. Idempotent, so it may run again when its worker dies. */
+export const resize = defineTask({ timeLimit: 10_000, retryLost: 2 }, async (bytes, width) => {
+  const image = await decode(bytes)
+  image.resize({ w: width })
+  return { jpeg: await image.getBuffer('image/jpeg', { quality: 80 }), width, height: image.height, pid: process.pid }
+})
+
+/** Paints a Julia set: the picture that `resize` works on when nobody uploads one. */
+export const paint = defineTask({ timeLimit: 20_000, retryLost: 2 }, async (width, height) => {
+  const image = new Jimp({ width, height })
+  const { data } = image.bitmap
+  for (let y = 0, at = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, at += 4) {
+      const [red, green, blue] = colour(escapeTime(((x - width / 2) / height) * 2.3, (y / height - 0.5) * 2.3))
+      data[at] = red
+      data[at + 1] = green
+      data[at + 2] = blue
+      data[at + 3] = 255
+    }
+  }
+  return image.getBuffer('image/jpeg', { quality: 85 })
+})
+
+/** Waits without holding the thread, and stops waiting as soon as the job is cancelled. */
+export async function nap(ms) {
+  await sleep(ms, undefined, { signal: currentJob().signal })
+  return { slept: ms, pid: process.pid }
+}
+
+// From here on: everything that a server should survive.
+
+/** What a bug in a native addon does. */
+export async function segfault() {
+  process.kill(process.pid, 'SIGSEGV')
+  await sleep(10_000)
+}
+
+export function abort() {
+  process.abort()
+}
+
+export function exit() {
+  process.exit(7)
+}
+
+/** A busy loop entered synchronously: the watchdog can interrupt it at the soft limit, and the process lives on. */
+export function spin() {
+  for (let turns = 0; ; turns++) Math.sqrt(turns)
+}
+
+/** The same after an `await`: V8 offers no safe way out of it, so the hard limit ends the process. */
+export async function spinAfterAwait() {
+  await sleep(1)
+  for (let turns = 0; ; turns++) Math.sqrt(turns)
+}
+
+const hoard = []
+
+/** 16 MB more every few milliseconds, until `hardMemoryLimit`; it lets the thread turn, so it is killed for its memory alone. */
+export async function leak() {
+  for (;;) {
+    hoard.push(Buffer.alloc(16 * MB, hoard.length))
+    await sleep(5)
+  }
+}
+
+export function fail() {
+  throw new RangeError('the task threw this', { cause: new Error('and this is why') })
+}
+
+async function decode(bytes) {
+  try {
+    return await Jimp.read(bytes)
+  } catch (cause) {
+    // An error's `code` arrives as it left: http.js turns this one into a 422.
+    throw Object.assign(new Error('this is no image that can be decoded', { cause }), { code: 'ERR_BAD_IMAGE' })
+  }
+}
+
+function escapeTime(x, y) {
+  let n = 0
+  for (; n < 220 && x * x + y * y < 64; n++) {
+    const t = x * x - y * y - 0.745
+    y = 2 * x * y + 0.113
+    x = t
+  }
+  return (n - Math.log2(Math.max(1, Math.log2(x * x + y * y) / 2))) / 220
+}
+
+function colour(v) {
+  const wave = (shift) => 255 * (0.5 - 0.5 * Math.cos(6.283 * (Math.sqrt(Math.max(0, v)) * 1.3 + shift)))
+  return [wave(0.02) * Math.min(1, v * 9), wave(0.12) * Math.min(1, v * 6), wave(0.28)]
+}
