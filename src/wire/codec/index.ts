@@ -1,6 +1,12 @@
-/** Values ↔ bytes. (First version: everything by node:v8; the fast and exact one follows behind the same face.) */
-import { deserialize, serialize } from 'node:v8'
-import { SerializationError } from '../errors.js'
+/** Values ↔ bytes: what `structuredClone` copies arrives as it left, everything else is refused. */
+import { types } from 'node:util'
+import { PreforkError, SerializationError } from '../errors.js'
+import { read, write } from './by-v8.js'
+import * as format from './format.js'
+import { pack, unpack } from './packed.js'
+import { Received } from './received.js'
+import { Snapshot } from './snapshot.js'
+import { checkTransfer, move } from './transfer.js'
 
 export interface Encoded {
   /** `reserve` free bytes, then the encoded value. */
@@ -12,32 +18,148 @@ export interface Encoded {
 }
 
 export interface EncodeOptions {
-  /** Copy large binaries instead of referring to the caller's memory. */
+  /** Copy large binaries instead of referring to the caller's memory. Default false. */
   copyBinaries?: boolean
-  /** Moved, not copied: detached at the call. */
+  /** ArrayBuffers that are moved, not copied: detached once the value is encoded, and left alone if it cannot be. */
   transfer?: readonly ArrayBuffer[]
-  /** What the value is called in the path of an error, e.g. `args`. */
+  /** What the value is called in the path that an error names. Default `value`. */
   root?: string
+  /** Put a note in the place of what cannot be sent, rather than refusing the whole. Default false. */
+  lenient?: boolean
 }
 
-/** Encodes a value behind `reserve` free bytes. */
-export const encode = (value: unknown, reserve: number, _options?: EncodeOptions): Encoded => {
-  let bytes: Buffer
-  try {
-    bytes = serialize(value)
-  } catch (cause) {
-    throw new SerializationError((cause as Error).message, { cause })
+const none: readonly Uint8Array[] = []
+
+/** The format byte of a value that needs no walk, or -1. */
+const constant = (value: unknown): number => {
+  if (value === undefined) return format.CONST_UNDEFINED
+  if (value === null) return format.CONST_NULL
+  if (value === false) return format.CONST_FALSE
+  if (value === true) return format.CONST_TRUE
+  if (Array.isArray(value) && value.length === 0 && !types.isProxy(value) && Object.keys(value).length === 0) return format.CONST_EMPTY_ARRAY
+  return -1
+}
+
+/** An error of whatever kind as a SerializationError. */
+const unsendable = (root: string, cause: unknown): SerializationError => {
+  if (cause instanceof SerializationError) return cause
+  const message =
+    cause instanceof RangeError && /call stack/i.test(cause.message)
+      ? 'is nested too deeply'
+      : `cannot be encoded: ${cause instanceof Error ? cause.message : String(cause)}`
+  return new SerializationError(`${root} ${message}`, { cause })
+}
+
+/** Encodes a value behind `reserve` free bytes. Throws SerializationError, and TypeError for a `transfer` that holds anything but ArrayBuffers. */
+export const encode = (value: unknown, reserve: number, options?: EncodeOptions): Encoded => {
+  const transfer = options?.transfer !== undefined && options.transfer.length > 0 ? options.transfer : undefined
+  if (transfer !== undefined) checkTransfer(transfer)
+  const byte = constant(value)
+  if (byte >= 0) {
+    if (transfer !== undefined) move(transfer)
+    const body = Buffer.allocUnsafe(reserve + 1)
+    body[reserve] = byte
+    return { body, binaries: none, size: 1 }
   }
-  const body = Buffer.allocUnsafe(reserve + bytes.length)
-  bytes.copy(body, reserve)
-  return { body, binaries: [], size: bytes.length }
+  const root = options?.root ?? 'value'
+  try {
+    return encodeWalked(value, reserve, root, options, transfer)
+  } catch (error) {
+    throw unsendable(root, error)
+  }
 }
 
-/** Decodes what `encode` made: `bytes` holds the body from `offset` on and then the binaries. */
+const encodeWalked = (
+  value: unknown,
+  reserve: number,
+  root: string,
+  options: EncodeOptions | undefined,
+  transfer: readonly ArrayBuffer[] | undefined,
+): Encoded => {
+  const snapshot = new Snapshot(root)
+  if (options?.lenient === true) snapshot.lenient = 1
+  const copy = snapshot.copy(value, undefined)
+  const { blobs, errors } = snapshot
+  blobs.resolve()
+  const table = blobs.tableBytes
+  const body = snapshot.exact ? packedBody(copy, reserve, table, blobs.smallBytes) : undefined
+  const made = body ?? v8Body(errors.length > 0 ? [copy, errors] : copy, reserve, table, blobs.smallBytes, errors.length > 0 ? format.FLAG_ERRORS : 0)
+  if (table === 0) {
+    if (transfer !== undefined) move(transfer)
+    return { body: made, binaries: none, size: made.length - reserve }
+  }
+  made[reserve]! |= format.FLAG_BLOBS
+  blobs.write(made, reserve + 1, made.length - reserve - 1 - table - blobs.smallBytes)
+  const { views, adopt } = blobs.large(options?.copyBinaries === true, transfer)
+  // Last, because nothing may be detached if the call fails.
+  if (transfer !== undefined) adopt(move(transfer))
+  let size = made.length - reserve
+  for (const view of views) size += view.byteLength
+  return { body: made, binaries: views, size }
+}
+
+/** Undefined: msgpackr's recursion went too deep; node:v8 may get further. */
+const packedBody = (copy: unknown, reserve: number, table: number, small: number): Buffer | undefined => {
+  let content: Buffer
+  try {
+    content = pack(copy)
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+  const at = reserve + 1 + table
+  const bytes = at + content.length + small
+  const body = bytes < 4096 ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes)
+  body[reserve] = format.PACKED
+  body.set(content, at)
+  return body
+}
+
+/** A body of at least this size is not worth copying to be rid of the room that node:v8 has left behind it. */
+const WORTH_TRIMMING = 65_536
+
+const v8Body = (copy: unknown, reserve: number, table: number, small: number, flags: number): Buffer => {
+  const head = reserve + 1 + table
+  const written = write(copy, head)
+  let body = written
+  if (small > 0 || written.length < WORTH_TRIMMING) {
+    body = written.length + small < 4096 ? Buffer.allocUnsafe(written.length + small) : Buffer.allocUnsafeSlow(written.length + small)
+    body.set(written, 0)
+  }
+  body[reserve] = format.BY_V8 | flags
+  return body
+}
+
+/** Decodes what `encode` made: `bytes` holds the body from `offset` on, then the binaries, and nothing else. */
 export const decode = (bytes: Buffer, offset: number): unknown => {
-  try {
-    return deserialize(bytes.subarray(offset))
-  } catch (cause) {
-    throw new SerializationError('a value that cannot be decoded', { cause })
+  const byte = bytes[offset]
+  switch (byte) {
+    case format.CONST_UNDEFINED:
+      return undefined
+    case format.CONST_NULL:
+      return null
+    case format.CONST_FALSE:
+      return false
+    case format.CONST_TRUE:
+      return true
+    case format.CONST_EMPTY_ARRAY:
+      return []
+    default:
   }
+  try {
+    return decodeContent(bytes, offset, byte)
+  } catch (cause) {
+    if (cause instanceof PreforkError) throw cause
+    throw new SerializationError(`a value that cannot be decoded: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
+const decodeContent = (bytes: Buffer, offset: number, byte: number | undefined): unknown => {
+  if (byte === undefined || (byte & ~0x1b) !== 0) throw new SerializationError(`a value of unknown format ${byte ?? '(no bytes)'}`)
+  const blobs = (byte & format.FLAG_BLOBS) !== 0 ? new Received(bytes, offset + 1) : undefined
+  const start = blobs?.start ?? offset + 1
+  const end = blobs?.end ?? bytes.length
+  if ((byte & format.PACKED) !== 0) return unpack(bytes, start, end, blobs)
+  if ((byte & format.BY_V8) !== 0) return read(bytes.subarray(start, end), blobs, (byte & format.FLAG_ERRORS) !== 0)
+  throw new SerializationError(`a value of unknown format ${byte}`)
 }

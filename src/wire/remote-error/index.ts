@@ -1,17 +1,42 @@
-/** What a task throws ↔ bytes. (First version; the exact one follows behind the same face.) */
+/** What a task throws ↔ bytes. */
+import { types } from 'node:util'
 import { decode, type Encoded, encode } from '../codec/index.js'
 
-/** Encodes anything thrown; never throws itself. */
-export const encodeError = (thrown: unknown, reserve: number): Encoded => {
+export { appendCallerStack } from './caller-stack.js'
+
+const options = { lenient: true, copyBinaries: true, root: 'error' } as const
+
+const text = (read: () => unknown): string => {
   try {
-    return encode(thrown, reserve)
+    return String(read())
   } catch {
-    return encode(new Error(String(thrown)), reserve)
+    return ''
   }
 }
 
-/** Decodes what `encodeError` made. */
-export const decodeError = (bytes: Buffer, offset: number): unknown => decode(bytes, offset)
+/** Name, message and stack of something that could not be encoded as it is. */
+const bare = (thrown: unknown): unknown => {
+  if (typeof thrown !== 'object' || thrown === null) return text(() => thrown)
+  const source = thrown as Record<string, unknown>
+  const error = new Error(text(() => source.message))
+  const name = text(() => source.name)
+  if (name !== '' && name !== 'undefined') error.name = name
+  const stack = text(() => source.stack)
+  if (stack !== '' && stack !== 'undefined') error.stack = stack
+  return error
+}
 
-/** Puts the caller's frames below the worker's. */
-export const appendCallerStack = (_error: unknown, _callerFrames: string): void => {}
+/** Encodes anything thrown behind `reserve` free bytes. Never throws: what cannot be sent inside an error is replaced, one by one, by a note. */
+export const encodeError = (thrown: unknown, reserve: number): Encoded => {
+  if (!types.isProxy(thrown)) {
+    try {
+      return encode(thrown, reserve, options)
+    } catch {
+      // Nested too deeply, for one.
+    }
+  }
+  return encode(bare(thrown), reserve, options)
+}
+
+/** Decodes what `encodeError` made: an error of its built-in class (or of prefork's own), with name, code, cause and own properties. */
+export const decodeError = (bytes: Buffer, offset: number): unknown => decode(bytes, offset)

@@ -1,0 +1,128 @@
+/** The binaries of a value while it is encoded: which bytes travel, and how each view finds its own in them. */
+import type { Carrier } from './carrier.js'
+import { BLOB_BUFFER, BLOB_ENTRY, BLOB_LARGE, BLOB_RESIZABLE, BLOB_TABLE_HEAD, LARGE } from './format.js'
+
+interface Seen {
+  readonly buffer: ArrayBuffer
+  /** Views that are no Buffers, and the ArrayBuffer itself: they need all of it. */
+  whole: Carrier[]
+  /** Buffers: each needs its own bytes only. They may come out of Node's pool, which must not travel (nor leak). */
+  parts: { carrier: Carrier; start: number; end: number }[]
+}
+
+/** Bytes that travel as one. */
+export interface Blob {
+  readonly buffer: ArrayBuffer
+  readonly start: number
+  readonly length: number
+  readonly flags: number
+  readonly limit: number
+}
+
+/** ES2024, not in the library that TypeScript is told of. */
+export type Resizable = ArrayBuffer & { readonly resizable?: boolean; readonly maxByteLength: number }
+
+export class Blobs {
+  #seen: Seen[] = []
+  #byBuffer: Map<ArrayBuffer, Seen> | undefined
+  list: Blob[] = []
+
+  #of(buffer: ArrayBuffer): Seen {
+    let seen = this.#byBuffer === undefined ? this.#seen.find((s) => s.buffer === buffer) : this.#byBuffer.get(buffer)
+    if (seen === undefined) {
+      seen = { buffer, whole: [], parts: [] }
+      this.#seen.push(seen)
+      if (this.#byBuffer !== undefined) this.#byBuffer.set(buffer, seen)
+      else if (this.#seen.length > 16) this.#byBuffer = new Map(this.#seen.map((s) => [s.buffer, s]))
+    }
+    return seen
+  }
+
+  addWhole(carrier: Carrier, buffer: ArrayBuffer): void {
+    this.#of(buffer).whole.push(carrier)
+  }
+
+  addPart(carrier: Carrier, buffer: Buffer): void {
+    this.#of(buffer.buffer as ArrayBuffer).parts.push({ carrier, start: buffer.byteOffset, end: buffer.byteOffset + buffer.length })
+  }
+
+  /** Decides what travels; afterwards every carrier knows its blob. */
+  resolve(): void {
+    for (const { buffer, whole, parts } of this.#seen) {
+      if (whole.length > 0) {
+        const { resizable, maxByteLength } = buffer as Resizable
+        const index = this.#add(buffer, 0, buffer.byteLength, resizable === true ? BLOB_RESIZABLE : 0, resizable === true ? maxByteLength : 0)
+        for (const carrier of whole) carrier.index = index
+        for (const { carrier, start } of parts) {
+          carrier.index = index
+          carrier.offset = start
+        }
+        continue
+      }
+      // Buffers that overlap travel together and still share their bytes on the other side.
+      parts.sort((a, b) => a.start - b.start)
+      for (let i = 0; i < parts.length; ) {
+        const { start } = parts[i]!
+        let { end } = parts[i]!
+        let next = i + 1
+        for (; next < parts.length && parts[next]!.start < end; next++) end = Math.max(end, parts[next]!.end)
+        const index = this.#add(buffer, start, end - start, BLOB_BUFFER, 0)
+        for (; i < next; i++) {
+          parts[i]!.carrier.index = index
+          parts[i]!.carrier.offset = parts[i]!.start - start
+        }
+      }
+    }
+  }
+
+  #add(buffer: ArrayBuffer, start: number, length: number, flags: number, limit: number): number {
+    if (length > 0xffffffff || limit > 0xffffffff) throw new RangeError('a binary of more than 4 GiB')
+    return this.list.push({ buffer, start, length, flags: length >= LARGE ? flags | BLOB_LARGE : flags, limit }) - 1
+  }
+
+  get tableBytes(): number {
+    return this.list.length === 0 ? 0 : BLOB_TABLE_HEAD + BLOB_ENTRY * this.list.length
+  }
+
+  get smallBytes(): number {
+    let bytes = 0
+    for (const { flags, length } of this.list) if ((flags & BLOB_LARGE) === 0) bytes += length
+    return bytes
+  }
+
+  /** Writes the table at `at`, and the small blobs behind the content. */
+  write(body: Buffer, at: number, contentBytes: number): void {
+    body.writeUInt32LE(contentBytes, at)
+    body.writeUInt32LE(this.list.length, at + 4)
+    let entry = at + BLOB_TABLE_HEAD
+    let small = at + this.tableBytes + contentBytes
+    for (const { buffer, start, length, flags, limit } of this.list) {
+      body.writeUInt32LE(length, entry)
+      body.writeUInt32LE(limit, entry + 4)
+      body[entry + 8] = flags
+      entry += BLOB_ENTRY
+      if ((flags & BLOB_LARGE) !== 0) continue
+      if (length > 0) body.set(new Uint8Array(buffer, start, length), small)
+      small += length
+    }
+  }
+
+  /** The large blobs: views on the caller's memory, or copies of it, except of what `moved` has taken over. */
+  large(copy: boolean, transfer: readonly ArrayBuffer[] | undefined): { views: Uint8Array[]; adopt: (moved: readonly ArrayBuffer[]) => void } {
+    const views: Uint8Array[] = []
+    const late: { at: number; blob: Blob; from: number }[] = []
+    for (const blob of this.list) {
+      if ((blob.flags & BLOB_LARGE) === 0) continue
+      const view = new Uint8Array(blob.buffer, blob.start, blob.length)
+      const from = transfer === undefined ? -1 : transfer.indexOf(blob.buffer)
+      if (from >= 0) late.push({ at: views.length, blob, from })
+      views.push(from < 0 && copy ? view.slice() : view)
+    }
+    return {
+      views,
+      adopt: (moved) => {
+        for (const { at, blob, from } of late) views[at] = new Uint8Array(moved[from]!, blob.start, blob.length)
+      },
+    }
+  }
+}

@@ -1,0 +1,87 @@
+/** Content by node:v8: everything that msgpackr would alter. Carriers come to us as "host objects". */
+import { Deserializer, Serializer } from 'node:v8'
+import { Carrier, KIND_ERROR } from './carrier.js'
+import { emptyError } from './error-classes.js'
+import { fillError } from './error-record.js'
+import type { Received } from './received.js'
+
+/** What node:v8 calls, which its types leave out. */
+interface TreatsViews {
+  _setTreatArrayBufferViewsAsHostObjects(yes: boolean): void
+}
+
+class Writer extends Serializer {
+  constructor() {
+    super()
+    ;(this as unknown as TreatsViews)._setTreatArrayBufferViewsAsHostObjects(true)
+  }
+
+  /** @internal */
+  _writeHostObject(object: object): void {
+    if (!(object instanceof Carrier)) throw new Error('an object that lives in one process only')
+    this.writeUint32(object.kind)
+    this.writeUint32(object.index)
+    this.writeUint32(object.elements)
+    if (object.kind !== KIND_ERROR) this.writeDouble(object.offset)
+    else for (const text of object.text ?? ['', '']) this.#text(text)
+  }
+
+  #text(text: string): void {
+    // UTF-16: a message may hold half of a surrogate pair.
+    const bytes = Buffer.from(text, 'utf16le')
+    this.writeUint32(bytes.length)
+    this.writeRawBytes(bytes)
+  }
+
+  /** @internal */
+  _getDataCloneError = Error
+}
+
+class Reader extends Deserializer {
+  readonly blobs: Received | undefined
+  readonly errors = new Map<number, Error>()
+
+  constructor(bytes: Buffer, blobs: Received | undefined) {
+    super(bytes)
+    this.blobs = blobs
+  }
+
+  /** @internal */
+  _readHostObject(): object {
+    const kind = this.readUint32()
+    const index = this.readUint32()
+    const elements = this.readUint32()
+    if (kind === KIND_ERROR) {
+      const message = this.#text()
+      const error = emptyError(elements, [message, this.#text()])
+      this.errors.set(index, error)
+      return error
+    }
+    const offset = this.readDouble()
+    if (this.blobs === undefined) throw new Error('a binary without a table')
+    return this.blobs.view(kind, index, offset, elements)
+  }
+
+  #text(): string {
+    return (this.readRawBytes(this.readUint32()) as Buffer).toString('utf16le')
+  }
+}
+
+/** `head` bytes left free, then the content. */
+export const write = (value: unknown, head: number): Buffer => {
+  const writer = new Writer()
+  if (head > 0) writer.writeRawBytes(Buffer.allocUnsafe(head))
+  writer.writeHeader()
+  writer.writeValue(value)
+  return writer.releaseBuffer() as Buffer
+}
+
+export const read = (content: Buffer, blobs: Received | undefined, withErrors: boolean): unknown => {
+  const reader = new Reader(content, blobs)
+  reader.readHeader()
+  const value: unknown = reader.readValue()
+  if (!withErrors) return value
+  const [root, records] = value as [unknown, unknown[]]
+  for (const [index, error] of reader.errors) fillError(error, records[index])
+  return root
+}

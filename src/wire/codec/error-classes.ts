@@ -1,0 +1,67 @@
+/** The classes that an error keeps across the boundary. The place in the list is what travels: append only. */
+import * as own from '../errors.js'
+
+type ErrorClass = new (...args: never[]) => Error
+
+const builtIn: readonly (readonly [string, ErrorClass])[] = [
+  ['Error', Error],
+  ['EvalError', EvalError],
+  ['RangeError', RangeError],
+  ['ReferenceError', ReferenceError],
+  ['SyntaxError', SyntaxError],
+  ['TypeError', TypeError],
+  ['URIError', URIError],
+  ['AggregateError', AggregateError],
+]
+const ours: readonly (readonly [string, ErrorClass])[] = [
+  ['PreforkError', own.PreforkError],
+  ['WorkerLostError', own.WorkerLostError],
+  ['WorkerStartError', own.WorkerStartError],
+  ['TimeLimitError', own.TimeLimitError],
+  ['SoftTimeLimitError', own.SoftTimeLimitError],
+  ['MemoryLimitError', own.MemoryLimitError],
+  ['QueueFullError', own.QueueFullError],
+  ['TaskNotFoundError', own.TaskNotFoundError],
+  ['SerializationError', own.SerializationError],
+  ['PoolClosedError', own.PoolClosedError],
+  ['ProtocolError', own.ProtocolError],
+]
+const classes = [...builtIn, ...ours]
+const names = classes.map(([name]) => name)
+const builtInNames = new Set(builtIn.map(([name]) => name))
+
+/** The place that means DOMException, which has its own way of being made. */
+export const DOM_EXCEPTION = 255
+
+/** True of a DOMException, also where (Node 20) it is no error of the engine's. */
+export const isDOMException = (value: object): boolean => value instanceof DOMException
+
+/** The place of the nearest class we know, and the `name` that it gives by itself. */
+export const classOf = (error: object): { place: number; name: string } => {
+  for (let p: object | null = Object.getPrototypeOf(error) as object | null; p !== null; p = Object.getPrototypeOf(p) as object | null) {
+    const place = classes.findIndex(([, known]) => known.prototype === p)
+    if (place >= 0) return { place, name: names[place]! }
+    const name: unknown = Object.getOwnPropertyDescriptor(p, 'constructor')?.value?.name
+    // The same class of another realm (node:vm, jest).
+    if (typeof name === 'string' && builtInNames.has(name) && Object.getPrototypeOf(p) !== null && Object.hasOwn(p, 'message'))
+      return { place: names.indexOf(name), name }
+  }
+  return { place: 0, name: 'Error' }
+}
+
+/** An error of that class without message and stack: they are set when the rest of the value has been read. */
+export const emptyError = (place: number, text: readonly [string, string]): Error => {
+  if (place === DOM_EXCEPTION) return new DOMException(text[0], text[1]) as unknown as Error
+  const known = classes[place]
+  if (known === undefined) throw new Error(`no class of errors has the number ${place}`)
+  const limit = Error.stackTraceLimit
+  // The stack of this place is of no interest, and costs.
+  Error.stackTraceLimit = 0
+  try {
+    if (known[1] === AggregateError) return new AggregateError([])
+    if (place < builtIn.length) return new (known[1] as new () => Error)()
+    return Object.setPrototypeOf(new Error(), known[1].prototype as object) as Error
+  } finally {
+    Error.stackTraceLimit = limit
+  }
+}

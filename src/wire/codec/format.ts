@@ -1,0 +1,42 @@
+/**
+ * The layout of an encoded value.
+ *
+ * value = format u8 | content
+ *
+ * A constant has no content. Otherwise the content is msgpackr's or node:v8's bytes; with FLAG_BLOBS a table of the
+ * value's binaries stands before it:
+ *
+ * u32 bytes of the content | u32 number of blobs | for each: u32 length, u32 limit, u8 flags
+ * content | small blobs, in order | (end of the body) | large blobs, in order
+ *
+ * Numbers are little-endian.
+ */
+
+/** `undefined`, `null`, `false`, `true` and `[]`: one byte, no walk. Nearly every job has `[]` or `undefined` on one of its two ways. */
+export const CONST_UNDEFINED = 0
+export const CONST_NULL = 1
+export const CONST_FALSE = 2
+export const CONST_TRUE = 3
+export const CONST_EMPTY_ARRAY = 4
+
+/** Content by msgpackr. */
+export const PACKED = 8
+/** Content by node:v8. */
+export const BY_V8 = 16
+/** Added to either: a table of binaries stands before the content. */
+export const FLAG_BLOBS = 1
+/** Added to BY_V8: the content is `[value, records of errors]`. */
+export const FLAG_ERRORS = 2
+
+export const BLOB_TABLE_HEAD = 8
+export const BLOB_ENTRY = 9
+
+/** Binaries of at least this many bytes stand beside the body: one more buffer in a gathered write costs less than copying them twice. */
+export const LARGE = 8192
+
+/** The blob lies beside the body. */
+export const BLOB_LARGE = 1
+/** Only Buffers look at it: its bytes may stay where they were received. Else it gets an ArrayBuffer of its own. */
+export const BLOB_BUFFER = 2
+/** A resizable ArrayBuffer; `limit` is its maxByteLength. */
+export const BLOB_RESIZABLE = 4

@@ -1,0 +1,46 @@
+/** Where in a value something stands, in the words of the programmer who wrote it. */
+
+/** A step from a container to what it holds. Numbers are indices of an array, strings are keys, `Entry` the rest. */
+export type Step = string | number | Entry
+
+/** A step through a Map or a Set. */
+export class Entry {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+const identifier = /^[A-Za-z_$][\w$]*$/
+
+/** `args[0].options["my key"].callback` */
+export const pathText = (root: string, steps: readonly Step[]): string => {
+  let text = root
+  // A path of a million steps is as useless as it is long.
+  const shown = steps.length > 40 ? steps.slice(0, 40) : steps
+  for (const step of shown) {
+    if (step instanceof Entry) text += step.text
+    else if (typeof step === 'number') text += `[${step}]`
+    else text += identifier.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`
+  }
+  return shown === steps ? text : `${text} …`
+}
+
+const className = (value: object): string => {
+  try {
+    const name: unknown = (value as { constructor?: { name?: unknown } }).constructor?.name
+    if (typeof name === 'string' && name !== '' && name !== 'Object') return name
+    return Object.prototype.toString.call(value).slice(8, -1)
+  } catch {
+    return 'object'
+  }
+}
+
+/** `a function`, `a symbol`, `a Promise` … */
+export const describe = (value: unknown): string => {
+  if (typeof value === 'function') return /^class\b/.test(Function.prototype.toString.call(value)) ? 'a class' : 'a function'
+  if (typeof value === 'symbol') return 'a symbol'
+  if (typeof value !== 'object' || value === null) return String(value)
+  const name = className(value)
+  return `${/^[AEIOU]/i.test(name) ? 'an' : 'a'} ${name}`
+}

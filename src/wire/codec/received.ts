@@ -1,0 +1,88 @@
+/** The binaries of a value while it is decoded. */
+import { KIND_ARRAY_BUFFER, KIND_BUFFER, LENGTH_TRACKING, VIEW_NAMES } from './carrier.js'
+import { BLOB_BUFFER, BLOB_ENTRY, BLOB_LARGE, BLOB_RESIZABLE, BLOB_TABLE_HEAD } from './format.js'
+
+/** A Buffer of at least this share of the message stays in the bytes that were received; a smaller one would pin the rest. */
+const SHARE = 4
+
+type ViewConstructor = new (buffer: ArrayBuffer, offset?: number, length?: number) => ArrayBufferView
+const constructors = VIEW_NAMES.map((name) => (globalThis as unknown as Record<string, ViewConstructor | undefined>)[name])
+
+const damaged = (): never => {
+  throw new Error('a damaged table of binaries')
+}
+
+interface Blob {
+  readonly start: number
+  readonly length: number
+  readonly limit: number
+  readonly flags: number
+  /** Made when the first view asks for it, then shared by all. */
+  memory: ArrayBuffer | Buffer | undefined
+}
+
+export class Received {
+  readonly #bytes: Buffer
+  readonly #blobs: Blob[] = []
+  /** The content lies from `start` to `end`. */
+  readonly start: number
+  readonly end: number
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes
+    const total = bytes.length
+    if (at + BLOB_TABLE_HEAD > total) damaged()
+    const contentBytes = bytes.readUInt32LE(at)
+    const count = bytes.readUInt32LE(at + 4)
+    this.start = at + BLOB_TABLE_HEAD + count * BLOB_ENTRY
+    this.end = this.start + contentBytes
+    if (this.end > total) damaged()
+    let largeBytes = 0
+    for (let i = 0, entry = at + BLOB_TABLE_HEAD; i < count; i++, entry += BLOB_ENTRY) {
+      if ((bytes[entry + 8]! & BLOB_LARGE) !== 0) largeBytes += bytes.readUInt32LE(entry)
+    }
+    let small = this.end
+    let large = total - largeBytes
+    for (let i = 0, entry = at + BLOB_TABLE_HEAD; i < count; i++, entry += BLOB_ENTRY) {
+      const length = bytes.readUInt32LE(entry)
+      const flags = bytes[entry + 8]!
+      const isLarge = (flags & BLOB_LARGE) !== 0
+      this.#blobs.push({ start: isLarge ? large : small, length, limit: bytes.readUInt32LE(entry + 4), flags, memory: undefined })
+      if (isLarge) large += length
+      else small += length
+    }
+    if (small !== total - largeBytes) damaged()
+  }
+
+  #memory(index: number): ArrayBuffer | Buffer {
+    const blob = this.#blobs[index]
+    if (blob === undefined) return damaged()
+    if (blob.memory !== undefined) return blob.memory
+    const part = this.#bytes.subarray(blob.start, blob.start + blob.length)
+    if ((blob.flags & BLOB_BUFFER) !== 0) {
+      const stays = (blob.flags & BLOB_LARGE) !== 0 && blob.length * SHARE >= this.#bytes.buffer.byteLength
+      blob.memory = stays ? part : Buffer.from(part)
+    } else if ((blob.flags & BLOB_RESIZABLE) !== 0) {
+      if (blob.limit < blob.length) damaged()
+      blob.memory = new (ArrayBuffer as new (length: number, options: { maxByteLength: number }) => ArrayBuffer)(blob.length, { maxByteLength: blob.limit })
+      new Uint8Array(blob.memory).set(part)
+    } else {
+      blob.memory = part.buffer.slice(part.byteOffset, part.byteOffset + part.length) as ArrayBuffer
+    }
+    return blob.memory
+  }
+
+  /** The view (or ArrayBuffer) that a carrier stood for. */
+  view(kind: number, index: number, offset: number, length: number): object {
+    const memory = this.#memory(index)
+    if (Buffer.isBuffer(memory)) {
+      if (kind !== KIND_BUFFER || !(offset >= 0 && length >= 0 && offset + length <= memory.length)) damaged()
+      return offset === 0 && length === memory.length ? memory : memory.subarray(offset, offset + length)
+    }
+    if (kind === KIND_ARRAY_BUFFER) return memory
+    if (kind === KIND_BUFFER) return length === LENGTH_TRACKING ? Buffer.from(memory, offset) : Buffer.from(memory, offset, length)
+    const View = constructors[kind]
+    if (View === undefined) return damaged()
+    return length === LENGTH_TRACKING ? new View(memory, offset) : new View(memory, offset, length)
+  }
+}

@@ -1,0 +1,264 @@
+/**
+ * One walk over a value, which makes a copy out of plain data and judges who can carry it exactly.
+ *
+ * A copy rather than a look, because getters are to be called once, as `structuredClone` does: what was judged is what is sent.
+ * Class instances become plain objects here; binaries and errors become carriers.
+ */
+import { inspect, types } from 'node:util'
+import { SerializationError } from '../errors.js'
+import { viewCarrier } from './binary.js'
+import { Blobs } from './blobs.js'
+import { Carrier, KIND_ARRAY_BUFFER } from './carrier.js'
+import { judge } from './classify.js'
+import { type ErrorRecord, errorCarrier, isError } from './error-record.js'
+import { describe, Entry, pathText, type Step } from './path.js'
+import { Seen } from './seen.js'
+
+const objectPrototype = Object.prototype
+const arrayPrototype = Array.prototype
+const getPrototypeOf = Object.getPrototypeOf
+const tag = objectPrototype.toString
+const hasOwn = Object.hasOwn
+
+/** ES2024, not in the library that TypeScript is told of; Node 20 has it. */
+type Text = string & { isWellFormed(): boolean }
+
+/** Lone surrogates do not survive UTF-8, and msgpackr's decoder drops a leading byte order mark. */
+const isExactText = (text: string): boolean => (text as Text).isWellFormed() && text.charCodeAt(0) !== 0xfeff
+
+/** From this length on, listing an array's keys costs more than asking `inspect` what there is beside the elements. */
+const LONG_ARRAY = 256
+const besidesElements = { maxArrayLength: 0, depth: 0, customInspect: false, breakLength: Number.POSITIVE_INFINITY } as const
+
+const minInt64 = -(2n ** 63n)
+const maxUint64 = 2n ** 64n - 1n
+
+export class Snapshot {
+  /** msgpackr carries the copy exactly. */
+  exact = true
+  readonly blobs = new Blobs()
+  readonly errors: ErrorRecord[] = []
+  /** Inside an error: what cannot be sent is replaced by a note, because the error's news must arrive. */
+  lenient = 0
+  readonly #root: string
+  readonly #seen = new Seen()
+  readonly #path: Step[] = []
+  #depth = 0
+
+  constructor(root: string) {
+    this.#root = root
+  }
+
+  /** The copy of any value. */
+  copy(value: unknown, step: Step | undefined): unknown {
+    switch (typeof value) {
+      case 'string':
+        if (!isExactText(value)) this.exact = false
+        return value
+      case 'number':
+        if (value === 0 && 1 / value < 0) this.exact = false
+        return value
+      case 'boolean':
+      case 'undefined':
+        return value
+      case 'bigint':
+        if (value < minInt64 || value > maxUint64) this.exact = false
+        return value
+      case 'object':
+        return value === null ? null : this.#object(value, step)
+      default:
+        return this.refuse(value, step, '')
+    }
+  }
+
+  /** Copies what `read` gives; a getter that throws is reported with its place. */
+  read(step: Step, read: () => unknown): unknown {
+    let value: unknown
+    try {
+      value = read()
+    } catch (cause) {
+      return this.refuse(undefined, step, 'cannot be read', cause)
+    }
+    return this.copy(value, step)
+  }
+
+  /** Ends the walk, or inside an error puts a note in the place of the value. */
+  refuse(value: unknown, step: Step | undefined, why: string, cause?: unknown): unknown {
+    const what = value === undefined ? why : `is ${describe(value)}${why === '' ? '' : `, ${why}`}`
+    if (this.lenient > 0) return `[not sent: ${what}]`
+    const steps = this.#path.slice(0, this.#depth)
+    if (step !== undefined) steps.push(step)
+    const message = `${pathText(this.#root, steps)} ${what}`
+    throw new SerializationError(message, {
+      cause: cause ?? new DOMException(`${value === undefined ? 'The value' : describe(value)} could not be cloned.`, 'DataCloneError'),
+    })
+  }
+
+  #object(value: object, step: Step | undefined): unknown {
+    if (types.isProxy(value)) return this.refuse(undefined, step, 'is a Proxy')
+    const before = this.#seen.get(value)
+    if (before !== undefined) {
+      this.exact = false
+      return before
+    }
+    if (step !== undefined) this.#path[this.#depth++] = step
+    const prototype: unknown = getPrototypeOf(value)
+    let copy: unknown
+    if (prototype === objectPrototype && tag.call(value) === '[object Object]') copy = this.#properties(value)
+    else if (prototype === arrayPrototype && Array.isArray(value)) copy = this.#array(value)
+    else copy = this.#other(value, prototype as object | null)
+    if (step !== undefined) this.#depth--
+    return copy
+  }
+
+  #properties(value: object): unknown {
+    let copy: Record<string, unknown>
+    try {
+      copy = { ...value }
+    } catch {
+      copy = this.#readable(value)
+    }
+    this.#seen.set(value, copy)
+    const keys = Object.keys(copy)
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!
+      // As data; msgpackr would rename it.
+      if (!isExactText(key) || key === '__proto__') this.exact = false
+      const from = copy[key]
+      const to = this.copy(from, key)
+      if (to !== from) {
+        if (key === '__proto__') Object.defineProperty(copy, key, { value: to, enumerable: true, configurable: true, writable: true })
+        else copy[key] = to
+      }
+    }
+    return copy
+  }
+
+  /** The properties one by one, to name (or, if lenient, to leave out) the one that throws. */
+  #readable(value: object): Record<string, unknown> {
+    const copy: Record<string, unknown> = {}
+    for (const key of Object.keys(value)) {
+      let property: unknown
+      try {
+        property = (value as Record<string, unknown>)[key]
+      } catch (cause) {
+        property = this.refuse(undefined, key, 'cannot be read', cause)
+      }
+      Object.defineProperty(copy, key, { value: property, enumerable: true, configurable: true, writable: true })
+    }
+    return copy
+  }
+
+  #array(value: unknown[]): unknown[] {
+    const length = value.length
+    if (!this.#isDense(value, length)) return this.#sparseArray(value, length)
+    const copy: unknown[] = []
+    this.#seen.set(value, copy)
+    for (let i = 0; i < length; i++) {
+      const item = value[i]
+      if (item === undefined && !hasOwn(value, i)) this.exact = false
+      // An element of the commonest kind needs no call.
+      copy.push(typeof item === 'number' && item !== 0 ? item : this.copy(item, i))
+    }
+    return copy
+  }
+
+  /** No extra properties and (in a short array) no holes. */
+  #isDense(value: unknown[], length: number): boolean {
+    if (length >= LONG_ARRAY) {
+      if (inspect(value, besidesElements) !== `[ ... ${length} more items ]`) return false
+      for (let i = 0; i < length; i++) if (value[i] === undefined && !hasOwn(value, i)) return false
+      return true
+    }
+    const keys = Object.keys(value)
+    return keys.length === length && (length === 0 || keys[length - 1] === String(length - 1))
+  }
+
+  #sparseArray(value: unknown[], length: number): unknown[] {
+    this.exact = false
+    const copy: unknown[] = []
+    copy.length = length
+    this.#seen.set(value, copy)
+    const from = value as unknown as Record<string, unknown>
+    for (const key of Object.keys(value)) {
+      const index = Number(key)
+      const isIndex = Number.isInteger(index) && String(index) === key && index >= 0 && index < length
+      const item = this.read(isIndex ? index : key, () => from[key])
+      Object.defineProperty(copy, key, { value: item, enumerable: true, configurable: true, writable: true })
+    }
+    return copy
+  }
+
+  #other(value: object, prototype: object | null): unknown {
+    if (Array.isArray(value)) return this.#array(value)
+    if (types.isDate(value)) return this.#keep(value, new Date(Date.prototype.getTime.call(value)))
+    if (types.isMap(value)) return this.#map(value)
+    if (types.isSet(value)) return this.#set(value)
+    if (types.isRegExp(value)) return this.#inexact(value, value)
+    if (types.isBoxedPrimitive(value)) return types.isSymbolObject(value) ? this.refuse(value, undefined, '') : this.#inexact(value, value)
+    if (ArrayBuffer.isView(value)) return this.#binary(value, viewCarrier(value, this.blobs))
+    if (types.isArrayBuffer(value)) {
+      if (value.byteLength === 0 && isDetached(value)) return this.refuse(value, undefined, 'which is detached')
+      const carrier = new Carrier()
+      carrier.kind = KIND_ARRAY_BUFFER
+      this.blobs.addWhole(carrier, value)
+      return this.#keep(value, carrier)
+    }
+    if (types.isSharedArrayBuffer(value)) return this.refuse(value, undefined, 'which lives in one process only')
+    if (isError(value)) {
+      this.exact = false
+      return errorCarrier(this, value, (carrier) => this.#seen.set(value, carrier))
+    }
+    const verdict = judge(value, prototype)
+    if (verdict.data) return this.#properties(value)
+    if (verdict.cause !== undefined && this.lenient === 0) {
+      // Perhaps it is something inside that cannot be copied: that has a better name.
+      this.#properties(value)
+    }
+    return this.refuse(value, undefined, verdict.why, verdict.cause)
+  }
+
+  #keep(value: object, copy: object): object {
+    this.#seen.set(value, copy)
+    return copy
+  }
+
+  #inexact(value: object, copy: object): object {
+    this.exact = false
+    return this.#keep(value, copy)
+  }
+
+  #binary(value: object, carrier: Carrier | string): unknown {
+    return typeof carrier === 'string' ? this.refuse(value, undefined, carrier) : this.#keep(value, carrier)
+  }
+
+  #map(value: Map<unknown, unknown>): Map<unknown, unknown> {
+    this.exact = false
+    const copy = new Map<unknown, unknown>()
+    this.#seen.set(value, copy)
+    // Taken before anything inside is read, whose getters might change the map.
+    for (const [key, item] of [...Map.prototype.entries.call(value)]) {
+      const name = typeof key === 'object' || typeof key === 'function' ? '…' : typeof key === 'string' ? JSON.stringify(key) : String(key)
+      copy.set(this.copy(key, new Entry('<a key>')), this.copy(item, new Entry(`.get(${name})`)))
+    }
+    return copy
+  }
+
+  #set(value: Set<unknown>): Set<unknown> {
+    this.exact = false
+    const copy = new Set<unknown>()
+    this.#seen.set(value, copy)
+    let i = 0
+    for (const item of [...Set.prototype.values.call(value)]) copy.add(this.copy(item, new Entry(`<item ${i++}>`)))
+    return copy
+  }
+}
+
+const isDetached = (buffer: ArrayBuffer): boolean => {
+  try {
+    new Uint8Array(buffer)
+    return false
+  } catch {
+    return true
+  }
+}
