@@ -10,15 +10,17 @@ export class Journal {
   entries = []
   #next = 1
   #bereaved = [] // deaths without a replacement, oldest first
-  #orphans = [] // starts that replace somebody who has not left yet
+  #early = [] // starts that replace somebody who has not left yet
   #heirs = new Map() // worker id → the entry of the death that it replaces
   #publish
 
-  /** @param publish gets each entry, and again when more is known about it: the id stays the same */
-  constructor(pool, publish) {
+  /** @param workers how many the pool keeps; @param publish gets each entry, and again when more is known about it (under the same id) */
+  constructor(pool, workers, publish) {
     this.#publish = publish
-    const first = new Set(pool.stats().workers.map(({ id }) => id))
-    pool.on('workerStart', ({ worker }) => first.has(worker) || this.#started(worker))
+    pool.on('workerStart', ({ worker, pid }) => {
+      // The first ones replace nobody.
+      if (pool.stats().totals.workersStarted > workers) this.#started(worker, pid)
+    })
     pool.on('workerUp', ({ worker, pid, ms }) => this.#up(worker, pid, ms))
     pool.on('workerExit', (event) => this.#exited(event))
     pool.on('workerFault', ({ worker, type, error }) => this.#add({ kind: 'fault', worker, title: type, error: describe(error) }))
@@ -37,22 +39,23 @@ export class Journal {
       jobs: jobs.length,
       diedAt: performance.now(),
     }
-    const heir = this.#orphans.shift()
-    if (heir?.pid) Object.assign(death, { heir: heir.worker, newPid: heir.pid, after: 0 })
+    const heir = this.#early.shift()
+    if (heir) Object.assign(death, { heir: heir.worker, newPid: heir.pid, after: heir.up ? 0 : undefined })
     const entry = this.#add(death)
     if (!heir) this.#bereaved.push(entry)
-    else if (!heir.pid) this.#heirs.set(heir.worker, entry)
+    else if (!heir.up) this.#heirs.set(heir.worker, entry)
   }
 
-  #started(worker) {
+  #started(worker, pid) {
     const entry = this.#bereaved.shift()
-    if (entry) this.#heirs.set(worker, entry)
-    else this.#orphans.push({ worker })
+    if (!entry) return this.#early.push({ worker, pid, up: false })
+    this.#heirs.set(worker, entry)
+    this.#publish(Object.assign(entry, { heir: worker, newPid: pid }))
   }
 
   #up(worker, pid, ms) {
-    const early = this.#orphans.find((one) => one.worker === worker)
-    if (early) early.pid = pid
+    const early = this.#early.find((one) => one.worker === worker)
+    if (early) early.up = true
     const entry = this.#heirs.get(worker)
     this.#heirs.delete(worker)
     if (!entry) return this.#add({ kind: 'up', worker, pid, title: `worker ${worker} is up`, detail: `pid ${pid}, started in ${Math.round(ms)} ms` })

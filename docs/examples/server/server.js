@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createPool } from 'prefork'
 import { createApp } from './app.js'
 import { Feed } from './feed.js'
@@ -32,7 +33,7 @@ setInterval(() => delay.reset(), 10_000).unref()
 const load = new Load()
 const limits = { maxQueue: options.maxQueue, maxMemory: options.maxMemoryPerWorker, hardMemory: options.hardMemoryLimit }
 const feed = new Feed(() => ({ limits, pid: process.pid, entries: journal.entries }), snapshot)
-const journal = new Journal(pool, (entry) => feed.send('entry', entry))
+const journal = new Journal(pool, options.workers, (entry) => feed.send('entry', entry))
 pool.on('workerExit', ({ pid, exitCode, signal, expected }) => {
   if (!expected) console.log(`worker process ${pid} died: ${signal ?? `exit code ${exitCode}`}`)
 })
@@ -61,36 +62,44 @@ async function listen() {
   }
 }
 
-let stopping = 0
-
-async function stop(signal) {
-  // `npm run` and the terminal both deliver one Ctrl-C: what follows within half a second is the same one.
-  const again = stopping > 0 && performance.now() - stopping > 500
-  if (again) {
-    console.log('\nhurrying: what still runs is ended')
-    return pool.terminate()
-  }
-  if (stopping) return
-  stopping = performance.now()
+/** Answers what has been asked, then ends the workers. Both together take at most CLOSE_TIMEOUT. */
+async function stop() {
+  const deadline = performance.now() + CLOSE_TIMEOUT
   const { queued, running } = pool.stats()
-  console.log(`\n${signal}: finishing ${queued + running} jobs (again to hurry)`)
+  console.log(`\nfinishing ${queued + running} jobs (Ctrl-C again to hurry)`)
   load.stop()
   feed.close()
+  // The requests first, then the pool: one that is still reading its body, say, has yet to submit its job.
+  const closed = once(server, 'close')
   server.close()
-  await pool.close({ timeout: CLOSE_TIMEOUT })
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  await Promise.race([closed, sleep(CLOSE_TIMEOUT, undefined, { ref: false })])
+  clearInterval(sweep)
+  await pool.close({ timeout: Math.max(1, deadline - performance.now()) })
+  server.closeAllConnections()
   load.close()
-  // Every job has settled, so every answer is on its way; connections kept alive would only hold the process.
-  const { totals } = pool.stats()
-  setTimeout(() => server.closeAllConnections(), 1_000).unref()
-  server.closeIdleConnections()
-  if (server.listening) await once(server, 'close')
-  console.log(`stopped: ${totals.succeeded} jobs succeeded, ${totals.failed} failed, ${totals.cancelled} cancelled, ${totals.lost} lost`)
+  const { succeeded, failed, cancelled, lost } = pool.stats().totals
+  console.log(`stopped: ${succeeded} jobs succeeded, ${failed} failed, ${cancelled} cancelled, ${lost} lost`)
+}
+
+let lastSignal = Number.NEGATIVE_INFINITY
+let signals = 0
+
+function onSignal() {
+  // The terminal and `npm run` both deliver one Ctrl-C: what follows within half a second is the same one.
+  const now = performance.now()
+  if (now - lastSignal < 500) return
+  lastSignal = now
+  signals++
+  if (signals === 1) return stop()
+  console.log('\nhurrying: what still runs is ended')
+  return pool.terminate()
 }
 
 try {
   const url = await listen()
   load.aim(url)
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop)
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal)
   console.log(`prefork demo: ${url}  (${pool.stats().workers.length} workers, Ctrl-C stops)`)
 } catch (error) {
   console.error(error.code === 'EADDRINUSE' ? `port ${error.port} is taken: PORT=3001 npm run demo` : error)

@@ -63,11 +63,11 @@ export async function spinAfterAwait() {
 
 const hoard = []
 
-/** 16 MB more every few milliseconds, until `hardMemoryLimit`; it lets the thread turn, so it is killed for its memory alone. */
+/** 32 MB more every few milliseconds, until `hardMemoryLimit`; it lets the thread turn, so it is killed for its memory alone. */
 export async function leak() {
   for (;;) {
-    hoard.push(Buffer.alloc(16 * MB, hoard.length))
-    await sleep(5)
+    hoard.push(Buffer.alloc(32 * MB, hoard.length))
+    await sleep(1)
   }
 }
 

@@ -8,8 +8,8 @@ const FAULTS = [
   ['process.abort()', 'what a V8 fatal error does', '/abort'],
   ['process.exit(7)', 'in the middle of a job', '/exit'],
   ['kill -9 a busy worker', 'its job runs again elsewhere', '/kill'],
-  ['Busy loop', 'soft limit 400 ms: interrupted', '/spin'],
-  ['Busy loop after await', 'hard limit 700 ms: killed', '/spin-after-await'],
+  ['Busy loop', 'soft limit 250 ms: interrupted', '/spin'],
+  ['Busy loop after await', 'hard limit 500 ms: killed', '/spin-after-await'],
   ['Leak memory', 'until the limit kills it', '/leak'],
   ['Throw an error', 'costs nobody anything', '/fail'],
   ['Await, then walk away', 'cancelled after 300 ms', '/nap?ms=5000'],
@@ -262,7 +262,7 @@ function drawEntry(entry) {
     text.append(element('b', '', entry.kind === 'death' ? entry.cause : 'recycled'), ` pid ${entry.pid}`)
     text.append(entry.newPid ? element('span', 'heir', ` → pid ${entry.newPid}`) : ' …')
     const parts = [['signal', 'exit'].includes(entry.reason) ? '' : entry.reason, entry.jobs ? `${entry.jobs} job${entry.jobs > 1 ? 's' : ''} running` : 'idle']
-    if (entry.newPid) parts.push(`${entry.after ? `replaced in ${entry.after} ms` : 'replaced before it left'}`)
+    if (entry.after !== undefined) parts.push(entry.after ? `replaced in ${entry.after} ms` : 'replaced before it left')
     text.append(element('small', '', parts.filter(Boolean).join(' · ')))
   } else {
     text.append(element('b', '', entry.title), entry.times > 1 ? ` × ${entry.times}` : '')
