@@ -1,0 +1,95 @@
+import { NO_STACK } from '../../wire/messages.js'
+
+/** One frame of the paused main thread, innermost first in every list. */
+export interface Frame {
+  name: string
+  /** Empty for code made by eval. */
+  url: string
+  /** Counted from 1. */
+  line: number
+  column: number
+}
+
+const MAX_LINES = 50
+
+/** Node's own functions out of which the job loop is called, with no promise, timer, tick or AsyncResource around them. */
+const isNativeCallback = (frame: Frame): boolean =>
+  (frame.url === 'node:internal/stream_base_commons' && frame.name === 'onStreamRead') || frame.url === 'node:internal/per_context/messageport'
+
+/** What else stands around such a callback: its EventTarget, and the wrapper that Node 20 and 22 add when async hooks are in use. */
+const isCallbackWrapper = (frame: Frame): boolean =>
+  (frame.url === 'node:internal/async_hooks' && frame.name === 'callbackTrampoline') || frame.url === 'node:internal/event_target'
+
+const isNode = (frame: Frame): boolean => frame.url.startsWith('node:')
+
+/**
+ * Node's own code that a task may have called and that holds no state which a termination would leave half changed
+ * (termination runs no `finally`). Everything else of Node is refused: module loaders, streams, async scopes, hooks, errors …
+ */
+const HARMLESS = new Set([
+  'node:buffer',
+  'node:child_process',
+  'node:crypto',
+  'node:events',
+  'node:fs',
+  'node:path',
+  'node:querystring',
+  'node:string_decoder',
+  'node:url',
+  'node:util',
+  'node:zlib',
+  'node:internal/buffer',
+  'node:internal/child_process',
+  'node:internal/fs/utils',
+  'node:internal/querystring',
+  'node:internal/url',
+  'node:internal/util',
+  'node:internal/util/inspect',
+  'node:internal/util/types',
+  'node:internal/validators',
+])
+
+/** AsyncLocalStorage: its store is left on the callback's resource (Node 20, 22), from where the main thread clears it. */
+const isStorageRun = (frame: Frame): boolean =>
+  (frame.url === 'node:async_hooks' || frame.url.startsWith('node:internal/async_local_storage')) && (frame.name === 'run' || frame.name === 'getStore')
+
+const isHarmless = (frame: Frame): boolean => !isNode(frame) || HARMLESS.has(frame.url) || frame.url.startsWith('node:internal/crypto/') || isStorageRun(frame)
+
+/** How many of the innermost frames are the task's: those inside the outermost run of this package's and Node's frames. */
+const taskFrames = (frames: readonly Frame[], own: string): number => {
+  let count = frames.length
+  while (count > 0 && (isNode(frames[count - 1]!) || frames[count - 1]!.url.startsWith(own))) count--
+  return count
+}
+
+/**
+ * Whether JavaScript may be terminated here: outermost a native callback, then this package's call of the task, then the
+ * task, and nothing in it that would stay half done. After an await, in a timer, tick or async scope something else stands outermost.
+ */
+export const isSafePlace = (frames: readonly Frame[], own: string): boolean => {
+  let at = frames.length - 1
+  let callback = false
+  while (at >= 0 && (isNativeCallback(frames[at]!) || isCallbackWrapper(frames[at]!))) {
+    callback ||= isNativeCallback(frames[at]!)
+    at--
+  }
+  const outside = at
+  while (at >= 0 && frames[at]!.url.startsWith(own)) at--
+  if (!callback || at === outside || taskFrames(frames, own) === 0) return false
+  for (; at >= 0; at--) {
+    // This package's own code, called by the task: it may be in the middle of a frame or of its books.
+    if (frames[at]!.url.startsWith(own) || !isHarmless(frames[at]!)) return false
+  }
+  return true
+}
+
+/** As in `Error.stack`, the frames outside the task left away. */
+export const stackText = (frames: readonly Frame[] | undefined, own: string): string => {
+  const count = frames === undefined ? 0 : taskFrames(frames, own)
+  if (frames === undefined || count === 0) return NO_STACK
+  const lines = frames.slice(0, Math.min(count, MAX_LINES)).map(({ name, url, line, column }) => {
+    const place = `${url === '' ? '<anonymous>' : url}:${line}:${column}`
+    return name === '' ? `    at ${place}` : `    at ${name} (${place})`
+  })
+  return lines.join('\n')
+}

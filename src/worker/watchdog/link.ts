@@ -1,0 +1,156 @@
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { decode } from '../../wire/codec/index.js'
+import type { WorkerConfig } from '../../wire/messages.js'
+import { Claimer } from '../claim.js'
+import type { LinkEvents, WatchdogLink } from '../link.js'
+import { leave } from './leave.js'
+import { LeftStores } from './left-stores.js'
+import { MainThreadLifeline } from './main-thread-lifeline.js'
+import type { ToMain, ToWatchdog, WatchdogData } from './port-messages.js'
+import { monotonic, SharedRecords, SlotTime, Time, Word } from './shared-records.js'
+import { Waker } from './waker.js'
+
+/** Starts the watchdog beside the main thread, or (`watchdog: false`) gives its duties to the main thread. */
+export const startWatchdog = (config: WorkerConfig, events: LinkEvents): WatchdogLink =>
+  config.watchdog ? new ThreadLink(config, events) : new MainThreadLifeline(config, events)
+
+/** Where this package's built files are, and the watchdog's among them. This code may have been put into `worker/` or `chunks/`. */
+const own = new URL('..', import.meta.url)
+const threadFile = new URL('worker/watchdog.js', own)
+
+/** The main thread's end. What is called for each job costs a few stores; the watchdog is told only of a deadline earlier than all before. */
+class ThreadLink implements WatchdogLink {
+  readonly claimer: Claimer
+  readonly #events: LinkEvents
+  readonly #records: SharedRecords
+  readonly #words: Int32Array
+  readonly #times: Float64Array
+  readonly #port: MessagePort
+  readonly #waker: Waker
+  readonly #leftStores = LeftStores.whereNeeded()
+  /** How many running jobs have a limit. */
+  #limited = 0
+
+  constructor(config: WorkerConfig, events: LinkEvents) {
+    this.#events = events
+    this.#records = new SharedRecords(config.concurrency)
+    this.#words = this.#records.words
+    this.#times = this.#records.times
+    this.#times[Time.TURNED_AT] = monotonic()
+    this.claimer = new Claimer(this.#words, Word.CLAIM)
+    this.#waker = new Waker(() => events.onWake())
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    port1.on('message', (message: ToMain) => this.#turn(message))
+    port1.unref()
+    this.#start(config, port2)
+  }
+
+  began(slot: number, delivery: number, softLimit: number, hardLimit: number): void {
+    const at = this.#records.timesOf(slot)
+    const times = this.#times
+    if (softLimit === 0 && hardLimit === 0) {
+      times[at + SlotTime.SOFT_AT] = 0
+      times[at + SlotTime.HARD_AT] = 0
+      this.#words[Word.SLOTS + slot] = delivery
+      return
+    }
+    this.#limited++
+    const now = monotonic()
+    times[at + SlotTime.SOFT_AT] = softLimit === 0 ? 0 : now + softLimit
+    times[at + SlotTime.HARD_AT] = hardLimit === 0 ? 0 : now + hardLimit
+    times[at + SlotTime.SOFT_LIMIT] = softLimit
+    times[at + SlotTime.BLOCKED_BEFORE] = times[Time.BLOCKED]!
+    Atomics.store(this.#words, Word.SLOTS + slot, delivery)
+    const earliest = Math.floor(now + (softLimit === 0 ? hardLimit : softLimit) - times[Time.BASE]!)
+    if (earliest < Atomics.load(this.#words, Word.ARMED)) {
+      Atomics.store(this.#words, Word.ARMED, earliest)
+      this.#port.postMessage('deadline' satisfies ToWatchdog)
+    }
+  }
+
+  ended(slot: number): void {
+    const at = this.#records.timesOf(slot)
+    if (this.#times[at + SlotTime.SOFT_AT] !== 0 || this.#times[at + SlotTime.HARD_AT] !== 0) this.#limited--
+    this.#words[Word.SLOTS + slot] = 0
+  }
+
+  entering(delivery: number): void {
+    this.#words[Word.SYNC] = delivery
+    this.#leftStores?.note()
+  }
+
+  left(): void {
+    this.#words[Word.SYNC] = 0
+  }
+
+  beforeWrite(): void {
+    this.#words[Word.WRITING] = 1
+    if (this.#limited > 0) this.#times[Time.WRITING_SINCE] = monotonic()
+  }
+
+  afterWrite(): void {
+    this.#words[Word.WRITING] = 0
+    const since = this.#times[Time.WRITING_SINCE]!
+    if (since === 0) return
+    this.#times[Time.BLOCKED] = this.#times[Time.BLOCKED]! + monotonic() - since
+    this.#times[Time.WRITING_SINCE] = 0
+  }
+
+  wake(): void {
+    this.#waker.wake()
+  }
+
+  #turn(message: ToMain): void {
+    this.#times[Time.TURNED_AT] = monotonic()
+    Atomics.store(this.#words, Word.TURN, message.turn)
+    switch (message.kind) {
+      case 'soft':
+        this.#events.onSoftLimit(message.delivery, message.limit)
+        break
+      case 'cancel': {
+        const { buffer, byteOffset, length } = message.reason
+        this.#events.onCancel(message.delivery, decode(Buffer.from(buffer, byteOffset, length), 0))
+        break
+      }
+      case 'interrupted':
+        // The call was cut off before it could say that it was left.
+        if (this.#words[Word.SYNC] === message.delivery) this.left()
+        this.#leftStores?.clear()
+        this.#events.onInterrupted(message.delivery, message.cause, message.stack)
+    }
+  }
+
+  #start(config: WorkerConfig, port: MessagePort): void {
+    const data: WatchdogData = {
+      memory: this.#records.buffer,
+      slots: this.#records.slots,
+      port,
+      cancelGrace: config.cancelGrace,
+      heartbeatInterval: config.heartbeatInterval,
+      killTree: config.killTree,
+      maxMessageSize: config.maxMessageSize,
+      own: own.href,
+    }
+    const thread = new Worker(threadFile, {
+      name: 'prefork watchdog',
+      workerData: data,
+      transferList: [port],
+      // The user's --require, --import and NODE_OPTIONS are not this thread's.
+      execArgv: [],
+      env: {},
+      stdin: false,
+      stdout: false,
+      stderr: false,
+      trackUnmanagedFds: false,
+      // Ceilings, far above the few MB that it needs; a stack of thousands of frames is the largest thing it holds.
+      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stackSizeMb: 1 },
+    })
+    thread.unref()
+    // Without its watchdog this worker obeys nobody: it must not live on.
+    thread.on('error', (error) => {
+      process.stderr.write(`prefork: the watchdog of worker ${config.id} failed: ${error instanceof Error ? error.stack : String(error)}\n`)
+      leave(config.killTree)
+    })
+  }
+}

@@ -1,0 +1,65 @@
+import { decode } from '../../wire/codec/index.js'
+import { NO_STACK, type WorkerConfig } from '../../wire/messages.js'
+import { Claimer, Recaller } from '../claim.js'
+import type { LinkEvents, WatchdogLink } from '../link.js'
+import { leave } from './leave.js'
+import { Lifeline } from './lifeline.js'
+import { Waker } from './waker.js'
+
+/** With `watchdog: false` the main thread owns the lifeline: it obeys when it turns, and all limits are the host's. */
+export class MainThreadLifeline implements WatchdogLink {
+  readonly claimer: Claimer
+  readonly #waker: Waker
+  readonly #lifeline: Lifeline
+  /** By slot: the delivery that runs there, 0 when free. */
+  readonly #running: number[] = []
+
+  constructor(config: WorkerConfig, events: LinkEvents) {
+    const word = new Int32Array(1)
+    const recaller = new Recaller(word, 0)
+    this.claimer = new Claimer(word, 0)
+    this.#waker = new Waker(() => events.onWake())
+    const lifeline = new Lifeline(
+      {
+        onEnd: () => leave(config.killTree),
+        onRecall: (upTo) => lifeline.recalled(recaller.recall(upTo), upTo),
+        onCancel: (delivery, upTo, reason) => {
+          const lastClaimed = recaller.recall(upTo)
+          lifeline.recalled(lastClaimed, upTo)
+          if (delivery <= lastClaimed) events.onCancel(delivery, decode(Buffer.from(reason.buffer, reason.byteOffset, reason.length), 0))
+        },
+        // Whatever the task was doing, it is not doing it while this runs.
+        onStackAsk: (question) => lifeline.stack(question, NO_STACK),
+        onSoftAsk: (delivery, limit) => events.onSoftLimit(delivery, limit),
+        onPing: () => this.#beat(),
+      },
+      config.maxMessageSize,
+    )
+    lifeline.unref()
+    this.#lifeline = lifeline
+    this.#beat()
+    setInterval(() => this.#beat(), config.heartbeatInterval).unref()
+  }
+
+  began(slot: number, delivery: number): void {
+    this.#running[slot] = delivery
+  }
+
+  ended(slot: number): void {
+    this.#running[slot] = 0
+  }
+
+  entering(): void {}
+  left(): void {}
+  beforeWrite(): void {}
+  afterWrite(): void {}
+
+  wake(): void {
+    this.#waker.wake()
+  }
+
+  #beat(): void {
+    const running = this.#running.filter((delivery) => delivery > 0)
+    this.#lifeline.heartbeat(process.memoryUsage.rss(), 0, running.length === 0 ? 0 : Math.min(...running))
+  }
+}

@@ -1,0 +1,75 @@
+import { LimitStage } from '../../wire/messages.js'
+import { isSafePlace, stackText } from './frames.js'
+import { Word } from './shared-records.js'
+import type { Watch } from './watch.js'
+
+/** Between two attempts to interrupt, in ms; twice as long after each. */
+const FIRST_RETRY = 10
+
+/**
+ * Follows one job that has been asked to stop (its soft limit passed, or it was cancelled) for `cancelGrace`: interrupts
+ * its synchronous code as soon as it stands in a safe place, and tells the host when the main thread has not turned at all.
+ */
+export class Pursuit {
+  readonly #watch: Watch
+  readonly #delivery: number
+  readonly #cause: 'soft' | 'cancel'
+  readonly #turn: number
+  #retry = FIRST_RETRY
+  #retryTimer: NodeJS.Timeout | undefined
+  #over = false
+
+  /** `turn`: the message with which the main thread was told. */
+  constructor(watch: Watch, delivery: number, cause: 'soft' | 'cancel', turn: number) {
+    this.#watch = watch
+    this.#delivery = delivery
+    this.#cause = cause
+    this.#turn = turn
+    setTimeout(() => this.#graceIsOver(), watch.cancelGrace)
+    this.#attempt()
+  }
+
+  /** Nothing is left to do: the job has settled, was interrupted, or the main thread has turned and knows. */
+  #isOver(): boolean {
+    this.#over ||= this.#watch.main.hasTurned(this.#turn) || this.#watch.records.slotOf(this.#delivery) < 0
+    return this.#over
+  }
+
+  #attempt(): void {
+    if (this.#isOver()) return
+    if (!this.#canInterrupt()) {
+      this.#attemptLater()
+      return
+    }
+    const { debugger: main, own, cancelGrace } = this.#watch
+    main.look(
+      cancelGrace,
+      (frames) => !this.#isOver() && this.#canInterrupt() && isSafePlace(frames, own),
+      (frames, terminated) => {
+        if (!terminated) {
+          this.#attemptLater()
+          return
+        }
+        this.#over = true
+        this.#watch.main.interrupted(this.#delivery, this.#cause, stackText(frames, own))
+      },
+    )
+  }
+
+  #canInterrupt(): boolean {
+    const { words } = this.#watch.records
+    return Atomics.load(words, Word.SYNC) === this.#delivery && Atomics.load(words, Word.WRITING) === 0
+  }
+
+  #attemptLater(): void {
+    this.#retryTimer = setTimeout(() => this.#attempt(), this.#retry)
+    this.#retry *= 2
+  }
+
+  #graceIsOver(): void {
+    clearTimeout(this.#retryTimer)
+    if (this.#isOver()) return
+    this.#over = true
+    this.#watch.condemn(LimitStage.STUCK, this.#delivery)
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * The memory that the main thread and its watchdog share. The main thread writes the records of its slots, the watchdog
+ * reads them; only the claim word and `ARMED` are written by both. Plain stores will do wherever a stale read costs
+ * nothing but a little delay.
+ */
+
+/** Int32 words. */
+export const Word = {
+  /** See claim.ts. */
+  CLAIM: 0,
+  /** The delivery whose task the main thread is calling synchronously; 0: none. */
+  SYNC: 1,
+  /** 1 while the main thread writes results. */
+  WRITING: 2,
+  /** Number of the last message from the watchdog that the main thread has turned to. */
+  TURN: 3,
+  /** When the watchdog next looks at the deadlines, in ms since `Time.BASE`; NOT_ARMED: not before it is told. */
+  ARMED: 4,
+  /** One word for each slot: the delivery that runs there, 0 when free. */
+  SLOTS: 5,
+} as const
+
+/** Float64 times, in ms of the monotonic clock unless said otherwise. */
+export const Time = {
+  /** When this memory was made. */
+  BASE: 0,
+  /** How long (not when) the main thread has been blocked in writes while limits were running. */
+  BLOCKED: 1,
+  /** Since when it has been in such a write; 0: it is not. */
+  WRITING_SINCE: 2,
+  /** When it last turned to a message from the watchdog. */
+  TURNED_AT: 3,
+  SLOTS: 4,
+} as const
+
+/** Of each slot, in Float64 times from Time.SLOTS on. */
+export const SlotTime = {
+  /** When the soft limit passes, blocked time apart; 0: none. */
+  SOFT_AT: 0,
+  HARD_AT: 1,
+  /** The soft limit itself, in ms. */
+  SOFT_LIMIT: 2,
+  /** `Time.BLOCKED` when the job began. */
+  BLOCKED_BEFORE: 3,
+} as const
+const SLOT_TIMES = 4
+
+export const NOT_ARMED = 0x7fff_ffff
+
+/** The same in both threads of a process: ms of the system's monotonic clock. */
+export const monotonic = (): number => {
+  const [seconds, nanoseconds] = process.hrtime()
+  return seconds * 1e3 + nanoseconds / 1e6
+}
+
+export class SharedRecords {
+  readonly buffer: SharedArrayBuffer
+  readonly slots: number
+  readonly words: Int32Array
+  readonly times: Float64Array
+
+  /** Both threads: a view on the same memory. Without a buffer the memory is made. */
+  constructor(slots: number, buffer?: SharedArrayBuffer) {
+    const timesAt = Math.ceil((Word.SLOTS + slots) / 2) * 8
+    this.slots = slots
+    this.buffer = buffer ?? new SharedArrayBuffer(timesAt + (Time.SLOTS + slots * SLOT_TIMES) * 8)
+    this.words = new Int32Array(this.buffer, 0, Word.SLOTS + slots)
+    this.times = new Float64Array(this.buffer, timesAt)
+    if (buffer === undefined) {
+      this.times[Time.BASE] = monotonic()
+      this.words[Word.ARMED] = NOT_ARMED
+    }
+  }
+
+  /** Index in `times` of a slot's first time. */
+  timesOf(slot: number): number {
+    return Time.SLOTS + slot * SLOT_TIMES
+  }
+
+  deliveryIn(slot: number): number {
+    return Atomics.load(this.words, Word.SLOTS + slot)
+  }
+
+  /** The slot in which the delivery runs, -1 when it does not (yet, or any more). */
+  slotOf(delivery: number): number {
+    for (let slot = 0; slot < this.slots; slot++) {
+      if (this.deliveryIn(slot) === delivery) return slot
+    }
+    return -1
+  }
+
+  /** The oldest delivery that runs, 0 when none does. */
+  oldestDelivery(): number {
+    let oldest = 0
+    for (let slot = 0; slot < this.slots; slot++) {
+      const delivery = this.deliveryIn(slot)
+      if (delivery !== 0 && (oldest === 0 || delivery < oldest)) oldest = delivery
+    }
+    return oldest
+  }
+
+  /** How long the main thread has been blocked in writes so far, the one under way included. */
+  blocked(now: number): number {
+    const since = this.times[Time.WRITING_SINCE]!
+    return this.times[Time.BLOCKED]! + (since === 0 ? 0 : Math.max(0, now - since))
+  }
+}

@@ -1,0 +1,44 @@
+// The watchdog thread: reads the lifeline, keeps the limits, beats the heart, whatever the main thread is doing. It never blocks.
+import { workerData } from 'node:worker_threads'
+import { Recaller } from '../claim.js'
+import { Heartbeat } from './heartbeat.js'
+import { leave } from './leave.js'
+import { Lifeline } from './lifeline.js'
+import { LimitKeeper } from './limit-keeper.js'
+import { MainDebugger } from './main-debugger.js'
+import { MainThread } from './main-thread.js'
+import type { WatchdogData } from './port-messages.js'
+import { Pursuit } from './pursuit.js'
+import { SharedRecords, Word } from './shared-records.js'
+import { Watch } from './watch.js'
+
+const data = workerData as WatchdogData
+const records = new SharedRecords(data.slots, data.memory)
+const main = new MainThread(data.port, records)
+const recaller = new Recaller(records.words, Word.CLAIM)
+
+const lifeline: Lifeline = new Lifeline(
+  {
+    onEnd: () => leave(data.killTree),
+    onRecall: (upTo) => lifeline.recalled(recaller.recall(upTo), upTo),
+    onCancel: (delivery, upTo, reason) => {
+      const lastClaimed = recaller.recall(upTo)
+      lifeline.recalled(lastClaimed, upTo)
+      // One that was not claimed never begins; one that has settled meanwhile is unknown to the main thread, which takes no notice.
+      if (delivery <= lastClaimed) new Pursuit(watch, delivery, 'cancel', main.cancel(delivery, reason))
+    },
+    onStackAsk: (question) => watch.stack((text) => lifeline.stack(question, text)),
+    onSoftAsk: () => {},
+    onPing: () => heartbeat.beat(),
+  },
+  data.maxMessageSize,
+)
+
+const watch = new Watch({ records, main, debugger: new MainDebugger(), lifeline, recaller, own: data.own, cancelGrace: data.cancelGrace })
+const limits = new LimitKeeper(watch)
+const heartbeat = new Heartbeat(lifeline, main, records)
+
+data.port.on('message', () => limits.check())
+heartbeat.start(data.heartbeatInterval)
+// Jobs may have begun while this thread was starting.
+limits.check()

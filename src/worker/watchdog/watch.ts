@@ -1,0 +1,55 @@
+import type { LimitStage } from '../../wire/messages.js'
+import { MAX_DELIVERY, type Recaller } from '../claim.js'
+import { stackText } from './frames.js'
+import type { Lifeline } from './lifeline.js'
+import type { MainDebugger } from './main-debugger.js'
+import type { MainThread } from './main-thread.js'
+import type { SharedRecords } from './shared-records.js'
+
+export interface WatchParts {
+  records: SharedRecords
+  main: MainThread
+  debugger: MainDebugger
+  lifeline: Lifeline
+  recaller: Recaller
+  own: string
+  cancelGrace: number
+}
+
+/** What everything in the watchdog thread works with. */
+export class Watch implements WatchParts {
+  readonly records: SharedRecords
+  readonly main: MainThread
+  readonly debugger: MainDebugger
+  readonly lifeline: Lifeline
+  readonly recaller: Recaller
+  readonly own: string
+  readonly cancelGrace: number
+  /** How long to wait for a stack. */
+  readonly #stackWithin: number
+
+  constructor(parts: WatchParts) {
+    this.records = parts.records
+    this.main = parts.main
+    this.debugger = parts.debugger
+    this.lifeline = parts.lifeline
+    this.recaller = parts.recaller
+    this.own = parts.own
+    this.cancelGrace = parts.cancelGrace
+    this.#stackWithin = Math.min(250, Math.max(50, parts.cancelGrace / 2))
+  }
+
+  stack(done: (text: string) => void): void {
+    this.debugger.look(
+      this.#stackWithin,
+      () => false,
+      (frames) => done(stackText(frames, this.own)),
+    )
+  }
+
+  /** No job begins here any more; the host is told why, and which was the last that had been claimed. */
+  condemn(stage: LimitStage, delivery: number): void {
+    const lastClaimed = this.recaller.recall(MAX_DELIVERY)
+    this.stack((text) => this.lifeline.limit(stage, delivery, lastClaimed, text))
+  }
+}

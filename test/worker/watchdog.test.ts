@@ -1,0 +1,295 @@
+import { rmSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { Kind, LimitStage, NO_STACK } from '../../src/wire/messages.js'
+import { bundle, type Options, TestWorker } from './watchdog/worker.js'
+
+let folder = ''
+const workers: TestWorker[] = []
+beforeAll(async () => {
+  folder = await bundle()
+})
+afterEach(() => {
+  for (const worker of workers.splice(0)) worker.kill()
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const start = (options: Options = {}): TestWorker => {
+  const worker = new TestWorker(folder, options)
+  workers.push(worker)
+  return worker
+}
+const up = async (options: Options = {}): Promise<TestWorker> => {
+  const worker = start(options)
+  await worker.frame(Kind.HEARTBEAT)
+  await worker.event('up')
+  return worker
+}
+
+describe('lifeline', () => {
+  test('its end ends a worker that is in a busy loop', async () => {
+    const worker = await up()
+    await worker.event('accepted', worker.run('sync'))
+    const at = performance.now()
+    worker.lifeline.destroy()
+    expect(await worker.exit).toEqual({ code: null, signal: 'SIGKILL' })
+    expect(performance.now() - at).toBeLessThan(1000)
+  })
+
+  test('its end ends a worker that is still loading its modules', async () => {
+    const worker = start({ starting: 20_000 })
+    await worker.event('hello')
+    worker.lifeline.destroy()
+    expect((await worker.exit).signal).toBe('SIGKILL')
+  })
+
+  test('its end takes the children of the tasks along, unless killTree is false', async () => {
+    const lives = (pid: number): boolean => {
+      try {
+        return process.kill(pid, 0)
+      } catch {
+        return false
+      }
+    }
+    for (const killTree of [true, false]) {
+      const worker = await up({ killTree })
+      const child = (await worker.value('child')) as number
+      expect(lives(child)).toBe(true)
+      worker.lifeline.destroy()
+      await worker.exit
+      await delay(50)
+      expect(lives(child)).toBe(!killTree)
+      worker.kill()
+    }
+  })
+})
+
+describe('heartbeat', () => {
+  test('goes on in a busy loop and says what runs and for how long the main thread has not turned', async () => {
+    const worker = await up()
+    const delivery = worker.run('sync')
+    const beat = await worker.frame(Kind.HEARTBEAT, { at: undefined } as never, 10).catch(() => undefined)
+    expect(beat).toBeUndefined()
+    await delay(600)
+    const { payload } = worker.frames.filter((frame) => frame.kind === Kind.HEARTBEAT).at(-1)!
+    expect(payload.readDoubleLE(0)).toBeGreaterThan(10e6)
+    expect(payload.readDoubleLE(8)).toBeGreaterThan(300)
+    expect(payload.readUInt32LE(16)).toBe(delivery)
+  })
+
+  test('of an idle worker says that its main thread turns', async () => {
+    const worker = await up()
+    await delay(400)
+    const { payload } = worker.frames.filter((frame) => frame.kind === Kind.HEARTBEAT).at(-1)!
+    expect(payload.readDoubleLE(8)).toBeLessThan(100)
+    expect(payload.readUInt32LE(16)).toBe(0)
+  })
+})
+
+describe('recall', () => {
+  test('takes back what was written ahead of a busy loop and never began', async () => {
+    const worker = await up()
+    const first = worker.run('sync', { soft: 400 })
+    await worker.event('accepted', first)
+    const last = [worker.run('value'), worker.run('value')].at(-1)!
+    worker.send(Kind.RECALL, last, last)
+    expect(await worker.frame(Kind.RECALLED)).toMatchObject({ delivery: first, job: last })
+    await worker.event('interrupted', first)
+    await worker.event('dropped', last)
+    expect(await worker.value('value')).toBe(42)
+    expect(worker.events.filter(({ event }) => event === 'accepted')).toHaveLength(2)
+  })
+
+  test('by a cancellation of a job that had not begun', async () => {
+    const worker = await up()
+    const first = worker.run('spin', {})
+    await worker.event('accepted', first)
+    const second = worker.run('value')
+    worker.cancel(second, second, 'gone')
+    expect(await worker.frame(Kind.RECALLED)).toMatchObject({ delivery: first, job: second })
+    expect(worker.events.some(({ event }) => event === 'cancel')).toBe(false)
+  })
+})
+
+const safePlaces = ['sync', 'asyncHead', 'listener', 'inStorage', 'inArray', 'deep', 'regexp', 'sleep', 'syncFs', 'wasm', 'swallows', 'withPromises']
+const unsafePlaces = ['afterAwait', 'inTimer', 'inTick', 'inMicrotask', 'inImmediate', 'inAsyncScope', 'inRequire']
+const nativePlaces = ['exec', 'pbkdf2']
+
+describe('soft limit', () => {
+  test.each(safePlaces)('interrupts %s, and the worker lives on', async (task) => {
+    const worker = await up({ cancelGrace: 1000 })
+    const delivery = worker.run(task, { soft: 100 })
+    const { stack, cause } = await worker.event('interrupted', delivery)
+    expect(cause).toBe('soft')
+    expect(stack).toMatch(/^ {4}at .*tasks\.mjs:\d+:\d+/m)
+    expect(stack).not.toMatch(/entry\.js|onStreamRead/)
+    expect(await worker.frame(Kind.LIMIT, { delivery })).toMatchObject({ flags: LimitStage.SOFT })
+    expect(await worker.value('store')).toBe('empty')
+    expect(await worker.value('didFinallyRun')).toBe(false)
+    if (task === 'withPromises') expect(await worker.value('innocents')).toBe('settled,ran')
+    expect(worker.frames.filter(({ kind }) => kind === Kind.LIMIT)).toHaveLength(1)
+  })
+
+  test('interrupts what was started out of the wake callback, again and again', async () => {
+    const worker = await up({ cancelGrace: 1000 })
+    for (let i = 0; i < 3; i++) {
+      await worker.event('interrupted', worker.run('inStorage', { soft: 50, wake: true }))
+      expect(await worker.value('store', { wake: true })).toBe('empty')
+    }
+  })
+
+  test.each([...unsafePlaces, ...nativePlaces])('does not touch %s, and says that the worker is stuck', async (task) => {
+    const worker = await up()
+    const delivery = worker.run(task, { soft: 100 })
+    const { payload, job, at } = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.STUCK })
+    const soft = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.SOFT })
+    expect(at - soft.at).toBeGreaterThan(250)
+    expect(job).toBe(delivery)
+    if (nativePlaces.includes(task)) expect(payload.toString()).toBe(NO_STACK)
+    else expect(payload.toString()).toMatch(/tasks\.mjs|spins\.cjs/)
+    expect(worker.child.exitCode ?? worker.child.signalCode).toBeNull()
+    expect(worker.events.some(({ event }) => event === 'interrupted')).toBe(false)
+  })
+
+  test('only asks a task that awaits; alone it ends five graces later', async () => {
+    const worker = await up({ cancelGrace: 100 })
+    const delivery = worker.run('idle', { soft: 100 })
+    expect(await worker.event('soft', delivery)).toMatchObject({ limit: 100 })
+    const soft = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.SOFT })
+    const hard = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.HARD })
+    expect(hard.at - soft.at).toBeGreaterThan(480)
+    expect(hard.payload.toString()).toBe(NO_STACK)
+    expect(worker.frames.some(({ kind, flags }) => kind === Kind.LIMIT && flags === LimitStage.STUCK)).toBe(false)
+  })
+
+  test('of one job does not touch another that runs synchronously', async () => {
+    const worker = await up({ concurrency: 2 })
+    const patient = worker.run('idle', { soft: 200 })
+    await worker.event('accepted', patient)
+    worker.run('sync', { slot: 1 })
+    const { payload } = await worker.frame(Kind.LIMIT, { delivery: patient, flags: LimitStage.STUCK })
+    expect(payload.toString()).toContain('spin')
+    expect(worker.events.some(({ event }) => event === 'interrupted')).toBe(false)
+  })
+
+  test('a job that ends in time hears nothing', async () => {
+    const worker = await up()
+    for (let i = 0; i < 20; i++) expect(await worker.value('value', { soft: 60, hard: 80 })).toBe(42)
+    await worker.value('pause')
+    expect(worker.frames.some(({ kind }) => kind === Kind.LIMIT)).toBe(false)
+  })
+})
+
+describe('hard limit', () => {
+  test('closes the claim word and brings the stack', async () => {
+    const worker = await up()
+    const delivery = worker.run('afterAwait', { hard: 200 })
+    await worker.event('accepted', delivery)
+    const { at, job, payload } = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.HARD })
+    const accepted = worker.frames.find(({ kind }) => kind === Kind.HEARTBEAT)!
+    expect(at - accepted.at).toBeGreaterThan(150)
+    expect(job).toBe(delivery)
+    expect(payload.toString()).toMatch(/at spin .*tasks\.mjs/)
+  })
+
+  test('comes on time after a soft limit that was stuck in native code', async () => {
+    const worker = await up({ cancelGrace: 2000 })
+    const delivery = worker.run('pbkdf2', { soft: 50, hard: 300 })
+    const soft = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.SOFT })
+    const hard = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.HARD })
+    expect(hard.at - soft.at).toBeLessThan(250 + 450)
+    expect(hard.payload.toString()).toBe(NO_STACK)
+  })
+
+  test('does not count the time spent in a write of results', async () => {
+    const worker = await up()
+    const delivery = worker.run('idle', { hard: 300, blocked: 700 })
+    const { at } = await worker.event('accepted', delivery).then(async () => {
+      const accepted = performance.now() - worker.started
+      const hard = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.HARD })
+      return { at: hard.at - accepted }
+    })
+    expect(at).toBeGreaterThan(900)
+    expect(at).toBeLessThan(1500)
+  })
+
+  test('of a shorter job begun after a longer one comes first', async () => {
+    const worker = await up({ concurrency: 2 })
+    worker.run('idle', { hard: 5000 })
+    const short = worker.run('idle', { hard: 100, slot: 1 })
+    await worker.frame(Kind.LIMIT, { delivery: short, flags: LimitStage.HARD }, 1000)
+  })
+})
+
+describe('cancellation', () => {
+  test('interrupts synchronous code at once', async () => {
+    const worker = await up({ cancelGrace: 1000 })
+    const delivery = worker.run('sync')
+    await worker.event('accepted', delivery)
+    await delay(50)
+    const at = performance.now()
+    worker.cancel(delivery, delivery, new Error('enough'))
+    expect(await worker.event('interrupted', delivery)).toMatchObject({ cause: 'cancel' })
+    expect(performance.now() - at).toBeLessThan(500)
+    expect(await worker.value('value')).toBe(42)
+  })
+
+  test('reaches a task that awaits, with its reason', async () => {
+    const worker = await up()
+    const delivery = worker.run('idle')
+    await worker.event('accepted', delivery)
+    worker.cancel(delivery, delivery, 'enough')
+    expect(await worker.event('cancel', delivery)).toMatchObject({ reason: 'enough' })
+  })
+
+  test('of code that cannot be interrupted says that the worker is stuck', async () => {
+    const worker = await up()
+    const delivery = worker.run('inTimer')
+    await worker.event('accepted', delivery)
+    await delay(100)
+    worker.cancel(delivery, delivery, 'enough')
+    await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.STUCK })
+  })
+})
+
+describe('stack', () => {
+  test('on demand, of a busy loop and of an idle thread', async () => {
+    const worker = await up()
+    worker.send(Kind.STACK_ASK, 0, 1)
+    expect((await worker.frame(Kind.STACK, { job: 1 })).payload.toString()).toBe(NO_STACK)
+    await worker.event('accepted', worker.run('short'))
+    await worker.event('accepted', worker.run('inTimer'))
+    await delay(50)
+    worker.send(Kind.STACK_ASK, 0, 2)
+    expect((await worker.frame(Kind.STACK, { job: 2 })).payload.toString()).toMatch(/at spin .*tasks\.mjs/)
+  })
+})
+
+describe('thread', () => {
+  test('does not run what the user preloads', async () => {
+    const env = { ...process.env, NODE_OPTIONS: '--import=data:text/javascript,globalThis.preloaded=1;process.stderr.write("")' }
+    const worker = await up({ env, execArgv: ['--import', 'data:text/javascript,globalThis.again=1'] })
+    expect(await worker.value('value')).toBe(42)
+  })
+
+  test('lets the process end when its jobs pipe ends', async () => {
+    const worker = await up()
+    worker.jobs.end()
+    expect(await worker.exit).toEqual({ code: 0, signal: null })
+  })
+})
+
+describe('without a watchdog', () => {
+  test('the main thread obeys when it turns', async () => {
+    const worker = await up({ watchdog: false })
+    const first = worker.run('idle')
+    await worker.event('accepted', first)
+    worker.cancel(first, first, 'enough')
+    expect(await worker.frame(Kind.RECALLED)).toMatchObject({ delivery: first })
+    expect(await worker.event('cancel', first)).toMatchObject({ reason: 'enough' })
+    worker.send(Kind.SOFT_ASK, first, 0, Buffer.from([50, 0, 0, 0]))
+    expect(await worker.event('soft', first)).toMatchObject({ limit: 50 })
+    worker.lifeline.destroy()
+    expect((await worker.exit).signal).toBe('SIGKILL')
+  })
+})
