@@ -1,0 +1,81 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { sharedPool } from '../fixtures/pools.js'
+import { failure, Gate, Journal, until } from '../fixtures/support.js'
+
+describe('the signal option', () => {
+  const shared = sharedPool()
+
+  it('that has already aborted: the job rejects with its reason and never runs', async () => {
+    const journal = new Journal()
+    const reason = { any: 'value' }
+    const job = shared.pool.submit('mark', [journal.path, 'ran'], { signal: AbortSignal.abort(reason) })
+    expect(await failure(job.result)).toBe(reason)
+    expect(await job.began).toBe(false)
+    expect(job).toMatchObject({ state: 'cancelled', accepted: false })
+    expect(await failure(shared.pool.run('mark', [journal.path, 'ran'], { signal: AbortSignal.abort() }))).toMatchObject({ name: 'AbortError' })
+    await shared.pool.run('echo', [1])
+    expect(journal.lines).toEqual([])
+  })
+
+  it('that aborts while the job is queued', async () => {
+    const journal = new Journal()
+    const gate = new Gate()
+    const controller = new AbortController()
+    const holder = shared.pool.run('hold', [gate.path, journal.path, 'holder'])
+    const job = shared.pool.submit('mark', [journal.path, 'ran'], { signal: controller.signal })
+    await journal.seen('+holder')
+    controller.abort('too late')
+    expect(job.state).toBe('cancelled')
+    expect(await failure(job.result)).toBe('too late')
+    expect(await job.began).toBe(false)
+    gate.open()
+    await holder
+    await shared.pool.run('echo', [1])
+    expect(journal.lines).toEqual(['+holder', '-holder'])
+  })
+
+  it('that aborts while the job runs: the task hears the reason', async () => {
+    const journal = new Journal()
+    const controller = new AbortController()
+    const job = shared.pool.submit('untilAborted', [journal.path], { signal: controller.signal })
+    await journal.seen('begun')
+    controller.abort()
+    expect(await failure(job.result)).toBe(controller.signal.reason)
+    await journal.seen('aborted AbortError 20 This operation was aborted')
+    expect(await job.began).toBe(true)
+  })
+
+  it('that times out: AbortSignal.timeout keeps its TimeoutError', async () => {
+    const error = await failure(shared.pool.run('untilAborted', [], { signal: AbortSignal.timeout(50) }))
+    expect(error).toMatchObject({ name: 'TimeoutError' })
+  })
+
+  it('that aborts afterwards changes nothing, and no listener stays on it', async () => {
+    const controller = new AbortController()
+    const jobs = Array.from({ length: 20 }, (_, index) => shared.pool.run('echo', [index], { signal: controller.signal }))
+    await Promise.all(jobs)
+    await failure(shared.pool.run('exitWith', [1], { signal: controller.signal }))
+    await until('no listener is left', () => getEventListeners(controller.signal, 'abort').length === 0, 1_000)
+    controller.abort()
+    expect(await jobs[0]).toBe(0)
+  })
+
+  it('shared by a hundred jobs cancels all of them', async () => {
+    const controller = new AbortController()
+    const jobs = Array.from({ length: 100 }, () => shared.pool.submit('untilAborted', [], { signal: controller.signal }))
+    await until('the first runs', () => jobs[0]!.accepted)
+    controller.abort('all')
+    expect(new Set(await Promise.all(jobs.map((job) => failure(job.result))))).toEqual(new Set(['all']))
+    const began = await Promise.all(jobs.map((job) => job.began))
+    expect(began.filter(Boolean)).toHaveLength(1)
+  })
+
+  it('is not the only way: cancel() gives an AbortError by default', async () => {
+    const job = shared.pool.submit('untilAborted', [])
+    await until('it runs', () => job.accepted)
+    expect(job.cancel()).toBe(true)
+    expect(await failure(job.result)).toMatchObject({ name: 'AbortError' })
+    expect(job.cancel()).toBe(false)
+  })
+})

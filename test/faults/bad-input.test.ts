@@ -1,0 +1,176 @@
+import { createPool, type PoolOptions, TaskNotFoundError } from 'prefork'
+import { afterEach, describe, expect, it } from 'vitest'
+import { optionsOf, sharedPool, startPool } from '../fixtures/pools.js'
+import { childrenOf, failure } from '../fixtures/support.js'
+
+const refused = async (options: object): Promise<Error> => {
+  const creation = createPool(options as PoolOptions)
+  creation.then((pool) => pool.terminate()).catch(() => {})
+  return (await failure(creation)) as Error
+}
+
+describe('createPool', () => {
+  afterEach(() => {
+    expect(childrenOf(process.pid)).toEqual([])
+  })
+
+  it.each([
+    ['timelimit', 'timeLimit'],
+    ['worker', 'workers'],
+    ['maxJobsPerWorkers', 'maxJobsPerWorker'],
+    ['concurency', 'concurrency'],
+    ['ouput', 'output'],
+  ])('names the misspelt option %s and the nearest right one', async (wrong, right) => {
+    const error = await refused({ ...optionsOf(), [wrong]: 1 })
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error.message).toContain(wrong)
+    expect(error.message).toMatch(new RegExp(`\\b${right}\\b`))
+  })
+
+  it('names a misspelt part of workers', async () => {
+    expect((await refused({ ...optionsOf(), workers: { mni: 1 } })).message).toMatch(/mni.*min/s)
+  })
+
+  it.each([
+    'timeLimit',
+    'softTimeLimit',
+    'aliveTimeout',
+    'cancelGrace',
+    'lostWorkerTimeout',
+    'maintainInterval',
+    'heartbeatInterval',
+    'heartbeatTimeout',
+    'keepAlive',
+    'maxAgePerWorker',
+  ])('refuses a time that is none: %s', async (name) => {
+    for (const value of [0, -1, Number.NaN, '100', null]) {
+      const error = await refused({ ...optionsOf(), [name]: value })
+      expect(error.message).toContain(name)
+      expect(error.message).toMatch(/\bms\b|millisecond/)
+    }
+  })
+
+  it.each(['maxMemoryPerWorker', 'hardMemoryLimit', 'maxMessageSize'])('refuses a size that is none: %s', async (name) => {
+    for (const value of [0, -1, Number.NaN, '1 GB']) {
+      const error = await refused({ ...optionsOf(), [name]: value })
+      expect(error.message).toContain(name)
+      expect(error.message).toMatch(/\bbytes?\b/)
+    }
+  })
+
+  it.each(['workers', 'concurrency', 'maxQueue', 'maxJobsPerWorker'])('refuses a count that is none: %s', async (name) => {
+    for (const value of [0, -1, 1.5, Number.NaN, '2']) expect((await refused({ ...optionsOf(), [name]: value })).message).toContain(name)
+  })
+
+  it.each([
+    ['spare', -1],
+    ['maxPutBacks', -1],
+    ['dispatch', 'fastest'],
+    ['dispatch', 0],
+    ['output', 'pipe'],
+    ['watchdog', 'yes'],
+    ['killTree', 1],
+    ['execArgv', '--no-warnings'],
+    ['env', 'A=1'],
+    ['tasks', undefined],
+    ['tasks', 42],
+    ['tasks', []],
+    ['cwd', 3],
+    ['workers', { min: 3, max: 2 }],
+    ['workers', { min: -1 }],
+    ['logger', {}],
+  ])('refuses %s: %s', async (name, value) => {
+    const error = await refused({ ...optionsOf(), [name]: value })
+    expect(error).toBeInstanceOf(Error)
+    expect(error.message).toContain(name)
+  })
+
+  it('refuses a hard limit below the soft one of the same level', async () => {
+    expect((await refused({ ...optionsOf(), timeLimit: 100, softTimeLimit: 200 })).message).toMatch(/timeLimit.*softTimeLimit|softTimeLimit.*timeLimit/s)
+    expect((await refused({ ...optionsOf(), maxMemoryPerWorker: 1e9, hardMemoryLimit: 1e8 })).message).toMatch(/hardMemoryLimit/)
+  })
+
+  it('refuses to be called without options', async () => {
+    for (const options of [undefined, null, 'tasks.js', []]) expect(await refused(options as never)).toBeInstanceOf(TypeError)
+  })
+})
+
+describe('a call', () => {
+  const shared = sharedPool()
+
+  it('of a task that does not exist: TaskNotFoundError with the names there are, before anything is written', async () => {
+    const { bytesWritten } = shared.pool.stats().workers[0]!
+    const error = (await failure(shared.pool.run('ecoh', [1]))) as TaskNotFoundError
+    expect(error).toBeInstanceOf(TaskNotFoundError)
+    expect(error).toMatchObject({ code: 'ERR_PREFORK_TASK_NOT_FOUND' })
+    expect(error.known).toEqual(expect.arrayContaining(['echo', 'pid', 'sleep']))
+    expect(error.known).not.toContain('notAFunction')
+    expect(error.message).toContain('ecoh')
+    expect(error.message).toContain('echo')
+    for (const name of ['toString', '__proto__', 'constructor', 'notAFunction', '', undefined, 42, Symbol('echo')]) {
+      expect(await failure(shared.pool.run(name as string, []))).toBeInstanceOf(Error)
+    }
+    expect(shared.pool.stats().workers[0]!.bytesWritten).toBe(bytesWritten)
+  })
+
+  it('whose arguments are no array: a TypeError that shows the right call', async () => {
+    for (const args of [undefined, null, 1, 'text', { 0: 1, length: 1 }, new Set([1])]) {
+      const error = (await failure(shared.pool.run('echo', args as never))) as Error
+      expect(error).toBeInstanceOf(TypeError)
+      expect(error.message).toMatch(/\[.*\]/)
+      expect(error.message).toContain("'echo'")
+    }
+  })
+
+  it.each([
+    ['timeLimit', 0],
+    ['timeLimit', -5],
+    ['timeLimit', Number.NaN],
+    ['softTimeLimit', '100'],
+    ['priority', Number.NaN],
+    ['priority', 'high'],
+    ['retryLost', -1],
+    ['retryLost', 1.5],
+    ['signal', {}],
+    ['transfer', 'all'],
+    ['id', 42],
+  ])('with a bad option rejects, and does not throw: %s %s', async (name, value) => {
+    const error = (await failure(shared.pool.run('echo', [1], { [name]: value }))) as Error
+    expect(error).toBeInstanceOf(Error)
+    expect(error.message).toContain(name)
+  })
+
+  it('with a misspelt option is told the right one', async () => {
+    const error = (await failure(shared.pool.run('echo', [1], { timelimit: 5 } as never))) as Error
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error.message).toMatch(/timelimit.*timeLimit/s)
+  })
+
+  it('with a hard limit below the soft one is refused', async () => {
+    const error = (await failure(shared.pool.run('echo', [1], { timeLimit: 100, softTimeLimit: 200 }))) as Error
+    expect(error.message).toMatch(/timeLimit.*softTimeLimit|softTimeLimit.*timeLimit/s)
+  })
+
+  it('that is refused counts for nothing', async () => {
+    const pool = await startPool()
+    await failure(pool.run('noSuchTask', []))
+    await failure(pool.run('echo', 1 as never))
+    await failure(pool.run('echo', [() => {}]))
+    expect(pool.stats()).toMatchObject({ queued: 0, running: 0 })
+    expect(await pool.run('echo', [1])).toBe(1)
+  })
+
+  it('after close(): PoolClosedError, whatever else is wrong', async () => {
+    const pool = await startPool()
+    await pool.close()
+    for (const call of [
+      () => pool.run('echo', [1]),
+      () => pool.run('noSuchTask', []),
+      () => pool.submit('echo', [1]).result,
+      () => pool.ready(),
+      () => pool.broadcast('pid', []),
+    ]) {
+      expect(await failure(Promise.resolve(call()))).toMatchObject({ name: 'PoolClosedError' })
+    }
+  })
+})

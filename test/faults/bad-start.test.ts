@@ -1,0 +1,142 @@
+import { createPool, type PoolOptions, PreforkError, WorkerStartError } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { Host, hostScript } from '../fixtures/hosts.js'
+import { fixture, optionsOf, startPool, upPids } from '../fixtures/pools.js'
+import { childrenOf, failure, Journal, scratch, until, within } from '../fixtures/support.js'
+
+const refused = async (options: Partial<PoolOptions>): Promise<{ error: WorkerStartError; ms: number }> => {
+  const began = performance.now()
+  const creation = createPool(optionsOf(options))
+  creation.then((pool) => pool.terminate()).catch(() => {})
+  return { error: (await failure(creation)) as WorkerStartError, ms: performance.now() - began }
+}
+
+const withStarts = (name: string, options: Partial<PoolOptions> = {}) => {
+  const starts = new Journal()
+  return { starts, options: { tasks: fixture(`starts/${name}`), env: { ...process.env, PREFORK_TEST_STARTS: starts.path }, ...options } }
+}
+
+const nothingLeft = (): Promise<unknown> => until('no process is left', () => childrenOf(process.pid).length === 0, 5_000)
+
+describe('a task module', () => {
+  it('that is missing: createPool rejects with its path and the error, soon', async () => {
+    const { error, ms } = await refused({ tasks: fixture('no-such-module.js'), workers: 2 })
+    expect(error).toBeInstanceOf(WorkerStartError)
+    expect(error).toBeInstanceOf(PreforkError)
+    expect(error.code).toBe('ERR_PREFORK_WORKER_START')
+    expect(error.message).toContain('no-such-module.js')
+    expect(error.message).toContain((error.cause as Error).message)
+    expect(error.cause).toMatchObject({ code: 'ERR_MODULE_NOT_FOUND' })
+    // Promised within 2 s on a quiet machine.
+    expect(ms).toBeLessThan(6_000)
+    await nothingLeft()
+  })
+
+  it('that throws: the error is the cause, and the starts are counted', async () => {
+    const { starts, options } = withStarts('throws.js', { workers: 4 })
+    const { error, ms } = await refused(options)
+    expect(error).toBeInstanceOf(WorkerStartError)
+    expect(error.message).toContain('throws.js')
+    expect(error.message).toContain('this module cannot be loaded')
+    expect(error.cause).toBeInstanceOf(RangeError)
+    expect(error.cause).toMatchObject({ message: 'this module cannot be loaded' })
+    expect(ms).toBeLessThan(6_000)
+    await nothingLeft()
+    const count = starts.lines.length
+    expect(count).toBeGreaterThanOrEqual(1)
+    expect(count).toBeLessThanOrEqual(6)
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    expect(starts.lines).toHaveLength(count)
+  })
+
+  it('that ends the process: rejected, with the exit code told', async () => {
+    const { starts, options } = withStarts('exits.js')
+    const { error } = await refused(options)
+    expect(error).toBeInstanceOf(WorkerStartError)
+    expect(error.message).toMatch(/\b9\b/)
+    expect(starts.lines.length).toBeLessThanOrEqual(4)
+    await nothingLeft()
+  })
+
+  it.each(['spins.js', 'awaits.js', 'hook-hangs.js'])('that never finishes (%s): rejected after three starts, and nothing is left', async (name) => {
+    const { starts, options } = withStarts(name, { aliveTimeout: 250 })
+    const { error } = await refused(options)
+    expect(error).toBeInstanceOf(WorkerStartError)
+    expect(error.message).toContain(name)
+    expect(starts.lines).toHaveLength(3)
+    await nothingLeft()
+  })
+
+  it('whose start hook throws: rejected with its error', async () => {
+    const { starts, options } = withStarts('hook-throws.js')
+    const { error } = await refused(options)
+    expect(error).toBeInstanceOf(WorkerStartError)
+    expect(error.cause).toMatchObject({ message: 'the start hook failed' })
+    expect(starts.lines.length).toBeLessThanOrEqual(4)
+  })
+
+  it('that shares the name of a task with another: refused, and the name is told', async () => {
+    const { error } = await refused({ tasks: [fixture('tasks.js'), fixture('twin.js')] })
+    expect(error).toBeInstanceOf(Error)
+    expect(error.message).toMatch(/\becho\b/)
+    expect(error.message).toContain('twin.js')
+    await nothingLeft()
+  })
+
+  it('that creates a pool while it loads in a worker: refused by name, never a fork storm', async () => {
+    const { starts, options } = withStarts('fork-storm.js', { workers: 2 })
+    const { error } = await refused(options)
+    expect(error).toBeInstanceOf(PreforkError)
+    expect(error.message).toContain('fork-storm.js')
+    expect(starts.lines.length).toBeLessThanOrEqual(6)
+    await nothingLeft()
+  })
+
+  it('that is slow but within aliveTimeout: waited for; a first start over it gets twice the time', async () => {
+    const slow = withStarts('slow.js', { aliveTimeout: 10_000 })
+    const patient = await startPool({ ...slow.options, env: { ...slow.options.env, PREFORK_TEST_LOAD_MS: '600' } })
+    expect(upPids(patient)).toEqual(slow.starts.lines.map(Number))
+    const second = withStarts('slow.js', { aliveTimeout: 400 })
+    const pool = await startPool({ ...second.options, env: { ...second.options.env, PREFORK_TEST_LOAD_MS: '550' } })
+    expect(second.starts.lines).toHaveLength(2)
+    expect(await pool.run('pid', [])).toBe(Number(second.starts.lines[1]))
+  })
+
+  it('that loads at first and throws later: waiting jobs reject with the reason, the starts are bounded', async () => {
+    const broken = `${scratch()}/broken`
+    const { starts, options } = withStarts('sometimes.js')
+    const pool = await startPool({ ...options, env: { ...options.env, PREFORK_TEST_BROKEN: broken } })
+    const pid = (await pool.run('pid', [])) as number
+    const { writeFileSync, rmSync } = await import('node:fs')
+    writeFileSync(broken, '')
+    process.kill(pid, 'SIGKILL')
+    const error = await failure(pool.run('pid', []))
+    expect(error).toBeInstanceOf(WorkerStartError)
+    expect(error).toMatchObject({ cause: { message: 'broken since the last start' } })
+    expect(starts.lines.length).toBeLessThanOrEqual(6)
+    rmSync(broken)
+    expect(
+      await until('the pool has recovered', () =>
+        pool.run('pid', []).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    ).toBe(true)
+  })
+})
+
+describe('too few descriptors for the workers', () => {
+  it('is said at the start, and leaves no process', async () => {
+    const host = new Host('sh', ['-c', `ulimit -n 90; exec ${process.execPath} ${hostScript('few-descriptors.js')}`])
+    const { message } = await host.says<{ message: string }>('refused')
+    expect(message).toMatch(/descriptor|ulimit|EMFILE/i)
+    expect(await host.ends()).toEqual({ code: 0, signal: null })
+  })
+})
+
+it('a pool whose creation failed leaves the way free for the next', async () => {
+  await refused({ tasks: fixture('no-such-module.js') })
+  const pool = await startPool()
+  expect(await within(pool.run('echo', ['fine']), 10_000)).toBe('fine')
+})

@@ -1,0 +1,164 @@
+import { QueueFullError } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { allUp, pidOf, startPool, upPids } from '../fixtures/pools.js'
+import { childrenOf, failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
+
+/** Counts the host's living children until stopped. */
+const censusOf = () => {
+  let most = 0
+  const timer = setInterval(() => {
+    most = Math.max(most, childrenOf(process.pid).filter((child) => !child.zombie).length)
+  }, 5)
+  return () => {
+    clearInterval(timer)
+    return most
+  }
+}
+
+describe('jobs running at once', () => {
+  it.each([
+    [1, 1],
+    [2, 1],
+    [2, 3],
+  ])('are exactly workers x concurrency under load: %i x %i', async (workers, concurrency) => {
+    const pool = await startPool({ workers, concurrency })
+    await allUp(pool, workers)
+    const journal = new Journal()
+    const gate = new Gate()
+    const jobs = Array.from({ length: workers * concurrency + 3 }, (_, index) => pool.run('hold', [gate.path, journal.path, index]))
+    await until('every slot is taken', () => journal.lines.length === workers * concurrency)
+    expect(pool.stats()).toMatchObject({ running: workers * concurrency, queued: 3 })
+    gate.open()
+    await Promise.all(jobs)
+    expect(journal.overlap).toBe(workers * concurrency)
+  })
+
+  it('never exceed it, nor the processes max + spare + 1, while workers are killed, replaced, restarted and resized', async () => {
+    const pool = await startPool({ workers: 2, concurrency: 2, spare: 1 })
+    const census = censusOf()
+    const journal = new Journal()
+    let over = false
+    const pump = (async () => {
+      let submitted = 0
+      const settled: Promise<unknown>[] = []
+      while (!over) {
+        submitted += 1
+        settled.push(pool.run('overlap', [journal.path, submitted, 15], { retryLost: 9 }).catch(() => {}))
+        if (settled.length >= 12) await settled.shift()
+      }
+      await Promise.all(settled)
+    })()
+    for (let round = 0; round < 3; round += 1) {
+      const [victim] = upPids(pool)
+      if (victim) process.kill(victim, 'SIGKILL')
+      await until('two are up again', () => upPids(pool).length === 2)
+      await within(Promise.resolve(pool.restart()), 15_000, 'restart()')
+      await until('two are up again', () => upPids(pool).length === 2)
+    }
+    over = true
+    await pump
+    // A job whose worker was killed is counted as running until it begins again: with as many retries as it takes, it does.
+    const running = journal.lines.reduce(
+      ({ open, most }, line) => {
+        if (line.startsWith('+')) open.add(line.slice(1))
+        else open.delete(line.slice(1))
+        return { open, most: Math.max(most, open.size) }
+      },
+      { open: new Set<string>(), most: 0 },
+    )
+    expect(running.most).toBeLessThanOrEqual(4)
+    const processes = census()
+    expect(processes).toBeGreaterThanOrEqual(3)
+    expect(processes).toBeLessThanOrEqual(4)
+  })
+})
+
+describe('maxQueue', () => {
+  it('bounds what is submitted and not yet accepted; ready() tells when there is room', async () => {
+    const pool = await startPool({ maxQueue: 3 })
+    const journal = new Journal()
+    const gate = new Gate()
+    await within(pool.ready(), 1_000, 'ready()')
+    const holder = pool.run('hold', [gate.path, journal.path, 'holder'])
+    await journal.seen('+holder')
+    const queued = [1, 2, 3].map((value) => pool.run('echo', [value]))
+    const error = await failure(pool.run('echo', [4]))
+    expect(error).toBeInstanceOf(QueueFullError)
+    expect(error).toMatchObject({ code: 'ERR_PREFORK_QUEUE_FULL' })
+    const refused = pool.submit('echo', [5])
+    expect(await failure(refused.result)).toBeInstanceOf(QueueFullError)
+    expect(await refused.began).toBe(false)
+
+    let ready = false
+    const room = pool.ready().then(() => {
+      ready = true
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(ready).toBe(false)
+    gate.open()
+    await within(room, 5_000, 'ready()')
+    expect(await pool.run('echo', [6])).toBe(6)
+    expect(await Promise.all(queued)).toEqual([1, 2, 3])
+    await holder
+  })
+
+  it('lets ready() go when a queued job is cancelled', async () => {
+    const pool = await startPool({ maxQueue: 1, dispatch: 'fair' })
+    const gate = new Gate()
+    const holder = pool.submit('hold', [gate.path])
+    await until('it runs', () => holder.accepted)
+    const queued = pool.submit('echo', [1])
+    const room = pool.ready()
+    queued.cancel()
+    await within(room, 2_000, 'ready()')
+  })
+
+  it('ready() rejects when the pool closes', async () => {
+    const pool = await startPool({ maxQueue: 1 })
+    const gate = new Gate()
+    const holder = pool.submit('hold', [gate.path])
+    await until('it runs', () => holder.accepted)
+    pool.run('echo', [1]).catch(() => {})
+    const room = failure(pool.ready())
+    const closed = pool.close()
+    expect(await room).toMatchObject({ name: 'PoolClosedError' })
+    gate.open()
+    await closed
+    expect(await failure(pool.ready())).toMatchObject({ name: 'PoolClosedError' })
+  })
+
+  it('is unbounded when it is not given', async () => {
+    const pool = await startPool()
+    const jobs = Array.from({ length: 20_000 }, (_, index) => pool.run('echo', [index]))
+    expect(await within(Promise.all(jobs), 20_000)).toHaveLength(20_000)
+  })
+})
+
+describe('recycling by jobs', () => {
+  it.each(['fair', 'fast', 'adaptive'] as const)('no worker does more than maxJobsPerWorker, dispatch %s', async (dispatch) => {
+    const pool = await startPool({ workers: 2, concurrency: 2, maxJobsPerWorker: 6, dispatch })
+    const journal = new Journal()
+    const pids = await Promise.all(Array.from({ length: 40 }, () => pool.run('markPid', [journal.path])))
+    const done = new Map<unknown, number>()
+    for (const pid of pids) done.set(pid, (done.get(pid) ?? 0) + 1)
+    expect(Math.max(...done.values())).toBeLessThanOrEqual(6)
+    expect(done.size).toBeGreaterThanOrEqual(7)
+    expect(journal.lines).toHaveLength(40)
+    expect(pool.stats().totals.workersRecycled).toBeGreaterThanOrEqual(5)
+    expect(pool.stats().totals.lost).toBe(0)
+  })
+
+  it('leaves the old worker its running job while the new one works', async () => {
+    const pool = await startPool({ concurrency: 2, maxJobsPerWorker: 2 })
+    const gate = new Gate()
+    const journal = new Journal()
+    const old = await pidOf(pool)
+    const holder = pool.submit('hold', [gate.path, journal.path, 'holder'])
+    await journal.seen('+holder')
+    expect(await within(pidOf(pool), 10_000)).not.toBe(old)
+    expect(holder.state).toBe('accepted')
+    gate.open()
+    expect(await holder.result).toBe('holder')
+    await gone([old])
+  })
+})

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest'
+import { fixture, pidOf, startPool } from '../fixtures/pools.js'
+import { failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
+
+describe('a job that is cancelled', () => {
+  it('while queued: rejects in the same tick, never runs, and the others do', async () => {
+    const pool = await startPool({ dispatch: 'fair' })
+    const journal = new Journal()
+    const gate = new Gate()
+    pool.run('hold', [gate.path, journal.path, 'holder'])
+    await journal.seen('+holder')
+    const [first, victim, last] = ['first', 'victim', 'last'].map((id) => pool.submit('mark', [journal.path, id]))
+    expect(victim!.state).toBe('queued')
+    const reason = new Error('not wanted any more')
+    let rejected: unknown
+    victim!.result.catch((error: unknown) => {
+      rejected = error
+    })
+    expect(victim!.cancel(reason)).toBe(true)
+    expect(victim!.state).toBe('cancelled')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(rejected).toBe(reason)
+    expect(await within(victim!.began, 1_000, 'began')).toBe(false)
+    expect(victim!.cancel()).toBe(false)
+    gate.open()
+    expect(await first!.result).toBe('first')
+    expect(await last!.result).toBe('last')
+    expect(journal.lines).toEqual(['+holder', '-holder', 'first', 'last'])
+    expect(pool.stats()).toMatchObject({ queued: 0, running: 0, totals: { cancelled: 1, succeeded: 3 } })
+  })
+
+  it('while written ahead to a worker in a busy loop: rejects at once, and began says before the loop ends that it never ran', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    const journal = new Journal()
+    const gate = new Gate()
+    const pid = await pidOf(pool)
+    const holder = pool.submit('holdSync', [gate.path, journal.path, 'holder'])
+    await journal.seen('+holder')
+    const [first, victim, last] = [1, 2, 3].map((id) => pool.submit('mark', [journal.path, id]))
+    await until('they are written', () => [first, victim, last].every((job) => job!.state === 'written'))
+    expect(victim!.cancel('changed my mind')).toBe(true)
+    expect(await within(failure(victim!.result), 1_000)).toBe('changed my mind')
+    expect(await within(victim!.began, 3_000, 'began')).toBe(false)
+    expect(holder.state).toBe('accepted')
+    gate.open()
+    expect(await Promise.all([holder.result, first!.result, last!.result])).toEqual(['holder', 1, 3])
+    expect(journal.lines).toEqual(['+holder', '-holder', '1', '3'])
+    expect(victim).toMatchObject({ state: 'cancelled', accepted: false })
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('all of those written ahead, while new ones arrive', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    const journal = new Journal()
+    const gate = new Gate()
+    pool.run('holdSync', [gate.path, journal.path, 'holder'])
+    await journal.seen('+holder')
+    const victims = Array.from({ length: 30 }, (_, index) => pool.submit('mark', [journal.path, `victim ${index}`]))
+    await until('one is written', () => victims[0]!.state === 'written')
+    const late = []
+    for (const victim of victims) {
+      victim.cancel()
+      late.push(pool.submit('mark', [journal.path, `late ${late.length}`]))
+    }
+    expect(await within(Promise.all(victims.map((job) => job.began)), 3_000)).toEqual(victims.map(() => false))
+    gate.open()
+    await within(Promise.all(late.map((job) => job.result)), 15_000)
+    expect(journal.lines.slice(2)).toEqual(late.map((_, index) => `late ${index}`))
+  })
+
+  it('at any moment of being written, accepted or done: began tells exactly whether it ran', async () => {
+    const pool = await startPool({ workers: 2, concurrency: 2, dispatch: 'fast' })
+    const journal = new Journal()
+    const jobs = []
+    for (let index = 0; index < 600; index += 1) {
+      const job = pool.submit('mark', [journal.path, index])
+      jobs.push(job)
+      if (index % 3 === 0) job.cancel()
+      else if (index % 3 === 1) setImmediate(() => job.cancel())
+      if (index % 40 === 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+    await within(Promise.allSettled(jobs.map((job) => job.result)), 15_000)
+    const began = await within(Promise.all(jobs.map((job) => job.began)), 15_000, 'began of some job')
+    await pool.close()
+    const ran = new Set(journal.lines.map(Number))
+    expect(journal.lines).toHaveLength(ran.size)
+    expect(jobs.map((job, index) => [job.state === 'succeeded' || began[index], index])).toEqual(jobs.map((_, index) => [ran.has(index), index]))
+  })
+
+  it('while running, asynchronous and listening: the signal has the reason, the worker lives on', async () => {
+    const pool = await startPool()
+    const journal = new Journal()
+    const pid = await pidOf(pool)
+    const job = pool.submit('untilAborted', [journal.path])
+    await journal.seen('begun')
+    const reason = Object.assign(new RangeError('enough'), { code: 'E_ENOUGH' })
+    expect(job.cancel(reason)).toBe(true)
+    expect(await within(failure(job.result), 1_000)).toBe(reason)
+    expect(await job.began).toBe(true)
+    await journal.seen('aborted RangeError E_ENOUGH enough')
+    expect(await pidOf(pool)).toBe(pid)
+    expect(job).toMatchObject({ state: 'cancelled', accepted: true })
+  })
+
+  it('while running, asynchronous and deaf: costs the worker its life after cancelGrace', async () => {
+    const pool = await startPool({ cancelGrace: 100 })
+    const journal = new Journal()
+    const pid = await pidOf(pool)
+    const job = pool.submit('deaf', [journal.path])
+    await journal.seen('begun')
+    job.cancel()
+    expect(await within(failure(job.result), 1_000)).toMatchObject({ name: 'AbortError' })
+    await gone([pid], 10_000)
+    expect(await pidOf(pool)).not.toBe(pid)
+  })
+
+  it('while running and deaf for less than cancelGrace: the worker is kept', async () => {
+    const pool = await startPool({ cancelGrace: 15_000 })
+    const journal = new Journal()
+    const pid = await pidOf(pool)
+    const job = pool.submit('deafFor', [journal.path, 2_500])
+    await journal.seen('begun')
+    job.cancel()
+    await failure(job.result)
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it.each([
+    ['sync', true],
+    ['beforeAwait', true],
+    ['regexp', true],
+    ['afterAwait', false],
+    ['inTimer', false],
+    ['inAsyncScope', false],
+    ['execChild', false],
+  ] as const)('while in a loop (%s): rejects at once, same worker afterwards: %s', async (place, livesOn) => {
+    const pool = await startPool({ tasks: fixture('places.js'), cancelGrace: 150 })
+    const journal = new Journal()
+    const pid = await pidOf(pool)
+    const job = pool.submit(place, [journal.path])
+    await journal.seen('there')
+    job.cancel('stop')
+    expect(await within(failure(job.result), 1_000)).toBe('stop')
+    expect(await job.began).toBe(true)
+    expect(job.state).toBe('cancelled')
+    expect((await within(pidOf(pool), 10_000)) === pid).toBe(livesOn)
+  })
+
+  it('leaves its concurrent neighbours alone', async () => {
+    const pool = await startPool({ concurrency: 4 })
+    const journal = new Journal()
+    const gate = new Gate()
+    const neighbours = [1, 2].map((id) => pool.submit('hold', [gate.path, journal.path, id]))
+    const polite = pool.submit('untilAborted', [journal.path, 'x'])
+    await journal.seen('begun')
+    await journal.seen('+2')
+    polite.cancel()
+    await failure(polite.result)
+    await journal.seen('aborted AbortError 20 This operation was aborted')
+    const looping = pool.submit('spinFor', [1_000_000])
+    await until('it runs', () => looping.accepted)
+    looping.cancel()
+    await failure(looping.result)
+    gate.open()
+    expect(await Promise.all(neighbours.map((job) => job.result))).toEqual([1, 2])
+    expect(pool.stats().totals.workersDied).toBe(0)
+  })
+})

@@ -1,0 +1,127 @@
+import { createPool, PoolClosedError } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { allUp, fixture, optionsOf, startPool, upPids } from '../fixtures/pools.js'
+import { failure, Gate, gone, isAlive, Journal, until, within } from '../fixtures/support.js'
+
+describe('close', () => {
+  it('finishes everything, then stops; later calls reject', async () => {
+    const pool = await startPool({ workers: 2, dispatch: 'fast' })
+    const pids = await allUp(pool, 2)
+    const jobs = Array.from({ length: 30 }, (_, index) => pool.run('sleep', [5, index]))
+    const closed = pool.close()
+    const error = await failure(pool.run('echo', [1]))
+    expect(error).toBeInstanceOf(PoolClosedError)
+    expect(error).toMatchObject({ code: 'ERR_PREFORK_POOL_CLOSED' })
+    expect(await failure(pool.submit('echo', [1]).result)).toBeInstanceOf(PoolClosedError)
+    expect(await Promise.all(jobs)).toEqual(jobs.map((_, index) => index))
+    await within(closed, 10_000)
+    expect(pids.filter(isAlive)).toEqual([])
+    await within(Promise.resolve(pool.close()), 1_000, 'a second close()')
+    expect(await failure(pool.run('echo', [1]))).toBeInstanceOf(PoolClosedError)
+    expect(pool.stats()).toMatchObject({ workers: [], queued: 0, running: 0, totals: { succeeded: 30 } })
+  })
+
+  it('survives the death of a worker on the way: what had not begun still runs', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    const [pid] = upPids(pool)
+    const journal = new Journal()
+    const gate = new Gate()
+    const holder = pool.run('holdSync', [gate.path, journal.path, 'holder'])
+    await journal.seen('+holder')
+    const jobs = [1, 2, 3].map((id) => pool.submit('mark', [journal.path, id]))
+    await until('they are written', () => jobs.every((job) => job.state === 'written'))
+    const closed = pool.close()
+    process.kill(pid!, 'SIGKILL')
+    await failure(holder)
+    expect(await Promise.all(jobs.map((job) => job.result))).toEqual([1, 2, 3])
+    await within(closed, 10_000)
+  })
+
+  it('with a timeout: what had begun is lost, what had not is cancelled, all reject with PoolClosedError', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    const [pid] = upPids(pool)
+    const journal = new Journal()
+    const running = pool.submit('deaf', [journal.path])
+    const waiting = pool.submit('mark', [journal.path, 'ran'])
+    await journal.seen('begun')
+    const closed = pool.close({ timeout: 150 })
+    for (const job of [running, waiting]) expect(await within(failure(job.result), 5_000)).toBeInstanceOf(PoolClosedError)
+    expect([running.state, waiting.state]).toEqual(['lost', 'cancelled'])
+    expect([await running.began, await waiting.began]).toEqual([true, false])
+    await within(closed, 10_000)
+    expect(isAlive(pid!)).toBe(false)
+    expect(journal.lines).toEqual(['begun'])
+  })
+
+  it('within its timeout loses nothing', async () => {
+    const pool = await startPool()
+    const job = pool.run('sleep', [200, 'done'])
+    await within(pool.close({ timeout: 30_000 }), 10_000)
+    expect(await job).toBe('done')
+  })
+
+  it('runs the stop hooks and waits for them', async () => {
+    const journal = new Journal()
+    const pool = await startPool({ tasks: fixture('hooks.js'), env: { ...process.env, PREFORK_TEST_JOURNAL: journal.path } })
+    expect(await pool.run('isOpen', [])).toBe(true)
+    await pool.close()
+    const pid = journal.lines[0]!.split(' ')[1]
+    expect(journal.lines).toEqual([`start ${pid}`, `started ${pid}`, `stop ${pid}`, `stopped ${pid}`])
+  })
+
+  it('ends a worker whose stop hook hangs', async () => {
+    const journal = new Journal()
+    const env = { ...process.env, PREFORK_TEST_JOURNAL: journal.path, PREFORK_TEST_STOP: 'hangs' }
+    const pool = await startPool({ tasks: fixture('hooks.js'), cancelGrace: 100, env })
+    const pids = upPids(pool)
+    await within(pool.close(), 8_000, 'close()')
+    await gone(pids, 2_000)
+    expect(journal.lines.at(-1)).toMatch(/^stop /)
+  })
+
+  it('is what asyncDispose does', async () => {
+    const pool = await createPool(optionsOf())
+    const pids = upPids(pool)
+    const job = pool.run('sleep' as never, [100, 'done'] as never)
+    await pool[Symbol.asyncDispose]()
+    expect(await job).toBe('done')
+    await gone(pids, 2_000)
+  })
+})
+
+describe('terminate', () => {
+  it('stops now, and every job settles', async () => {
+    const pool = await startPool({ workers: 2, concurrency: 2, dispatch: 'fast' })
+    const pids = await allUp(pool, 2)
+    const journal = new Journal()
+    const running = Array.from({ length: 4 }, () => pool.submit('deaf', [journal.path]))
+    await until('all four run', () => journal.lines.length === 4)
+    const waiting = Array.from({ length: 50 }, (_, index) => pool.submit('mark', [journal.path, index]))
+    const stopped = pool.terminate()
+    for (const job of [...running, ...waiting]) expect(await within(failure(job.result), 5_000)).toBeInstanceOf(PoolClosedError)
+    await within(Promise.resolve(stopped), 10_000, 'terminate()')
+    await gone(pids, 2_000)
+    expect(new Set(running.map((job) => job.state))).toEqual(new Set(['lost']))
+    expect(new Set(waiting.map((job) => job.state))).toEqual(new Set(['cancelled']))
+    expect(await Promise.all(waiting.map((job) => job.began))).toEqual(waiting.map(() => false))
+    expect(await failure(pool.run('echo', [1]))).toBeInstanceOf(PoolClosedError)
+    expect(journal.lines).toHaveLength(4)
+  })
+
+  it('during close() ends the waiting, and both resolve', async () => {
+    const pool = await startPool()
+    const job = pool.submit('never', [])
+    await until('it runs', () => job.accepted)
+    const closed = pool.close()
+    await pool.terminate()
+    await within(Promise.resolve(closed), 5_000, 'close()')
+    expect(await failure(job.result)).toBeInstanceOf(PoolClosedError)
+  })
+
+  it('may be called while workers start', async () => {
+    const pool = await startPool({ workers: 4 })
+    const jobs = Array.from({ length: 10 }, () => pool.submit('never', []))
+    await within(Promise.resolve(pool.terminate()), 10_000, 'terminate()')
+    for (const job of jobs) expect(await failure(job.result)).toBeInstanceOf(PoolClosedError)
+  })
+})

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest'
+import { allUp, pidOf, startPool } from '../fixtures/pools.js'
+import { Gate, Journal, until, within } from '../fixtures/support.js'
+
+describe('priorities', () => {
+  it('order what waits: higher first, then as submitted', async () => {
+    const pool = await startPool()
+    const journal = new Journal()
+    const gate = new Gate()
+    const holder = pool.run('hold', [gate.path])
+    await until('it runs', () => pool.stats().running === 1)
+    const jobs = [0, 5, -1, 5, 0, undefined, 10].map((priority, index) => pool.run('mark', [journal.path, index], { priority }))
+    gate.open()
+    await Promise.all([holder, ...jobs])
+    expect(journal.lines.map(Number)).toEqual([6, 1, 3, 0, 4, 5, 2])
+  })
+})
+
+describe('dispatch', () => {
+  const behindAHolder = async (dispatch: 'fair' | 'fast' | 'adaptive' | number, watchdog = true) => {
+    const pool = await startPool({ dispatch, watchdog })
+    await pidOf(pool)
+    const gate = new Gate()
+    const journal = new Journal()
+    const holder = pool.run('holdSync', [gate.path, journal.path, 'holder'])
+    await journal.seen('+holder')
+    const jobs = Array.from({ length: 12 }, (_, index) => pool.submit('echo', [index]))
+    // Long enough for the dispatcher: several ticks, and the 5 ms after which adaptive takes jobs back.
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setTimeout(resolve, 10))
+    const written = jobs.filter((job) => job.state === 'written').length
+    const { writtenAhead } = pool.stats().workers[0]!
+    gate.open()
+    await holder
+    expect(await Promise.all(jobs.map((job) => job.result))).toEqual(jobs.map((_, index) => index))
+    expect(writtenAhead).toBe(written)
+    return written
+  }
+
+  it('fair writes nothing behind a job that runs', async () => {
+    expect(await behindAHolder('fair')).toBe(0)
+  })
+
+  it('fast writes ahead', async () => {
+    expect(await behindAHolder('fast')).toBeGreaterThan(4)
+  })
+
+  it('a number is the window of one worker', async () => {
+    // Jobs written to one worker at once: with or without the one that it runs.
+    expect([2, 3]).toContain(await behindAHolder(3))
+    expect(await behindAHolder(1)).toBeLessThanOrEqual(1)
+  })
+
+  it('adaptive leaves nothing behind a long job, nor does it without a watchdog', async () => {
+    expect(await behindAHolder('adaptive')).toBe(0)
+    expect(await behindAHolder('adaptive', false)).toBe(0)
+  })
+
+  it('adaptive takes back what stands behind a job that turns out long', async () => {
+    const pool = await startPool({ workers: 2 })
+    await allUp(pool, 2)
+    // Measured to be short, so that it is written ahead.
+    for (let round = 0; round < 5; round += 1) await Promise.all(Array.from({ length: 100 }, () => pool.run('shortUnless', [])))
+    const gate = new Gate()
+    const journal = new Journal()
+    const jobs = []
+    let long: ReturnType<typeof pool.submit> | undefined
+    for (let index = 0; index < 100; index += 1) {
+      if (index === 30) long = pool.submit('shortUnless', [gate.path, journal.path])
+      jobs.push(pool.submit('shortUnless', []))
+    }
+    await within(Promise.all(jobs.map((job) => job.result)), 5_000, 'a short job behind the long one')
+    expect(long!.state).toBe('accepted')
+    gate.open()
+    await long!.result
+  })
+
+  it('adaptive does so also when the long job never yields', async () => {
+    const pool = await startPool({ workers: 2 })
+    await allUp(pool, 2)
+    for (let round = 0; round < 5; round += 1) await Promise.all(Array.from({ length: 100 }, () => pool.run('mark', [undefined, 1])))
+    for (let round = 0; round < 20; round += 1) await pool.run('markAndSpin', [undefined, 1, 0])
+    const jobs = []
+    let long: ReturnType<typeof pool.submit> | undefined
+    for (let index = 0; index < 100; index += 1) {
+      if (index === 30) long = pool.submit('markAndSpin', [undefined, 'long', 8_000])
+      jobs.push(pool.submit('mark', [undefined, index]))
+    }
+    await within(Promise.all(jobs.map((job) => job.result)), 6_000, 'a short job behind the long one')
+    expect(long!.state).toBe('accepted')
+    long!.cancel()
+  })
+
+  it('spreads jobs over the workers', async () => {
+    const pool = await startPool({ workers: 3 })
+    await allUp(pool, 3)
+    const journal = new Journal()
+    const gate = new Gate()
+    const jobs = [1, 2, 3].map((id) => pool.run('hold', [gate.path, journal.path, id]))
+    await until('all three run at once', () => journal.lines.length === 3)
+    gate.open()
+    await Promise.all(jobs)
+  })
+})
+
+describe('broadcast', () => {
+  it('runs once on every worker and gives their answers', async () => {
+    const pool = await startPool({ workers: 3, concurrency: 2 })
+    const pids = await allUp(pool, 3)
+    const answers = (await pool.broadcast('pid', [])) as number[]
+    expect(answers.sort()).toEqual([...pids].sort())
+  })
+
+  it('waits for the busy ones, and is answered by the replacement of one that leaves', async () => {
+    const pool = await startPool({ workers: 2 })
+    const pids = await allUp(pool, 2)
+    const journal = new Journal()
+    const gate = new Gate()
+    const holders = [1, 2].map((id) => pool.submit('hold', [gate.path, journal.path, id]))
+    await until('both hold', () => journal.lines.length === 2)
+    const answers = pool.broadcast('pid', [])
+    process.kill(pids[0]!, 'SIGKILL')
+    gate.open()
+    const pidsThen = (await within(Promise.resolve(answers), 10_000, 'broadcast()')) as number[]
+    expect(pidsThen).toHaveLength(2)
+    expect(new Set(pidsThen).size).toBe(2)
+    expect(pidsThen).toContain(pids[1])
+    await Promise.allSettled(holders.map((job) => job.result))
+  })
+
+  it('rejects on a closed pool and for an unknown task', async () => {
+    const pool = await startPool()
+    await expect(pool.broadcast('noSuchTask', [])).rejects.toMatchObject({ name: 'TaskNotFoundError' })
+    await pool.close()
+    await expect(pool.broadcast('pid', [])).rejects.toMatchObject({ name: 'PoolClosedError' })
+  })
+})

@@ -1,0 +1,95 @@
+import { WorkerLostError } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { allUp, fixture, pidOf, startPool } from '../fixtures/pools.js'
+import { blockHost, failure, gone, isAlive, Journal, until, within } from '../fixtures/support.js'
+
+const QUICK = { heartbeatInterval: 100, heartbeatTimeout: 800 } as const
+
+describe('a worker frozen by SIGSTOP', () => {
+  it('is killed: its job is lost as frozen, the one behind it runs in the next', async () => {
+    const pool = await startPool({ ...QUICK, dispatch: 'fast' })
+    const journal = new Journal()
+    const pid = await pidOf(pool)
+    const job = pool.submit('deaf', [journal.path])
+    const behind = pool.submit('pid', [])
+    await journal.seen('begun')
+    process.kill(pid, 'SIGSTOP')
+    const error = await failure(job.result)
+    expect(error).toBeInstanceOf(WorkerLostError)
+    expect(error).toMatchObject({ reason: 'frozen', accepted: true })
+    expect(await within(behind.result, 10_000)).not.toBe(pid)
+    await gone([pid], 2_000)
+  })
+
+  it('while idle: it is replaced', async () => {
+    const pool = await startPool(QUICK)
+    const reasons: string[] = []
+    pool.on('workerExit', ({ reason }) => reasons.push(reason))
+    const pid = await pidOf(pool)
+    process.kill(pid, 'SIGSTOP')
+    await gone([pid], 10_000)
+    expect(await pidOf(pool)).not.toBe(pid)
+    expect(reasons).toEqual(['frozen'])
+  })
+
+  it('for less than heartbeatTimeout: nothing happens', async () => {
+    const pool = await startPool({ heartbeatInterval: 100, heartbeatTimeout: 8_000 })
+    const pid = await pidOf(pool)
+    process.kill(pid, 'SIGSTOP')
+    const answer = pool.run('pid', [])
+    await new Promise((resolve) => setTimeout(resolve, 1_200))
+    process.kill(pid, 'SIGCONT')
+    expect(await within(answer, 5_000)).toBe(pid)
+  })
+
+  it('does not keep close() waiting for ever', async () => {
+    const pool = await startPool({ ...QUICK, cancelGrace: 100 })
+    const pid = await pidOf(pool)
+    process.kill(pid, 'SIGSTOP')
+    await within(pool.close(), 8_000, 'close()')
+    expect(isAlive(pid)).toBe(false)
+  })
+})
+
+describe('a worker that only works', () => {
+  it('in a loop longer than heartbeatTimeout: its watchdog goes on beating', async () => {
+    const pool = await startPool(QUICK)
+    const pid = await pidOf(pool)
+    const job = pool.submit('spinFor', [2_000])
+    await until('the heartbeat tells the stall', () => (pool.stats().workers[0]?.stalled ?? 0) > 300)
+    expect(await job.result).toBe(2_000)
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('is not condemned by a host that blocks its own loop for seconds', async () => {
+    const pool = await startPool({ ...QUICK, workers: 2, aliveTimeout: 500 })
+    const pids = await allUp(pool, 2)
+    const jobs = [pool.submit('sleep', [200, 'short']), pool.submit('sleep', [3_500, 'long'])]
+    await until('both run', () => jobs.every((job) => job.accepted))
+    blockHost(3_000)
+    expect(await Promise.all(jobs.map((job) => job.result))).toEqual(['short', 'long'])
+    expect(await allUp(pool, 2)).toEqual(pids)
+    expect(pool.stats().totals).toMatchObject({ workersDied: 0, workersStarted: 2 })
+  })
+
+  it('nor by one that blocks it again and again, with nothing to do', async () => {
+    const pool = await startPool(QUICK)
+    const pid = await pidOf(pool)
+    for (let round = 0; round < 4; round += 1) {
+      blockHost(900)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('while it starts: the stall of the host is not counted', async () => {
+    const starts = new Journal()
+    const env = { ...process.env, PREFORK_TEST_STARTS: starts.path, PREFORK_TEST_LOAD_MS: '100' }
+    const creation = startPool({ tasks: fixture('starts/slow.js'), aliveTimeout: 600, env })
+    await starts.seen(await until('it loads', () => starts.lines[0]))
+    blockHost(2_500)
+    const pool = await creation
+    expect(await pidOf(pool)).toBe(Number(starts.lines[0]))
+    expect(starts.lines).toHaveLength(1)
+  })
+})

@@ -1,0 +1,132 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { describe, expect, it } from 'vitest'
+import { fixture, sharedPool, startPool } from '../fixtures/pools.js'
+import { failure, Gate, until } from '../fixtures/support.js'
+
+describe('a job', () => {
+  const shared = sharedPool({ tasks: fixture('job-context.js'), concurrency: 4 })
+
+  it('tells what it is, from the first moment to the last', async () => {
+    const pool = await startPool()
+    const gate = new Gate()
+    const job = pool.submit('hold', [gate.path], { id: 'my own' })
+    expect(job).toMatchObject({ id: 'my own', name: 'hold', accepted: false, attempt: 1, softTimedOut: false, logs: [] })
+    expect(job.state).toBe('queued')
+    await until('it runs', () => job.accepted)
+    expect(job.state).toBe('accepted')
+    expect(await job.began).toBe(true)
+    gate.open()
+    await job.result
+    expect(job.state).toBe('succeeded')
+    expect(job.accepted).toBe(true)
+  })
+
+  it('has an id of its own unless it was given one', async () => {
+    const jobs = [1, 2, 3].map(() => shared.pool.submit('about', []))
+    const ids = jobs.map((job) => job.id)
+    expect(new Set(ids).size).toBe(3)
+    expect((await Promise.all(jobs.map((job) => job.result))) as { id: string }[]).toMatchObject(ids.map((id) => ({ id })))
+  })
+
+  it('shows the task its id, name, attempt, context and signal', async () => {
+    const context = { user: 7, at: new Date(3) }
+    expect(await shared.pool.run('about', [], { id: 'x', context })).toEqual({ id: 'x', name: 'about', attempt: 1, context, aborted: false })
+    expect(await shared.pool.run('about', [])).toMatchObject({ context: undefined })
+  })
+
+  it('is the right one in each of several at once, after awaits', async () => {
+    const jobs = [30, 10, 20, 1].map((ms) => shared.pool.submit('aboutLater', [ms]))
+    for (const job of jobs) expect(await job.result).toEqual([job.id, job.id])
+  })
+
+  it('reports progress: the first at once, the last before the result', async () => {
+    const gate = new Gate()
+    const job = shared.pool.submit('count', [5_000, gate.path])
+    const seen: unknown[] = []
+    let settled = false
+    job.result.then(() => {
+      settled = true
+    })
+    const late: unknown[] = []
+    job.on('progress', (value) => (settled ? late : seen).push(value))
+    await until('the first is seen', () => seen.length > 0)
+    expect(seen).toEqual([0])
+    expect(settled).toBe(false)
+    gate.open()
+    expect(await job.result).toBe(5_000)
+    expect(seen.at(-1)).toBe(5_000)
+    expect(late).toEqual([])
+    expect(seen).toEqual([...seen].sort((a, b) => Number(a) - Number(b)))
+  })
+
+  it('lets a progress listener go', async () => {
+    const job = shared.pool.submit('count', [3])
+    const seen: unknown[] = []
+    const listener = (value: unknown): void => {
+      seen.push(value)
+    }
+    job.on('progress', listener)
+    job.off('progress', listener)
+    await job.result
+    expect(seen).toEqual([])
+  })
+
+  it('that nobody awaits raises no unhandledRejection', async () => {
+    const raised: unknown[] = []
+    const note = (reason: unknown): void => {
+      raised.push(reason)
+    }
+    process.on('unhandledRejection', note)
+    try {
+      const pool = await startPool()
+      const job = pool.submit('exitWith', [1])
+      pool.submit('noSuchTask', [])
+      pool.submit('echo', [() => {}])
+      await until('it is lost', () => job.state === 'lost')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      expect(raised).toEqual([])
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+  })
+
+  it('calls back in the context of its caller', async () => {
+    const storage = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    const calls = ['a', 'b', 'c'].map((name) =>
+      storage.run(name, async () => {
+        const job = shared.pool.submit('count', [2])
+        job.on('progress', () => seen.push([name, storage.getStore()]))
+        const fromThen = job.result.then(() => storage.getStore())
+        await job.result
+        return [storage.getStore(), await fromThen]
+      }),
+    )
+    expect(await Promise.all(calls)).toEqual([
+      ['a', 'a'],
+      ['b', 'b'],
+      ['c', 'c'],
+    ])
+    expect(seen.length).toBeGreaterThanOrEqual(6)
+    for (const [name, store] of seen as [string, string][]) expect(store).toBe(name)
+  })
+
+  it('keeps the context over streams and maps, and for the source of a map', async () => {
+    const pool = await startPool({ tasks: [fixture('streams.js'), fixture('second.js')] })
+    const storage = new AsyncLocalStorage<string>()
+    const seen = new Set<unknown>()
+    await storage.run('mine', async () => {
+      for await (const _ of pool.stream('upTo', [40])) seen.add(storage.getStore())
+      const source = (function* () {
+        for (let index = 0; index < 20; index += 1) {
+          seen.add(storage.getStore())
+          yield []
+        }
+      })()
+      for await (const _ of pool.map('second', source)) seen.add(storage.getStore())
+      await failure(pool.run('noSuchTask', []))
+      seen.add(storage.getStore())
+    })
+    expect([...seen]).toEqual(['mine'])
+  })
+})

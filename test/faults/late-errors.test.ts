@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest'
+import { startPool } from '../fixtures/pools.js'
+import { until } from '../fixtures/support.js'
+
+describe('an error that belongs to no result any more', () => {
+  it.each([
+    ['unhandledRejection', 'lateRejection', 'nobody waits for this'],
+    ['uncaughtException', 'lateException', 'thrown from a timer'],
+  ])('%s: is reported and costs no other job its result', async (type, task, message) => {
+    const pool = await startPool({ concurrency: 2 })
+    const faults: { type: string; error: unknown; job: string | undefined }[] = []
+    pool.on('workerFault', (fault) => faults.push(fault))
+    const neighbour = pool.submit('sleep', [300, 'unharmed'])
+    const pid = await pool.run('pid', [])
+    const job = pool.submit(task, [])
+    expect(await job.result).toBe('answered')
+    await until('the fault is reported', () => faults.length > 0)
+    expect(faults).toMatchObject([{ type, error: { message } }])
+    expect(faults[0]!.error).toBeInstanceOf(Error)
+    expect(await neighbour.result).toBe('unharmed')
+    expect(await pool.run('pid', [])).toBe(pid)
+  })
+})

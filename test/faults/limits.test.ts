@@ -1,0 +1,152 @@
+import { SoftTimeLimitError, TimeLimitError } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { fixture, pidOf, startPool } from '../fixtures/pools.js'
+import { blockHost, failure, gone, Journal, until, within } from '../fixtures/support.js'
+
+describe('a soft limit', () => {
+  it('asks: a value that the task answers with counts', async () => {
+    const pool = await startPool()
+    const events: string[] = []
+    pool.on('softTimeLimit', ({ id }) => events.push(id))
+    const pid = await pidOf(pool)
+    const journal = new Journal()
+    const job = pool.submit('untilAborted', [journal.path, 'partial'], { softTimeLimit: 80 })
+    job.on('softTimeLimit', () => events.push('of the job'))
+    expect(job.softTimedOut).toBe(false)
+    expect(await job.result).toBe('partial')
+    expect(job).toMatchObject({ softTimedOut: true, state: 'succeeded' })
+    expect(events.sort()).toEqual(['of the job', job.id].sort())
+    expect(journal.lines[1]).toContain('aborted SoftTimeLimitError ERR_PREFORK_SOFT_TIME_LIMIT')
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('asks: an error that the task answers with counts', async () => {
+    const pool = await startPool()
+    const job = pool.submit('untilAborted', [undefined, 'throw'], { softTimeLimit: 80 })
+    expect(await failure(job.result)).toMatchObject({ name: 'Error', message: 'thrown in answer' })
+    expect(job).toMatchObject({ softTimedOut: true, state: 'failed' })
+  })
+
+  it('has merely asked a task whose thread turns: it may finish late', async () => {
+    const pool = await startPool({ cancelGrace: 400 })
+    const pid = await pidOf(pool)
+    const job = pool.submit('deafFor', [undefined, 900], { softTimeLimit: 50 })
+    expect(await job.result).toBe('late')
+    expect(job.softTimedOut).toBe(true)
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('alone is followed by the end of the worker', async () => {
+    const pool = await startPool({ cancelGrace: 100 })
+    const pid = await pidOf(pool)
+    const error = await failure(pool.run('never', [], { softTimeLimit: 100 }))
+    expect(error).toBeInstanceOf(SoftTimeLimitError)
+    expect(error).toMatchObject({ limit: 100, taskStack: 'not executing JavaScript (awaiting or in native code)' })
+    expect(await pidOf(pool)).not.toBe(pid)
+    await gone([pid])
+  })
+
+  it('is followed by the hard one where there is one', async () => {
+    const pool = await startPool({ cancelGrace: 5_000 })
+    const job = pool.submit('never', [], { softTimeLimit: 100, timeLimit: 400 })
+    const error = await failure(job.result)
+    expect(error).toBeInstanceOf(TimeLimitError)
+    expect(error).toMatchObject({ limit: 400 })
+    expect(job.softTimedOut).toBe(true)
+  })
+})
+
+describe('limits', () => {
+  it('count from acceptance: waiting is free', async () => {
+    const pool = await startPool()
+    const jobs = Array.from({ length: 4 }, (_, index) => pool.run('sleep', [250, index], { timeLimit: 900, softTimeLimit: 800 }))
+    expect(await Promise.all(jobs)).toEqual([0, 1, 2, 3])
+  })
+
+  it('of the pool hold for every job', async () => {
+    const hard = await startPool({ timeLimit: 150 })
+    expect(await failure(hard.run('never', []))).toMatchObject({ name: 'TimeLimitError', limit: 150 })
+    const soft = await startPool({ softTimeLimit: 150 })
+    expect(await soft.run('untilAborted', [undefined, 'answered'])).toBe('answered')
+  })
+
+  it('of defineTask beat the pool, and those of run beat both', async () => {
+    const pool = await startPool({ tasks: fixture('hooks.js'), timeLimit: 60_000 })
+    expect(await failure(pool.run('limited', [30_000]))).toMatchObject({ name: 'TimeLimitError', limit: 150 })
+    expect(await pool.run('limited', [400], { timeLimit: 30_000 })).toBe('done')
+    expect(await pool.run('softLimited', [])).toBe('SoftTimeLimitError')
+    const tight = await startPool({ tasks: fixture('hooks.js'), timeLimit: 30 })
+    expect(await tight.run('limited', [80])).toBe('done')
+    expect(await failure(tight.run('limited', [30_000], { timeLimit: 40 }))).toMatchObject({ limit: 40 })
+  })
+
+  it('below an inherited soft limit drop it', async () => {
+    const pool = await startPool({ softTimeLimit: 300, cancelGrace: 5_000 })
+    const job = pool.submit('deafFor', [undefined, 60_000], { timeLimit: 150 })
+    expect(await failure(job.result)).toMatchObject({ name: 'TimeLimitError', limit: 150 })
+    expect(job.softTimedOut).toBe(false)
+  })
+
+  it('given as undefined do not count', async () => {
+    const pool = await startPool({ timeLimit: 150 })
+    expect(await failure(pool.run('never', [], { timeLimit: undefined, softTimeLimit: undefined }))).toMatchObject({ limit: 150 })
+  })
+
+  it('do not condemn a job whose answer waited while the host was busy', async () => {
+    const pool = await startPool({ workers: 2 })
+    const jobs = [pool.run('sleep', [100, 'a'], { timeLimit: 700 }), pool.run('sleep', [100, 'b'], { softTimeLimit: 700 })]
+    await until('both run', () => pool.stats().running === 2)
+    blockHost(2_000)
+    expect(await Promise.all(jobs)).toEqual(['a', 'b'])
+  })
+})
+
+describe('without a watchdog', () => {
+  const options = { watchdog: false, cancelGrace: 150 } as const
+
+  it("the host's deadline ends a busy loop", async () => {
+    const pool = await startPool({ ...options, tasks: fixture('places.js') })
+    const pid = await pidOf(pool)
+    const journal = new Journal()
+    expect(await failure(pool.run('sync', [journal.path], { timeLimit: 200 }))).toMatchObject({ name: 'TimeLimitError', limit: 200 })
+    const soft = await failure(pool.run('sync', [journal.path], { softTimeLimit: 200 }))
+    expect(soft).toMatchObject({ name: 'SoftTimeLimitError', limit: 200 })
+    expect(journal.lines).toHaveLength(2)
+    expect(await pidOf(pool)).not.toBe(pid)
+  })
+
+  it('there is no safe interruption: a soft limit in a busy loop costs the worker', async () => {
+    const pool = await startPool({ ...options, tasks: fixture('places.js') })
+    const pid = await pidOf(pool)
+    await failure(pool.run('sync', [new Journal().path], { softTimeLimit: 150 }))
+    expect(await pidOf(pool)).not.toBe(pid)
+  })
+
+  it('a soft limit still asks a task that turns, and a cancellation still reaches it', async () => {
+    const pool = await startPool(options)
+    const pid = await pidOf(pool)
+    expect(await pool.run('untilAborted', [undefined, 'answered'], { softTimeLimit: 100 })).toBe('answered')
+    const journal = new Journal()
+    const job = pool.submit('untilAborted', [journal.path])
+    await journal.seen('begun')
+    job.cancel()
+    await failure(job.result)
+    await until('the task has heard', () => journal.lines.length > 1)
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('an answer that waited while the host was busy counts', async () => {
+    const pool = await startPool(options)
+    const job = pool.submit('sleep', [100, 'answered'], { timeLimit: 600 })
+    await until('it runs', () => job.accepted)
+    blockHost(2_000)
+    expect(await within(job.result, 5_000)).toBe('answered')
+  })
+
+  it('a worker in a long loop is not called frozen', async () => {
+    const pool = await startPool({ ...options, heartbeatInterval: 100, heartbeatTimeout: 400 })
+    const pid = await pidOf(pool)
+    expect(await pool.run('spinFor', [1_500])).toBe(1_500)
+    expect(await pidOf(pool)).toBe(pid)
+  })
+})

@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest'
+import { allUp, sharedPool, startPool } from '../fixtures/pools.js'
+import { failure, Gate, until, within } from '../fixtures/support.js'
+
+const collect = async (results: AsyncIterable<unknown>): Promise<unknown[]> => {
+  const all = []
+  for await (const result of results) all.push(result)
+  return all
+}
+
+describe('map', () => {
+  const shared = sharedPool({ workers: 2 })
+
+  it('gives the results in the order of the source, whatever their duration', async () => {
+    const source = [
+      [40, 'a'],
+      [1, 'b'],
+      [20, 'c'],
+      [1, 'd'],
+      [1, 'e'],
+    ]
+    expect(await collect(shared.pool.map('sleep', source))).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(await collect(shared.pool.map('echo', []))).toEqual([])
+  })
+
+  it('unordered gives each as it comes', async () => {
+    const gate = new Gate()
+    const results = shared.pool.map('shortUnless', [[gate.path], [], []], { ordered: false, concurrency: 3 })[Symbol.asyncIterator]()
+    await within(results.next(), 5_000)
+    await within(results.next(), 5_000)
+    gate.open()
+    expect((await results.next()).done).toBe(false)
+    expect((await results.next()).done).toBe(true)
+  })
+
+  it('ordered waits for the first', async () => {
+    const gate = new Gate()
+    let first = false
+    const results = shared.pool.map('shortUnless', [[gate.path], [], []])[Symbol.asyncIterator]()
+    const next = results.next().then(() => {
+      first = true
+    })
+    for (let index = 0; index < 5; index += 1) await shared.pool.run('echo', [index])
+    expect(first).toBe(false)
+    gate.open()
+    await next
+  })
+
+  it('takes async sources, and looks ahead only as far as its concurrency', async () => {
+    const taken = { count: 0, returned: false }
+    const source = (async function* () {
+      try {
+        for (;;) {
+          taken.count += 1
+          yield [taken.count]
+        }
+      } finally {
+        taken.returned = true
+      }
+    })()
+    const seen: unknown[] = []
+    for await (const value of shared.pool.map('echo', source, { concurrency: 3 })) {
+      seen.push(value)
+      expect(taken.count).toBeLessThanOrEqual(seen.length + 4)
+      if (seen.length === 50) break
+    }
+    expect(seen).toEqual(Array.from({ length: 50 }, (_, index) => index + 1))
+    expect(taken.returned).toBe(true)
+    const { count } = taken
+    await shared.pool.run('echo', [1])
+    expect(taken.count).toBe(count)
+  })
+
+  it('keeps as many jobs outstanding as it may: 2 x workers x concurrency by default', async () => {
+    const pool = await startPool({ workers: 2 })
+    await allUp(pool, 2)
+    const gate = new Gate()
+    let taken = 0
+    const source = (function* () {
+      for (;;) {
+        taken += 1
+        yield [gate.path]
+      }
+    })()
+    const results = pool.map('hold', source)[Symbol.asyncIterator]()
+    const first = results.next()
+    await until('four are out', () => pool.stats().running + pool.stats().queued === 4)
+    expect(taken).toBeLessThanOrEqual(5)
+    gate.open()
+    await first
+    await results.return?.(undefined)
+  })
+
+  it('a break cancels what runs and calls return() of the source', async () => {
+    const pool = await startPool({ workers: 2 })
+    const gate = new Gate()
+    let returned = 0
+    const source = (function* () {
+      try {
+        yield []
+        for (;;) yield [gate.path]
+      } finally {
+        returned += 1
+      }
+    })()
+    const cancelled: string[] = []
+    pool.on('jobSettled', ({ id, state }) => state === 'cancelled' && cancelled.push(id))
+    for await (const _ of pool.map('shortUnless', source)) break
+    expect(returned).toBe(1)
+    await until('nothing is left', () => pool.stats().running === 0 && pool.stats().queued === 0)
+    expect(cancelled.length).toBeGreaterThanOrEqual(1)
+    expect(pool.stats().totals.succeeded).toBe(1)
+  })
+
+  it('the first error ends it: the rest is cancelled, the source returned', async () => {
+    const pool = await startPool({ workers: 2 })
+    const gate = new Gate()
+    let returned = 0
+    const source = (function* () {
+      try {
+        yield [undefined, gate.path]
+        yield ['the second fails']
+        for (;;) yield [undefined, gate.path]
+      } finally {
+        returned += 1
+      }
+    })()
+    expect(await failure(collect(pool.map('throwOrHold', source, { ordered: false })))).toMatchObject({ message: 'the second fails' })
+    expect(returned).toBe(1)
+    await until('nothing is left', () => pool.stats().running === 0 && pool.stats().queued === 0)
+    expect(pool.stats().totals).toMatchObject({ succeeded: 0, failed: 1 })
+    expect(pool.stats().totals.cancelled).toBeGreaterThanOrEqual(1)
+  })
+
+  it('an error of the source ends it too', async () => {
+    const source = (async function* () {
+      yield [1]
+      throw new RangeError('the source failed')
+    })()
+    expect(await failure(collect(shared.pool.map('echo', source)))).toMatchObject({ name: 'RangeError', message: 'the source failed' })
+  })
+
+  it('stops when its signal aborts', async () => {
+    const controller = new AbortController()
+    const results = collect(shared.pool.map('never', Array(4).fill([]), { signal: controller.signal }))
+    setTimeout(() => controller.abort('enough'), 50)
+    expect(await failure(results)).toBe('enough')
+  })
+
+  it('passes its options on to each job', async () => {
+    expect(await failure(collect(shared.pool.map('never', [[]], { timeLimit: 60 })))).toMatchObject({ name: 'TimeLimitError', limit: 60 })
+  })
+
+  it('is bounded by maxQueue without failing', async () => {
+    const pool = await startPool({ maxQueue: 2 })
+    expect(
+      await collect(
+        pool.map(
+          'echo',
+          Array.from({ length: 50 }, (_, index) => [index]),
+          { concurrency: 10 },
+        ),
+      ),
+    ).toHaveLength(50)
+  })
+
+  it('of a source that yields no argument arrays is a TypeError', async () => {
+    expect(await failure(collect(shared.pool.map('echo', [1, 2] as never)))).toBeInstanceOf(TypeError)
+  })
+
+  it('of an unknown task rejects', async () => {
+    expect(await failure(collect(shared.pool.map('ecoh', [[1]])))).toMatchObject({ name: 'TaskNotFoundError' })
+  })
+})

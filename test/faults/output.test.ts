@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest'
+import { startHost } from '../fixtures/hosts.js'
+import { fixture, pidOf, startPool } from '../fixtures/pools.js'
+import { failure, until, within } from '../fixtures/support.js'
+
+const tasks = fixture('job-context.js')
+const texts = (job: { logs: readonly { text: string }[] }): string[] => job.logs.map((line) => line.text)
+
+describe("output: 'capture'", () => {
+  it('attaches each line to its job, once, with its stream and time', async () => {
+    const pool = await startPool({ tasks, output: 'capture' })
+    const before = Date.now()
+    const job = pool.submit('print', ['a'])
+    await job.result
+    const lines = job.logs.map(({ stream, text }) => `${stream}: ${text}`)
+    expect(lines.filter((line) => line.startsWith('stdout'))).toEqual(['stdout: a log', 'stdout: a stdout', 'stdout: a late'])
+    expect(lines.filter((line) => line.startsWith('stderr'))).toEqual(['stderr: a error', 'stderr: a stderr'])
+    expect(lines.filter((line) => line.startsWith('log'))).toEqual(['log: a line'])
+    for (const { time } of job.logs) {
+      expect(time).toBeGreaterThanOrEqual(before - 1_000)
+      expect(time).toBeLessThanOrEqual(Date.now() + 1_000)
+    }
+  })
+
+  it('keeps the lines of concurrent jobs apart', async () => {
+    const pool = await startPool({ tasks, output: 'capture', concurrency: 3 })
+    const jobs = ['x', 'y', 'z'].map((label, index) => pool.submit('print', [label, 30 - index * 10]))
+    for (const [index, job] of jobs.entries()) {
+      await job.result
+      expect(texts(job)).toHaveLength(6)
+      for (const text of texts(job)) expect(text).toMatch(new RegExp(`^${'xyz'[index]} `))
+    }
+  })
+
+  it('delivers also for a job whose worker died, or was ended for a limit', async () => {
+    const pool = await startPool({ tasks, output: 'capture' })
+    const died = pool.submit('printAndDie', ['a'])
+    await failure(died.result)
+    expect(texts(died)).toEqual(expect.arrayContaining(['a last words', 'a logged']))
+    const ended = pool.submit('printAndSpin', ['b'], { timeLimit: 200 })
+    await failure(ended.result)
+    expect(texts(ended)).toEqual(['b last words'])
+    const asked = pool.submit('printAndSpin', ['c'], { softTimeLimit: 200 })
+    await failure(asked.result)
+    expect(texts(asked)).toEqual(['c last words'])
+  })
+
+  it('is bounded: 256 KiB of a job, then a marker', async () => {
+    const pool = await startPool({ tasks, output: 'capture' })
+    const pid = await pidOf(pool)
+    const job = pool.submit('flood', [2_000_000])
+    expect(await job.result).toBe('flooded')
+    const size = texts(job).reduce((sum, text) => sum + text.length, 0)
+    expect(size).toBeGreaterThan(200_000)
+    expect(size).toBeLessThan(300_000)
+    expect(texts(job).at(-1)).not.toMatch(/^x+$/)
+    const small = pool.submit('flood', [100_000])
+    await small.result
+    expect(texts(small).every((text) => /^x{1023}$/.test(text))).toBe(true)
+    expect(texts(small)).toHaveLength(Math.ceil(100_000 / 1024))
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('reports what belongs to no job as an event of the pool', async () => {
+    const pool = await startPool({ tasks, output: 'capture' })
+    const lines: string[] = []
+    pool.on('output', ({ line }) => lines.push(line.text))
+    const job = pool.submit('outsideOfAJob', [])
+    await job.result
+    const shell = pool.submit('shell', ['echo from a child'])
+    await shell.result
+    await until('both lines are seen', () => [...lines, ...texts(job), ...texts(shell)].length >= 2)
+    expect([...lines, ...texts(job), ...texts(shell)].sort()).toEqual(['after the job', 'from a child'])
+  })
+})
+
+describe('output of any kind', () => {
+  it.each(['ignore', 'capture'] as const)('%s: 64 MB on stdout and stderr block nobody', async (output) => {
+    const pool = await startPool({ tasks, output, workers: 2 })
+    const flood = pool.run('rawFlood', [64_000_000])
+    for (let index = 0; index < 50; index += 1) expect(await within(pidOf(pool), 10_000)).toBeTypeOf('number')
+    expect(await within(flood, 20_000)).toBe('flooded')
+  })
+
+  it("'inherit' is the default: the host's own output has the lines", async () => {
+    for (const args of [[], ['inherit']]) {
+      const host = startHost('prints.js', args)
+      await host.ends()
+      expect(host.stdout).toBe('seen log\nseen stdout\nseen late\n')
+      expect(host.stderr).toContain('seen error\nseen stderr\n')
+    }
+  })
+
+  it.each(['ignore', 'capture'])("'%s' leaves the host's output alone", async (output) => {
+    const host = startHost('prints.js', [output])
+    expect(await host.ends()).toEqual({ code: 0, signal: null })
+    expect([host.stdout, host.stderr]).toEqual(['', ''])
+  })
+
+  it.each(['inherit', 'ignore'] as const)('log lines of currentJob().log are kept with %s too', async (output) => {
+    const pool = await startPool({ tasks, output })
+    const job = pool.submit('printAndDie', ['a'])
+    await failure(job.result)
+    expect(job.logs).toMatchObject([{ stream: 'log', text: 'a logged' }])
+  })
+})

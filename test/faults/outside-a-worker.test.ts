@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process'
+import { expect, it, vi } from 'vitest'
+import { fixture } from '../fixtures/pools.js'
+
+type Module = Record<string, (...args: unknown[]) => unknown>
+
+it('a task module that imports prefork/worker runs outside of a worker, for its own unit tests', async () => {
+  const context = (await import(fixture('job-context.js').href)) as Module
+  expect(context.about!()).toMatchObject({ name: expect.any(String), attempt: 1, aborted: false })
+  expect(await context.count!(3)).toBe(3)
+  const print = vi.spyOn(console, 'log').mockImplementation(() => {})
+  await context.print!('outside')
+  print.mockRestore()
+
+  const hooks = (await import(fixture('hooks.js').href)) as Module
+  expect(await hooks.limited!(1)).toBe('done')
+  expect(hooks.isOpen!()).toBe(false)
+})
+
+it('and in a plain Node process, which then exits by itself', () => {
+  const script = `const { about, count } = await import(${JSON.stringify(fixture('job-context.js').href)}); await count(2); console.log(JSON.stringify(about()))`
+  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', timeout: 10_000 })
+  expect(JSON.parse(printed)).toMatchObject({ attempt: 1, aborted: false })
+})

@@ -1,0 +1,134 @@
+import { WorkerLostError } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { allUp, pidOf, startPool, type TestPool } from '../fixtures/pools.js'
+import { failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
+
+/** A worker held by a job that never turns, and what stands behind it in its pipe. */
+const heldWorker = async (pool: TestPool) => {
+  const pid = await pidOf(pool)
+  const journal = new Journal()
+  const gate = new Gate()
+  const holder = pool.submit('holdSync', [gate.path, journal.path, 'holder'])
+  await journal.seen('+holder')
+  return { pid, journal, gate, holder }
+}
+
+describe('jobs that a dead worker had not accepted', () => {
+  it('run elsewhere, each once, and each in its old place', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    const putBack: string[] = []
+    pool.on('jobPutBack', ({ id }) => putBack.push(id))
+    const { pid, journal, holder } = await heldWorker(pool)
+    const behind = Array.from({ length: 8 }, (_, index) => pool.submit('mark', [journal.path, index]))
+    await until('all are written ahead', () => behind.every((job) => job.state === 'written'))
+    expect(behind.some((job) => job.accepted)).toBe(false)
+    const early = pool.submit('mark', [journal.path, 'late but urgent'], { priority: 1 })
+
+    process.kill(pid, 'SIGKILL')
+    expect(await failure(holder.result)).toBeInstanceOf(WorkerLostError)
+    const after = pool.submit('mark', [journal.path, 'last'])
+    await within(Promise.all([...behind, early, after].map((job) => job.result)), 15_000)
+    expect(journal.lines).toEqual(['+holder', 'late but urgent', '0', '1', '2', '3', '4', '5', '6', '7', 'last'])
+    expect(behind.map((job) => job.attempt)).toEqual(Array(8).fill(1))
+    expect(putBack).toEqual(expect.arrayContaining(behind.map((job) => job.id)))
+    expect(pool.stats().totals.putBack).toBeGreaterThanOrEqual(8)
+    expect(await Promise.all(behind.map((job) => job.began))).toEqual(Array(8).fill(true))
+  })
+
+  it('have their place also when the queue is full', async () => {
+    const pool = await startPool({ dispatch: 'fast', maxQueue: 4 })
+    const { pid, journal, holder } = await heldWorker(pool)
+    const behind = Array.from({ length: 4 }, (_, index) => pool.submit('mark', [journal.path, index]))
+    expect(await failure(pool.run('echo', [1]))).toMatchObject({ name: 'QueueFullError' })
+    process.kill(pid, 'SIGKILL')
+    await failure(holder.result)
+    expect(await Promise.all(behind.map((job) => job.result))).toEqual([0, 1, 2, 3])
+  })
+
+  it('are taken by the workers that are left', async () => {
+    const pool = await startPool({ workers: 2, dispatch: 'fast' })
+    const pids = await allUp(pool, 2)
+    const gates = [new Gate(), new Gate()]
+    const journal = new Journal()
+    const holders = gates.map((gate, index) => pool.submit('holdSync', [gate.path, journal.path, `holder ${index}`]))
+    await journal.seen('+holder 0')
+    await journal.seen('+holder 1')
+    const jobs = Array.from({ length: 20 }, (_, index) => pool.submit('mark', [journal.path, index]))
+    await until('they are written', () => jobs.every((job) => job.state === 'written'))
+    process.kill(pids[0]!, 'SIGKILL')
+    for (const gate of gates) gate.open()
+    await Promise.allSettled(holders.map((job) => job.result))
+    expect(holders.map((job) => job.state).sort()).toEqual(['lost', 'succeeded'])
+    await within(Promise.all(jobs.map((job) => job.result)), 15_000)
+    const marks = journal.lines.filter((line) => /^\d/.test(line))
+    expect(marks.map(Number).sort((a, b) => a - b)).toEqual(jobs.map((_, index) => index))
+  })
+
+  it.each([1, 3])('are given up after maxPutBacks: %i, without ever having begun', async (maxPutBacks) => {
+    const pool = await startPool({ dispatch: 'fast', maxPutBacks })
+    const journal = new Journal()
+    const gate = new Gate()
+    let deaths = 0
+    let victim: ReturnType<TestPool['submit']> | undefined
+    // Whoever comes first is always a holder with priority, so that the victim only ever stands in the pipe.
+    for (let round = 0; round < 10; round += 1) {
+      const holder = pool.submit('holdSync', [gate.path, journal.path, `holder ${round}`], { priority: 1 })
+      victim ??= pool.submit('mark', [journal.path, 'victim'])
+      await journal.seen(`+holder ${round}`)
+      await until('the victim is written', () => victim!.state === 'written')
+      process.kill(await until('the worker is known', () => pool.stats().workers.find((worker) => worker.job)?.pid), 'SIGKILL')
+      deaths += 1
+      await failure(holder.result)
+      if ((await until('the victim has left the pipe', () => victim!.state !== 'written' && victim!.state)) !== 'queued') break
+    }
+    const error = await failure(victim!.result)
+    expect(error).toBeInstanceOf(WorkerLostError)
+    expect(error).toMatchObject({ accepted: false, reason: 'put back too often' })
+    expect(victim).toMatchObject({ accepted: false, state: 'lost' })
+    expect(await victim!.began).toBe(false)
+    expect(journal.has('victim')).toBe(false)
+    expect([maxPutBacks, maxPutBacks + 1]).toContain(deaths)
+    expect(await pool.run('echo', ['fine'])).toBe('fine')
+  })
+})
+
+describe('a worker whose pipes its task has damaged', () => {
+  it.each([
+    ['its jobs pipe closed', 'closeFd', [3]],
+    ['its results pipe closed', 'closeFd', [4]],
+    ['its lifeline closed', 'closeFd', [5]],
+    ['junk in its results pipe', 'junk', [4, 100_000]],
+    ['a little junk in its results pipe', 'junk', [4, 3]],
+    ['junk on its lifeline', 'junk', [5, 1_000]],
+  ] as const)('%s: everything settles, and what had not begun runs once', async (_, task, args) => {
+    const pool = await startPool({
+      dispatch: 'fast',
+      heartbeatInterval: 200,
+      heartbeatTimeout: 1_500,
+      lostWorkerTimeout: 500,
+      maintainInterval: 500,
+      timeLimit: 4_000,
+    })
+    const journal = new Journal()
+    const vandal = pool.submit(task, [...args])
+    const jobs = Array.from({ length: 20 }, (_, index) => pool.submit('mark', [journal.path, index]))
+    await within(Promise.allSettled([vandal, ...jobs].map((job) => job.result)), 25_000, 'a job behind the vandal')
+    for (const [index, job] of jobs.entries()) {
+      const marks = journal.lines.filter((line) => line === String(index)).length
+      if (job.state === 'succeeded') expect(marks).toBe(1)
+      else {
+        expect(job.accepted, `job ${index} was not accepted and must not be lost`).toBe(true)
+        expect(marks).toBeLessThanOrEqual(1)
+      }
+    }
+    expect(await within(pool.run('echo', ['fine']), 15_000)).toBe('fine')
+  })
+
+  it('with process.exit, process.kill and SIGTERM disarmed: it still leaves when the pool says so', async () => {
+    const pool = await startPool()
+    const pid = await pidOf(pool)
+    expect(await pool.run('disarmExit', [])).toBe('disarmed')
+    await within(pool.close(), 10_000)
+    await gone([pid], 2_000)
+  })
+})

@@ -1,0 +1,50 @@
+import { createPool } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { allUp, optionsOf, pidOf, startPool } from '../fixtures/pools.js'
+import { Gate, Journal, until } from '../fixtures/support.js'
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
+
+describe('signals from outside', () => {
+  it.each(SIGNALS)('%s does nothing to a worker, idle or busy, alone or as a group', async (signal) => {
+    const pool = await startPool({ workers: 2 })
+    const pids = await allUp(pool, 2)
+    const journal = new Journal()
+    const gate = new Gate()
+    for (const pid of pids) process.kill(pid, signal)
+    const jobs = [pool.submit('hold', [gate.path, journal.path, 1]), pool.submit('holdSync', [gate.path, journal.path, 2])]
+    await journal.seen('+1')
+    await journal.seen('+2')
+    for (const pid of pids) {
+      process.kill(pid, signal)
+      process.kill(-pid, signal)
+    }
+    gate.open()
+    expect(await Promise.all(jobs.map((job) => job.result))).toEqual([1, 2])
+    expect(pids).toContain(await pidOf(pool))
+    expect(pool.stats().totals).toMatchObject({ workersStarted: 2, workersDied: 0 })
+  })
+
+  it('leave what a task does with them to the worker: the pool installs no handler in the host', async () => {
+    const before = SIGNALS.map((signal) => process.listenerCount(signal))
+    const pool = await createPool(optionsOf())
+    try {
+      expect(SIGNALS.map((signal) => process.listenerCount(signal))).toEqual(before)
+    } finally {
+      await pool.close()
+    }
+  })
+
+  it('do nothing to a worker that has just been born', async () => {
+    const pool = await startPool({ workers: 1 })
+    await pidOf(pool)
+    const born: number[] = []
+    pool.on('workerUp', ({ pid }) => {
+      born.push(pid)
+      for (const signal of SIGNALS) process.kill(pid, signal)
+    })
+    process.kill(await pidOf(pool), 'SIGKILL')
+    await until('a worker was born', () => born.length > 0)
+    expect(await pidOf(pool)).toBe(born[0])
+  })
+})

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { fixture, pidOf, sharedPool, startPool } from '../fixtures/pools.js'
+import { failure, Journal, until, within } from '../fixtures/support.js'
+
+const collect = async (items: AsyncIterable<unknown>): Promise<unknown[]> => {
+  const all = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+describe('stream', () => {
+  const shared = sharedPool({ tasks: [fixture('streams.js'), fixture('second.js')], workers: 2 })
+  const journalOf = () => new Journal()
+
+  it('gives every item in order', async () => {
+    expect(await collect(shared.pool.stream('upTo', [0]))).toEqual([])
+    expect(await collect(shared.pool.stream('upTo', [1000]))).toEqual(Array.from({ length: 1000 }, (_, index) => index))
+  })
+
+  it('waits for a slow consumer: what is produced stays near what is consumed', async () => {
+    const journal = journalOf()
+    const items = shared.pool.stream('endless', [journal.path])[Symbol.asyncIterator]()
+    for (let index = 0; index < 5; index += 1) expect((await items.next()).value).toBe(index)
+    let last = -1
+    await until('the producer stands still', async () => {
+      const before = last
+      last = journal.lines.length
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      return journal.lines.length === before
+    })
+    expect(last).toBeGreaterThanOrEqual(5)
+    expect(last).toBeLessThanOrEqual(5 + 2 * 16)
+    expect((await items.next()).value).toBe(5)
+    await items.return?.(undefined)
+    await journal.seen('finally')
+  })
+
+  it('bounds large items by their bytes as well', async () => {
+    const journal = journalOf()
+    const items = shared.pool.stream('endless', [journal.path, 4_000_000])[Symbol.asyncIterator]()
+    expect((await items.next()).value).toHaveLength(4_000_000)
+    let last = -1
+    await until('the producer stands still', async () => {
+      const before = last
+      last = journal.lines.length
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return journal.lines.length === before
+    })
+    expect(last).toBeLessThan(16)
+    for (let index = 0; index < 20; index += 1) expect((await items.next()).done).toBe(false)
+    await items.return?.(undefined)
+  })
+
+  it('a break cancels the job and runs the finally of the generator; the worker lives on', async () => {
+    const pool = await startPool({ tasks: fixture('streams.js') })
+    const pid = await pidOf(pool)
+    const journal = journalOf()
+    for await (const item of pool.stream('endless', [journal.path])) if (item === 40) break
+    await journal.seen('finally')
+    await until('the slot is free', () => pool.stats().running === 0)
+    expect(journal.lines.filter((line) => line === 'finally')).toHaveLength(1)
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('a break while the generator waits: its signal aborts and its finally runs', async () => {
+    const journal = journalOf()
+    for await (const item of shared.pool.stream('waits', [journal.path])) {
+      expect(item).toBe('first')
+      break
+    }
+    await journal.seen('finally')
+    expect(journal.lines).toEqual(['aborted', 'finally'])
+  })
+
+  it('throws the error of the generator after its items', async () => {
+    const seen: unknown[] = []
+    const consumed = (async () => {
+      for await (const item of shared.pool.stream('fails', [3])) seen.push(item)
+    })()
+    const error = await failure(consumed)
+    expect(error).toBeInstanceOf(RangeError)
+    expect(error).toMatchObject({ message: 'the generator failed' })
+    expect(seen).toEqual([0, 1, 2])
+  })
+
+  it('throws WorkerLostError after the items that had arrived', async () => {
+    const seen: unknown[] = []
+    const consumed = (async () => {
+      for await (const item of shared.pool.stream('diesAfter', [3])) seen.push(item)
+    })()
+    expect(await failure(consumed)).toMatchObject({ name: 'WorkerLostError', accepted: true })
+    expect(seen).toEqual([0, 1, 2])
+  })
+
+  it('runs beside others, each with its own credit', async () => {
+    const pool = await startPool({ tasks: fixture('streams.js'), concurrency: 3 })
+    const stalled = pool.stream('endless', [])[Symbol.asyncIterator]()
+    await stalled.next()
+    expect(await within(Promise.all([collect(pool.stream('upTo', [500])), collect(pool.stream('upTo', [300]))]), 10_000)).toMatchObject([
+      { length: 500 },
+      { length: 300 },
+    ])
+    expect(await within(pidOf(pool), 5_000)).toBeTypeOf('number')
+    await stalled.return?.(undefined)
+  })
+
+  it('obeys time limits and signals', async () => {
+    expect(await failure(collect(shared.pool.stream('slow', [30], { timeLimit: 150 })))).toMatchObject({ name: 'TimeLimitError' })
+    const controller = new AbortController()
+    const stopped = collect(shared.pool.stream('slow', [5], { signal: controller.signal }))
+    setTimeout(() => controller.abort('enough'), 60)
+    expect(await failure(stopped)).toBe('enough')
+  })
+
+  it('of an unknown task rejects, listing the known', async () => {
+    expect(await failure(collect(shared.pool.stream('upTp', [1])))).toMatchObject({ name: 'TaskNotFoundError' })
+  })
+
+  it('on a closed pool rejects; an open one keeps close() waiting until it is read', async () => {
+    const pool = await startPool({ tasks: fixture('streams.js') })
+    const items = pool.stream('upTo', [200])[Symbol.asyncIterator]()
+    expect((await items.next()).value).toBe(0)
+    const closed = pool.close()
+    let rest = 0
+    while (!(await within(items.next(), 5_000)).done) rest += 1
+    expect(rest).toBe(199)
+    await within(closed, 5_000)
+    expect(await failure(collect(pool.stream('upTo', [1])))).toMatchObject({ name: 'PoolClosedError' })
+  })
+
+  it('ends with PoolClosedError when the pool is terminated', async () => {
+    const pool = await startPool({ tasks: fixture('streams.js') })
+    const items = pool.stream('slow', [5])[Symbol.asyncIterator]()
+    await items.next()
+    const rest = (async () => {
+      while (!(await items.next()).done);
+    })()
+    rest.catch(() => {})
+    await pool.terminate()
+    expect(await failure(rest)).toMatchObject({ name: 'PoolClosedError' })
+  })
+})

@@ -1,0 +1,222 @@
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { SerializationError } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { pidOf, sharedPool, startPool } from '../fixtures/pools.js'
+import { failure, Gate, Journal } from '../fixtures/support.js'
+
+const cyclic = (): unknown => {
+  const value: Record<string, unknown> = { list: [1, 2] }
+  value.self = value
+  return value
+}
+const shared = { shared: true }
+const ofAnyShape = Object.assign([1, 2], { extra: 'property' })
+
+const VALUES: [string, unknown][] = [
+  ['undefined', undefined],
+  ['null', null],
+  ['true', true],
+  ['-0', -0],
+  ['NaN', Number.NaN],
+  ['-Infinity', -Infinity],
+  ['a large integer', 2 ** 53],
+  ['a float', 0.1],
+  ['a BigInt', 12345678901234567890123456789n],
+  ['a negative BigInt', -(2n ** 64n)],
+  ['a string', 'grüße 🎉'],
+  ['a lone surrogate', 'a\ud800b'],
+  ['a long string', 'x'.repeat(70_000)],
+  ['a Date', new Date(1234567890123)],
+  ['an invalid Date', new Date(Number.NaN)],
+  ['a RegExp', /a+b/giu],
+  [
+    'a Map',
+    new Map<unknown, unknown>([
+      ['a', new Map([[1, new Set([2])]])],
+      [{ key: 1 }, -0],
+    ]),
+  ],
+  ['a Set', new Set([1, '1', undefined])],
+  ['an array with holes', Object.assign(new Array(3), { 0: 1, 2: 3 })],
+  ['an array with properties', ofAnyShape],
+  ['undefined in an object', { a: undefined, b: { c: undefined } }],
+  ['undefined in an array', [undefined, null]],
+  ['boxed primitives', [Object(1), Object('s'), Object(true), Object(-0), Object(5n)]],
+  ['a typed array', new Float64Array([1.5, -0, Number.NaN])],
+  ['a BigInt64Array', new BigInt64Array([1n, -1n])],
+  ['a DataView', new DataView(new Uint8Array([1, 2, 3, 4]).buffer, 1, 2)],
+  ['an ArrayBuffer', new Uint8Array([1, 2, 3]).buffer],
+  ['a view of part of a buffer', new Uint8Array(new Uint8Array([1, 2, 3, 4, 5]).buffer, 1, 3)],
+  ['a cycle', cyclic()],
+  ['the same object twice', [shared, shared]],
+  ['a key that is no name', { 'a b': 1, 1: 2, '': 3 }],
+  ['a __proto__ key', JSON.parse('{"__proto__": {"polluted": true}, "a": 1}')],
+  ['an object without a prototype', Object.assign(Object.create(null), { a: 1 })],
+  [
+    'an instance of a class',
+    new (class Point {
+      x = 1
+    })(),
+  ],
+  ['an object with toJSON', { toJSON: undefined, value: 1 }],
+  ['a deep object', Array.from({ length: 400 }).reduce<unknown>((inner) => ({ inner }), 'deep')],
+]
+
+describe('values', () => {
+  const values = sharedPool()
+  const echo = (value: unknown): Promise<unknown> => values.pool.run('echo', [value])
+
+  it.each(VALUES)('%s arrives as structuredClone would copy it', async (_, value) => {
+    const expected: unknown = structuredClone(value)
+    const arrived = await echo(value)
+    expect(isDeepStrictEqual(arrived, expected), `${String(arrived)}`).toBe(true)
+    expect(Object.prototype).not.toHaveProperty('polluted')
+  })
+
+  it('keeps identity and cycles inside one value', async () => {
+    const [one, two] = (await echo([shared, shared])) as [object, object]
+    expect(one).toBe(two)
+    const cycle = (await echo(cyclic())) as { self: unknown }
+    expect(cycle.self).toBe(cycle)
+    const [a, b] = (await values.pool.run('echoAll', [shared, shared])) as [object, object]
+    expect([a, b]).toEqual([shared, shared])
+  })
+
+  it('a Buffer stays a Buffer, of any size, alone and inside', async () => {
+    for (const size of [0, 1, 100, 65_536, 3_000_000]) {
+      const buffer = Buffer.alloc(size, 'prefork')
+      const { list } = (await echo({ list: [buffer] })) as { list: Buffer[] }
+      expect(Buffer.isBuffer(list[0])).toBe(true)
+      expect(buffer.equals(list[0]!)).toBe(true)
+      const alone = (await echo(buffer)) as Buffer
+      expect(Buffer.isBuffer(alone) && buffer.equals(alone)).toBe(true)
+    }
+  })
+
+  it('any number of arguments', async () => {
+    expect(await values.pool.run('echoAll', [])).toEqual([])
+    expect(await values.pool.run('echoAll', [undefined, null, 3])).toEqual([undefined, null, 3])
+  })
+
+  it('arbitrary values arrive as structuredClone would copy them', async () => {
+    const anything = fc.anything({
+      withBigInt: true,
+      withBoxedValues: true,
+      withDate: true,
+      withMap: true,
+      withSet: true,
+      withTypedArray: true,
+      withSparseArray: true,
+      withNullPrototype: true,
+      withUnicodeString: true,
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(anything, { maxLength: 4 }), async (args) => {
+        const expected: unknown = structuredClone(args)
+        const arrived = await values.pool.run('echoAll', args)
+        return isDeepStrictEqual(arrived, expected)
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  it.each([
+    ['a function', () => () => {}],
+    ['a symbol', () => Symbol('s')],
+    ['a promise', () => Promise.resolve()],
+    ['a WeakMap', () => new WeakMap()],
+    ['a SharedArrayBuffer', () => new SharedArrayBuffer(8)],
+    ['a view of a SharedArrayBuffer', () => new Uint8Array(new SharedArrayBuffer(8))],
+    ['a Blob', () => new Blob(['x'])],
+    [
+      'a getter that throws',
+      () => ({
+        get boom() {
+          throw new Error('boom')
+        },
+      }),
+    ],
+  ])('%s among the arguments is refused for that job alone', async (_, make) => {
+    const refused = values.pool.submit('echo', [{ nested: [make()] }])
+    const fine = values.pool.run('echo', ['fine'])
+    const error = await failure(refused.result)
+    expect(error).toBeInstanceOf(SerializationError)
+    expect(error).toMatchObject({ code: 'ERR_PREFORK_SERIALIZATION' })
+    expect(await refused.began).toBe(false)
+    expect(refused).toMatchObject({ state: 'failed', accepted: false })
+    expect(await fine).toBe('fine')
+  })
+
+  it('a MessagePort and a KeyObject are refused', async () => {
+    const { port1, port2 } = new MessageChannel()
+    const { createSecretKey } = await import('node:crypto')
+    for (const value of [port1, createSecretKey(Buffer.from('secret'))]) {
+      expect(await failure(values.pool.run('echo', [value]))).toBeInstanceOf(SerializationError)
+    }
+    port1.close()
+    port2.close()
+  })
+
+  it('nesting that overflows a stack is the error of that job alone', async () => {
+    const deep = Array.from({ length: 1_000_000 }).reduce<unknown>((inner) => [inner], 0)
+    const pid = await pidOf(values.pool)
+    expect(await failure(values.pool.run('echo', [deep]))).toBeInstanceOf(Error)
+    expect(await pidOf(values.pool)).toBe(pid)
+  })
+})
+
+describe('arguments are taken at the call', () => {
+  it('whatever changes later, running or queued', async () => {
+    const pool = await startPool()
+    const journal = new Journal()
+    const gate = new Gate()
+    const holder = pool.run('hold', [gate.path, journal.path, 1])
+    const value = { list: [1, 2], buffer: Buffer.from('before') }
+    const args = [value]
+    const job = pool.run('echo', args)
+    value.list.push(3)
+    value.buffer.fill('x')
+    args.length = 0
+    gate.open()
+    await holder
+    expect(await job).toEqual({ list: [1, 2], buffer: Buffer.from('before') })
+  })
+
+  it('a large binary too', async () => {
+    const pool = await startPool()
+    const buffer = Buffer.alloc(4_000_000, 1)
+    const job = pool.run('echo', [buffer])
+    buffer.fill(2)
+    expect(Buffer.alloc(4_000_000, 1).equals((await job) as Buffer)).toBe(true)
+  })
+})
+
+describe('transfer', () => {
+  it('detaches what it lists, and only that', async () => {
+    const pool = await startPool()
+    const moved = new Uint8Array(1_000_000).fill(7)
+    const copied = new Uint8Array(1_000).fill(8)
+    const job = pool.run('echoAll', [moved, copied], { transfer: [moved.buffer] })
+    expect(moved.byteLength).toBe(0)
+    expect(copied.byteLength).toBe(1_000)
+    const [first, second] = (await job) as [Uint8Array, Uint8Array]
+    expect(first).toEqual(new Uint8Array(1_000_000).fill(7))
+    expect(second).toEqual(new Uint8Array(1_000).fill(8))
+  })
+})
+
+describe('maxMessageSize', () => {
+  it('is an error on the side that made the message, for that job alone', async () => {
+    const pool = await startPool({ maxMessageSize: 100_000 })
+    const pid = await pidOf(pool)
+    const tooLarge = pool.submit('echo', [Buffer.alloc(200_000)])
+    expect(await failure(tooLarge.result)).toBeInstanceOf(SerializationError)
+    expect(await tooLarge.began).toBe(false)
+    const result = pool.submit('bytes', [200_000])
+    expect(await failure(result.result)).toBeInstanceOf(SerializationError)
+    expect(await result.began).toBe(true)
+    expect(await pool.run('bytes', [50_000])).toHaveLength(50_000)
+    expect(await pidOf(pool)).toBe(pid)
+  })
+})

@@ -1,0 +1,111 @@
+import { PreforkError, WorkerLostError } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { pidOf, startPool, upPids } from '../fixtures/pools.js'
+import { failure, gone, Journal } from '../fixtures/support.js'
+
+const DEATHS: [string, string, unknown[], object][] = [
+  ['process.exit(0)', 'exitWith', [0, 'last words'], { exitCode: 0, signal: null, reason: 'exit' }],
+  ['process.exit(3)', 'exitWith', [3, 'last words'], { exitCode: 3, signal: null, reason: 'exit' }],
+  ['process.abort()', 'abort', ['last words'], { exitCode: null, signal: 'SIGABRT', reason: 'signal' }],
+  ['SIGKILL', 'killSelf', ['SIGKILL', 'last words'], { exitCode: null, signal: 'SIGKILL', reason: 'signal' }],
+  ['SIGSEGV', 'killSelf', ['SIGSEGV', 'last words'], { exitCode: null, signal: 'SIGSEGV', reason: 'signal' }],
+  ['an exhausted heap', 'exhaustHeap', ['last words'], { signal: 'SIGABRT', reason: 'signal' }],
+]
+
+describe('a worker that dies in mid-job', () => {
+  it.each(DEATHS)('by %s: the job is lost with every detail, those behind it run once in the next worker', async (_, task, args, details) => {
+    const pool = await startPool({ dispatch: 'fast', output: 'capture', execArgv: ['--max-old-space-size=48'] })
+    const before = await pidOf(pool)
+    const journal = new Journal()
+    const culprit = pool.submit(task, args)
+    const behind = Array.from({ length: 5 }, (_, index) => pool.submit('mark', [journal.path, index]))
+
+    const error = await failure(culprit.result)
+    expect(error).toBeInstanceOf(WorkerLostError)
+    expect(error).toBeInstanceOf(PreforkError)
+    expect(error).toMatchObject({ name: 'WorkerLostError', code: 'ERR_PREFORK_WORKER_LOST', accepted: true, ...details })
+    expect((error as WorkerLostError).stderr).toContain('last words')
+    expect(culprit).toMatchObject({ state: 'lost', accepted: true, attempt: 1 })
+    expect(await culprit.began).toBe(true)
+
+    expect(await Promise.all(behind.map((job) => job.result))).toEqual([0, 1, 2, 3, 4])
+    expect(journal.lines).toEqual(['0', '1', '2', '3', '4'])
+    expect(behind.map((job) => job.attempt)).toEqual([1, 1, 1, 1, 1])
+    expect(await pidOf(pool)).not.toBe(before)
+  })
+
+  it('by an exhausted heap while the arguments are decoded: accepted, and lost alone', async () => {
+    const pool = await startPool({ execArgv: ['--max-old-space-size=48'], dispatch: 'fast' })
+    const large = Array.from({ length: 900_000 }, (_, index) => ({ index }))
+    const culprit = pool.submit('echo', [large])
+    const next = pool.submit('echo', ['small'])
+    expect(await failure(culprit.result)).toMatchObject({ name: 'WorkerLostError', accepted: true })
+    expect(await next.result).toBe('small')
+  })
+
+  it('takes its concurrent neighbours with it, and nobody else', async () => {
+    const pool = await startPool({ workers: 2, concurrency: 3 })
+    const journal = new Journal()
+    const jobs = [0, 1, 2, 3, 4].map((id) => pool.submit('dieOnAttempts', [0, journal.path, id, 60_000]))
+    const culprit = pool.submit('dieAfterLines', [journal.path, 'culprit', 6])
+    await failure(culprit.result)
+    const victims = jobs.filter((job) => job.state === 'lost')
+    expect(victims).toHaveLength(2)
+    for (const victim of victims) expect(await failure(victim.result)).toMatchObject({ name: 'WorkerLostError', accepted: true, signal: 'SIGKILL' })
+    expect(pool.stats().running).toBe(3)
+    expect(journal.lines).toHaveLength(6)
+  })
+
+  it('outside of any job: nobody notices but the events', async () => {
+    const pool = await startPool()
+    const exits: unknown[] = []
+    pool.on('workerExit', (exit) => exits.push(exit))
+    const before = await pidOf(pool)
+    process.kill(before, 'SIGKILL')
+    expect(await pidOf(pool)).not.toBe(before)
+    expect(exits).toMatchObject([{ pid: before, signal: 'SIGKILL', exitCode: null, expected: false, jobs: [] }])
+  })
+})
+
+describe('a result that was written before the death', () => {
+  it('counts, small or large', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    for (const value of ['small', Buffer.alloc(3_000_000, 5), 'again']) {
+      const before = await pidOf(pool)
+      expect(await pool.run('answerThenDie', [value])).toEqual(value)
+      expect(await pidOf(pool)).not.toBe(before)
+    }
+  })
+
+  it('counts when the host reads it long after the death', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    const [pid] = upPids(pool)
+    const journal = new Journal()
+    const jobs = Array.from({ length: 50 }, (_, index) => pool.submit('mark', [journal.path, index]))
+    const last = pool.submit('answerThenDie', ['done'])
+    // The host flushes what it has, then stands still while the worker answers everything and dies.
+    await new Promise((resolve) => setImmediate(resolve))
+    const end = performance.now() + 1_000
+    while (performance.now() < end);
+    expect(await Promise.all(jobs.map((job) => job.result))).toEqual(jobs.map((_, index) => index))
+    expect(await last.result).toBe('done')
+    expect(journal.lines).toHaveLength(50)
+    await gone([pid!])
+  })
+
+  it('is not waited for beyond lostWorkerTimeout when somebody else holds the pipes open', async () => {
+    const pool = await startPool({ killTree: false, lostWorkerTimeout: 300 })
+    const journal = new Journal()
+    const began = performance.now()
+    const error = await failure(pool.run('spawnChildAndDie', [journal.path, ['ignore', 'ignore', 'ignore', 3, 4, 5]]))
+    const grandchild = Number(journal.lines[0])
+    try {
+      expect(error).toMatchObject({ name: 'WorkerLostError', accepted: true })
+      // The default would be 10 s.
+      expect(performance.now() - began).toBeLessThan(6_000)
+      expect(await pool.run('echo', ['next'])).toBe('next')
+    } finally {
+      process.kill(grandchild, 'SIGKILL')
+    }
+  })
+})

@@ -1,0 +1,29 @@
+import { currentJob, defineTask, onWorkerStart, onWorkerStop } from 'prefork/worker'
+
+onWorkerStart(async () => {})
+onWorkerStop(() => {})
+
+export const resize = defineTask({ timeLimit: 10_000, retryLost: 2 }, async (image: Buffer, width: number) => {
+  const { id, signal, log, progress, context } = currentJob()
+  signal.throwIfAborted()
+  log(`${id} ${String(context)}`)
+  progress({ width })
+  return image.subarray(0, width)
+})
+export const add = (a: number, b: number): number => a + b
+export function greet(name: string, polite?: boolean): string {
+  return polite ? `Good day, ${name}` : `hi ${name}`
+}
+export async function* count(to: number): AsyncGenerator<number> {
+  for (let value = 0; value < to; value += 1) yield value
+}
+export const lines = defineTask({}, async function* (text: string) {
+  yield* text.split('\n')
+})
+export const nothing = async (): Promise<void> => {}
+export const sum = (...values: number[]): number => values.reduce((total, value) => total + value, 0)
+export const version = '1.0'
+export class Helper {}
+
+// @ts-expect-error: no such task option
+export const misspelt = defineTask({ timelimit: 5 }, () => {})
