@@ -1,7 +1,7 @@
 /** Views on binary memory. */
 import { types } from 'node:util'
 import type { Blobs, Resizable } from './blobs.js'
-import { Carrier, KIND_BUFFER, LENGTH_TRACKING, VIEW_NAMES } from './carrier.js'
+import { KIND_BUFFER, LENGTH_TRACKING, type Reference, reference, VIEW_NAMES } from './reference.js'
 
 const nameOf = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype) as object, Symbol.toStringTag)!.get as () => string
 
@@ -19,12 +19,14 @@ const tracksLength = (view: ArrayBufferView, buffer: Resizable): boolean => {
   }
 }
 
-/** The carrier of a view, or why there can be none. */
-export const viewCarrier = (view: ArrayBufferView, blobs: Blobs): Carrier | string => {
+const kindOf = (view: ArrayBufferView): number => (types.isDataView(view) ? 0 : VIEW_NAMES.indexOf(nameOf.call(view) as (typeof VIEW_NAMES)[number]))
+
+/** The reference for a view, or why there can be none. */
+export const viewReference = (view: ArrayBufferView, blobs: Blobs): Reference | string => {
   const { buffer } = view
   if (!types.isArrayBuffer(buffer)) return 'on memory shared between threads of one process'
-  const carrier = new Carrier()
-  if (buffer.byteLength === 0 || (buffer as Resizable).resizable === true) {
+  const resizable = (buffer as Resizable).resizable === true
+  if (resizable || buffer.byteLength === 0) {
     // Detached, or out of the bounds of a buffer that has shrunk.
     try {
       structuredClone(view)
@@ -32,23 +34,16 @@ export const viewCarrier = (view: ArrayBufferView, blobs: Blobs): Carrier | stri
       return 'on an ArrayBuffer that is detached or has become too short'
     }
   }
-  carrier.offset = view.byteOffset
   if (Buffer.isBuffer(view)) {
-    carrier.kind = KIND_BUFFER
-    carrier.elements = view.length
-    if ((buffer as Resizable).resizable === true) blobs.addWhole(carrier, buffer)
-    else blobs.addPart(carrier, view)
-    return carrier
+    const to = reference(KIND_BUFFER, view.byteOffset, view.length)
+    if (resizable) blobs.addWhole(to, buffer)
+    else blobs.addPart(to, view)
+    return to
   }
-  if (view instanceof DataView || types.isDataView(view)) {
-    carrier.kind = 0
-    carrier.elements = view.byteLength
-  } else {
-    carrier.kind = VIEW_NAMES.indexOf(nameOf.call(view) as (typeof VIEW_NAMES)[number])
-    carrier.elements = (view as Uint8Array).length
-  }
-  if (carrier.kind < 0) return 'of a kind that this version does not know'
-  if ((buffer as Resizable).resizable === true && tracksLength(view, buffer as Resizable)) carrier.elements = LENGTH_TRACKING
-  blobs.addWhole(carrier, buffer)
-  return carrier
+  const kind = kindOf(view)
+  if (kind < 0) return 'of a kind that this version does not know'
+  const to = reference(kind, view.byteOffset, kind === 0 ? view.byteLength : (view as Uint8Array).length)
+  if (resizable && tracksLength(view, buffer as Resizable)) to.elements = LENGTH_TRACKING
+  blobs.addWhole(to, buffer)
+  return to
 }

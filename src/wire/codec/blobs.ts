@@ -1,13 +1,13 @@
 /** The binaries of a value while it is encoded: which bytes travel, and how each view finds its own in them. */
-import type { Carrier } from './carrier.js'
 import { BLOB_BUFFER, BLOB_ENTRY, BLOB_LARGE, BLOB_RESIZABLE, BLOB_TABLE_HEAD, LARGE } from './format.js'
+import type { Reference } from './reference.js'
 
 interface Seen {
   readonly buffer: ArrayBuffer
   /** Views that are no Buffers, and the ArrayBuffer itself: they need all of it. */
-  whole: Carrier[]
+  whole: Reference[]
   /** Buffers: each needs its own bytes only. They may come out of Node's pool, which must not travel (nor leak). */
-  parts: { carrier: Carrier; start: number; end: number }[]
+  parts: { to: Reference; start: number; end: number }[]
 }
 
 /** Bytes that travel as one. */
@@ -26,6 +26,8 @@ export class Blobs {
   #seen: Seen[] = []
   #byBuffer: Map<ArrayBuffer, Seen> | undefined
   list: Blob[] = []
+  smallBytes = 0
+  largeBytes = 0
 
   #of(buffer: ArrayBuffer): Seen {
     let seen = this.#byBuffer === undefined ? this.#seen.find((s) => s.buffer === buffer) : this.#byBuffer.get(buffer)
@@ -38,29 +40,29 @@ export class Blobs {
     return seen
   }
 
-  addWhole(carrier: Carrier, buffer: ArrayBuffer): void {
-    this.#of(buffer).whole.push(carrier)
+  addWhole(to: Reference, buffer: ArrayBuffer): void {
+    this.#of(buffer).whole.push(to)
   }
 
-  addPart(carrier: Carrier, buffer: Buffer): void {
-    this.#of(buffer.buffer as ArrayBuffer).parts.push({ carrier, start: buffer.byteOffset, end: buffer.byteOffset + buffer.length })
+  addPart(to: Reference, buffer: Buffer): void {
+    this.#of(buffer.buffer as ArrayBuffer).parts.push({ to, start: buffer.byteOffset, end: buffer.byteOffset + buffer.length })
   }
 
-  /** Decides what travels; afterwards every carrier knows its blob. */
+  /** Decides what travels; afterwards every reference knows its blob. */
   resolve(): void {
     for (const { buffer, whole, parts } of this.#seen) {
       if (whole.length > 0) {
         const { resizable, maxByteLength } = buffer as Resizable
         const index = this.#add(buffer, 0, buffer.byteLength, resizable === true ? BLOB_RESIZABLE : 0, resizable === true ? maxByteLength : 0)
-        for (const carrier of whole) carrier.index = index
-        for (const { carrier, start } of parts) {
-          carrier.index = index
-          carrier.offset = start
+        for (const to of whole) to.index = index
+        for (const { to, start } of parts) {
+          to.index = index
+          to.offset = start
         }
         continue
       }
       // Buffers that overlap travel together and still share their bytes on the other side.
-      parts.sort((a, b) => a.start - b.start)
+      if (parts.length > 1) parts.sort((a, b) => a.start - b.start)
       for (let i = 0; i < parts.length; ) {
         const { start } = parts[i]!
         let { end } = parts[i]!
@@ -68,8 +70,9 @@ export class Blobs {
         for (; next < parts.length && parts[next]!.start < end; next++) end = Math.max(end, parts[next]!.end)
         const index = this.#add(buffer, start, end - start, BLOB_BUFFER, 0)
         for (; i < next; i++) {
-          parts[i]!.carrier.index = index
-          parts[i]!.carrier.offset = parts[i]!.start - start
+          parts[i]!.to.index = index
+          parts[i]!.to.offset = parts[i]!.start - start
+          parts[i]!.to.whole = parts[i]!.start === start && parts[i]!.end === end
         }
       }
     }
@@ -77,17 +80,13 @@ export class Blobs {
 
   #add(buffer: ArrayBuffer, start: number, length: number, flags: number, limit: number): number {
     if (length > 0xffffffff || limit > 0xffffffff) throw new RangeError('a binary of more than 4 GiB')
+    if (length >= LARGE) this.largeBytes += length
+    else this.smallBytes += length
     return this.list.push({ buffer, start, length, flags: length >= LARGE ? flags | BLOB_LARGE : flags, limit }) - 1
   }
 
   get tableBytes(): number {
-    return this.list.length === 0 ? 0 : BLOB_TABLE_HEAD + BLOB_ENTRY * this.list.length
-  }
-
-  get smallBytes(): number {
-    let bytes = 0
-    for (const { flags, length } of this.list) if ((flags & BLOB_LARGE) === 0) bytes += length
-    return bytes
+    return BLOB_TABLE_HEAD + BLOB_ENTRY * this.list.length
   }
 
   /** Writes the table at `at`, and the small blobs behind the content. */

@@ -1,9 +1,9 @@
-/** Content by node:v8: everything that msgpackr would alter. Carriers come to us as "host objects". */
+/** Content by node:v8: everything that msgpackr would alter. Views come to us as "host objects". */
 import { Deserializer, Serializer } from 'node:v8'
-import { Carrier, KIND_ERROR } from './carrier.js'
 import { emptyError } from './error-classes.js'
 import { fillError } from './error-record.js'
 import type { Received } from './received.js'
+import { KIND_ERROR, type References } from './reference.js'
 
 /** What node:v8 calls, which its types leave out. */
 interface TreatsViews {
@@ -11,19 +11,23 @@ interface TreatsViews {
 }
 
 class Writer extends Serializer {
-  constructor() {
+  readonly #references: References | undefined
+
+  constructor(references: References | undefined) {
     super()
+    this.#references = references
     ;(this as unknown as TreatsViews)._setTreatArrayBufferViewsAsHostObjects(true)
   }
 
   /** @internal */
   _writeHostObject(object: object): void {
-    if (!(object instanceof Carrier)) throw new Error('an object that lives in one process only')
-    this.writeUint32(object.kind)
-    this.writeUint32(object.index)
-    this.writeUint32(object.elements)
-    if (object.kind !== KIND_ERROR) this.writeDouble(object.offset)
-    else for (const text of object.text ?? ['', '']) this.#text(text)
+    const to = this.#references?.get(object)
+    if (to === undefined) throw new Error('an object that lives in one process only')
+    this.writeUint32(to.kind)
+    this.writeUint32(to.index)
+    this.writeUint32(to.elements)
+    if (to.kind !== KIND_ERROR) this.writeDouble(to.offset)
+    else for (const text of to.text ?? ['', '']) this.#text(text)
   }
 
   #text(text: string): void {
@@ -68,8 +72,8 @@ class Reader extends Deserializer {
 }
 
 /** `head` bytes left free, then the content. */
-export const write = (value: unknown, head: number): Buffer => {
-  const writer = new Writer()
+export const write = (value: unknown, head: number, references: References | undefined): Buffer => {
+  const writer = new Writer(references)
   if (head > 0) writer.writeRawBytes(Buffer.allocUnsafe(head))
   writer.writeHeader()
   writer.writeValue(value)

@@ -1,7 +1,7 @@
 /** An error as data. Its record stands beside the value, so that an error may hold itself (`cause`, properties). */
 import { types } from 'node:util'
-import { Carrier, KIND_ERROR } from './carrier.js'
 import { classOf, DOM_EXCEPTION, isDOMException } from './error-classes.js'
+import { KIND_ERROR, reference } from './reference.js'
 import type { Snapshot } from './snapshot.js'
 
 /** `hidden`: own properties that are not enumerable, as an ordinary error's. `shown`: those that are. */
@@ -28,24 +28,23 @@ const put = (object: Record<string, unknown>, key: string, value: unknown): void
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Puts the error's record into the snapshot and gives the carrier that stands for it. `met` is told the carrier before anything inside the error is looked at. */
-export const errorCarrier = (snapshot: Snapshot, error: object, met: (carrier: Carrier) => void): Carrier => {
-  const carrier = new Carrier()
+/** Puts the error's record into the snapshot, and `standIn` in its place (before anything inside the error is looked at). */
+export const recordError = (snapshot: Snapshot, error: object, standIn: object): object => {
+  const to = reference(KIND_ERROR, 0, 0)
   const record: ErrorRecord = { hidden: {}, shown: {} }
-  carrier.kind = KIND_ERROR
-  carrier.index = snapshot.errors.push(record) - 1
-  met(carrier)
+  to.index = snapshot.addError(record) - 1
+  snapshot.refer(error, standIn, to)
   const source = error as Record<string, unknown>
   const message = textOf(() => source.message, '')
   const name = textOf(() => source.name, 'Error')
   const dom = isDOMException(error)
   let ownName = 'Error'
   if (dom) {
-    carrier.elements = DOM_EXCEPTION
-    carrier.text = [message, name]
+    to.elements = DOM_EXCEPTION
+    to.text = [message, name]
   } else {
     const known = classOf(error)
-    carrier.elements = known.place
+    to.elements = known.place
     ownName = known.name
     if (message !== '' || Object.hasOwn(error, 'message')) record.hidden.message = message
     if (name !== ownName || (Object.hasOwn(error, 'name') && !isEnumerable(error, 'name'))) record.hidden.name = name
@@ -60,7 +59,7 @@ export const errorCarrier = (snapshot: Snapshot, error: object, met: (carrier: C
     if (key === 'message' || key === 'stack' || (key === 'name' && dom)) continue
     take(snapshot, record.shown, source, key)
   }
-  return carrier
+  return standIn
 }
 
 const isEnumerable = (error: object, key: string): boolean => Object.prototype.propertyIsEnumerable.call(error, key)

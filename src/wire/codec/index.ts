@@ -1,10 +1,12 @@
 /** Values ↔ bytes: what `structuredClone` copies arrives as it left, everything else is refused. */
 import { types } from 'node:util'
 import { PreforkError, SerializationError } from '../errors.js'
+import type { Blobs } from './blobs.js'
 import { read, write } from './by-v8.js'
 import * as format from './format.js'
 import { pack, unpack } from './packed.js'
 import { Received } from './received.js'
+import type { References } from './reference.js'
 import { Snapshot } from './snapshot.js'
 import { checkTransfer, move } from './transfer.js'
 
@@ -76,54 +78,89 @@ const encodeWalked = (
   options: EncodeOptions | undefined,
   transfer: readonly ArrayBuffer[] | undefined,
 ): Encoded => {
-  const snapshot = new Snapshot(root)
+  const snapshot = Snapshot.take(root)
   if (options?.lenient === true) snapshot.lenient = 1
   const copy = snapshot.copy(value, undefined)
-  const { blobs, errors } = snapshot
-  blobs.resolve()
-  const table = blobs.tableBytes
-  const body = snapshot.exact ? packedBody(copy, reserve, table, blobs.smallBytes) : undefined
-  const made = body ?? v8Body(errors.length > 0 ? [copy, errors] : copy, reserve, table, blobs.smallBytes, errors.length > 0 ? format.FLAG_ERRORS : 0)
-  if (table === 0) {
-    if (transfer !== undefined) move(transfer)
-    return { body: made, binaries: none, size: made.length - reserve }
-  }
-  made[reserve]! |= format.FLAG_BLOBS
-  blobs.write(made, reserve + 1, made.length - reserve - 1 - table - blobs.smallBytes)
-  const { views, adopt } = blobs.large(options?.copyBinaries === true, transfer)
-  // Last, because nothing may be detached if the call fails.
-  if (transfer !== undefined) adopt(move(transfer))
-  let size = made.length - reserve
-  for (const view of views) size += view.byteLength
-  return { body: made, binaries: views, size }
+  const encoded =
+    snapshot.blobs === undefined
+      ? withoutBlobs(snapshot, copy, reserve)
+      : withBlobs(snapshot, snapshot.blobs, copy, reserve, options?.copyBinaries === true, transfer)
+  if (transfer !== undefined && snapshot.blobs === undefined) move(transfer)
+  snapshot.giveBack()
+  return encoded
 }
 
+const withoutBlobs = (snapshot: Snapshot, copy: unknown, reserve: number): Encoded => {
+  const body = content(snapshot, copy, reserve, 0, 0)
+  return { body, binaries: none, size: body.length - reserve }
+}
+
+const withBlobs = (
+  snapshot: Snapshot,
+  blobs: Blobs,
+  copy: unknown,
+  reserve: number,
+  copyBinaries: boolean,
+  transfer: readonly ArrayBuffer[] | undefined,
+): Encoded => {
+  blobs.resolve()
+  const table = blobs.tableBytes
+  const small = blobs.smallBytes
+  const body = content(snapshot, copy, reserve, table, small)
+  body[reserve]! |= format.FLAG_BLOBS
+  blobs.write(body, reserve + 1, body.length - reserve - 1 - table - small)
+  let size = body.length - reserve
+  if (blobs.largeBytes === 0) {
+    if (transfer !== undefined) move(transfer)
+    return { body, binaries: none, size }
+  }
+  const { views, adopt } = blobs.large(copyBinaries, transfer)
+  // Last, because nothing may be detached if the call fails.
+  if (transfer !== undefined) adopt(move(transfer))
+  size += blobs.largeBytes
+  return { body, binaries: views, size }
+}
+
+/** Reserve, format byte, room for the table, the content, room for the small blobs. */
+const content = (snapshot: Snapshot, copy: unknown, reserve: number, table: number, small: number): Buffer => {
+  const packed = snapshot.exact ? packedBody(copy, reserve, table, small, snapshot.references) : undefined
+  if (packed !== undefined) return packed
+  const { errors, references } = snapshot
+  return errors === undefined
+    ? v8Body(copy, reserve, table, small, 0, references)
+    : v8Body([copy, errors], reserve, table, small, format.FLAG_ERRORS, references)
+}
+
+/** Bodies that small come out of Node's pool, whose slabs are no larger than a few of them. */
+const POOLED = 4096
+
+const allocate = (bytes: number): Buffer => (bytes < POOLED ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes))
+
 /** Undefined: msgpackr's recursion went too deep; node:v8 may get further. */
-const packedBody = (copy: unknown, reserve: number, table: number, small: number): Buffer | undefined => {
-  let content: Buffer
+const packedBody = (copy: unknown, reserve: number, table: number, small: number, references: References | undefined): Buffer | undefined => {
+  let packed: Buffer
   try {
-    content = pack(copy)
+    packed = pack(copy, references)
   } catch (error) {
     if (error instanceof RangeError) return undefined
     throw error
   }
   const at = reserve + 1 + table
-  const bytes = at + content.length + small
-  const body = bytes < 4096 ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes)
+  const body = allocate(at + packed.length + small)
   body[reserve] = format.PACKED
-  body.set(content, at)
+  body.set(packed, at)
   return body
 }
 
 /** A body of at least this size is not worth copying to be rid of the room that node:v8 has left behind it. */
 const WORTH_TRIMMING = 65_536
 
-const v8Body = (copy: unknown, reserve: number, table: number, small: number, flags: number): Buffer => {
+const v8Body = (copy: unknown, reserve: number, table: number, small: number, flags: number, references: References | undefined): Buffer => {
   const head = reserve + 1 + table
-  const written = write(copy, head)
+  const written = write(copy, head, references)
   let body = written
   if (small > 0 || written.length < WORTH_TRIMMING) {
-    body = written.length + small < 4096 ? Buffer.allocUnsafe(written.length + small) : Buffer.allocUnsafeSlow(written.length + small)
+    body = allocate(written.length + small)
     body.set(written, 0)
   }
   body[reserve] = format.BY_V8 | flags

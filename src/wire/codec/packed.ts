@@ -1,23 +1,41 @@
 /** Content by msgpackr. What comes in is a snapshot that has been found exact: see snapshot.ts. */
 import { addExtension, Packr, RESET_BUFFER_MODE, Unpackr } from 'msgpackr/pack'
-import { Carrier } from './carrier.js'
+import { flat, mapOf, SentMap, SentSet } from './collections.js'
 import type { Received } from './received.js'
+import { KIND_BUFFER, type References } from './reference.js'
 
 const EXT_BINARY = 1
 const EXT_DATE = 2
+const EXT_MAP = 3
+const EXT_SET = 4
 
+/** What the views of the value that is being encoded refer to. */
+let references: References | undefined
 /** The binaries of the value that is being decoded. */
 let received: Received | undefined
 
+const writeView = (view: object): unknown => {
+  const to = references?.get(view)
+  if (to === undefined) throw new Error('a view without a reference')
+  // A Buffer that is all of its blob says so by its length: the reader takes what there is.
+  return to.kind === KIND_BUFFER && to.offset === 0 && to.whole ? to.index : [to.kind, to.index, to.offset, to.elements]
+}
+const readView = (to: unknown): unknown => {
+  if (received === undefined) throw new Error('a binary without a table')
+  if (typeof to === 'number') return received.buffer(to)
+  if (!Array.isArray(to)) throw new Error('a damaged reference to a binary')
+  const [kind, index, offset, length] = to as number[]
+  return received.view(kind!, index!, offset!, length!)
+}
+const TypedArray = Object.getPrototypeOf(Uint8Array) as typeof Uint8Array
+addExtension({ Class: DataView as unknown as typeof Uint8Array, type: EXT_BINARY, write: writeView, read: readView })
+addExtension({ Class: TypedArray, type: EXT_BINARY, write: writeView, read: readView })
+addExtension({ Class: SentMap, type: EXT_MAP, write: flat, read: mapOf })
 addExtension({
-  Class: Carrier,
-  type: EXT_BINARY,
-  write: ({ kind, index, offset, elements }: Carrier) => [kind, index, offset, elements],
-  read: (reference: unknown) => {
-    if (received === undefined || !Array.isArray(reference)) throw new Error('a binary without a table')
-    const [kind, index, offset, length] = reference as number[]
-    return received.view(kind!, index!, offset!, length!)
-  },
+  Class: SentSet,
+  type: EXT_SET,
+  write: (set: Set<unknown>) => [...set],
+  read: (list: unknown) => new Set(Array.isArray(list) ? (list as unknown[]) : []),
 })
 // msgpackr's own timestamps lose what does not fit a nanosecond count; a float of milliseconds is what a Date is.
 addExtension({
@@ -44,7 +62,8 @@ const start = (): Packr => {
 }
 
 /** The packed bytes: valid until the next call. */
-export const pack = (snapshot: unknown): Buffer => {
+export const pack = (snapshot: unknown, to: References | undefined): Buffer => {
+  references = to
   try {
     const bytes = (scratch === undefined ? start() : packr).pack(snapshot, RESET_BUFFER_MODE)
     // A large value has made msgpackr's buffer grow: let it go.
@@ -54,6 +73,8 @@ export const pack = (snapshot: unknown): Buffer => {
     packr = new Packr(options as ConstructorParameters<typeof Packr>[0])
     packr.useBuffer(scratch!)
     throw error
+  } finally {
+    references = undefined
   }
 }
 

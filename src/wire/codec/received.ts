@@ -1,6 +1,6 @@
 /** The binaries of a value while it is decoded. */
-import { KIND_ARRAY_BUFFER, KIND_BUFFER, LENGTH_TRACKING, VIEW_NAMES } from './carrier.js'
 import { BLOB_BUFFER, BLOB_ENTRY, BLOB_LARGE, BLOB_RESIZABLE, BLOB_TABLE_HEAD } from './format.js'
+import { KIND_ARRAY_BUFFER, KIND_BUFFER, LENGTH_TRACKING, VIEW_NAMES } from './reference.js'
 
 /** A Buffer of at least this share of the message stays in the bytes that were received; a smaller one would pin the rest. */
 const SHARE = 4
@@ -72,7 +72,13 @@ export class Received {
     return blob.memory
   }
 
-  /** The view (or ArrayBuffer) that a carrier stood for. */
+  /** The Buffer that is all of a blob: the commonest case. */
+  buffer(index: number): Buffer {
+    const memory = this.#memory(index)
+    return Buffer.isBuffer(memory) ? memory : damaged()
+  }
+
+  /** The view (or ArrayBuffer) that a reference names. */
   view(kind: number, index: number, offset: number, length: number): object {
     const memory = this.#memory(index)
     if (Buffer.isBuffer(memory)) {

@@ -2,17 +2,17 @@
  * One walk over a value, which makes a copy out of plain data and judges who can carry it exactly.
  *
  * A copy rather than a look, because getters are to be called once, as `structuredClone` does: what was judged is what is sent.
- * Class instances become plain objects here; binaries and errors become carriers.
+ * Class instances become plain objects here; binaries and errors become references (see reference.ts).
  */
 import { inspect, types } from 'node:util'
 import { SerializationError } from '../errors.js'
-import { viewCarrier } from './binary.js'
+import { viewReference } from './binary.js'
 import { Blobs } from './blobs.js'
-import { Carrier, KIND_ARRAY_BUFFER } from './carrier.js'
 import { judge } from './classify.js'
-import { type ErrorRecord, errorCarrier, isError } from './error-record.js'
+import { SentMap, SentSet } from './collections.js'
+import { type ErrorRecord, isError, recordError } from './error-record.js'
 import { describe, Entry, pathText, type Step } from './path.js'
-import { Seen } from './seen.js'
+import { KIND_ARRAY_BUFFER, type Reference, type References, reference } from './reference.js'
 
 const objectPrototype = Object.prototype
 const arrayPrototype = Array.prototype
@@ -33,20 +33,78 @@ const besidesElements = { maxArrayLength: 0, depth: 0, customInspect: false, bre
 const minInt64 = -(2n ** 63n)
 const maxUint64 = 2n ** 64n - 1n
 
+/** Up to so many objects are found again by a scan, which costs less than hashing them. */
+const SCANNED = 16
+
 export class Snapshot {
   /** msgpackr carries the copy exactly. */
   exact = true
-  readonly blobs = new Blobs()
-  readonly errors: ErrorRecord[] = []
   /** Inside an error: what cannot be sent is replaced by a note, because the error's news must arrive. */
   lenient = 0
-  readonly #root: string
-  readonly #seen = new Seen()
+  blobs: Blobs | undefined
+  errors: ErrorRecord[] | undefined
+  references: References | undefined
+  #root = ''
+  /** The objects met, and their copies: what appears twice must arrive as one. */
+  readonly #met: object[] = []
+  readonly #copies: object[] = []
+  #index: Map<object, object> | undefined
   readonly #path: Step[] = []
   #depth = 0
 
-  constructor(root: string) {
-    this.#root = root
+  static #idle: Snapshot | undefined
+
+  /** One to use; a getter in the value may make us need a second before the first is given back. */
+  static take(root: string): Snapshot {
+    const snapshot = Snapshot.#idle ?? new Snapshot()
+    Snapshot.#idle = undefined
+    snapshot.#root = root
+    return snapshot
+  }
+
+  /** To be called when the copy has been used; after a failure the snapshot is left to the garbage collector. */
+  giveBack(): void {
+    this.exact = true
+    this.lenient = 0
+    this.blobs = undefined
+    this.errors = undefined
+    this.references = undefined
+    this.#index = undefined
+    this.#met.length = 0
+    this.#copies.length = 0
+    this.#path.length = 0
+    Snapshot.#idle = this
+  }
+
+  #find(value: object): object | undefined {
+    if (this.#index !== undefined) return this.#index.get(value)
+    const met = this.#met
+    for (let i = 0; i < met.length; i++) if (met[i] === value) return this.#copies[i]
+    return undefined
+  }
+
+  #keep<T extends object>(value: object, copy: T): T {
+    if (this.#index !== undefined) {
+      this.#index.set(value, copy)
+      return copy
+    }
+    this.#copies.push(copy)
+    if (this.#met.push(value) <= SCANNED) return copy
+    this.#index = new Map()
+    for (let i = 0; i < this.#met.length; i++) this.#index.set(this.#met[i]!, this.#copies[i]!)
+    return copy
+  }
+
+  /** `standIn` goes into the copy, `to` is what it means. */
+  refer(value: object, standIn: object, to: Reference): object {
+    this.references ??= new Map()
+    this.references.set(standIn, to)
+    return this.#keep(value, standIn)
+  }
+
+  addError(record: ErrorRecord): number {
+    this.errors ??= []
+    return this.errors.push(record)
   }
 
   /** The copy of any value. */
@@ -96,7 +154,7 @@ export class Snapshot {
 
   #object(value: object, step: Step | undefined): unknown {
     if (types.isProxy(value)) return this.refuse(undefined, step, 'is a Proxy')
-    const before = this.#seen.get(value)
+    const before = this.#find(value)
     if (before !== undefined) {
       this.exact = false
       return before
@@ -118,7 +176,7 @@ export class Snapshot {
     } catch {
       copy = this.#readable(value)
     }
-    this.#seen.set(value, copy)
+    this.#keep(value, copy)
     const keys = Object.keys(copy)
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i]!
@@ -153,7 +211,7 @@ export class Snapshot {
     const length = value.length
     if (!this.#isDense(value, length)) return this.#sparseArray(value, length)
     const copy: unknown[] = []
-    this.#seen.set(value, copy)
+    this.#keep(value, copy)
     for (let i = 0; i < length; i++) {
       const item = value[i]
       if (item === undefined && !hasOwn(value, i)) this.exact = false
@@ -178,7 +236,7 @@ export class Snapshot {
     this.exact = false
     const copy: unknown[] = []
     copy.length = length
-    this.#seen.set(value, copy)
+    this.#keep(value, copy)
     const from = value as unknown as Record<string, unknown>
     for (const key of Object.keys(value)) {
       const index = Number(key)
@@ -190,25 +248,19 @@ export class Snapshot {
   }
 
   #other(value: object, prototype: object | null): unknown {
+    if (ArrayBuffer.isView(value)) return this.#view(value)
     if (Array.isArray(value)) return this.#array(value)
     if (types.isDate(value)) return this.#keep(value, new Date(Date.prototype.getTime.call(value)))
     if (types.isMap(value)) return this.#map(value)
     if (types.isSet(value)) return this.#set(value)
-    if (types.isRegExp(value)) return this.#inexact(value, value)
-    if (types.isBoxedPrimitive(value)) return types.isSymbolObject(value) ? this.refuse(value, undefined, '') : this.#inexact(value, value)
-    if (ArrayBuffer.isView(value)) return this.#binary(value, viewCarrier(value, this.blobs))
-    if (types.isArrayBuffer(value)) {
-      if (value.byteLength === 0 && isDetached(value)) return this.refuse(value, undefined, 'which is detached')
-      const carrier = new Carrier()
-      carrier.kind = KIND_ARRAY_BUFFER
-      this.blobs.addWhole(carrier, value)
-      return this.#keep(value, carrier)
-    }
-    if (types.isSharedArrayBuffer(value)) return this.refuse(value, undefined, 'which lives in one process only')
-    if (isError(value)) {
+    if (types.isNativeError(value) || isError(value)) {
       this.exact = false
-      return errorCarrier(this, value, (carrier) => this.#seen.set(value, carrier))
+      return recordError(this, value, new Uint8Array(0))
     }
+    if (types.isRegExp(value)) return this.#inexact(value)
+    if (types.isBoxedPrimitive(value)) return types.isSymbolObject(value) ? this.refuse(value, undefined, '') : this.#inexact(value)
+    if (types.isArrayBuffer(value)) return this.#arrayBuffer(value)
+    if (types.isSharedArrayBuffer(value)) return this.refuse(value, undefined, 'which lives in one process only')
     const verdict = judge(value, prototype)
     if (verdict.data) return this.#properties(value)
     if (verdict.cause !== undefined && this.lenient === 0) {
@@ -218,24 +270,29 @@ export class Snapshot {
     return this.refuse(value, undefined, verdict.why, verdict.cause)
   }
 
-  #keep(value: object, copy: object): object {
-    this.#seen.set(value, copy)
-    return copy
-  }
-
-  #inexact(value: object, copy: object): object {
+  /** node:v8 takes it as it is. */
+  #inexact(value: object): object {
     this.exact = false
-    return this.#keep(value, copy)
+    return this.#keep(value, value)
   }
 
-  #binary(value: object, carrier: Carrier | string): unknown {
-    return typeof carrier === 'string' ? this.refuse(value, undefined, carrier) : this.#keep(value, carrier)
+  #view(value: ArrayBufferView): unknown {
+    this.blobs ??= new Blobs()
+    const to = viewReference(value, this.blobs)
+    return typeof to === 'string' ? this.refuse(value, undefined, to) : this.refer(value, value, to)
+  }
+
+  #arrayBuffer(value: ArrayBuffer): unknown {
+    if (value.byteLength === 0 && isDetached(value)) return this.refuse(value, undefined, 'which is detached')
+    this.blobs ??= new Blobs()
+    const to = reference(KIND_ARRAY_BUFFER, 0, 0)
+    this.blobs.addWhole(to, value)
+    return this.refer(value, new Uint8Array(0), to)
   }
 
   #map(value: Map<unknown, unknown>): Map<unknown, unknown> {
-    this.exact = false
-    const copy = new Map<unknown, unknown>()
-    this.#seen.set(value, copy)
+    const copy = new SentMap()
+    this.#keep(value, copy)
     // Taken before anything inside is read, whose getters might change the map.
     for (const [key, item] of [...Map.prototype.entries.call(value)]) {
       const name = typeof key === 'object' || typeof key === 'function' ? '…' : typeof key === 'string' ? JSON.stringify(key) : String(key)
@@ -245,9 +302,8 @@ export class Snapshot {
   }
 
   #set(value: Set<unknown>): Set<unknown> {
-    this.exact = false
-    const copy = new Set<unknown>()
-    this.#seen.set(value, copy)
+    const copy = new SentSet()
+    this.#keep(value, copy)
     let i = 0
     for (const item of [...Set.prototype.values.call(value)]) copy.add(this.copy(item, new Entry(`<item ${i++}>`)))
     return copy
