@@ -4,7 +4,8 @@ import type { LogLine } from '../wire/messages.js'
 /** The exported functions of a task module, by name. */
 // biome-ignore lint/suspicious/noExplicitAny: the shape of an arbitrary module; `unknown` would refuse modules whose functions take parameters.
 export type TaskFunction = (...args: any[]) => unknown
-export type TaskModule = Record<string, unknown>
+/** The tasks of a pool that was given no type: any name, any arguments. */
+export type AnyTasks = Record<string, TaskFunction>
 
 /** Names of the module's exports that are functions. */
 export type TaskName<T> = { [K in keyof T]: T[K] extends TaskFunction ? K : never }[keyof T] & string

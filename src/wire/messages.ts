@@ -40,6 +40,7 @@ export const Kind = {
   RECALL: 33,
   STACK_ASK: 34,
   PING: 35,
+  SOFT_ASK: 36,
   // lifeline, watchdog → host
   HEARTBEAT: 48,
   RECALLED: 49,
@@ -138,6 +139,7 @@ export const HEARTBEAT_BYTES = 20
 /** CANCEL: `delivery` = the job; payload = last delivery written u32, then the reason (codec). RECALL: `delivery` = last delivery written. */
 /** RECALLED: `delivery` = last delivery claimed, `job` = the "last delivery written" that it answers. */
 /** STACK_ASK / STACK: `job` = the question's number; STACK's payload is the text. LIMIT: `delivery` = the job, `flags` = stage, payload = the stack's text. */
+/** SOFT_ASK (only with `watchdog: false`, where limits are the host's): `delivery` = the job, payload = limit in ms u32. */
 /** PULL: payload = items u32 | bytes u32: credit added. BYE, QUIT, PING: no payload. */
 
 /** The words of `taskStack` when there is no JavaScript to show. */

@@ -1,0 +1,31 @@
+/** Where the hub gets its time from. The simulation passes its own. */
+export interface Clock {
+  /** ms on a monotonic clock: setting the machine's clock back moves no deadline. */
+  now(): number
+  /** Calls `fn` once, `ms` from now; never keeps the process alive. */
+  setTimer(fn: () => void, ms: number): unknown
+  clearTimer(handle: unknown): void
+  /** Calls `fn` after the loop has polled its descriptors once more; keeps the process alive until then. */
+  afterPoll(fn: () => void): void
+  /** Keeps the process alive until the returned function is called. */
+  keepAlive(): () => void
+}
+
+const LONG = 0x7fff_ffff
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  setTimer(fn, ms) {
+    const timer = setTimeout(fn, ms)
+    timer.unref()
+    return timer
+  },
+  clearTimer: (handle) => clearTimeout(handle as NodeJS.Timeout),
+  afterPoll: (fn) => {
+    setImmediate(fn)
+  },
+  keepAlive() {
+    const timer = setInterval(() => {}, LONG)
+    return () => clearInterval(timer)
+  },
+}

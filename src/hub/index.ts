@@ -1,0 +1,6 @@
+export { type Clock, systemClock } from './clock.js'
+export { Hub, type Judgement } from './hub.js'
+export type { Reader, ReadGenerator } from './reader.js'
+export type { HubReadable, HubWritable } from './streams.js'
+export type { Deadline } from './timers.js'
+export type { WriteGenerator, Writer } from './writer.js'

@@ -1,0 +1,54 @@
+import type { HubReadable } from './streams.js'
+
+/** Runs until it wants more bytes; `next(chunk)` resumes it with them. */
+export type ReadGenerator = Generator<undefined, void, Buffer>
+
+/**
+ * A stream that feeds a generator. After `stop`, or the stream's end, nothing reaches the generator any more, whatever the
+ * stream still emits: a stale stream can neither spin the loop nor be taken for its successor.
+ */
+export class Reader {
+  /** Bytes read so far. */
+  bytes = 0
+  /** No more bytes will come. */
+  ended = false
+  #generator: ReadGenerator
+  #onEnd: (error?: Error) => void
+  #onStop: () => void
+
+  constructor(stream: HubReadable, generator: ReadGenerator, onEnd: (error?: Error) => void, onStop: () => void) {
+    this.#generator = generator
+    this.#onEnd = onEnd
+    this.#onStop = onStop
+    generator.next()
+    stream.on('data', (chunk) => this.#data(chunk))
+    stream.on('end', () => this.#end())
+    stream.on('close', () => this.#end())
+    stream.on('error', (error) => this.#end(error))
+  }
+
+  stop(): void {
+    if (this.ended) return
+    this.ended = true
+    this.#onStop()
+  }
+
+  #data(chunk: Buffer): void {
+    if (this.ended) return
+    this.bytes += chunk.length
+    try {
+      this.#generator.next(chunk)
+    } catch (error) {
+      this.#end(error as Error)
+    }
+  }
+
+  #end(error?: Error): void {
+    if (this.ended) return
+    this.ended = true
+    this.#onStop()
+    // Its `finally` may still hold something, the last line of a text without a newline for instance.
+    if (error === undefined) this.#generator.return()
+    this.#onEnd(error)
+  }
+}

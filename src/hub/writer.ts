@@ -1,0 +1,66 @@
+import type { HubWritable } from './streams.js'
+
+/** Writes until it yields: 'full' (`write()` returned false; resumed by the drain event) or 'idle' (resumed by `wake`). */
+export type WriteGenerator = Generator<'full' | 'idle', void, undefined>
+
+/** A stream that is filled by a generator. */
+export class Writer {
+  /** Nothing can be written any more. */
+  ended = false
+  #full = false
+  readonly #stream: HubWritable
+  readonly #generator: WriteGenerator
+  readonly #onEnd: (error?: Error) => void
+  readonly #onStop: () => void
+
+  constructor(stream: HubWritable, generator: WriteGenerator, onEnd: (error?: Error) => void, onStop: () => void) {
+    this.#stream = stream
+    this.#generator = generator
+    this.#onEnd = onEnd
+    this.#onStop = onStop
+    stream.on('drain', () => {
+      this.#full = false
+      this.#run()
+    })
+    stream.on('close', () => this.#end())
+    stream.on('error', (error) => this.#end(error))
+  }
+
+  /** The kernel's buffer and the stream's are full: what is given now waits for the drain event. */
+  get full(): boolean {
+    return this.#full
+  }
+
+  /** Bytes that the stream has taken and the kernel has not. */
+  get pending(): number {
+    return this.#stream.writableLength
+  }
+
+  /** There is something to write. */
+  wake(): void {
+    if (!this.#full) this.#run()
+  }
+
+  stop(): void {
+    if (this.ended) return
+    this.ended = true
+    this.#onStop()
+  }
+
+  #run(): void {
+    if (this.ended) return
+    try {
+      const step = this.#generator.next()
+      this.#full = step.value === 'full'
+    } catch (error) {
+      this.#end(error as Error)
+    }
+  }
+
+  #end(error?: Error): void {
+    if (this.ended) return
+    this.ended = true
+    this.#onStop()
+    this.#onEnd(error)
+  }
+}

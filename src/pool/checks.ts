@@ -1,0 +1,65 @@
+import { nearest } from '../wire/nearest.js'
+
+/** Checks of option values: each refuses with the option's name, what it wants (with the unit) and what it was given. */
+
+/** Timers of Node hold no more: about 24.8 days. */
+export const MAX_MS = 0x7fff_ffff
+
+const shown = (value: unknown): string => {
+  if (typeof value === 'string') return `'${value}'`
+  if (typeof value === 'function') return 'a function'
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  return typeof value === 'bigint' ? `${value}n` : String(value)
+}
+
+export const refuse = (name: string, wants: string, given: unknown): TypeError =>
+  new TypeError(`Option '${name}' must be ${wants}; it was given ${shown(given)}.`)
+
+/** Refuses names that there are not, and proposes the nearest. */
+export const knownNames = (what: string, given: object, names: readonly string[]): void => {
+  for (const name of Object.keys(given)) {
+    if (names.includes(name)) continue
+    const near = nearest(name, names)
+    throw new TypeError(`Unknown option '${name}' of ${what}${near === undefined ? '' : `; did you mean '${near}'?`} It has: ${names.join(', ')}.`)
+  }
+}
+
+export const milliseconds = (name: string, value: unknown): number => {
+  if (typeof value !== 'number' || !(value > 0) || value > MAX_MS) throw refuse(name, `a number of milliseconds above 0 and at most ${MAX_MS}`, value)
+  return Math.ceil(value)
+}
+
+export const bytes = (name: string, value: unknown): number => {
+  if (typeof value !== 'number' || !(value > 0) || !Number.isFinite(value)) throw refuse(name, 'a number of bytes above 0', value)
+  return Math.ceil(value)
+}
+
+export const count = (name: string, value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): number => {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
+    throw refuse(name, max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`, value)
+  }
+  return value
+}
+
+export const flag = (name: string, value: unknown): boolean => {
+  if (typeof value !== 'boolean') throw refuse(name, 'true or false', value)
+  return value
+}
+
+export const oneOf = <T extends string>(name: string, value: unknown, allowed: readonly T[]): T => {
+  if (!allowed.includes(value as T)) throw refuse(name, allowed.map((each) => `'${each}'`).join(' or '), value)
+  return value as T
+}
+
+export const plainObject = (name: string, value: unknown): Record<string, unknown> => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse(name, 'an object', value)
+  return value as Record<string, unknown>
+}
+
+/** The timeout of `pool.close`, ms; undefined for none. */
+export const closeTimeout = (options: unknown): number | undefined => {
+  if (options === undefined) return undefined
+  const { timeout } = plainObject('options', options)
+  knownNames('pool.close', options as object, ['timeout'])
+  return timeout === undefined ? undefined : milliseconds('timeout', timeout)
+}

@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { PreforkError, WorkerStartError } from '../wire/errors.js'
+import { execaLauncher } from './execa-launcher.js'
+import { readOptions, type Settings } from './options.js'
+import { Pool } from './pool.js'
+import type { AnyTasks, PoolOptions } from './types.js'
+
+/** Descriptors that one worker costs the host: three pipes, stdout, stderr, and one to spare. */
+const DESCRIPTORS_PER_WORKER = 6
+
+/**
+ * Starts a pool; resolves when the first worker is up.
+ *
+ * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
+ * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
+ * @throws {PreforkError} `ERR_PREFORK_NESTED_START`: called while a task module loads in a worker
+ */
+export const createPool = async <T = AnyTasks>(options: PoolOptions): Promise<Pool<T>> => {
+  refusePlatform()
+  refuseWhileLoading()
+  const settings = readOptions(options)
+  refuseTooFewDescriptors(settings)
+  const pool = new Pool<T>(settings, (poolId) =>
+    execaLauncher({
+      entry: workerEntry,
+      execArgv: settings.execArgv,
+      env: settings.env,
+      cwd: settings.cwd,
+      config: {
+        poolId,
+        tasks: settings.tasks,
+        concurrency: settings.concurrency,
+        cancelGrace: settings.cancelGrace,
+        heartbeatInterval: settings.heartbeatInterval,
+        watchdog: settings.watchdog,
+        killTree: settings.killTree,
+        output: settings.output,
+        maxMessageSize: settings.maxMessageSize,
+        measureMemory: settings.maxMemoryPerWorker !== Number.POSITIVE_INFINITY,
+      },
+    }),
+  )
+  try {
+    await pool.firstUp()
+  } catch (error) {
+    await pool.terminate()
+    throw error
+  }
+  return pool
+}
+
+/** The bundle of this module lies in dist/ or in dist/chunks/; the worker's entry in dist/worker/. */
+const workerEntry = new URL(import.meta.url.includes('/chunks/') ? '../worker/entry.js' : './worker/entry.js', import.meta.url)
+
+const refusePlatform = (): void => {
+  if (process.platform === 'win32')
+    throw new PreforkError(
+      'ERR_PREFORK_PLATFORM',
+      'prefork runs on Linux and macOS; Windows is not supported yet (it has no process groups and no inherited socket pairs).',
+    )
+}
+
+/** A task module that makes a pool while it loads would make one in each of that pool's workers, and so on without end. */
+const refuseWhileLoading = (): void => {
+  const loading = (globalThis as Record<symbol, unknown>)[Symbol.for('prefork.loading')]
+  if (typeof loading !== 'string') return
+  throw new PreforkError(
+    'ERR_PREFORK_NESTED_START',
+    `createPool was called while the task module ${loading} loads in a worker: each worker would start a pool of its own, without end. Move createPool out of the task module, or into a function.`,
+  )
+}
+
+const refuseTooFewDescriptors = ({ maxWorkers, spare }: Settings): void => {
+  if (process.platform !== 'linux') return
+  let limit: number
+  let open: number
+  try {
+    limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1])
+    open = readdirSync('/proc/self/fd').length
+  } catch {
+    return
+  }
+  const needed = open + (maxWorkers + spare + 1) * DESCRIPTORS_PER_WORKER
+  if (!(limit < needed)) return
+  throw new WorkerStartError(
+    `${maxWorkers} workers need about ${needed} open files, and the limit of this process is ${limit} (${open} are open): raise it (ulimit -n ${needed}), or ask for fewer workers.`,
+  )
+}

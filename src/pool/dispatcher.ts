@@ -1,0 +1,218 @@
+import type { JobRecord } from './job.js'
+import type { PoolState } from './state.js'
+import { LONG_MS } from './task-meters.js'
+import type { PoolWorker } from './worker.js'
+
+/** Work of one tick is bounded: the host's other business comes first, ms. */
+const TICK_MS = 2
+/** How many jobs are dealt between two looks at the clock. */
+const CLOCK_EVERY = 64
+/** Jobs written ahead in one worker's pipe under 'fast'. */
+const FAST_AHEAD = 256
+/** Bytes written ahead in one worker's pipe at the most; one job may always be larger. */
+const MAX_AHEAD_BYTES = 256 * 1024
+/** First and longest time that a worker whose main thread does not turn gets no new job, ms. */
+const STUCK_FIRST = 10
+const STUCK_MAX = 1_000
+
+/** Deals the jobs of the outbox to the workers, once a tick, and takes back what waits too long. */
+export class Dispatcher {
+  readonly #pool: PoolState
+  /** Jobs per worker that may be in its pipe and running, where the dispatch has a fixed window; 0: adaptive. */
+  readonly #window: number
+  readonly #adaptive: boolean
+  readonly #mayRecall: boolean
+  #recallArmed = false
+  /** No worker could take the job at the head of the outbox in the last tick. */
+  saturated = false
+
+  constructor(pool: PoolState) {
+    this.#pool = pool
+    const { dispatch, concurrency, watchdog } = pool.settings
+    // Without a watchdog nothing is taken back from a busy worker, so nothing is written ahead of one.
+    this.#adaptive = dispatch === 'adaptive' && watchdog
+    this.#mayRecall = dispatch === 'adaptive' || dispatch === 'fair'
+    if (typeof dispatch === 'number') this.#window = Math.max(dispatch, concurrency)
+    else this.#window = dispatch === 'fast' ? concurrency + FAST_AHEAD : concurrency
+  }
+
+  /** One tick. */
+  readonly tick = (): void => {
+    const pool = this.#pool
+    const ready: PoolWorker[] = []
+    for (const worker of pool.workers.values()) {
+      if (worker.isUp || worker.state === 'draining') this.#own(worker)
+      if (this.#takesAny(worker)) ready.push(worker)
+    }
+    const more = this.#deal(ready)
+    for (const worker of pool.workers.values()) {
+      if (worker.alive) worker.flush()
+    }
+    if (more) pool.hub.wake()
+    this.#armRecall()
+  }
+
+  /** A worker's own jobs: those it must run alone, and those meant for it. */
+  #own(worker: PoolWorker): void {
+    if (worker.recalls > 0) return
+    if (worker.suspect !== undefined && (worker.suspect.isSettled || worker.suspect.streamed || worker.suspect.state === 'queued')) worker.suspect = undefined
+    const { books, suspects, pinned } = worker
+    while (worker.suspect === undefined && books.inFlight === 0 && suspects.length > 0) {
+      const job = suspects.shift()!
+      if (job.isSettled) continue
+      worker.suspect = job
+      worker.assign(job)
+    }
+    while (pinned.length > 0 && worker.suspect === undefined && suspects.length === 0 && this.#freeSlots(worker) > 0) {
+      const job = pinned.shift()!
+      if (!job.isSettled) this.#assign(worker, job)
+    }
+  }
+
+  #takesAny(worker: PoolWorker): boolean {
+    return (
+      worker.isUp &&
+      !worker.spare &&
+      worker.recalls === 0 &&
+      worker.suspect === undefined &&
+      worker.suspects.length === 0 &&
+      worker.pinned.length === 0 &&
+      !worker.blocked &&
+      worker.stuckUntil <= this.#pool.hub.now() &&
+      this.#quota(worker) > 0
+    )
+  }
+
+  /** Jobs that it may still be given before it is recycled. */
+  #quota(worker: PoolWorker): number {
+    return this.#pool.settings.maxJobsPerWorker - worker.books.accepted - worker.books.sent.size
+  }
+
+  #freeSlots(worker: PoolWorker): number {
+    const before = worker.predecessor
+    const held = before?.alive ? before.books.inFlight : 0
+    return this.#pool.settings.concurrency - worker.books.inFlight - held
+  }
+
+  /** How many more jobs may be written to it now, whatever they are. */
+  #room(worker: PoolWorker): number {
+    const free = this.#freeSlots(worker)
+    if (this.#window === this.#pool.settings.concurrency || worker.predecessor?.alive) return Math.min(free, this.#quota(worker))
+    if (free <= 0 && worker.books.sentBytes > MAX_AHEAD_BYTES) return 0
+    return Math.min(this.#window - worker.books.inFlight, this.#quota(worker))
+  }
+
+  /** Whether this job may be written ahead of others that are short, behind jobs that have not held it long. */
+  #mayWriteAhead(worker: PoolWorker, job: JobRecord, now: number): boolean {
+    const { books } = worker
+    if (worker.predecessor?.alive || books.sentBytes > MAX_AHEAD_BYTES || now - worker.lastProgressAt > LONG_MS || this.#quota(worker) <= 0) return false
+    const { meters } = this.#pool
+    if (books.sent.size >= meters.ahead(job.name)) return false
+    for (const running of books.running.values()) {
+      if (meters.ahead(running.name) === 0) return false
+    }
+    return true
+  }
+
+  /** True: there is more to do in another tick. */
+  #deal(ready: PoolWorker[]): boolean {
+    const { outbox, hub } = this.#pool
+    this.saturated = false
+    const started = hub.now()
+    let now = started
+    let dealt = 0
+    for (let job = outbox.peek(); job !== undefined; job = outbox.peek()) {
+      const worker = this.#choose(ready, job, now)
+      if (worker === undefined) {
+        this.saturated = true
+        return false
+      }
+      outbox.take()
+      job.inOutbox = false
+      this.#assign(worker, job)
+      if (++dealt % CLOCK_EVERY === 0) {
+        now = hub.now()
+        if (now - started > TICK_MS) return true
+      }
+    }
+    return false
+  }
+
+  /** Among those with room: fewest jobs, then longest idle; only if none has room, one that the job may be written ahead to. */
+  #choose(ready: readonly PoolWorker[], job: JobRecord, now: number): PoolWorker | undefined {
+    let best: PoolWorker | undefined
+    let bestJobs = Number.POSITIVE_INFINITY
+    for (const worker of ready) {
+      const jobs = worker.books.inFlight
+      if (jobs > bestJobs || (jobs === bestJobs && worker.lastProgressAt >= best!.lastProgressAt)) continue
+      if (this.#room(worker) <= 0) continue
+      best = worker
+      bestJobs = jobs
+    }
+    if (best !== undefined || !this.#adaptive) return best
+    for (const worker of ready) {
+      const jobs = worker.books.inFlight
+      if (jobs >= bestJobs || !this.#mayWriteAhead(worker, job, now)) continue
+      best = worker
+      bestJobs = jobs
+    }
+    return best
+  }
+
+  #assign(worker: PoolWorker, job: JobRecord): void {
+    if (!worker.tasks.has(job.name)) {
+      // Its code is of another version than the one that announced the task.
+      this.onUnknownTask(worker, job)
+      return
+    }
+    if (worker.books.sent.size === 0) worker.heldSince = this.#pool.hub.now()
+    worker.assign(job)
+  }
+
+  /** Set by the pool: refuses a job that this worker does not know. */
+  onUnknownTask: (worker: PoolWorker, job: JobRecord) => void = () => {}
+
+  // ---- taking back
+
+  #armRecall(): void {
+    if (this.#recallArmed || !this.#mayRecall) return
+    for (const worker of this.#pool.workers.values()) {
+      if (worker.books.sent.size === 0 || !worker.alive) continue
+      this.#recallArmed = true
+      this.#pool.hub.callLater(LONG_MS, () => this.#takeBack())
+      return
+    }
+  }
+
+  /** Recalls what a worker has held for longer than `LONG_MS` without taking anything up. */
+  #takeBack(): void {
+    const { hub, workers } = this.#pool
+    const suspects = [...workers.values()].filter((worker) => this.#holdsTooLong(worker))
+    if (suspects.length === 0) {
+      this.#recallArmed = false
+      this.#armRecall()
+      return
+    }
+    hub.whenReadEmpty(
+      () => suspects.flatMap((worker) => worker.readers),
+      () => {
+        this.#recallArmed = false
+        for (const worker of suspects) {
+          if (!this.#holdsTooLong(worker)) continue
+          worker.recall()
+          worker.stuckFor = Math.min(STUCK_MAX, Math.max(STUCK_FIRST, 2 * worker.stuckFor))
+          worker.stuckUntil = hub.now() + worker.stuckFor
+          // Someone must look again when the worker may be tried again.
+          hub.callLater(worker.stuckFor, () => hub.wake())
+        }
+        this.#armRecall()
+      },
+    )
+  }
+
+  #holdsTooLong(worker: PoolWorker): boolean {
+    const { books } = worker
+    if (!worker.alive || worker.recalls > 0 || books.sent.size === 0 || books.sent.peek()?.pinned) return false
+    return this.#pool.hub.now() - Math.max(worker.lastProgressAt, worker.heldSince) >= LONG_MS
+  }
+}

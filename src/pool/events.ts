@@ -1,0 +1,74 @@
+import { AsyncResource } from 'node:async_hooks'
+import { type Channel, channel } from 'node:diagnostics_channel'
+import type { PoolEvents } from './types.js'
+
+const NAMES = [
+  'workerStart',
+  'workerUp',
+  'workerExit',
+  'workerFault',
+  'jobSubmitted',
+  'jobAccepted',
+  'jobSettled',
+  'jobRetried',
+  'jobPutBack',
+  'softTimeLimit',
+  'output',
+] as const satisfies readonly (keyof PoolEvents)[]
+
+type Name = keyof PoolEvents
+type Listener = (event: never) => void
+
+/** Binds a listener to the async context of the caller who adds it. */
+export const inCallersContext = <F extends (...args: never[]) => unknown>(fn: F): F =>
+  AsyncResource.bind(fn as unknown as (...args: unknown[]) => unknown) as unknown as F
+
+/** The pool's events: to its listeners, and to the diagnostics channels `prefork:<name>`. A listener that throws costs no job anything. */
+export class EventHub {
+  readonly #listeners = new Map<Name, Map<Listener, Listener>>()
+  readonly #channels = new Map<Name, Channel>(NAMES.map((name) => [name, channel(`prefork:${name}`)]))
+  readonly #pool: unknown
+
+  constructor(pool: unknown) {
+    this.#pool = pool
+  }
+
+  on<E extends Name>(name: E, listener: (event: PoolEvents[E]) => void): void {
+    if (!this.#channels.has(name)) throw new TypeError(`There is no event '${String(name)}'; there are: ${NAMES.join(', ')}.`)
+    if (typeof listener !== 'function') throw new TypeError(`pool.on('${name}', listener): the listener must be a function.`)
+    let listeners = this.#listeners.get(name)
+    if (listeners === undefined) {
+      listeners = new Map()
+      this.#listeners.set(name, listeners)
+    }
+    listeners.set(listener as Listener, inCallersContext(listener) as Listener)
+  }
+
+  off<E extends Name>(name: E, listener: (event: PoolEvents[E]) => void): void {
+    const listeners = this.#listeners.get(name)
+    listeners?.delete(listener as Listener)
+    if (listeners?.size === 0) this.#listeners.delete(name)
+  }
+
+  /** False: nobody listens, so the event need not be made. */
+  wants(name: Name): boolean {
+    return this.#listeners.has(name) || this.#channels.get(name)!.hasSubscribers
+  }
+
+  emit<E extends Name>(name: E, event: PoolEvents[E]): void {
+    const diagnostics = this.#channels.get(name)!
+    if (diagnostics.hasSubscribers) diagnostics.publish({ pool: this.#pool, ...event })
+    const listeners = this.#listeners.get(name)
+    if (listeners === undefined) return
+    for (const bound of [...listeners.values()]) {
+      try {
+        bound(event as never)
+      } catch (error) {
+        // The application's own mistake: it must be seen, but not in the middle of the pool's book-keeping.
+        process.nextTick(() => {
+          throw error
+        })
+      }
+    }
+  }
+}

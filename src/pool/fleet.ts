@@ -1,0 +1,376 @@
+import { availableParallelism } from 'node:os'
+import type { Deadline } from '../hub/index.js'
+import type { WorkerStartError } from '../wire/errors.js'
+import type { JobRecord } from './job.js'
+import type { Launcher } from './launcher.js'
+import { lostReason, startError } from './refusals.js'
+import { RollingRestart } from './rolling-restart.js'
+import type { PoolState } from './state.js'
+import { PoolWorker, type WorkerOwner } from './worker.js'
+
+/** Failed starts with no worker up after which the jobs that wait are told. */
+const MAX_FAILURES = 3
+const FIRST_BACK_OFF_MS = 100
+const MAX_BACK_OFF_MS = 30_000
+/** A start after a timeout gets twice the time, up to this many times. */
+const MAX_PATIENCE = 8
+/** A worker that is to leave may keep its jobs for so long, unless the time limit is longer. */
+const DRAIN_MS = 60_000
+/** A backlog must last this long before another worker is started for it: starting one costs more than most jobs. */
+const SCALE_AFTER_MS = 10
+
+export interface FleetEvents {
+  /** The pool's worker owner, given to each worker. */
+  owner: WorkerOwner
+  /** Enough starts have failed and no worker is up. */
+  cannotStart(error: WorkerStartError): void
+}
+
+/** Keeps the right number of workers: starts, replaces, recycles, scales, and bounds what is alive at once. */
+export class Fleet {
+  /** Workers wanted at work. */
+  target: number
+  /** Workers that may be at work at the most. */
+  max: number
+  min: number
+  readonly #pool: PoolState
+  readonly #launch: Launcher
+  readonly #events: FleetEvents
+  readonly #startsAtOnce = Math.max(2, availableParallelism())
+  #nextId = 1
+  #dismissed = false
+  /** The task modules are known to load. */
+  #everUp = false
+  #failures = 0
+  #patience = 1
+  #notBefore = 0
+  #retryTimer: Deadline | undefined
+  #scaleTimer: Deadline | undefined
+  /** Groups of jobs that a death left, each for one worker to run one after another. */
+  readonly #groups: JobRecord[][] = []
+  /** Broadcast jobs whose worker died. */
+  readonly #orphans: JobRecord[] = []
+  readonly #restarts: RollingRestart
+
+  constructor(pool: PoolState, launch: Launcher, events: FleetEvents) {
+    this.#pool = pool
+    this.#launch = launch
+    this.#events = events
+    this.min = pool.settings.minWorkers
+    this.max = pool.settings.maxWorkers
+    this.target = Math.max(1, this.min)
+    this.#restarts = new RollingRestart((worker) => this.retire(worker, 'restart'))
+  }
+
+  // ---- who is there
+
+  #all(): PoolWorker[] {
+    return [...this.#pool.workers.values()].filter((worker) => worker.alive)
+  }
+
+  /** At work, or starting to be. */
+  serving(): PoolWorker[] {
+    return this.#all().filter((worker) => !worker.spare && (worker.isUp || worker.state === 'starting'))
+  }
+
+  #starting(): number {
+    return this.#all().filter((worker) => worker.state === 'starting').length
+  }
+
+  get anyUp(): boolean {
+    return this.#all().some((worker) => worker.isUp || worker.state === 'draining')
+  }
+
+  /** No worker process is left. */
+  get empty(): boolean {
+    return this.#pool.workers.size === 0
+  }
+
+  // ---- the round, once a tick
+
+  /** Brings the fleet nearer to what is wanted: at most one process is started at a time. */
+  readonly balance = (): void => {
+    const { phase } = this.#pool
+    if (phase === 'terminating' || phase === 'closed' || this.#dismissed) return
+    this.#handOut()
+    const serving = this.serving()
+    const wanted = this.target + this.#restarts.extra(serving)
+    this.#leave(serving.length >= wanted)
+    if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
+    else if (serving.length < wanted) {
+      if (this.#promote()) this.#pool.hub.wake()
+      else this.#start(false)
+    } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#everUp) this.#start(true)
+  }
+
+  /** A worker that is to leave does so once it holds nothing and its successor is up, or cannot be started before it is gone. */
+  #leave(complete: boolean): void {
+    for (const worker of this.#all()) {
+      if (worker.state !== 'draining' || worker.books.inFlight > 0 || worker.pinned.length > 0 || worker.suspects.length > 0 || worker.recalls > 0) continue
+      const successor = this.#successor(worker)
+      if (!worker.recycled || successor?.isUp || (successor === undefined && (complete || !this.#mayStart()))) worker.quit(5 * this.#pool.settings.cancelGrace)
+    }
+  }
+
+  #successor(worker: PoolWorker): PoolWorker | undefined {
+    return this.#all().find((each) => each.predecessor === worker)
+  }
+
+  #mayStart(): boolean {
+    return this.#all().length < Math.max(this.max, this.target) + this.#pool.settings.spare + 1
+  }
+
+  #start(spare: boolean): void {
+    const pool = this.#pool
+    const { hub, settings } = pool
+    if (!this.#mayStart()) return
+    if (this.#starting() >= (this.#everUp ? this.#startsAtOnce : 1)) return
+    const now = hub.now()
+    if (now < this.#notBefore) {
+      this.#retryTimer ??= hub.callLater(this.#notBefore - now, () => {
+        this.#retryTimer = undefined
+        hub.wake()
+      })
+      return
+    }
+    const id = this.#nextId++
+    const launched = this.#launch(id)
+    const worker = new PoolWorker(
+      id,
+      hub,
+      this.#events.owner,
+      {
+        maxMessageSize: settings.maxMessageSize,
+        lostWorkerTimeout: settings.lostWorkerTimeout,
+        aliveTimeout: settings.aliveTimeout,
+        captureOutput: settings.output === 'capture',
+        forwardStderr: settings.output === 'inherit',
+      },
+      launched,
+      this.#patience,
+    )
+    worker.spare = spare
+    if (!spare) worker.predecessor = this.#withoutSuccessor()
+    pool.workers.set(id, worker)
+    pool.totals.workersStarted++
+    pool.log?.debug({ worker: id, pid: launched.pid, spare }, 'worker started')
+    if (pool.events.wants('workerStart')) pool.events.emit('workerStart', { worker: id, pid: launched.pid })
+    // One process in a tick: starting one blocks the host.
+    hub.wake()
+  }
+
+  /** A worker on its way out whose slots nobody has taken over. */
+  #withoutSuccessor(): PoolWorker | undefined {
+    return this.#all().find((worker) => worker.recycled && this.#successor(worker) === undefined)
+  }
+
+  /** A warm stand-by goes to work. */
+  #promote(): boolean {
+    const spare = this.#all().find((worker) => worker.spare && worker.isUp)
+    if (spare === undefined) return false
+    spare.spare = false
+    spare.predecessor = this.#withoutSuccessor()
+    this.#pool.log?.debug({ worker: spare.id }, 'spare worker goes to work')
+    return true
+  }
+
+  /** Gives what a death left over to a worker: first to one that has just come up, else to one that is idle. */
+  #handOut(): void {
+    if (this.#groups.length === 0 && this.#orphans.length === 0) return
+    const able = this.#all().filter((worker) => worker.isUp && !worker.spare && worker.suspects.length === 0 && worker.suspect === undefined)
+    const fresh = able.filter((worker) => worker.books.deliveries === 0)
+    const others = this.#starting() > 0 || this.serving().length < this.target ? [] : able.filter((worker) => worker.books.inFlight === 0)
+    for (const worker of [...fresh, ...others]) {
+      const group = this.#groups.shift()
+      if (group === undefined) break
+      worker.suspects = group
+      this.#pool.hub.wake()
+    }
+    const answering = fresh[0] ?? others[0]
+    if (answering !== undefined) answering.pinned.push(...this.#orphans.splice(0))
+  }
+
+  #shrink(serving: PoolWorker[], surplus: number): void {
+    const leastFirst = serving.sort(
+      (a, b) => Number(b.state === 'starting') - Number(a.state === 'starting') || a.books.inFlight - b.books.inFlight || a.lastProgressAt - b.lastProgressAt,
+    )
+    for (const worker of leastFirst.slice(0, surplus)) this.retire(worker, 'shrink')
+  }
+
+  // ---- leaving
+
+  /** No new job, and its place goes to another: `shrink` to none. */
+  retire(worker: PoolWorker, why: 'shrink' | 'restart' | 'recycle'): void {
+    const { hub, settings, totals, log } = this.#pool
+    if (!worker.isUp && worker.state !== 'starting') return
+    if (why !== 'shrink') totals.workersRecycled++
+    log?.debug({ worker: worker.id, why }, 'worker retires')
+    worker.expected = true
+    if (worker.state === 'starting') {
+      worker.kill()
+      return
+    }
+    worker.state = 'draining'
+    worker.recycled = why !== 'shrink'
+    worker.recall()
+    worker.drainDeadline = hub.callLater(Math.max(settings.timeLimit, settings.timeLimit > 0 ? 0 : DRAIN_MS), () => {
+      worker.condemn('killed by the pool', new Error('It was to be recycled and its jobs did not end in time.'))
+    })
+    hub.wake()
+  }
+
+  /** Its main thread does not turn: it gets no new job, hands back what it has not begun, and is killed a grace later. */
+  abandon(worker: PoolWorker): void {
+    const { hub, settings } = this.#pool
+    if (!worker.alive || worker.abandoned) return
+    worker.abandoned = true
+    if (worker.isUp) {
+      worker.state = 'draining'
+      worker.recycled = true
+    }
+    worker.recall()
+    hub.judge(
+      settings.cancelGrace,
+      () => worker.readers,
+      () => worker.condemn('killed by the pool', new Error('Its main thread did not turn after a time limit or a cancellation.')),
+    )
+    hub.wake()
+  }
+
+  // ---- what happens to workers
+
+  up(worker: PoolWorker): void {
+    this.#everUp = true
+    this.#patience = 1
+    worker.upOnce = true
+    this.#restarts.up(worker)
+    this.#pool.hub.wake()
+  }
+
+  /** It has accepted a job: whatever kills it later is no fault of its start. */
+  proven(): void {
+    this.#failures = 0
+    this.#notBefore = 0
+  }
+
+  exited(worker: PoolWorker): void {
+    const { hub, totals, log, phase } = this.#pool
+    const unproven = worker.books.accepted === 0
+    if (!worker.expected || worker.exit?.error !== undefined) {
+      totals.workersDied++
+      if (unproven && phase !== 'terminating') this.#backOff(worker)
+      log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
+    }
+    hub.wake()
+  }
+
+  #backOff(worker: PoolWorker): void {
+    this.#failures++
+    if (worker.startTimedOut) this.#patience = Math.min(MAX_PATIENCE, 2 * this.#patience)
+    this.#notBefore = this.#pool.hub.now() + Math.min(MAX_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (this.#failures - 1))
+  }
+
+  buried(worker: PoolWorker): void {
+    const pool = this.#pool
+    pool.workers.delete(worker.id)
+    pool.past.workers++
+    pool.past.writes += worker.writer.writes
+    for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
+    this.#orphans.push(...worker.pinned.splice(0).filter((job) => !job.isSettled))
+    if (this.#failures >= MAX_FAILURES && !this.anyUp && !worker.expected) {
+      const error = startError(worker, this.#failures)
+      pool.log?.error({ err: error }, 'no worker can be started')
+      this.#restarts.fail(error)
+      this.#events.cannotStart(error)
+    } else if (this.#failures >= MAX_FAILURES && !worker.upOnce) this.#restarts.fail(startError(worker, this.#failures))
+    this.#restarts.gone(worker)
+    pool.hub.wake()
+  }
+
+  /** Jobs that a death left: for its replacement, before anything else. */
+  retry(jobs: JobRecord[]): void {
+    this.#groups.push(jobs)
+  }
+
+  /** Jobs in the fleet's own hands, which are in no outbox and no worker. */
+  takeLeftovers(): JobRecord[] {
+    return [...this.#groups.splice(0).flat(), ...this.#orphans.splice(0)]
+  }
+
+  // ---- how many
+
+  resize(min: number, max: number): void {
+    this.min = min
+    this.max = max
+    this.target = Math.min(max, Math.max(min, this.target))
+    this.#pool.hub.wake()
+  }
+
+  restart(): Promise<void> {
+    for (const worker of this.#all()) {
+      // A stand-by that is not at work holds no job: it is simply replaced.
+      if (worker.spare) this.retire(worker, 'shrink')
+    }
+    const done = this.#restarts.begin(this.serving())
+    this.#pool.hub.wake()
+    return done
+  }
+
+  /** Called when jobs wait and no worker has room: more workers, up to `max`, if the backlog lasts. */
+  backlog(): void {
+    const { hub, outbox, settings } = this.#pool
+    if (this.target >= this.max) return
+    const head = outbox.peek()
+    if (head === undefined) return
+    const waited = hub.now() - head.spec.submittedAt
+    const starting = this.serving().filter((worker) => worker.state === 'starting').length
+    if (waited >= SCALE_AFTER_MS || this.target === 0) {
+      const needed = Math.ceil(outbox.size / settings.concurrency) - starting
+      if (needed > 0) {
+        this.target = Math.min(this.max, this.target + needed)
+        hub.wake()
+      }
+      return
+    }
+    this.#scaleTimer ??= hub.callLater(SCALE_AFTER_MS - waited, () => {
+      this.#scaleTimer = undefined
+      hub.wake()
+    })
+  }
+
+  /** Workers above `min` that have been idle for `keepAlive` leave. */
+  retireIdle(): void {
+    const { hub, settings, outbox } = this.#pool
+    if (this.target <= this.min || outbox.size > 0) return
+    const now = hub.now()
+    for (const worker of this.serving()) {
+      if (this.target <= this.min) break
+      if (worker.state !== 'up' || worker.books.inFlight > 0 || worker.pinned.length > 0 || worker.suspects.length > 0) continue
+      if (now - worker.lastProgressAt < settings.keepAlive) continue
+      this.target--
+      this.retire(worker, 'shrink')
+    }
+  }
+
+  // ---- the end
+
+  /** All jobs are done: every worker is asked to leave. */
+  dismiss(): void {
+    this.#dismissed = true
+    this.#restarts.fail(undefined)
+    for (const worker of this.#all()) {
+      worker.expected = true
+      if (worker.state === 'starting') worker.kill()
+      else worker.quit(5 * this.#pool.settings.cancelGrace)
+    }
+  }
+
+  /** Every worker is ended now. */
+  killAll(): void {
+    this.#restarts.fail(undefined)
+    for (const worker of this.#all()) {
+      worker.expected = true
+      worker.kill()
+    }
+  }
+}

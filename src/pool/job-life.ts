@@ -1,0 +1,288 @@
+import type { Judgement } from '../hub/index.js'
+import { decode } from '../wire/codec/index.js'
+import { MemoryLimitError, SerializationError, SoftTimeLimitError, TimeLimitError } from '../wire/errors.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, LimitStage, NO_STACK } from '../wire/messages.js'
+import { decodeError } from '../wire/remote-error/index.js'
+import type { JobRecord, Verdict } from './job.js'
+import { lostError, poolClosedError, putBackTooOften } from './refusals.js'
+import type { PoolState } from './state.js'
+import type { PoolWorker } from './worker.js'
+
+/** What a job's life asks of the rest of the pool. */
+export interface LifeEvents {
+  /** A job has settled. */
+  settled(): void
+  /** Accepted jobs of a dead worker that may run again, to be run one after another. */
+  retry(jobs: JobRecord[]): void
+  /** The worker's main thread does not turn: no new job, and a replacement. */
+  abandon(worker: PoolWorker): void
+}
+
+/**
+ * The arrows of a job's life: queued → writing → written → accepted → settled, and back. Every promise about a job is kept
+ * here; each job passes `settle` exactly once.
+ */
+export class JobLife {
+  readonly #pool: PoolState
+  readonly #events: LifeEvents
+
+  constructor(pool: PoolState, events: LifeEvents) {
+    this.#pool = pool
+    this.#events = events
+  }
+
+  // ---- settling
+
+  settle(job: JobRecord, verdict: Verdict): void {
+    if (job.isSettled) return
+    const pool = this.#pool
+    if (job.state === 'accepted') pool.running--
+    else pool.queued--
+    if (job.inOutbox) {
+      job.inOutbox = false
+      pool.outbox.forget()
+    }
+    if (job.state === 'queued') job.markBegan(job.attempt > 1)
+    pool.pending--
+    pool.totals[verdict.state]++
+    const now = pool.hub.now()
+    if (job.acceptedAt > 0) pool.run.record(now - job.acceptedAt)
+    pool.roundTrip.record(now - job.spec.submittedAt)
+    job.settle(verdict)
+    if (pool.log !== undefined) {
+      if (verdict.state === 'succeeded') pool.log.debug({ job: job.id, task: job.name, ms: now - job.spec.submittedAt }, 'job succeeded')
+      else pool.log.warn({ job: job.id, task: job.name, worker: job.worker, err: verdict.error }, `job ${verdict.state}`)
+    }
+    if (pool.events.wants('jobSettled')) {
+      pool.events.emit('jobSettled', {
+        id: job.id,
+        name: job.name,
+        state: verdict.state,
+        worker: job.worker === 0 ? undefined : job.worker,
+        ms: now - job.spec.submittedAt,
+        error: verdict.state === 'succeeded' ? undefined : verdict.error,
+      })
+    }
+    this.#events.settled()
+  }
+
+  fail(job: JobRecord, error: unknown): void {
+    this.settle(job, { state: 'failed', error })
+  }
+
+  // ---- what the worker says
+
+  accepted(worker: PoolWorker, job: JobRecord): void {
+    job.markBegan(true)
+    if (job.isSettled) {
+      // Cancelled while it was on its way, and the worker claimed it first: now it is a running job that was cancelled.
+      this.#watchCancelled(worker, job)
+      return
+    }
+    const pool = this.#pool
+    const now = pool.hub.now()
+    job.state = 'accepted'
+    job.acceptedAt = now
+    pool.queued--
+    pool.running++
+    if (job.attempt === 1) pool.wait.record(now - job.spec.submittedAt)
+    if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#watchLimits(worker, job)
+    if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })
+  }
+
+  answered(job: JobRecord, flags: number, payload: Buffer): void {
+    if (job.isSettled) return
+    this.#pool.meters.record(job.name, this.#pool.hub.now() - job.acceptedAt)
+    if ((flags & FLAG_INTERRUPTED) !== 0) {
+      this.#softTimedOut(job)
+      this.fail(job, this.#softError(job, payload.toString('utf8')))
+      return
+    }
+    try {
+      if ((flags & FLAG_ERROR) === 0) {
+        const value = payload.length === 0 ? undefined : decode(payload, 0)
+        this.settle(job, { state: 'succeeded', value })
+      } else this.fail(job, decodeError(payload, 0))
+    } catch (cause) {
+      this.fail(job, new SerializationError(`The result of '${job.name}' cannot be decoded: ${(cause as Error).message}`, { cause }))
+    }
+  }
+
+  limit(worker: PoolWorker, job: JobRecord, stage: LimitStage, stack: string): void {
+    if (stage === LimitStage.SOFT) {
+      if (!job.isSettled) this.#softTimedOut(job, worker)
+    } else if (stage === LimitStage.STUCK) {
+      if (!job.isSettled) {
+        this.#softTimedOut(job)
+        this.fail(job, this.#softError(job, stack))
+      }
+      this.#events.abandon(worker)
+    } else
+      this.#pool.hub.whenReadEmpty(
+        () => worker.readers,
+        () => this.#timeUp(worker, job, stack),
+      )
+  }
+
+  // ---- cancellation
+
+  /** False: it had settled already. */
+  cancel(job: JobRecord, reason: unknown): boolean {
+    if (job.isSettled) return false
+    const error = reason === undefined ? new DOMException(`The job '${job.name}' was cancelled.`, 'AbortError') : reason
+    const worker = job.state === 'queued' ? undefined : this.#pool.workers.get(job.worker)
+    const running = job.state === 'accepted'
+    this.settle(job, { state: 'cancelled', error })
+    if (worker?.alive) {
+      worker.cancel(job, error)
+      if (running) this.#watchCancelled(worker, job)
+    }
+    return true
+  }
+
+  #watchCancelled(worker: PoolWorker, job: JobRecord): void {
+    const { hub, settings } = this.#pool
+    hub.judge(
+      settings.cancelGrace,
+      () => worker.readers,
+      () => {
+        if (worker.alive && worker.books.running.get(job.delivery) === job)
+          worker.condemn('killed by the pool', new Error(`The cancelled job '${job.name}' did not end within ${settings.cancelGrace} ms.`))
+      },
+    )
+  }
+
+  // ---- limits
+
+  /** The host's own deadlines: the net below the watchdog's, and the only ones without it. */
+  #watchLimits(worker: PoolWorker, job: JobRecord): void {
+    const { hub, settings } = this.#pool
+    const { softLimit, hardLimit } = job.spec
+    const slack = settings.watchdog ? settings.cancelGrace : 0
+    const end = (hardLimit > 0 ? hardLimit : softLimit + 5 * settings.cancelGrace) + slack
+    const deadlines: Judgement[] = []
+    if (!settings.watchdog && softLimit > 0) {
+      deadlines.push(
+        hub.judge(
+          softLimit,
+          () => worker.readers,
+          () => {
+            if (job.isSettled) return
+            this.#softTimedOut(job, worker)
+            worker.askSoft(job)
+          },
+        ),
+      )
+    }
+    deadlines.push(
+      hub.judge(
+        end,
+        () => worker.readers,
+        () => this.#timeUp(worker, job, NO_STACK),
+      ),
+    )
+    // Called when it settles, and before it runs again: the next attempt has limits of its own.
+    job.endAttempt = () => {
+      for (const deadline of deadlines) deadline.cancel()
+    }
+  }
+
+  #timeUp(worker: PoolWorker, job: JobRecord, stack: string): void {
+    if (worker.books.running.get(job.delivery) !== job) return
+    const { softLimit, hardLimit } = job.spec
+    if (!job.isSettled) {
+      if (hardLimit > 0) this.fail(job, new TimeLimitError(`The job '${job.name}' ran longer than its time limit of ${hardLimit} ms.`, hardLimit, stack))
+      else {
+        this.#softTimedOut(job)
+        this.fail(job, this.#softError(job, stack))
+      }
+    }
+    worker.condemn(
+      'killed by the pool',
+      new Error(
+        `The job '${job.name}' ran longer than its ${hardLimit > 0 ? 'time limit' : 'soft time limit'} of ${hardLimit > 0 ? hardLimit : softLimit} ms.`,
+      ),
+    )
+  }
+
+  #softTimedOut(job: JobRecord, worker?: PoolWorker): void {
+    if (job.softTimedOut) return
+    job.softTimedOut = true
+    job.emit('softTimeLimit')
+    const { events } = this.#pool
+    if (events.wants('softTimeLimit')) events.emit('softTimeLimit', { id: job.id, name: job.name, worker: worker?.id ?? job.worker })
+  }
+
+  #softError(job: JobRecord, stack: string): SoftTimeLimitError {
+    const limit = job.spec.softLimit
+    return new SoftTimeLimitError(`The job '${job.name}' did not end at its soft time limit of ${limit} ms.`, limit, stack)
+  }
+
+  // ---- coming back
+
+  /** A recall brought these back: none of them began. */
+  recalled(worker: PoolWorker, jobs: readonly JobRecord[]): void {
+    for (const job of jobs) {
+      if (job.isSettled) job.markBegan(job.attempt > 1)
+      else this.#putBack(worker, job)
+    }
+  }
+
+  #putBack(worker: PoolWorker, job: JobRecord): void {
+    const pool = this.#pool
+    job.state = 'queued'
+    job.worker = 0
+    job.delivery = 0
+    pool.totals.putBack++
+    if (pool.events.wants('jobPutBack')) pool.events.emit('jobPutBack', { id: job.id, name: job.name, worker: worker.id })
+    if (job.pinned) worker.pinned.unshift(job)
+    else if (job.attempt > 1) worker.suspects.unshift(job)
+    else {
+      job.inOutbox = true
+      pool.outbox.putBack(job)
+    }
+  }
+
+  /** The worker is gone and all it wrote is read: what it had accepted is lost or runs again, what it had not goes back. */
+  buried(worker: PoolWorker): void {
+    const terminating = this.#pool.phase === 'terminating'
+    const { settings } = this.#pool
+    const again: JobRecord[] = []
+    for (const job of worker.books.sent.drain()) {
+      if (job.isSettled) job.markBegan(job.attempt > 1)
+      else if (terminating) this.settle(job, { state: 'cancelled', error: poolClosedError(job) })
+      else if (++job.putBacks > settings.maxPutBacks) this.settle(job, { state: 'lost', error: putBackTooOften(worker, job) })
+      else this.#putBack(worker, job)
+    }
+    for (const job of worker.books.running.values()) {
+      if (job.isSettled) continue
+      if (terminating) this.settle(job, { state: 'lost', error: poolClosedError(job) })
+      else if (this.#mayRunAgain(worker, job)) again.push(job)
+      else if (worker.condemned?.error instanceof MemoryLimitError) this.fail(job, worker.condemned.error)
+      else this.settle(job, { state: 'lost', error: lostError(worker, job) })
+    }
+    worker.books.running.clear()
+    for (const job of again) {
+      this.#pool.running--
+      this.#pool.queued++
+      this.#pool.totals.retried++
+      job.state = 'queued'
+      job.attempt++
+      job.worker = 0
+      job.delivery = 0
+      job.acceptedAt = 0
+      job.endAttempt?.()
+      job.endAttempt = undefined
+      if (this.#pool.events.wants('jobRetried')) this.#pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt })
+      this.#pool.log?.warn({ job: job.id, task: job.name, attempt: job.attempt }, 'job runs again after its worker died')
+    }
+    const suspects = [...again, ...worker.suspects.splice(0)].filter((job) => !job.isSettled).sort((a, b) => a.number - b.number)
+    if (suspects.length > 0) this.#events.retry(suspects)
+  }
+
+  #mayRunAgain(worker: PoolWorker, job: JobRecord): boolean {
+    if (job.attempt > job.spec.retryLost || job.streamed) return false
+    // One job over the memory limit is its own culprit; of several, each runs again alone.
+    return !(worker.condemned?.error instanceof MemoryLimitError) || worker.books.running.size > 1
+  }
+}

@@ -1,0 +1,211 @@
+import { defaultJobId, type LogLine } from '../wire/messages.js'
+import { inCallersContext } from './events.js'
+import { errorWithCaller } from './refusals.js'
+import type { Job, JobEvents, JobState } from './types.js'
+import type { PoolWorker } from './worker.js'
+
+/** What a task's result, or its refusal, came to. */
+export type Verdict = { readonly state: 'succeeded'; readonly value: unknown } | { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown }
+
+/** A job as it was given: what does not change in its life. */
+export interface JobSpec {
+  readonly number: number
+  readonly name: string
+  readonly id: string | undefined
+  readonly priority: number
+  /** ms, 0 for none. */
+  readonly softLimit: number
+  readonly hardLimit: number
+  readonly retryLost: number
+  /** JOB flags: meta, stream. */
+  readonly flags: number
+  /** What stands behind the JOB head: meta section, body, binaries. Encoded once. */
+  readonly parts: readonly Uint8Array[]
+  readonly size: number
+  /** ms on the hub's clock. */
+  readonly submittedAt: number
+}
+
+/** What receives the items of a stream. */
+export interface ItemSink {
+  /** The job was accepted: its first credit is due. */
+  granted(worker: PoolWorker, job: JobRecord): void
+  item(value: unknown, bytes: number): void
+}
+
+/** What the job asks of the pool. */
+export interface JobOwner {
+  readonly poolId: string
+  cancelJob(job: JobRecord, reason: unknown): boolean
+}
+
+type Listeners = { [E in keyof JobEvents]?: Map<JobEvents[E], JobEvents[E]> }
+
+/** One submitted job: its state, its place in a worker, and the promises made about it. */
+export class JobRecord implements Job {
+  readonly spec: JobSpec
+  readonly #owner: JobOwner
+  /** Once settled it never changes again. */
+  state: JobState = 'queued'
+  attempt = 1
+  putBacks = 0
+  /** Id of the worker that holds it, 0 for none. */
+  worker = 0
+  /** Its number among the deliveries of that worker. */
+  delivery = 0
+  acceptedAt = 0
+  softTimedOut = false
+  /** It waits in the outbox. */
+  inOutbox = false
+  /** Meant for one worker (broadcast). */
+  pinned = false
+  items: ItemSink | undefined
+  /** An item has arrived: it is not run again. */
+  streamed = false
+  /** Undoes what hangs on the job from outside (the caller's signal, host deadlines). */
+  onSettled: (() => void) | undefined
+  /** Undoes the deadlines of the attempt that is over. */
+  endAttempt: (() => void) | undefined
+  verdict: Verdict | undefined
+  #began: boolean | undefined
+  #beganPromise: Promise<boolean> | undefined
+  #resolveBegan: ((began: boolean) => void) | undefined
+  #resolveSettled: (() => void) | undefined
+  readonly #settled: Promise<void>
+  #result: Promise<unknown> | undefined
+  #logs: LogLine[] | undefined
+  #listeners: Listeners | undefined
+
+  constructor(owner: JobOwner, spec: JobSpec) {
+    this.#owner = owner
+    this.spec = spec
+    this.#settled = new Promise((resolve) => {
+      this.#resolveSettled = resolve
+    })
+  }
+
+  get number(): number {
+    return this.spec.number
+  }
+
+  get priority(): number {
+    return this.spec.priority
+  }
+
+  get waiting(): boolean {
+    return this.state === 'queued'
+  }
+
+  get name(): string {
+    return this.spec.name
+  }
+
+  get id(): string {
+    return this.spec.id ?? defaultJobId(this.#owner.poolId, this.spec.number)
+  }
+
+  get accepted(): boolean {
+    return this.#began === true
+  }
+
+  get isSettled(): boolean {
+    return this.verdict !== undefined
+  }
+
+  get settled(): Promise<void> {
+    return this.#settled
+  }
+
+  get began(): Promise<boolean> {
+    if (this.#began !== undefined) return Promise.resolve(this.#began)
+    this.#beganPromise ??= new Promise((resolve) => {
+      this.#resolveBegan = resolve
+    })
+    return this.#beganPromise
+  }
+
+  /** Whether the task can have begun, as far as it is known. */
+  get mayHaveBegun(): boolean | undefined {
+    return this.#began
+  }
+
+  markBegan(began: boolean): void {
+    if (this.#began === true) return
+    this.#began = began
+    this.#resolveBegan?.(began)
+    this.#resolveBegan = undefined
+  }
+
+  /** Called before the first await of the caller, so that the error can show the caller's async frames. */
+  get result(): Promise<unknown> {
+    if (this.#result === undefined) this.#result = this.#outcome()
+    return this.#result
+  }
+
+  /** The caller awaits this very function: an error built in it has the caller's async frames in its stack, at no cost per call. */
+  async #outcome(): Promise<unknown> {
+    if (this.verdict === undefined) await this.#settled
+    const verdict = this.verdict!
+    if (verdict.state === 'succeeded') return verdict.value
+    // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
+    // A reason for cancelling is the caller's own object and is handed back untouched.
+    const error = verdict.state === 'cancelled' ? verdict.error : errorWithCaller(verdict.error, new Error().stack)
+    this.#result?.catch(() => {})
+    throw error
+  }
+
+  settle(verdict: Verdict): void {
+    this.verdict = verdict
+    this.state = verdict.state
+    this.#resolveSettled?.()
+    this.#resolveSettled = undefined
+    this.#listeners = undefined
+    this.endAttempt?.()
+    this.endAttempt = undefined
+    this.onSettled?.()
+    this.onSettled = undefined
+  }
+
+  cancel(reason?: unknown): boolean {
+    return this.#owner.cancelJob(this, reason)
+  }
+
+  get logs(): readonly LogLine[] {
+    return this.#logs ?? []
+  }
+
+  addLog(line: LogLine): void {
+    this.#logs ??= []
+    this.#logs.push(line)
+  }
+
+  on<E extends keyof JobEvents>(event: E, listener: JobEvents[E]): this {
+    if (event !== 'progress' && event !== 'softTimeLimit') throw new TypeError(`A job has no event '${String(event)}'; there are: progress, softTimeLimit.`)
+    if (typeof listener !== 'function') throw new TypeError(`job.on('${event}', listener): the listener must be a function.`)
+    if (this.isSettled) return this
+    this.#listeners ??= {}
+    const all = (this.#listeners[event] ?? new Map()) as Map<JobEvents[E], JobEvents[E]>
+    all.set(listener, inCallersContext(listener))
+    this.#listeners[event] = all as Listeners[E]
+    return this
+  }
+
+  off<E extends keyof JobEvents>(event: E, listener: JobEvents[E]): this {
+    ;(this.#listeners?.[event] as Map<JobEvents[E], JobEvents[E]> | undefined)?.delete(listener)
+    return this
+  }
+
+  emit<E extends keyof JobEvents>(event: E, ...args: Parameters<JobEvents[E]>): void {
+    const listeners = this.#listeners?.[event] as Map<JobEvents[E], JobEvents[E]> | undefined
+    if (listeners === undefined) return
+    for (const bound of [...listeners.values()]) {
+      try {
+        ;(bound as (...args: unknown[]) => void)(...args)
+      } catch (error) {
+        process.nextTick(() => {
+          throw error
+        })
+      }
+    }
+  }
+}

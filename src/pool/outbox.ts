@@ -1,0 +1,144 @@
+import { Deque } from './deque.js'
+
+/** What the outbox needs to know of a job. */
+export interface Ordered {
+  /** Submission number. */
+  readonly number: number
+  readonly priority: number
+  /** False once it was cancelled: it is then passed over and forgotten. */
+  readonly waiting: boolean
+}
+
+/** The jobs of one priority: new ones in order of submission, and those that came back, which are older, in a small heap. */
+class Level<T extends Ordered> {
+  readonly fresh = new Deque<T>()
+  readonly #back: T[] = []
+
+  constructor(readonly priority: number) {}
+
+  putBack(job: T): void {
+    const heap = this.#back
+    let index = heap.push(job) - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      if (heap[parent]!.number <= job.number) break
+      heap[index] = heap[parent]!
+      index = parent
+    }
+    heap[index] = job
+  }
+
+  /** The first that is still waiting; forgets what is not. */
+  first(): T | undefined {
+    for (let job = this.fresh.peek(); job !== undefined && !job.waiting; job = this.fresh.peek()) this.fresh.shift()
+    while (this.#back.length > 0 && !this.#back[0]!.waiting) this.#popBack()
+    const fresh = this.fresh.peek()
+    const back = this.#back[0]
+    return back !== undefined && (fresh === undefined || back.number < fresh.number) ? back : fresh
+  }
+
+  take(): T | undefined {
+    const job = this.first()
+    if (job === undefined) return undefined
+    if (job === this.#back[0]) this.#popBack()
+    else this.fresh.shift()
+    return job
+  }
+
+  drain(): T[] {
+    const all = [...this.fresh.drain(), ...this.#back.splice(0)].filter((job) => job.waiting)
+    return all.sort((a, b) => a.number - b.number)
+  }
+
+  #popBack(): void {
+    const heap = this.#back
+    const last = heap.pop()
+    if (last === undefined || heap.length === 0) return
+    let index = 0
+    const half = heap.length >> 1
+    while (index < half) {
+      let child = 2 * index + 1
+      if (child + 1 < heap.length && heap[child + 1]!.number < heap[child]!.number) child++
+      if (heap[child]!.number >= last.number) break
+      heap[index] = heap[child]!
+      index = child
+    }
+    heap[index] = last
+  }
+}
+
+/**
+ * The jobs that wait for a worker, ordered by (priority, submission number): a job that comes back has its old place.
+ * Taking and adding cost the same however many wait; a cancelled job is passed over when its turn comes.
+ */
+export class Outbox<T extends Ordered> {
+  /** Highest priority first; few, so a sorted array does. */
+  readonly #levels: Level<T>[] = []
+  #size = 0
+
+  /** Jobs that wait. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** A job that has never been written. */
+  add(job: T): void {
+    this.#level(job.priority).fresh.push(job)
+    this.#size++
+  }
+
+  /** A job that comes back, to its old place. */
+  putBack(job: T): void {
+    this.#level(job.priority).putBack(job)
+    this.#size++
+  }
+
+  /** To be called once for each waiting job that stops waiting without being taken. */
+  forget(): void {
+    this.#size--
+  }
+
+  peek(): T | undefined {
+    for (const level of this.#levels) {
+      const job = level.first()
+      if (job !== undefined) return job
+    }
+    return undefined
+  }
+
+  take(): T | undefined {
+    for (let i = 0; i < this.#levels.length; i++) {
+      const level = this.#levels[i]!
+      const job = level.take()
+      if (job !== undefined) {
+        this.#size--
+        return job
+      }
+      // An empty level of an unusual priority is dropped, so that a caller who counts priorities up costs nothing.
+      if (level.priority !== 0) this.#levels.splice(i--, 1)
+    }
+    return undefined
+  }
+
+  /** Empties the outbox: all that wait, in order. */
+  drain(): T[] {
+    this.#size = 0
+    return this.#levels.flatMap((level) => level.drain())
+  }
+
+  #level(priority: number): Level<T> {
+    const levels = this.#levels
+    for (let i = 0; i < levels.length; i++) {
+      const level = levels[i]!
+      if (level.priority === priority) return level
+      if (level.priority < priority) {
+        const added = new Level<T>(priority)
+        levels.splice(i, 0, added)
+        return added
+      }
+    }
+    const added = new Level<T>(priority)
+    levels.push(added)
+    return added
+  }
+}

@@ -1,0 +1,362 @@
+import { Hub } from '../hub/index.js'
+import { PoolClosedError, type WorkerStartError } from '../wire/errors.js'
+import { closeTimeout, count } from './checks.js'
+import { Dispatcher } from './dispatcher.js'
+import { EventHub } from './events.js'
+import { Fleet } from './fleet.js'
+import type { JobRecord } from './job.js'
+import { JobLife } from './job-life.js'
+import { Keeper } from './keeper.js'
+import type { Launcher } from './launcher.js'
+import { mapJobs, readMapOptions, type Source } from './map.js'
+import type { Settings } from './options.js'
+import { closedError, poolClosedError } from './refusals.js'
+import { poolStats } from './report.js'
+import { SignalBoard } from './signals.js'
+import { PoolState } from './state.js'
+import { StreamConsumer } from './stream.js'
+import { Submission, unknownTask } from './submission.js'
+import type { AnyTasks, CloseOptions, Job, MapOptions, PoolEvents, PoolStats, RunOptions, TaskArgs, TaskItem, TaskName, TaskResult } from './types.js'
+import type { PoolWorker } from './worker.js'
+import { WorkerDesk } from './worker-desk.js'
+
+/**
+ * A pool of worker processes. Made by `createPool`; `T` is the type of the task module (`typeof import('./tasks.js')`).
+ */
+export class Pool<T = AnyTasks> implements AsyncDisposable {
+  readonly #state: PoolState
+  readonly #life: JobLife
+  readonly #dispatcher: Dispatcher
+  readonly #fleet: Fleet
+  readonly #keeper: Keeper
+  readonly #submission: Submission
+  readonly #signals: SignalBoard
+  readonly #roomWaiters: { resolve: () => void; reject: (error: Error) => void }[] = []
+  #firstUp: { resolve: () => void; reject: (error: Error) => void } | undefined
+  #closing: Promise<void> | undefined
+  #quiet: (() => void) | undefined
+  #holding = false
+
+  /** @internal Use `createPool`. */
+  constructor(settings: Settings, makeLauncher: (poolId: string) => Launcher, hub: Hub = new Hub()) {
+    const state = new PoolState(hub, settings, new EventHub(this))
+    this.#state = state
+    this.#life = new JobLife(state, {
+      settled: () => this.#settled(),
+      retry: (jobs) => this.#fleet.retry(jobs),
+      abandon: (worker) => this.#fleet.abandon(worker),
+    })
+    this.#signals = new SignalBoard((job, reason) => this.#life.cancel(job, reason))
+    this.#submission = new Submission(state, { poolId: state.id, cancelJob: (job, reason) => this.#life.cancel(job, reason) })
+    this.#dispatcher = new Dispatcher(state)
+    this.#dispatcher.onUnknownTask = (worker, job) => this.#life.fail(job, unknownTask(job.name, [...worker.tasks.keys()]))
+    this.#fleet = new Fleet(state, makeLauncher(state.id), {
+      owner: new WorkerDesk(state, this.#life, {
+        up: (worker) => this.#up(worker),
+        proven: () => this.#fleet.proven(),
+        judge: (worker) => this.#keeper.judge(worker),
+        exited: (worker) => this.#fleet.exited(worker),
+        buried: (worker) => this.#fleet.buried(worker),
+      }),
+      cannotStart: (error) => this.#cannotStart(error),
+    })
+    this.#keeper = new Keeper(state, this.#fleet)
+    hub.onTick(this.#tick)
+    this.#fleet.balance()
+  }
+
+  /** @internal Resolves when the first worker is up. */
+  firstUp(): Promise<void> {
+    this.#state.hub.hold()
+    return new Promise<void>((resolve, reject) => {
+      this.#firstUp = { resolve, reject }
+    }).finally(() => {
+      this.#firstUp = undefined
+      if (this.#state.phase !== 'closed') this.#state.hub.release()
+    })
+  }
+
+  // ---- jobs
+
+  /**
+   * Runs a task and resolves with its result. Never throws: every refusal is a rejection.
+   *
+   * @param name the task: the name under which a task module exports it
+   * @param args its arguments; taken now, so later changes to them are not seen
+   * @throws {TaskNotFoundError} no module exports it; nothing was written
+   * @throws {SerializationError} an argument or the result cannot cross, or is over `maxMessageSize`
+   * @throws {QueueFullError} `maxQueue` jobs are waiting
+   * @throws {TimeLimitError} {SoftTimeLimitError} {MemoryLimitError} a limit was passed
+   * @throws {WorkerLostError} the worker died; `accepted` tells whether the task can have begun
+   * @throws {PoolClosedError} the pool is closed
+   */
+  run<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>> {
+    return this.#submit('run', name, rest[0], rest[1]).result as Promise<TaskResult<T, N>>
+  }
+
+  /** As `run`, but answers with the job itself: its state, its cancellation, its progress. */
+  submit<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): Job<TaskResult<T, N>> {
+    return this.#submit('submit', name, rest[0], rest[1]) as unknown as Job<TaskResult<T, N>>
+  }
+
+  /**
+   * Runs a task once for each argument array that `source` yields, with bounded look-ahead, and iterates over the results.
+   * The first error, or leaving the loop, cancels what runs and calls the source's `return()`.
+   */
+  map<N extends TaskName<T>>(
+    name: N,
+    source: Iterable<TaskArgs<T, N>> | AsyncIterable<TaskArgs<T, N>>,
+    options?: MapOptions,
+  ): AsyncIterableIterator<TaskResult<T, N>> {
+    const { concurrency } = this.#state.settings
+    const { ordered, ahead, run } = readMapOptions(name, source, options, 2 * this.#fleet.max * concurrency)
+    return mapJobs((args) => this.#submit('map', name, args, run), source as Source, ordered, ahead) as AsyncIterableIterator<TaskResult<T, N>>
+  }
+
+  /**
+   * Runs an async generator task and iterates over what it yields. The worker sends ahead by credit (16 items, 1 MiB), so a
+   * slow consumer slows the generator. Leaving the loop cancels the job and runs the generator's `finally`. With
+   * `retryLost`, it is run again only while no item has arrived.
+   */
+  stream<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): AsyncIterableIterator<TaskItem<T, N>> {
+    const { job, options } = this.#submission.make({ call: 'stream', stream: true }, name, rest[0], rest[1])
+    const consumer = new StreamConsumer<TaskItem<T, N>>(
+      () => {
+        if (options !== undefined) this.#enqueue(job, options.signal)
+        return job
+      },
+      (each) => this.#state.workers.get(each.worker),
+    )
+    job.items = consumer
+    return consumer
+  }
+
+  /**
+   * Runs a task once on every worker that is up or starting, stand-bys included, and resolves with one answer for each. A
+   * worker that leaves meanwhile is answered for by its replacement. Rejects with the first failure, once all have settled.
+   */
+  async broadcast<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>[]> {
+    const workers = [...this.#state.workers.values()].filter((worker) => worker.alive && (worker.isUp || worker.state === 'starting'))
+    const jobs = workers.map((worker) => {
+      const { job, options } = this.#submission.make({ call: 'broadcast' }, name, rest[0], rest[1])
+      if (options === undefined) return job
+      job.pinned = true
+      this.#enqueue(job, options.signal, worker)
+      return job
+    })
+    if (jobs.length === 0) return [await this.run(name, ...rest)]
+    const outcomes = await Promise.allSettled(jobs.map((job) => job.result))
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+    return outcomes.map((outcome) => (outcome as PromiseFulfilledResult<TaskResult<T, N>>).value)
+  }
+
+  /** Resolves when there is room in the queue (`maxQueue`); rejects with `PoolClosedError` on close. */
+  ready(): Promise<void> {
+    const { phase, queued, settings } = this.#state
+    if (phase !== 'open') return Promise.reject(closedError('pool.ready()'))
+    if (queued < settings.maxQueue) return Promise.resolve()
+    return new Promise((resolve, reject) => this.#roomWaiters.push({ resolve, reject }))
+  }
+
+  // ---- workers
+
+  /** Sets how many workers there are; an autoscaling pool keeps its `min` (at most `n`) and gets `n` for its `max`. */
+  resize(n: number): void {
+    const workers = count('workers', n, 1, 10_000)
+    if (this.#state.phase !== 'open') throw closedError('pool.resize()')
+    const { minWorkers, maxWorkers } = this.#state.settings
+    if (minWorkers === maxWorkers) this.#fleet.resize(workers, workers)
+    else this.#fleet.resize(Math.min(minWorkers, workers), workers)
+  }
+
+  /** Replaces every worker, one after another, each by a successor that is up first; no job is lost. Resolves when all are replaced. */
+  restart(): Promise<void> {
+    if (this.#state.phase !== 'open') return Promise.reject(closedError('pool.restart()'))
+    this.#state.hub.hold()
+    return this.#fleet.restart().finally(() => {
+      if (this.#state.phase !== 'closed') this.#state.hub.release()
+    })
+  }
+
+  /** The pool as it is now. Times in ms, sizes in bytes. */
+  stats(): PoolStats {
+    return poolStats(this.#state)
+  }
+
+  /** The names of the tasks. */
+  get tasks(): readonly string[] {
+    return [...this.#state.tasks.keys()]
+  }
+
+  /** What worker `id` is executing right now: its JavaScript stack, read by its watchdog even during a busy loop. */
+  stack(id: number): Promise<string> {
+    const worker = this.#state.workers.get(id)
+    if (worker === undefined || !worker.alive)
+      return Promise.reject(new RangeError(`There is no worker ${id}; there are: ${[...this.#state.workers.keys()].join(', ')}.`))
+    return worker.stack()
+  }
+
+  on<E extends keyof PoolEvents>(event: E, listener: (event: PoolEvents[E]) => void): this {
+    this.#state.events.on(event, listener)
+    return this
+  }
+
+  off<E extends keyof PoolEvents>(event: E, listener: (event: PoolEvents[E]) => void): this {
+    this.#state.events.off(event, listener)
+    return this
+  }
+
+  // ---- the end
+
+  /**
+   * Finishes everything submitted so far, then stops the workers. With `timeout` (ms) what is not done by then is ended as
+   * by `terminate()`. Calls made meanwhile reject with `PoolClosedError`.
+   */
+  close(options?: CloseOptions): Promise<void> {
+    const timeout = closeTimeout(options)
+    const state = this.#state
+    if (timeout !== undefined && state.phase !== 'closed') state.hub.callLater(timeout, () => void this.terminate())
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const { hub } = this.#state
+    this.#state.phase = 'closing'
+    hub.hold()
+    this.#refuseWaiters()
+    await this.#untilQuiet(() => this.#state.pending === 0 || this.#state.phase === 'terminating')
+    if (this.#state.phase === 'closing') this.#fleet.dismiss()
+    await this.#untilQuiet(() => this.#fleet.empty)
+    this.#state.phase = 'closed'
+    this.#keeper.stop()
+    hub.close()
+  }
+
+  /** Stops now: every worker is killed; what had not begun is cancelled, what had is lost; all reject with `PoolClosedError`. */
+  terminate(): Promise<void> {
+    const state = this.#state
+    if (state.phase === 'closed') return this.#closing ?? Promise.resolve()
+    const closing = this.#closing
+    this.#closing ??= this.#close()
+    state.phase = 'terminating'
+    this.#firstUp?.reject(new PoolClosedError('The pool was terminated before a worker was up.'))
+    for (const job of [...state.outbox.drain(), ...this.#fleet.takeLeftovers()]) this.#cancelUnbegun(job)
+    for (const worker of state.workers.values()) {
+      for (const job of [...worker.suspects.splice(0), ...worker.pinned.splice(0)]) this.#cancelUnbegun(job)
+    }
+    this.#fleet.killAll()
+    this.#quiet?.()
+    return closing ?? this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  // ---- within
+
+  #submit(call: string, name: string, args: unknown, given: unknown): JobRecord {
+    const { job, options } = this.#submission.make({ call }, name, args, given)
+    if (options !== undefined) this.#enqueue(job, options.signal)
+    return job
+  }
+
+  #enqueue(job: JobRecord, signal: AbortSignal | undefined, worker?: PoolWorker): void {
+    const state = this.#state
+    state.totals.submitted++
+    state.queued++
+    state.pending++
+    if (!this.#holding) {
+      this.#holding = true
+      state.hub.hold()
+    }
+    if (state.events.wants('jobSubmitted')) state.events.emit('jobSubmitted', { id: job.id, name: job.name })
+    if (signal?.aborted) {
+      this.#life.cancel(job, signal.reason)
+      return
+    }
+    if (state.phase !== 'open') {
+      this.#life.settle(job, { state: 'failed', error: closedError(`pool.${job.name}`) })
+      return
+    }
+    if (signal !== undefined) job.onSettled = this.#signals.watch(signal, job)
+    if (worker !== undefined) worker.pinned.push(job)
+    else {
+      job.inOutbox = true
+      state.outbox.add(job)
+    }
+    state.hub.wake()
+  }
+
+  readonly #tick = (): void => {
+    const { phase } = this.#state
+    if (phase === 'closed') return
+    this.#fleet.balance()
+    if (phase !== 'terminating') {
+      this.#dispatcher.tick()
+      if (this.#dispatcher.saturated) this.#fleet.backlog()
+    }
+    this.#letGoWhenIdle()
+    this.#letIn()
+    this.#quiet?.()
+  }
+
+  /** Pending jobs keep the host alive, an idle pool does not. */
+  #letGoWhenIdle(): void {
+    if (!this.#holding || this.#state.pending > 0) return
+    this.#holding = false
+    this.#state.hub.release()
+  }
+
+  #settled(): void {
+    if (this.#state.pending === 0 || this.#roomWaiters.length > 0) this.#state.hub.wake()
+  }
+
+  #letIn(): void {
+    const { queued, settings } = this.#state
+    for (let room = settings.maxQueue - queued; room > 0 && this.#roomWaiters.length > 0; room--) this.#roomWaiters.shift()!.resolve()
+  }
+
+  #refuseWaiters(): void {
+    for (const waiter of this.#roomWaiters.splice(0)) waiter.reject(closedError('pool.ready()'))
+  }
+
+  #up(worker: PoolWorker): void {
+    this.#fleet.up(worker)
+    this.#firstUp?.resolve()
+  }
+
+  /** No worker can be started: those who wait are told why. */
+  #cannotStart(error: WorkerStartError): void {
+    const state = this.#state
+    this.#firstUp?.reject(error)
+    const waiting = [...state.outbox.drain(), ...this.#fleet.takeLeftovers()]
+    for (const job of waiting) {
+      job.inOutbox = false
+      if (!job.isSettled) this.#life.fail(job, error)
+    }
+  }
+
+  #cancelUnbegun(job: JobRecord): void {
+    job.inOutbox = false
+    if (!job.isSettled) this.#life.settle(job, { state: job.attempt > 1 ? 'lost' : 'cancelled', error: poolClosedError(job) })
+  }
+
+  #untilQuiet(done: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (!done()) return
+        this.#quiet = undefined
+        resolve()
+      }
+      this.#quiet = look
+      look()
+    })
+  }
+}
+
+/** Arguments may be left out where the task takes none. */
+export type RunRest<T, N extends TaskName<T>> =
+  [] extends TaskArgs<T, N> ? [args?: TaskArgs<T, N>, options?: RunOptions] : [args: TaskArgs<T, N>, options?: RunOptions]

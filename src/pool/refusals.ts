@@ -1,0 +1,67 @@
+import { PoolClosedError, WorkerLostError, WorkerStartError } from '../wire/errors.js'
+import { appendCallerStack } from '../wire/remote-error/index.js'
+import type { JobRecord } from './job.js'
+import type { PoolWorker } from './worker.js'
+
+/** The sentences with which jobs are refused and given up. */
+
+/** The error as the caller gets it: below the worker's frames (or none) stand the caller's. */
+export const errorWithCaller = (error: unknown, callerStack: string | undefined): unknown => {
+  if (error instanceof Error && callerStack !== undefined) appendCallerStack(error, callerStack)
+  return error
+}
+
+const howItEnded = (worker: PoolWorker): string => {
+  const { exit, condemned } = worker
+  const pid = `worker ${worker.id} (pid ${worker.pid ?? 'none'})`
+  if (condemned?.error !== undefined) return `${pid} was ended: ${condemned.error.message}`
+  if (condemned !== undefined) return `${pid} was ended: ${condemned.reason}.`
+  if (exit?.signal) return `${pid} was killed by ${exit.signal}.`
+  if (exit?.exitCode !== undefined && exit.exitCode !== null) return `${pid} exited with code ${exit.exitCode}.`
+  return `${pid} is gone.`
+}
+
+export const lostReason = (worker: PoolWorker): WorkerLostError['reason'] => worker.condemned?.reason ?? (worker.exit?.signal ? 'signal' : 'exit')
+
+const details = (worker: PoolWorker, accepted: boolean) => ({
+  accepted,
+  reason: lostReason(worker),
+  exitCode: worker.exit?.exitCode ?? null,
+  signal: worker.exit?.signal ?? null,
+  stderr: worker.stderr,
+})
+
+/** The worker died while it ran the job. */
+export const lostError = (worker: PoolWorker, job: JobRecord): WorkerLostError => {
+  const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
+  return new WorkerLostError(`The job '${job.name}' was lost: ${howItEnded(worker)}${last}`, details(worker, true))
+}
+
+/** Worker after worker died with the job in its pipe. */
+export const putBackTooOften = (worker: PoolWorker, job: JobRecord): WorkerLostError =>
+  new WorkerLostError(`The job '${job.name}' never began: ${job.putBacks} workers died before they accepted it. The last: ${howItEnded(worker)}`, {
+    ...details(worker, false),
+    reason: 'put back too often',
+  })
+
+/** The pool was terminated before the job had ended. */
+export const poolClosedError = (job: { name: string }): PoolClosedError =>
+  new PoolClosedError(`The pool was terminated before the job '${job.name}' had ended.`)
+
+/** A call after close() or terminate(). */
+export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} was called on a pool that is closed or closing; nothing was run.`)
+
+/** Why a worker could not be started. */
+export const startError = (worker: PoolWorker, attempts: number): WorkerStartError => {
+  const failure = worker.startFailure
+  const tries = `${attempts} ${attempts === 1 ? 'start' : 'starts'} failed`
+  if (failure !== undefined) {
+    const message = failure.error instanceof Error ? failure.error.message : String(failure.error)
+    return new WorkerStartError(`No worker could be started (${tries}): ${failure.module}: ${message}`, { cause: failure.error })
+  }
+  const { exit, condemned } = worker
+  const error = exit?.error ?? condemned?.error
+  const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
+  if (error !== undefined) return new WorkerStartError(`No worker could be started (${tries}): ${error.message}${last}`, { cause: error })
+  return new WorkerStartError(`No worker could be started (${tries}): ${howItEnded(worker)}${last}`)
+}

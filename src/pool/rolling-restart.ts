@@ -1,0 +1,70 @@
+import type { PoolWorker } from './worker.js'
+
+interface Round {
+  readonly waiting: PoolWorker[]
+  /** Being replaced: it works on until its successor is up. */
+  current: PoolWorker | undefined
+  readonly resolve: () => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * A rolling restart: one worker at a time, its successor first. While a successor starts the fleet wants one more than its
+ * target; when it is up the old one retires, and when that is gone the next follows.
+ */
+export class RollingRestart {
+  readonly #retire: (worker: PoolWorker) => void
+  #rounds: Round[] = []
+
+  constructor(retire: (worker: PoolWorker) => void) {
+    this.#retire = retire
+  }
+
+  begin(workers: PoolWorker[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#rounds.push({ waiting: [...workers], current: undefined, resolve, reject })
+      this.#next()
+    })
+  }
+
+  /** How many more workers than its target the fleet wants. */
+  extra(serving: readonly PoolWorker[]): number {
+    const current = this.#rounds[0]?.current
+    return current !== undefined && serving.includes(current) ? 1 : 0
+  }
+
+  /** A worker has come up: it takes over from the one being replaced. */
+  up(worker: PoolWorker): void {
+    const current = this.#rounds[0]?.current
+    if (!current?.isUp || worker === current || worker.spare) return
+    worker.predecessor ??= current
+    this.#retire(current)
+  }
+
+  gone(worker: PoolWorker): void {
+    const round = this.#rounds[0]
+    if (round?.current !== worker) return
+    round.current = undefined
+    this.#next()
+  }
+
+  fail(error: Error | undefined): void {
+    for (const round of this.#rounds.splice(0)) {
+      if (error === undefined) round.resolve()
+      else round.reject(error)
+    }
+  }
+
+  #next(): void {
+    for (let round = this.#rounds[0]; round !== undefined; round = this.#rounds[0]) {
+      if (round.current !== undefined) return
+      for (let worker = round.waiting.shift(); worker !== undefined; worker = round.waiting.shift()) {
+        if (!worker.alive) continue
+        round.current = worker
+        return
+      }
+      this.#rounds.shift()
+      round.resolve()
+    }
+  }
+}

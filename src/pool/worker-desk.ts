@@ -1,0 +1,119 @@
+import { decode } from '../wire/codec/index.js'
+import type { Fault, LimitStage, LogLine, WorkerUp } from '../wire/messages.js'
+import type { JobRecord } from './job.js'
+import type { JobLife } from './job-life.js'
+import { lostReason } from './refusals.js'
+import type { PoolState } from './state.js'
+import { decodeItem } from './stream.js'
+import type { PoolWorker, WorkerOwner } from './worker.js'
+
+export interface DeskEvents {
+  up(worker: PoolWorker): void
+  /** A worker has accepted its first job. */
+  proven(): void
+  /** Is it due for recycling? */
+  judge(worker: PoolWorker): void
+  exited(worker: PoolWorker): void
+  buried(worker: PoolWorker): void
+}
+
+/** Where the workers report: each report goes to the part of the pool it concerns. */
+export class WorkerDesk implements WorkerOwner {
+  readonly #pool: PoolState
+  readonly #life: JobLife
+  readonly #events: DeskEvents
+
+  constructor(pool: PoolState, life: JobLife, events: DeskEvents) {
+    this.#pool = pool
+    this.#life = life
+    this.#events = events
+  }
+
+  onUp(worker: PoolWorker, up: WorkerUp): void {
+    const { events, hub, log } = this.#pool
+    this.#pool.tasks = new Map(up.tasks.map((task) => [task.name, task]))
+    const ms = hub.now() - worker.startedAt
+    log?.info({ worker: worker.id, pid: up.pid, ms }, 'worker up')
+    if (events.wants('workerUp')) events.emit('workerUp', { worker: worker.id, pid: up.pid, ms })
+    this.#events.up(worker)
+  }
+
+  onAccepted(worker: PoolWorker, job: JobRecord): void {
+    if (worker.books.accepted === 1) this.#events.proven()
+    this.#life.accepted(worker, job)
+    if (!job.isSettled) job.items?.granted(worker, job)
+    // Judged now, not at its answer: the successor starts while the last job runs.
+    this.#events.judge(worker)
+  }
+
+  onAnswered(worker: PoolWorker, job: JobRecord, flags: number, payload: Buffer): void {
+    this.#life.answered(job, flags, payload)
+    this.#events.judge(worker)
+    this.#pool.hub.wake()
+  }
+
+  onItem(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
+    if (job.isSettled || job.items === undefined) return
+    if (!job.streamed) {
+      job.streamed = true
+      // A stream that ran alone is alone no more.
+      if (worker.suspect === job) this.#pool.hub.wake()
+    }
+    job.items.item(decodeItem(payload), payload.length)
+  }
+
+  onProgress(_worker: PoolWorker, job: JobRecord, payload: Buffer): void {
+    if (!job.isSettled) job.emit('progress', decode(payload, 0))
+  }
+
+  onLog(worker: PoolWorker, job: JobRecord | undefined, lines: LogLine[]): void {
+    const { events, log } = this.#pool
+    for (const line of lines) {
+      if (job !== undefined) job.addLog(line)
+      else if (events.wants('output')) events.emit('output', { worker: worker.id, line })
+      log?.debug({ worker: worker.id, job: job?.id, stream: line.stream }, line.text)
+    }
+  }
+
+  onFault(worker: PoolWorker, fault: Fault, job: JobRecord | undefined): void {
+    const { events, log } = this.#pool
+    log?.error({ worker: worker.id, job: job?.id, err: fault.error }, `late ${fault.type} in a worker`)
+    if (events.wants('workerFault')) events.emit('workerFault', { worker: worker.id, type: fault.type, error: fault.error, job: job?.id })
+  }
+
+  onHeartbeat(worker: PoolWorker): void {
+    this.#events.judge(worker)
+  }
+
+  onRecalled(worker: PoolWorker, back: JobRecord[]): void {
+    this.#life.recalled(worker, back)
+    this.#pool.hub.wake()
+  }
+
+  onLimit(worker: PoolWorker, job: JobRecord, stage: LimitStage, stack: string): void {
+    this.#life.limit(worker, job, stage, stack)
+  }
+
+  onExit(worker: PoolWorker): void {
+    this.#events.exited(worker)
+  }
+
+  onBuried(worker: PoolWorker): void {
+    const { events } = this.#pool
+    const jobs = [...worker.books.running.values()].map((job) => job.id)
+    this.#life.buried(worker)
+    if (events.wants('workerExit')) {
+      events.emit('workerExit', {
+        worker: worker.id,
+        pid: worker.pid,
+        exitCode: worker.exit?.exitCode ?? null,
+        signal: worker.exit?.signal ?? null,
+        reason: worker.condemned?.error?.message ?? lostReason(worker),
+        expected: worker.expected,
+        stderr: worker.stderr,
+        jobs,
+      })
+    }
+    this.#events.buried(worker)
+  }
+}

@@ -1,0 +1,447 @@
+import type { Deadline, Hub, Judgement, Reader, Writer } from '../hub/index.js'
+import { encode } from '../wire/codec/index.js'
+import type { LostReason } from '../wire/errors.js'
+import { frameReader } from '../wire/frame-reader.js'
+import { FrameWriter } from '../wire/frame-writer.js'
+import {
+  type Fault,
+  FIXED_BYTES,
+  type Hello,
+  Kind,
+  type LimitStage,
+  type LogLine,
+  PROTOCOL_VERSION,
+  type StartFailed,
+  type WorkerUp,
+} from '../wire/messages.js'
+import type { JobRecord } from './job.js'
+import type { LaunchedProcess, ProcessExit } from './launcher.js'
+import { lineReader, Tail } from './output.js'
+import type { WorkerState } from './types.js'
+import { WorkerBooks } from './worker-books.js'
+import { lifelineInbox, resultsInbox, type WorkerVoice } from './worker-inbox.js'
+
+/** Frames that stay small: greetings apart, nothing on the lifeline is larger. */
+const LIFELINE_MAX = 1024 * 1024
+/** How long the output pipes of a dead worker are waited for once its results are read: what it left alive may hold them open. */
+const OUTPUT_WAIT_MS = 250
+
+export interface WorkerSettings {
+  maxMessageSize: number
+  lostWorkerTimeout: number
+  aliveTimeout: number
+  /** What becomes of a line of stdout or stderr that came through a pipe. */
+  forwardStderr: boolean
+  captureOutput: boolean
+}
+
+/** What the pool is told of a worker. Every method is called after the worker's own books are right. */
+export interface WorkerOwner {
+  onUp(worker: PoolWorker, up: WorkerUp): void
+  onAccepted(worker: PoolWorker, job: JobRecord): void
+  onAnswered(worker: PoolWorker, job: JobRecord, flags: number, payload: Buffer): void
+  onItem(worker: PoolWorker, job: JobRecord, payload: Buffer): void
+  onProgress(worker: PoolWorker, job: JobRecord, payload: Buffer): void
+  onLog(worker: PoolWorker, job: JobRecord | undefined, lines: LogLine[]): void
+  onFault(worker: PoolWorker, fault: Fault, job: JobRecord | undefined): void
+  onHeartbeat(worker: PoolWorker): void
+  onRecalled(worker: PoolWorker, back: JobRecord[]): void
+  onLimit(worker: PoolWorker, job: JobRecord, stage: LimitStage, stack: string): void
+  /** The process is gone; what it had written may still be on its way. */
+  onExit(worker: PoolWorker): void
+  /** Everything it had written is read: the books are final. */
+  onBuried(worker: PoolWorker): void
+}
+
+/** The parent's side of one worker process, from its start to its burial. */
+export class PoolWorker implements WorkerVoice {
+  readonly books = new WorkerBooks()
+  state: WorkerState = 'starting'
+  /** A warm stand-by that takes no jobs of the outbox. */
+  spare = false
+  /** The worker whose slots it takes over: until that one has handed them over, they count. */
+  predecessor: PoolWorker | undefined
+  /** Jobs that a death left to be run again, one after another, before anything else. */
+  suspects: JobRecord[] = []
+  /** The one of them that is running: until it has settled (a stream: brought its first item) it is alone. */
+  suspect: JobRecord | undefined
+  /** Its main thread was found not to take up what was written to it: no new job until then, ms on the hub's clock. */
+  stuckUntil = 0
+  stuckFor = 0
+  /** Since when something has been written to it that it has not accepted. */
+  heldSince = 0
+  /** Jobs meant for this worker alone (broadcast). */
+  pinned: JobRecord[] = []
+  /** RECALLs under way: no JOB is written until each is answered. */
+  recalls = 0
+  rss = 0
+  readonly startedAt: number
+  upAt = 0
+  /** When it last accepted or answered a job. */
+  lastProgressAt = 0
+  lastHeardAt = 0
+  /** ms since the main thread's last turn, as the last heartbeat said. */
+  mainAge = 0
+  /** Why the pool ends it. */
+  condemned: { reason: LostReason; error?: Error } | undefined
+  /** The pool ended it for a reason of its own: no failure. */
+  expected = false
+  /** On its way out, its place goes to another. */
+  recycled = false
+  /** Its main thread does not turn: it is about to be killed. */
+  abandoned = false
+  /** It has been up. */
+  upOnce = false
+  exit: ProcessExit | undefined
+  startFailure: StartFailed | undefined
+  startTimedOut = false
+  /** Index in its own table by task name. */
+  tasks = new Map<string, number>()
+  /** Its drain may last until then. */
+  drainDeadline: Deadline | undefined
+  readonly process: LaunchedProcess
+  readonly writer = new FrameWriter()
+  readonly #hub: Hub
+  readonly #owner: WorkerOwner
+  readonly #settings: WorkerSettings
+  readonly #lifelineWriter = new FrameWriter()
+  readonly #jobsPort: Writer
+  readonly #lifelinePort: Writer
+  readonly #results: Reader
+  readonly #lifeline: Reader
+  readonly #outputs: Reader[] = []
+  readonly #tail = new Tail()
+  #startDeadline: Judgement | undefined
+  #burial: Deadline | undefined
+  #buried = false
+  readonly #stacks = new Map<number, (text: string) => void>()
+  #stackAsked = 0
+
+  constructor(
+    readonly id: number,
+    hub: Hub,
+    owner: WorkerOwner,
+    settings: WorkerSettings,
+    launched: LaunchedProcess,
+    /** Times that the start's deadlines are stretched. */
+    readonly patience: number,
+  ) {
+    this.#hub = hub
+    this.#owner = owner
+    this.#settings = settings
+    this.process = launched
+    this.startedAt = hub.now()
+    this.lastHeardAt = this.startedAt
+    const frames = settings.maxMessageSize + FIXED_BYTES
+    this.#results = hub.addReader(launched.results, frameReader(resultsInbox(this), frames), (error) => this.#pipeEnded('results', error))
+    this.#lifeline = hub.addReader(launched.lifeline, frameReader(lifelineInbox(this), LIFELINE_MAX), (error) => this.#pipeEnded('lifeline', error))
+    this.#jobsPort = hub.addWriter(launched.jobs, this.writer.generator(launched.jobs), (error) => this.#pipeEnded('jobs', error))
+    this.#lifelinePort = hub.addWriter(launched.lifeline, this.#lifelineWriter.generator(launched.lifeline), (error) => this.#pipeEnded('lifeline', error))
+    if (launched.stderr !== undefined) this.#readOutput(launched.stderr, 'stderr')
+    if (launched.stdout !== undefined) this.#readOutput(launched.stdout, 'stdout')
+    this.#startDeadline = hub.judge(
+      2 * settings.aliveTimeout * patience,
+      () => [this.#results],
+      () => this.#startTooSlow('HELLO'),
+    )
+    launched.onExit((exit) => this.#exited(exit))
+  }
+
+  get pid(): number | undefined {
+    return this.process.pid
+  }
+
+  get isUp(): boolean {
+    return this.state === 'up' || this.state === 'busy'
+  }
+
+  /** Its process is not known to be gone. */
+  get alive(): boolean {
+    return this.exit === undefined
+  }
+
+  get stderr(): string {
+    return this.#tail.text
+  }
+
+  get readers(): readonly Reader[] {
+    return [this.#results, this.#lifeline]
+  }
+
+  // ---- what the pool does with it
+
+  assign(job: JobRecord): void {
+    const task = this.tasks.get(job.name)!
+    this.books.write(job, this.id)
+    if (this.state === 'up') this.state = 'busy'
+    const { spec } = job
+    this.writer.job(
+      { delivery: job.delivery, job: spec.number, attempt: job.attempt, flags: spec.flags, task, softLimit: spec.softLimit, hardLimit: spec.hardLimit },
+      spec.parts,
+      spec.size,
+    )
+  }
+
+  /** Writes what was gathered in this tick. */
+  flush(): void {
+    if (this.writer.empty) return
+    this.#jobsPort.wake()
+    if (this.writer.empty && this.#jobsPort.pending === 0) this.books.flushed()
+  }
+
+  /** The kernel's buffer is full: it does not read. */
+  get blocked(): boolean {
+    return this.#jobsPort.full
+  }
+
+  pull(delivery: number, items: number, bytes: number): void {
+    const payload = Buffer.allocUnsafe(8)
+    payload.writeUInt32LE(items, 0)
+    payload.writeUInt32LE(bytes, 4)
+    this.writer.frame(Kind.PULL, 0, delivery, 0, payload)
+    this.#jobsPort.wake()
+  }
+
+  /** Takes back everything written and not claimed. */
+  recall(): void {
+    if (this.recalls > 0 || this.books.sent.size === 0) return
+    this.recalls++
+    this.#lifelineFrame(Kind.RECALL, this.books.deliveries)
+  }
+
+  /** Asks for one job to be cancelled; what was written and not claimed comes back too. */
+  cancel(job: JobRecord, reason: unknown): void {
+    this.recalls++
+    let body: Buffer
+    try {
+      const encoded = encode(reason, 4)
+      body = Buffer.concat([encoded.body, ...encoded.binaries])
+      if (body.length > LIFELINE_MAX / 2) throw new RangeError('too large')
+    } catch {
+      body = encode(undefined, 4).body
+    }
+    body.writeUInt32LE(this.books.deliveries, 0)
+    this.#lifelineFrame(Kind.CANCEL, job.delivery, body)
+  }
+
+  /** With `watchdog: false` the soft limit is the host's: it asks here. */
+  askSoft(job: JobRecord): void {
+    const payload = Buffer.allocUnsafe(4)
+    payload.writeUInt32LE(job.spec.softLimit, 0)
+    this.#lifelineFrame(Kind.SOFT_ASK, job.delivery, payload)
+  }
+
+  /** What the worker is executing right now. */
+  stack(): Promise<string> {
+    return new Promise((resolve) => {
+      const question = ++this.#stackAsked
+      this.#stacks.set(question, resolve)
+      this.#lifelineFrame(Kind.STACK_ASK, 0, undefined, question)
+    })
+  }
+
+  /** Asks it to leave: it has nothing in flight. */
+  quit(graceMs: number): void {
+    if (this.state === 'retiring' || this.state === 'dead') return
+    this.state = 'retiring'
+    this.expected = true
+    this.#hub.cancel(this.drainDeadline)
+    this.writer.frame(Kind.QUIT, 0, 0, 0)
+    this.#jobsPort.wake()
+    this.#startDeadline?.cancel()
+    this.#startDeadline = this.#hub.judge(
+      graceMs,
+      () => this.readers,
+      () => this.kill(),
+    )
+  }
+
+  /** Ends it for a reason that its jobs will be told. */
+  condemn(reason: LostReason, error?: Error): void {
+    this.condemned ??= { reason, ...(error === undefined ? {} : { error }) }
+    this.kill()
+  }
+
+  kill(): void {
+    if (this.alive) this.process.kill()
+  }
+
+  // ---- what it says
+
+  hello(hello: Hello): void {
+    if (hello.protocol !== PROTOCOL_VERSION) {
+      this.condemn('protocol', new Error(`The worker speaks version ${hello.protocol} of the protocol, this pool ${PROTOCOL_VERSION}.`))
+      return
+    }
+    this.#heard()
+    this.#startDeadline?.cancel()
+    this.#startDeadline = this.#hub.judge(
+      this.#settings.aliveTimeout * this.patience,
+      () => [this.#results],
+      () => this.#startTooSlow('WORKER_UP'),
+    )
+  }
+
+  up(up: WorkerUp): void {
+    this.#startDeadline?.cancel()
+    this.#heard()
+    this.rss = up.rss
+    this.upAt = this.#hub.now()
+    this.lastProgressAt = this.upAt
+    this.tasks = new Map(up.tasks.map((task, index) => [task.name, index]))
+    if (this.state === 'starting') this.state = 'up'
+    this.#owner.onUp(this, up)
+  }
+
+  startFailed(failure: StartFailed): void {
+    this.startFailure = failure
+  }
+
+  accepted(delivery: number): void {
+    const job = this.books.accept(delivery)
+    this.#progressed()
+    this.#owner.onAccepted(this, job)
+  }
+
+  answered(delivery: number, flags: number, payload: Buffer, rss: number): void {
+    const job = this.books.answer(delivery)
+    if (rss > 0) this.rss = rss
+    this.#progressed()
+    if (this.books.inFlight === 0 && this.state === 'busy') this.state = 'up'
+    this.#owner.onAnswered(this, job, flags, payload)
+  }
+
+  item(delivery: number, payload: Buffer): void {
+    const job = this.books.running.get(delivery)
+    if (job !== undefined) this.#owner.onItem(this, job, payload)
+  }
+
+  progress(delivery: number, payload: Buffer): void {
+    const job = this.books.running.get(delivery)
+    if (job !== undefined) this.#owner.onProgress(this, job, payload)
+  }
+
+  log(delivery: number, lines: LogLine[]): void {
+    this.#owner.onLog(this, this.books.running.get(delivery), lines)
+  }
+
+  fault(fault: Fault): void {
+    this.#owner.onFault(this, fault, this.books.running.get(fault.delivery ?? 0))
+  }
+
+  bye(): void {
+    this.expected = true
+  }
+
+  heartbeat(rss: number, mainAge: number): void {
+    this.#heard()
+    if (rss > 0) this.rss = rss
+    this.mainAge = mainAge
+    this.#owner.onHeartbeat(this)
+  }
+
+  recalled(claimed: number, upTo: number): void {
+    this.#heard()
+    if (this.recalls > 0) this.recalls--
+    const back = this.books.recalled(claimed, upTo)
+    if (this.books.inFlight === 0 && this.state === 'busy') this.state = 'up'
+    this.#owner.onRecalled(this, back)
+  }
+
+  stackTold(question: number, text: string): void {
+    this.#stacks.get(question)?.(text)
+    this.#stacks.delete(question)
+  }
+
+  limit(delivery: number, stage: LimitStage, stack: string): void {
+    this.#heard()
+    const job = this.books.running.get(delivery)
+    if (job !== undefined) this.#owner.onLimit(this, job, stage, stack)
+  }
+
+  // ---- its end
+
+  #heard(): void {
+    this.lastHeardAt = this.#hub.now()
+  }
+
+  /** Its main thread takes jobs up. */
+  #progressed(): void {
+    this.lastProgressAt = this.#hub.now()
+    this.heldSince = this.lastProgressAt
+    this.stuckUntil = 0
+    this.stuckFor = 0
+  }
+
+  #lifelineFrame(kind: Kind, delivery: number, payload?: Buffer, job = 0): void {
+    this.#lifelineWriter.frame(kind, 0, delivery, job, payload)
+    this.#lifelinePort.wake()
+  }
+
+  #readOutput(stream: NonNullable<LaunchedProcess['stdout']>, name: 'stdout' | 'stderr'): void {
+    const { forwardStderr, captureOutput } = this.#settings
+    const onLine = (text: string): void => {
+      if (name === 'stderr') this.#tail.add(`${text}\n`)
+      if (captureOutput) this.#owner.onLog(this, this.books.running.size === 1 ? this.books.oldest() : undefined, [{ time: Date.now(), stream: name, text }])
+      else if (forwardStderr) process.stderr.write(`${text}\n`)
+    }
+    this.#outputs.push(this.#hub.addReader(stream, lineReader(onLine), () => this.#maybeBury()))
+  }
+
+  #startTooSlow(what: string): void {
+    if (!this.alive || this.state !== 'starting') return
+    this.startTimedOut = true
+    this.condemn('killed by the pool', new Error(`No ${what} within ${(what === 'HELLO' ? 2 : 1) * this.#settings.aliveTimeout * this.patience} ms.`))
+  }
+
+  #pipeEnded(pipe: string, error?: Error): void {
+    if (this.#buried) return
+    if (this.alive && !this.expected) {
+      // Its process lives, but a pipe is gone: damaged pipes are never used again. An exit that is on its way comes first.
+      this.#hub.whenReadEmpty(
+        () => this.readers,
+        () => {
+          if (this.alive && !this.expected) this.condemn(pipe === 'jobs' ? 'write failed' : 'protocol', error)
+        },
+      )
+    }
+    this.#maybeBury()
+  }
+
+  #exited(exit: ProcessExit): void {
+    this.exit = exit
+    this.state = 'dead'
+    this.#startDeadline?.cancel()
+    this.#hub.cancel(this.drainDeadline)
+    this.process.killRest()
+    this.#jobsPort.stop()
+    this.#lifelinePort.stop()
+    for (const resolve of this.#stacks.values()) resolve('the worker is gone')
+    this.#stacks.clear()
+    this.#owner.onExit(this)
+    this.#burial = this.#hub.callLater(this.#settings.lostWorkerTimeout, () => this.#bury())
+    if (exit.error !== undefined) this.#bury()
+    else this.#maybeBury()
+  }
+
+  /** Buries it once it is gone and everything it had written is read. */
+  #maybeBury(): void {
+    if (this.alive || this.#buried) return
+    if (!this.#results.ended || !this.#lifeline.ended) return
+    if (this.#outputs.every((output) => output.ended)) this.#bury()
+    else {
+      this.#hub.cancel(this.#burial)
+      this.#burial = this.#hub.callLater(OUTPUT_WAIT_MS, () => this.#bury())
+    }
+  }
+
+  #bury(): void {
+    if (this.#buried) return
+    this.#buried = true
+    this.#hub.cancel(this.#burial)
+    for (const reader of [this.#results, this.#lifeline, ...this.#outputs]) reader.stop()
+    const { jobs, results, lifeline, stdout, stderr } = this.process
+    for (const stream of [jobs, results, lifeline, stdout, stderr]) stream?.destroy()
+    this.#owner.onBuried(this)
+  }
+}
