@@ -67,20 +67,20 @@ const taskFrames = (frames: readonly Frame[], own: string): number => {
  * task, and nothing in it that would stay half done. After an await, in a timer, tick or async scope something else stands outermost.
  */
 export const isSafePlace = (frames: readonly Frame[], own: string): boolean => {
-  let at = frames.length - 1
-  let callback = false
-  while (at >= 0 && (isNativeCallback(frames[at]!) || isCallbackWrapper(frames[at]!))) {
-    callback ||= isNativeCallback(frames[at]!)
-    at--
-  }
-  const outside = at
-  while (at >= 0 && frames[at]!.url.startsWith(own)) at--
-  if (!callback || at === outside || taskFrames(frames, own) === 0) return false
-  for (; at >= 0; at--) {
-    // This package's own code, called by the task: it may be in the middle of a frame or of its books.
-    if (frames[at]!.url.startsWith(own) || !isHarmless(frames[at]!)) return false
-  }
-  return true
+  const isOwn = (frame: Frame): boolean => frame.url.startsWith(own)
+  const count = taskFrames(frames, own)
+  const task = frames.slice(0, count)
+  const caller = frames.slice(count)
+  // No frame of the task: this package's own code is at work, in the middle of a frame or of its books. The same when the task has called it.
+  if (count === 0 || task.some((frame) => isOwn(frame) || !isHarmless(frame))) return false
+  const firstOwn = caller.findLastIndex(isOwn)
+  const callback = caller.slice(firstOwn + 1)
+  return (
+    firstOwn >= 0 &&
+    caller.slice(0, firstOwn).every((frame) => isOwn(frame) || isStorageRun(frame)) &&
+    callback.some(isNativeCallback) &&
+    callback.every((frame) => isNativeCallback(frame) || isCallbackWrapper(frame))
+  )
 }
 
 /** As in `Error.stack`, the frames outside the task left away. */

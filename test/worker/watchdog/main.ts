@@ -2,7 +2,7 @@
 // the job loop does it; each line there is a job. What happens is written to fd 4, a line each.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { writeSync } from 'node:fs'
-import { Socket } from 'node:net'
+import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
 import type { WorkerConfig } from '../../../src/wire/messages.js'
 import { startWatchdog } from '../../../src/worker/watchdog/link.js'
 
@@ -83,7 +83,7 @@ const read = (line: string): void => {
 
 void module.then((loaded) => {
   functions = loaded
-  const jobs = new Socket({
+  const options: SocketConstructorOpts & { onread: OnReadOpts } = {
     fd: 3,
     readable: true,
     writable: false,
@@ -94,7 +94,8 @@ void module.then((loaded) => {
         return true
       },
     },
-  })
+  }
+  const jobs = new Socket(options)
   jobs.on('end', () => process.exit(0))
   say({ event: 'up' })
 })

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { serialize } from 'node:v8'
 import { build } from 'esbuild'
+import { encode } from '../../../src/wire/codec/index.js'
 import { frameReader } from '../../../src/wire/frame-reader.js'
 import { FIXED_BYTES, FRAME_HEAD, Kind, type WorkerConfig } from '../../../src/wire/messages.js'
 
@@ -96,7 +96,7 @@ export class TestWorker {
   }
 
   get lifeline(): Socket {
-    return this.child.stdio[5] as Socket
+    return (this.child.stdio as unknown[])[5] as Socket
   }
 
   get jobs(): Socket {
@@ -111,11 +111,9 @@ export class TestWorker {
   }
 
   cancel(delivery: number, upTo: number, reason: unknown): void {
-    const bytes = serialize(reason)
-    const payload = Buffer.alloc(4 + bytes.length)
-    payload.writeUInt32LE(upTo, 0)
-    bytes.copy(payload, 4)
-    this.send(Kind.CANCEL, delivery, 7, payload)
+    const { body, binaries } = encode(reason, 4)
+    body.writeUInt32LE(upTo, 0)
+    this.send(Kind.CANCEL, delivery, 7, Buffer.concat([body, ...binaries]))
   }
 
   send(kind: number, delivery = 0, job = 0, payload = Buffer.alloc(0)): void {

@@ -1,0 +1,105 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { buildSync } from 'esbuild'
+import { describe, expect, test } from 'vitest'
+import { Claimer, MAX_DELIVERY, Recaller } from '../../src/worker/claim.js'
+
+const pair = (): { claimer: Claimer; recaller: Recaller } => {
+  const word = new Int32Array(new SharedArrayBuffer(4))
+  return { claimer: new Claimer(word, 0), recaller: new Recaller(word, 0) }
+}
+
+describe('claim word', () => {
+  test('gives each delivery to the worker until it is closed', () => {
+    const { claimer, recaller } = pair()
+    expect(claimer.claim(1)).toBe(true)
+    expect(claimer.claim(2)).toBe(true)
+    expect(recaller.recall(5)).toBe(2)
+    expect([3, 4, 5].map((delivery) => claimer.claim(delivery))).toEqual([false, false, false])
+    expect(claimer.claim(6)).toBe(true)
+    expect(recaller.recall(6)).toBe(6)
+  })
+
+  test('closed before anything was claimed, and twice', () => {
+    const { claimer, recaller } = pair()
+    expect(recaller.recall(2)).toBe(0)
+    expect(recaller.recall(4)).toBe(0)
+    expect(recaller.recall(3)).toBe(0)
+    expect(claimer.claim(4)).toBe(false)
+    expect(claimer.claim(5)).toBe(true)
+  })
+
+  test('closed for good, later recalls are still answered', () => {
+    const { claimer, recaller } = pair()
+    claimer.claim(1)
+    expect(recaller.recall(MAX_DELIVERY)).toBe(1)
+    expect(claimer.claim(2)).toBe(false)
+    expect(recaller.recall(7)).toBe(1)
+    expect(claimer.claim(MAX_DELIVERY - 1)).toBe(false)
+  })
+
+  // The main thread claims 1, 2, 3 …; another thread recalls, each time a little beyond what was claimed last, as a host does
+  // that writes ahead. It writes nothing new before it knows the answer, so what a recall took back is certain.
+  test.each([1, 2, 3])('hammered by two threads gives every delivery to exactly one of them (%i)', async () => {
+    const rounds = 40_000
+    const shared = new SharedArrayBuffer(16)
+    const words = new Int32Array(shared)
+    const source = buildSync({
+      stdin: {
+        contents: `
+          import { workerData, parentPort } from 'node:worker_threads'
+          import { Recaller } from './claim.js'
+          const words = new Int32Array(workerData.shared)
+          const recaller = new Recaller(words, 0)
+          const recalled = []
+          parentPort.postMessage('up')
+          for (let i = 0; i < workerData.rounds; i++) {
+            const written = Atomics.load(words, 1)
+            const last = recaller.recall(written)
+            recalled.push(last, written)
+            for (let spin = (i * 7) % 50; spin > 0; spin--) Atomics.load(words, 2)
+          }
+          Atomics.store(words, 2, 1)
+          parentPort.postMessage(recalled)`,
+        resolveDir: new URL('../../src/worker', import.meta.url).pathname,
+        loader: 'ts',
+      },
+      bundle: true,
+      write: false,
+      format: 'cjs',
+      platform: 'node',
+    }).outputFiles[0]!.text
+    const thread = new Worker(source, { eval: true, workerData: { shared, rounds } })
+    const recalled = new Promise<number[]>((resolve) => thread.on('message', (message) => Array.isArray(message) && resolve(message)))
+    await new Promise((resolve) => thread.once('message', resolve))
+
+    const claimer = new Claimer(words, 0)
+    const began = new Set<number>()
+    let delivery = 0
+    while (Atomics.load(words, 2) === 0) {
+      // Up to eight written ahead, then taken up one after another.
+      const written = delivery + 1 + (delivery % 8)
+      Atomics.store(words, 1, written)
+      while (delivery < written) if (claimer.claim(++delivery)) began.add(delivery)
+      if (delivery % 4096 === 0) await delay(0)
+    }
+
+    const answers = await recalled
+    const takenBack = new Set<number>()
+    for (let i = 0; i < answers.length; i += 2) {
+      const [last, upTo] = [answers[i]!, answers[i + 1]!]
+      // What a recall names as claimed last has begun; nothing between it and the mark ever does.
+      if (last > 0) expect(began.has(last)).toBe(true)
+      for (let one = last + 1; one <= upTo; one++) {
+        takenBack.add(one)
+        if (began.has(one)) throw new Error(`${one} began although recall(${upTo}) said that ${last} was the last`)
+      }
+    }
+    for (let one = 1; one <= delivery; one++) {
+      if (!began.has(one) && !takenBack.has(one)) throw new Error(`${one} neither began nor was it taken back`)
+    }
+    expect(began.size).toBeGreaterThan(0)
+    expect(takenBack.size).toBeGreaterThan(0)
+    await thread.terminate()
+  })
+})
