@@ -4,13 +4,14 @@
  * A copy rather than a look, because getters are to be called once, as `structuredClone` does: what was judged is what is sent.
  * Class instances become plain objects here; binaries and errors become references (see reference.ts).
  */
-import { inspect, types } from 'node:util'
+import { types } from 'node:util'
 import { SerializationError } from '../errors.js'
 import { viewReference } from './binary.js'
 import { Blobs } from './blobs.js'
 import { judge } from './classify.js'
 import { SentMap, SentSet } from './collections.js'
 import { type ErrorRecord, isError, recordError } from './error-record.js'
+import { Met } from './met.js'
 import { describe, Entry, pathText, type Step } from './path.js'
 import { KIND_ARRAY_BUFFER, type Reference, type References, reference } from './reference.js'
 
@@ -26,15 +27,13 @@ type Text = string & { isWellFormed(): boolean }
 /** Lone surrogates do not survive UTF-8, and msgpackr's decoder drops a leading byte order mark. */
 const isExactText = (text: string): boolean => (text as Text).isWellFormed() && text.charCodeAt(0) !== 0xfeff
 
-/** From this length on, listing an array's keys costs more than asking `inspect` what there is beside the elements. */
-const LONG_ARRAY = 256
-const besidesElements = { maxArrayLength: 0, depth: 0, customInspect: false, breakLength: Number.POSITIVE_INFINITY } as const
-
 const minInt64 = -(2n ** 63n)
 const maxUint64 = 2n ** 64n - 1n
 
-/** Up to so many objects are found again by a scan, which costs less than hashing them. */
-const SCANNED = 16
+const isPolluted = (): boolean => {
+  for (const _ in objectPrototype) return true
+  return false
+}
 
 export class Snapshot {
   /** msgpackr carries the copy exactly. */
@@ -45,10 +44,9 @@ export class Snapshot {
   errors: ErrorRecord[] | undefined
   references: References | undefined
   #root = ''
-  /** The objects met, and their copies: what appears twice must arrive as one. */
-  readonly #met: object[] = []
-  readonly #copies: object[] = []
-  #index: Map<object, object> | undefined
+  readonly #met = new Met()
+  /** Somebody has given Object.prototype an enumerable property. */
+  #polluted = false
   readonly #path: Step[] = []
   #depth = 0
 
@@ -59,6 +57,7 @@ export class Snapshot {
     const snapshot = Snapshot.#idle ?? new Snapshot()
     Snapshot.#idle = undefined
     snapshot.#root = root
+    snapshot.#polluted = isPolluted()
     return snapshot
   }
 
@@ -69,29 +68,12 @@ export class Snapshot {
     this.blobs = undefined
     this.errors = undefined
     this.references = undefined
-    this.#index = undefined
-    this.#met.length = 0
-    this.#copies.length = 0
-    this.#path.length = 0
+    this.#met.clear()
     Snapshot.#idle = this
   }
 
-  #find(value: object): object | undefined {
-    if (this.#index !== undefined) return this.#index.get(value)
-    const met = this.#met
-    for (let i = 0; i < met.length; i++) if (met[i] === value) return this.#copies[i]
-    return undefined
-  }
-
   #keep<T extends object>(value: object, copy: T): T {
-    if (this.#index !== undefined) {
-      this.#index.set(value, copy)
-      return copy
-    }
-    this.#copies.push(copy)
-    if (this.#met.push(value) <= SCANNED) return copy
-    this.#index = new Map()
-    for (let i = 0; i < this.#met.length; i++) this.#index.set(this.#met[i]!, this.#copies[i]!)
+    this.#met.keep(value, copy)
     return copy
   }
 
@@ -154,7 +136,7 @@ export class Snapshot {
 
   #object(value: object, step: Step | undefined): unknown {
     if (types.isProxy(value)) return this.refuse(undefined, step, 'is a Proxy')
-    const before = this.#find(value)
+    const before = this.#met.find(value)
     if (before !== undefined) {
       this.exact = false
       return before
@@ -177,19 +159,36 @@ export class Snapshot {
       copy = this.#readable(value)
     }
     this.#keep(value, copy)
-    const keys = Object.keys(copy)
-    for (let i = 0; i < keys.length; i++) {
-      const key = keys[i]!
-      // As data; msgpackr would rename it.
-      if (!isExactText(key) || key === '__proto__') this.exact = false
+    if (this.#polluted) {
+      for (const key of Object.keys(copy)) this.#property(copy, key)
+      return copy
+    }
+    // `for in` because the engine then knows where each property lies.
+    for (const key in copy) {
+      if (!isExactText(key) || key === '__proto__') {
+        this.#property(copy, key)
+        continue
+      }
       const from = copy[key]
-      const to = this.copy(from, key)
-      if (to !== from) {
-        if (key === '__proto__') Object.defineProperty(copy, key, { value: to, enumerable: true, configurable: true, writable: true })
-        else copy[key] = to
+      if (typeof from === 'object' && from !== null) {
+        const to = this.#object(from, key)
+        if (to !== from) copy[key] = to
+      } else if (typeof from === 'string') {
+        if (!isExactText(from)) this.exact = false
+      } else {
+        const to = this.copy(from, key)
+        if (to !== from) copy[key] = to
       }
     }
     return copy
+  }
+
+  /** The same without haste, for any key. */
+  #property(copy: Record<string, unknown>, key: string): void {
+    // As data; msgpackr would rename it.
+    if (!isExactText(key) || key === '__proto__') this.exact = false
+    const value = this.copy(copy[key], key)
+    Object.defineProperty(copy, key, { value, enumerable: true, configurable: true, writable: true })
   }
 
   /** The properties one by one, to name (or, if lenient, to leave out) the one that throws. */
@@ -209,27 +208,19 @@ export class Snapshot {
 
   #array(value: unknown[]): unknown[] {
     const length = value.length
-    if (!this.#isDense(value, length)) return this.#sparseArray(value, length)
-    const copy: unknown[] = []
+    // The cheapest way to count an array's enumerable properties, and the copy in the same go.
+    const copy: unknown[] = Object.values(value)
+    if (copy.length !== length) return this.#sparseArray(value, length)
+    for (let i = 0; i < length; i++) if (value[i] === undefined && !hasOwn(value, i)) return this.#sparseArray(value, length)
     this.#keep(value, copy)
     for (let i = 0; i < length; i++) {
-      const item = value[i]
-      if (item === undefined && !hasOwn(value, i)) this.exact = false
+      const from = copy[i]
       // An element of the commonest kind needs no call.
-      copy.push(typeof item === 'number' && item !== 0 ? item : this.copy(item, i))
+      if (typeof from === 'number' && from !== 0) continue
+      const to = typeof from === 'object' && from !== null ? this.#object(from, i) : this.copy(from, i)
+      if (to !== from) copy[i] = to
     }
     return copy
-  }
-
-  /** No extra properties and (in a short array) no holes. */
-  #isDense(value: unknown[], length: number): boolean {
-    if (length >= LONG_ARRAY) {
-      if (inspect(value, besidesElements) !== `[ ... ${length} more items ]`) return false
-      for (let i = 0; i < length; i++) if (value[i] === undefined && !hasOwn(value, i)) return false
-      return true
-    }
-    const keys = Object.keys(value)
-    return keys.length === length && (length === 0 || keys[length - 1] === String(length - 1))
   }
 
   #sparseArray(value: unknown[], length: number): unknown[] {
