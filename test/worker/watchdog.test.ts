@@ -109,7 +109,22 @@ describe('recall', () => {
   })
 })
 
-const safePlaces = ['sync', 'asyncHead', 'listener', 'inStorage', 'inArray', 'deep', 'regexp', 'sleep', 'syncFs', 'wasm', 'swallows', 'withPromises']
+const safePlaces = [
+  'sync',
+  'asyncHead',
+  'listener',
+  'inStorage',
+  'inArray',
+  'deep',
+  'recursion',
+  'debuggers',
+  'regexp',
+  'sleep',
+  'syncFs',
+  'wasm',
+  'swallows',
+  'withPromises',
+]
 const unsafePlaces = ['afterAwait', 'inTimer', 'inTick', 'inMicrotask', 'inImmediate', 'inAsyncScope', 'inRequire']
 const nativePlaces = ['exec', 'pbkdf2']
 
@@ -168,6 +183,34 @@ describe('soft limit', () => {
     const { payload } = await worker.frame(Kind.LIMIT, { delivery: patient, flags: LimitStage.STUCK })
     expect(payload.toString()).toContain('spin')
     expect(worker.events.some(({ event }) => event === 'interrupted')).toBe(false)
+  })
+
+  test('leaves the neighbours alone, with async hooks in use too', async () => {
+    const worker = await up({ concurrency: 2, cancelGrace: 1000 })
+    expect(await worker.value('withHooks')).toBe('hooked')
+    const neighbour = worker.run('neighbour')
+    for (let i = 0; i < 3; i++) await worker.event('interrupted', worker.run('withPromises', { slot: 1, soft: 50 }))
+    expect(await worker.event('done', neighbour)).toMatchObject({ value: 'mine' })
+    expect(await worker.value('innocents')).toBe('settled,ran')
+  })
+
+  test.each(['short', 'flat'])('that passes as the task (%s) ends gives one answer', async (task) => {
+    const worker = await up({ cancelGrace: 1000 })
+    const answers = { done: 0, interrupted: 0 }
+    for (let i = 0; i < Number(process.env.PREFORK_TEST_ROUNDS ?? 30); i++) {
+      const delivery = worker.run(task, { soft: 2 + (i % 28) })
+      const { event } = await Promise.race([worker.event('done', delivery), worker.event('interrupted', delivery)])
+      answers[event as keyof typeof answers]++
+      expect(await worker.value('value')).toBe(42)
+      expect(worker.events.filter((one) => one.delivery === delivery && one.event in answers)).toHaveLength(1)
+    }
+    expect(answers.interrupted).toBeGreaterThan(0)
+  })
+
+  test('a process that exits while it is looked at is not held up', async () => {
+    const worker = await up()
+    worker.run('exits', { soft: 80 })
+    expect(await worker.exit).toEqual({ code: 7, signal: null })
   })
 
   test('a job that ends in time hears nothing', async () => {

@@ -30,6 +30,8 @@ class ThreadLink implements WatchdogLink {
   readonly #leftStores = LeftStores.whereNeeded()
   /** How many running jobs have a limit. */
   #limited = 0
+  /** The delivery whose task is being called; 0: none. */
+  #inside = 0
 
   constructor(config: WorkerConfig, events: LinkEvents) {
     this.#events = events
@@ -76,11 +78,14 @@ class ThreadLink implements WatchdogLink {
   }
 
   entering(delivery: number): void {
+    this.#inside = delivery
     this.#words[Word.SYNC] = delivery
     this.#leftStores?.note()
   }
 
   left(): void {
+    if (this.#words[Word.INTERRUPTED] !== 0) this.#awaitTermination()
+    this.#inside = 0
     this.#words[Word.SYNC] = 0
   }
 
@@ -101,6 +106,11 @@ class ThreadLink implements WatchdogLink {
     this.#waker.wake()
   }
 
+  /** A termination takes effect at the next loop or call. Ordered in the last instructions of a task it would strike the worker's own code: it is awaited here. */
+  #awaitTermination(): void {
+    while (this.#inside !== 0 && Atomics.load(this.#words, Word.INTERRUPTED) === this.#inside);
+  }
+
   #turn(message: ToMain): void {
     this.#times[Time.TURNED_AT] = monotonic()
     Atomics.store(this.#words, Word.TURN, message.turn)
@@ -114,8 +124,10 @@ class ThreadLink implements WatchdogLink {
         break
       }
       case 'interrupted':
-        // The call was cut off before it could say that it was left.
-        if (this.#words[Word.SYNC] === message.delivery) this.left()
+        // The call was cut off before it could say that it was left, perhaps on its way into a write.
+        Atomics.store(this.#words, Word.INTERRUPTED, 0)
+        this.left()
+        this.afterWrite()
         this.#leftStores?.clear()
         this.#events.onInterrupted(message.delivery, message.cause, message.stack)
     }

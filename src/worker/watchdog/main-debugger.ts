@@ -13,8 +13,8 @@ interface Look {
 
 /** A main thread that is executing JavaScript stops at once when told; one that does not was idle, and would stop at some later, unrelated place. */
 const HIT_WITHIN = 30
-/** A terminated call unwinds at once; an unwinding that takes longer is not waited for. */
-const UNWIND_WITHIN = 500
+/** A terminated call unwinds at once, however busy the machine is. */
+const UNWIND_WITHIN = 2000
 /** Looks often come in bursts and connecting costs 15-60 ms, but a connected debugger makes awaits several times slower. */
 const LINGER = 60
 
@@ -48,18 +48,28 @@ export class MainDebugger {
     }
     this.#current = look
     const session = this.#connect()
+    if (session === undefined) {
+      this.#ended(look, undefined, false)
+      return
+    }
     // The answer comes when the main thread has taken the order; one that executes JavaScript is paused right after.
     session.post('Debugger.pause', () => {
       if (this.#current === look) this.#expect(HIT_WITHIN, () => this.#abandon(look))
     })
   }
 
-  #connect(): Session {
+  /** Nothing where the inspector may not be used, e.g. under Node's permission model: then there are no stacks and no interrupts. */
+  #connect(): Session | undefined {
     if (this.#session !== undefined) return this.#session
-    const { Session } = process.getBuiltinModule('node:inspector')
-    const session = new Session()
+    let session: Session
+    try {
+      const { Session } = process.getBuiltinModule('node:inspector')
+      session = new Session()
+      session.connectToMainThread()
+    } catch {
+      return undefined
+    }
     this.#session = session
-    session.connectToMainThread()
     session.on('Debugger.scriptParsed', ({ params }) => this.#urls.set(params.scriptId, params.url))
     session.on('Debugger.paused', ({ params }) => {
       if (this.#session === session) this.#paused(session, params.callFrames)

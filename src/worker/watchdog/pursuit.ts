@@ -44,7 +44,7 @@ export class Pursuit {
     const { debugger: main, own, cancelGrace } = this.#watch
     main.look(
       cancelGrace,
-      (frames) => !this.#isOver() && this.#canInterrupt() && isSafePlace(frames, own),
+      (frames) => !this.#isOver() && this.#canInterrupt() && isSafePlace(frames, own) && this.#markInterrupted(),
       (frames, terminated) => {
         if (!terminated) {
           this.#attemptLater()
@@ -59,6 +59,14 @@ export class Pursuit {
   #canInterrupt(): boolean {
     const { words } = this.#watch.records
     return Atomics.load(words, Word.SYNC) === this.#delivery && Atomics.load(words, Word.WRITING) === 0
+  }
+
+  /** While the main thread is still paused: it must not be found in this call again, nor leave it as if nothing had happened. */
+  #markInterrupted(): true {
+    const { words } = this.#watch.records
+    Atomics.store(words, Word.INTERRUPTED, this.#delivery)
+    Atomics.store(words, Word.SYNC, 0)
+    return true
   }
 
   #attemptLater(): void {

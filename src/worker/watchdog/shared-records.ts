@@ -16,8 +16,10 @@ export const Word = {
   TURN: 3,
   /** When the watchdog next looks at the deadlines, in ms since `Time.BASE`; NOT_ARMED: not before it is told. */
   ARMED: 4,
+  /** The delivery whose synchronous call has been terminated, until the main thread has been told; 0: none. */
+  INTERRUPTED: 5,
   /** One word for each slot: the delivery that runs there, 0 when free. */
-  SLOTS: 5,
+  SLOTS: 6,
 } as const
 
 /** Float64 times, in ms of the monotonic clock unless said otherwise. */

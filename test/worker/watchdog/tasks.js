@@ -1,5 +1,5 @@
 // Places where a task can stand when its limit passes.
-import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
+import { AsyncLocalStorage, AsyncResource, createHook } from 'node:async_hooks'
 import { execSync, spawn } from 'node:child_process'
 import { pbkdf2Sync } from 'node:crypto'
 import { EventEmitter } from 'node:events'
@@ -17,6 +17,40 @@ const never = () => new Promise(() => {})
 export const value = () => 42
 export const store = () => storage.getStore() ?? 'empty'
 export const short = () => spin(30)
+/** Nothing but calls that end: a termination strikes between them, or after the last. */
+export const flat = () => {
+  const end = performance.now() + 30
+  while (performance.now() < end);
+}
+export const neighbour = () =>
+  storage.run('mine', async () => {
+    for (let i = 0; i < 40; i++) await delay(20)
+    return storage.getStore()
+  })
+export const debuggers = () => {
+  for (let i = 0; i < 1e9; i++) {
+    // biome-ignore lint/suspicious/noDebugger: what a user may have left behind
+    debugger
+  }
+}
+export const withHooks = () => {
+  createHook({ init() {}, before() {}, after() {}, destroy() {}, promiseResolve() {} }).enable()
+  return 'hooked'
+}
+export const exits = () => {
+  setTimeout(() => {
+    spin(150)
+    process.exit(7)
+  }, 1)
+  return never()
+}
+export const recursion = (n = 0) => {
+  try {
+    return recursion(n + 1)
+  } catch {
+    return spin()
+  }
+}
 export const pause = () => delay(100).then(() => 'slept')
 export const idle = () => never()
 
@@ -24,7 +58,7 @@ export const sync = () => spin()
 export const asyncHead = async () => spin()
 export const listener = () => new EventEmitter().on('x', () => spin()).emit('x')
 export const inStorage = () => storage.run('left behind', () => spin())
-export const inArray = () => [1].map(() => [2].forEach(() => spin()))
+export const inArray = () => [1].map(() => [2].some(() => spin()))
 export const deep = (n = 900) => (n > 0 ? deep(n - 1) + 1 : spin())
 export const regexp = () => /^(a+)+$/.test(`${'a'.repeat(60)}!`)
 export const sleep = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000)
