@@ -1,0 +1,19 @@
+import { encode } from '../wire/codec/index.js'
+import { type Fault, FRAME_HEAD, Kind } from '../wire/messages.js'
+import type { WorkerJob } from './job.js'
+import type { Output } from './output.js'
+
+/** Sends errors that belong to no result; the worker lives on. */
+export const faultReporter =
+  (output: Output) =>
+  (type: Fault['type'], error: unknown, job: WorkerJob | undefined): void => {
+    const fault: Fault = job === undefined ? { type, error } : { type, error, delivery: job.delivery }
+    output.put(Kind.FAULT, 0, job ?? { attempt: 0, delivery: 0, number: 0 }, encode(fault, FRAME_HEAD, { lenient: true }))
+    output.flush()
+  }
+
+/** Errors that nobody catches cost no other job its result. */
+export const catchFaults = (report: ReturnType<typeof faultReporter>, current: () => WorkerJob | undefined): void => {
+  process.on('uncaughtException', (error) => report('uncaughtException', error, current()))
+  process.on('unhandledRejection', (error) => report('unhandledRejection', error, current()))
+}

@@ -1,0 +1,49 @@
+import { AsyncLocalStorage, AsyncResource, executionAsyncResource } from 'node:async_hooks'
+
+const MANUAL = { requireManualDestroy: true }
+
+/** Node 24 and later keep all stores in one frame (a Map by AsyncLocalStorage), which each AsyncResource remembers under this symbol. */
+const frameSymbol = Object.getOwnPropertySymbols(new AsyncResource('prefork', MANUAL)).find((key) => key.description === 'context_frame')
+/** Node 20 and 22: every store is a property of the current resource, here the handle whose callback calls the tasks. */
+const onResource = Number.parseInt(process.versions.node, 10) < 24
+
+/**
+ * `enterWith` of a task changes the stores of the native callback that called it, and so those of every later job called
+ * out of the same one (on Node 20 and 22 for ever). This keeps a job's stores from the next.
+ */
+export class ForeignStores {
+  #entered = false
+
+  /** Node 20, 22: looking at the resource's symbols before each job would cost 0.5 µs, so `enterWith` itself tells. */
+  listen(): void {
+    if (!onResource) return
+    const { prototype } = AsyncLocalStorage
+    const original = prototype.enterWith
+    const told = (): void => {
+      this.#entered = true
+    }
+    prototype.enterWith = function enterWith(store) {
+      told()
+      return original.call(this, store)
+    }
+  }
+
+  /** Before a job. */
+  clear(): void {
+    if (!this.#entered) return
+    this.#entered = false
+    const resource = executionAsyncResource()
+    for (const key of Object.getOwnPropertySymbols(resource)) {
+      if (key.description === 'kResourceStore') Reflect.set(resource, key, undefined)
+    }
+  }
+
+  /** After a job; false: its stores cannot be taken off here, and the next job must come out of another callback. */
+  isClean(own: unknown): boolean {
+    if (onResource || frameSymbol === undefined) return true
+    const frame: unknown = Reflect.get(new AsyncResource('prefork', MANUAL), frameSymbol)
+    if (!(frame instanceof Map)) return true
+    for (const [storage, store] of frame) if (storage !== own && store !== undefined) return false
+    return true
+  }
+}

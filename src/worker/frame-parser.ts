@@ -1,0 +1,81 @@
+import { ProtocolError } from '../wire/errors.js'
+import { FIXED_BYTES, LENGTH_BYTES } from '../wire/messages.js'
+
+/** Gets one whole frame: `bytes` from `start` (its length header) to `end`. The memory is never written again. */
+export type OnFrame = (bytes: Buffer, start: number, end: number) => void
+
+/**
+ * Cuts the jobs pipe into frames. All state is in fields and is consistent whenever user code runs, because the job loop
+ * parses a whole chunk before it calls the first task: a termination of JavaScript can then lose no byte.
+ */
+export class FrameParser {
+  readonly #onFrame: OnFrame
+  readonly #maxLength: number
+  /** Bytes of a frame cut by the end of a chunk; once the header is known it has the size of the whole frame. */
+  #partial: Buffer = Buffer.alloc(0)
+  /** How much of `#partial` is filled; 0: no frame is cut. */
+  #filled = 0
+
+  constructor(maxLength: number, onFrame: OnFrame) {
+    this.#maxLength = maxLength
+    this.#onFrame = onFrame
+  }
+
+  /** `chunk` may be reused by the caller afterwards. */
+  push(chunk: Uint8Array): void {
+    let at = this.#filled > 0 ? this.#complete(chunk) : 0
+    if (at >= chunk.length) return
+    // One copy for all frames of the chunk.
+    const bytes = Buffer.from(at === 0 ? chunk : chunk.subarray(at))
+    at = 0
+    while (bytes.length - at >= LENGTH_BYTES) {
+      const end = at + LENGTH_BYTES + this.#length(bytes, at)
+      if (end > bytes.length) {
+        this.#hold(bytes, at, end - at)
+        return
+      }
+      this.#onFrame(bytes, at, end)
+      at = end
+    }
+    if (at < bytes.length) this.#hold(bytes, at, LENGTH_BYTES)
+  }
+
+  /** Fills the cut frame from the chunk's beginning; returns how many bytes that took. */
+  #complete(chunk: Uint8Array): number {
+    let at = 0
+    if (this.#filled < LENGTH_BYTES) {
+      at = this.#fill(chunk, at)
+      if (this.#filled < LENGTH_BYTES) return at
+      const header = this.#partial
+      this.#partial = Buffer.allocUnsafeSlow(LENGTH_BYTES + this.#length(header, 0))
+      header.copy(this.#partial, 0, 0, LENGTH_BYTES)
+    }
+    at = this.#fill(chunk, at)
+    if (this.#filled === this.#partial.length) {
+      const frame = this.#partial
+      this.#filled = 0
+      this.#onFrame(frame, 0, frame.length)
+    }
+    return at
+  }
+
+  #fill(chunk: Uint8Array, at: number): number {
+    const take = Math.min(this.#partial.length - this.#filled, chunk.length - at)
+    this.#partial.set(at === 0 && take === chunk.length ? chunk : chunk.subarray(at, at + take), this.#filled)
+    this.#filled += take
+    return at + take
+  }
+
+  #hold(bytes: Buffer, at: number, size: number): void {
+    this.#partial = Buffer.allocUnsafeSlow(size)
+    this.#filled = bytes.copy(this.#partial, 0, at)
+  }
+
+  #length(bytes: Buffer, at: number): number {
+    const length = bytes.readUInt32LE(at)
+    if (length < FIXED_BYTES || length > this.#maxLength) {
+      throw new ProtocolError(`A frame on the jobs pipe claims a body of ${length} bytes; ${FIXED_BYTES} to ${this.#maxLength} are possible.`)
+    }
+    return length
+  }
+}

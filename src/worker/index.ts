@@ -1,0 +1,6 @@
+/** `prefork/worker`: what a task module may use. It also loads outside a worker, so that tasks can be unit-tested. */
+export { currentJob } from './context.js'
+export type { CurrentJob, JobLogger } from './current-job.js'
+export { defineTask, type TaskOptions } from './define-task.js'
+export { onJobEnd, onJobStart, onWorkerStart, onWorkerStop } from './hooks.js'
+export type { JobEndInfo, JobHookInfo } from './state.js'

@@ -1,0 +1,71 @@
+import type { Encoded } from '../wire/codec/index.js'
+import { FRAME_HEAD, type Kind, LENGTH_BYTES } from '../wire/messages.js'
+
+/** Writes all of the chunks before it returns; they may be reused afterwards. */
+export type WriteChunks = (chunks: readonly Uint8Array[]) => void
+
+/** What a frame's fixed part says besides its kind and flags. */
+export interface FrameOf {
+  readonly attempt: number
+  readonly delivery: number
+  readonly number: number
+}
+
+/** Frames up to this size are gathered in one buffer; copying more costs more than a second chunk. */
+const SMALL = 8 * 1024
+const CAPACITY = 64 * 1024
+
+/** The results pipe's writing end: frames are put, then flushed with one synchronous write. */
+export class Output {
+  readonly #write: WriteChunks
+  readonly #buffer = Buffer.allocUnsafeSlow(CAPACITY)
+  #used = 0
+
+  constructor(write: WriteChunks) {
+    this.#write = write
+  }
+
+  get pending(): boolean {
+    return this.#used > 0
+  }
+
+  /** A frame without payload. */
+  putHead(kind: Kind, flags: number, of: FrameOf): void {
+    if (this.#used + FRAME_HEAD > CAPACITY) this.flush()
+    writeHead(this.#buffer, this.#used, FRAME_HEAD - LENGTH_BYTES, kind, flags, of)
+    this.#used += FRAME_HEAD
+  }
+
+  /** A frame whose payload was encoded with (at least) FRAME_HEAD bytes of reserve. */
+  put(kind: Kind, flags: number, of: FrameOf, encoded: Encoded): void {
+    const { body, binaries } = encoded
+    let total = body.length
+    for (const binary of binaries) total += binary.byteLength
+    writeHead(body, 0, total - LENGTH_BYTES, kind, flags, of)
+    if (total > SMALL || binaries.length > 0) {
+      const before = this.#used
+      this.#used = 0
+      this.#write(before > 0 ? [this.#buffer.subarray(0, before), body, ...binaries] : [body, ...binaries])
+      return
+    }
+    if (this.#used + total > CAPACITY) this.flush()
+    this.#buffer.set(body, this.#used)
+    this.#used += total
+  }
+
+  flush(): void {
+    if (this.#used === 0) return
+    const chunk = this.#buffer.subarray(0, this.#used)
+    this.#used = 0
+    this.#write([chunk])
+  }
+}
+
+const writeHead = (to: Buffer, at: number, length: number, kind: Kind, flags: number, of: FrameOf): void => {
+  to.writeUInt32LE(length, at)
+  to[at + 4] = kind
+  to[at + 5] = flags
+  to.writeUInt16LE(of.attempt, at + 6)
+  to.writeUInt32LE(of.delivery, at + 8)
+  to.writeDoubleLE(of.number, at + 12)
+}
