@@ -1,11 +1,13 @@
 // Builds dist/: one bundle for each entry (start-up time is a feature: no import graph to walk at run time), and the type declarations.
 import { spawnSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-rmSync(`${root}dist`, { recursive: true, force: true })
+// Built aside and moved into place whole: a build that fails leaves the last good one.
+const aside = `dist.${process.pid}`
+process.on('exit', () => rmSync(root + aside, { recursive: true, force: true }))
 
 await build({
   absWorkingDir: root,
@@ -15,7 +17,7 @@ await build({
     'worker/entry': 'src/worker/entry.ts',
     'worker/watchdog': 'src/worker/watchdog/thread.ts',
   },
-  outdir: 'dist',
+  outdir: aside,
   bundle: true,
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
@@ -32,6 +34,11 @@ await build({
 })
 
 if (!process.argv.includes('--no-types')) {
-  const { status } = spawnSync(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
-  process.exit(status ?? 1)
+  const { status } = spawnSync(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json', '--outDir', aside], {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  if (status !== 0) process.exit(status ?? 1)
 }
+rmSync(`${root}dist`, { recursive: true, force: true })
+renameSync(root + aside, `${root}dist`)

@@ -28,7 +28,6 @@ export const execaLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOptio
       extendEnv: false,
       env: { ...definedOnly(env), PREFORK_WORKER_ID: String(id) },
       ...(cwd === undefined ? {} : { cwd }),
-      stdin: 'ignore',
       // stderr always passes through the host, which keeps its last lines for the error of a job that is lost.
       stdio: ['ignore', config.output === 'capture' ? 'pipe' : config.output, 'pipe', 'pipe', 'pipe', 'pipe'],
     } as const)

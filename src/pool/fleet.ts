@@ -96,6 +96,7 @@ export class Fleet {
     const serving = this.serving()
     const wanted = this.target + this.#restarts.extra(serving)
     this.#leave(serving.length >= wanted)
+    this.#restarts.settle(serving.length >= this.target && serving.every((worker) => worker.isUp))
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
     else if (serving.length < wanted) {
       if (this.#promote()) this.#pool.hub.wake()
@@ -308,10 +309,10 @@ export class Fleet {
 
   restart(): Promise<void> {
     for (const worker of this.#all()) {
-      // A stand-by that is not at work holds no job: it is simply replaced.
-      if (worker.spare) this.retire(worker, 'shrink')
+      // One that holds no job, because it stands by or is still starting, is simply replaced.
+      if (worker.spare || worker.state === 'starting') this.retire(worker, 'shrink')
     }
-    const done = this.#restarts.begin(this.serving())
+    const done = this.#restarts.begin(this.serving().filter((worker) => worker.isUp))
     this.#pool.hub.wake()
     return done
   }

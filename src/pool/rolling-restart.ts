@@ -20,6 +20,15 @@ export class RollingRestart {
     this.#retire = retire
   }
 
+  /** Called each round: rounds that are through end once `complete`, when every worker wanted is up. */
+  settle(complete: boolean): void {
+    for (let round = this.#rounds[0]; complete && round !== undefined && round.current === undefined && round.waiting.length === 0; round = this.#rounds[0]) {
+      this.#rounds.shift()
+      round.resolve()
+      this.#next()
+    }
+  }
+
   begin(workers: PoolWorker[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#rounds.push({ waiting: [...workers], current: undefined, resolve, reject })
@@ -56,15 +65,12 @@ export class RollingRestart {
   }
 
   #next(): void {
-    for (let round = this.#rounds[0]; round !== undefined; round = this.#rounds[0]) {
-      if (round.current !== undefined) return
-      for (let worker = round.waiting.shift(); worker !== undefined; worker = round.waiting.shift()) {
-        if (!worker.alive) continue
-        round.current = worker
-        return
-      }
-      this.#rounds.shift()
-      round.resolve()
+    const round = this.#rounds[0]
+    if (round === undefined || round.current !== undefined) return
+    for (let worker = round.waiting.shift(); worker !== undefined; worker = round.waiting.shift()) {
+      if (!worker.isUp) continue
+      round.current = worker
+      return
     }
   }
 }

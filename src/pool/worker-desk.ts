@@ -94,6 +94,10 @@ export class WorkerDesk implements WorkerOwner {
     this.#life.limit(worker, job, stage, stack)
   }
 
+  onDamaged(): void {
+    this.#pool.hub.wake()
+  }
+
   onExit(worker: PoolWorker): void {
     this.#events.exited(worker)
   }

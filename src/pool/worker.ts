@@ -25,6 +25,8 @@ import { lifelineInbox, resultsInbox, type WorkerVoice } from './worker-inbox.js
 const LIFELINE_MAX = 1024 * 1024
 /** How long the output pipes of a dead worker are waited for once its results are read: what it left alive may hold them open. */
 const OUTPUT_WAIT_MS = 250
+/** The end of a pipe can be seen this much before the exit that caused it. */
+const EXIT_NEWS_MS = 200
 
 export interface WorkerSettings {
   maxMessageSize: number
@@ -47,6 +49,8 @@ export interface WorkerOwner {
   onHeartbeat(worker: PoolWorker): void
   onRecalled(worker: PoolWorker, back: JobRecord[]): void
   onLimit(worker: PoolWorker, job: JobRecord, stage: LimitStage, stack: string): void
+  /** One of its pipes is gone while its process seems to live: it gets no new job and will be killed. */
+  onDamaged(worker: PoolWorker): void
   /** The process is gone; what it had written may still be on its way. */
   onExit(worker: PoolWorker): void
   /** Everything it had written is read: the books are final. */
@@ -396,14 +400,14 @@ export class PoolWorker implements WorkerVoice {
 
   #pipeEnded(pipe: string, error?: Error): void {
     if (this.#buried) return
-    if (this.alive && !this.expected) {
-      // Its process lives, but a pipe is gone: damaged pipes are never used again. An exit that is on its way comes first.
-      this.#hub.whenReadEmpty(
-        () => this.readers,
-        () => {
-          if (this.alive && !this.expected) this.condemn(pipe === 'jobs' ? 'write failed' : 'protocol', error)
-        },
-      )
+    if (this.alive && this.state !== 'retiring') {
+      // Damaged pipes are never used again. Mostly it is an exit whose news is still on its way: that one names the cause.
+      if (this.isUp || this.state === 'starting') this.state = 'draining'
+      this.recycled = true
+      this.#hub.callLater(EXIT_NEWS_MS, () => {
+        if (this.alive) this.condemn(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
+      })
+      this.#owner.onDamaged(this)
     }
     this.#maybeBury()
   }

@@ -1,0 +1,91 @@
+// Proves that the lint rules hold the floors of the house (docs/architecture.md): the real sources pass, and in a copy of the
+// house every forbidden import, in each of its forms, is refused, while every allowed one passes.
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const biome = join(root, 'node_modules/.bin/biome')
+const RULES = ['--only=style/noRestrictedImports', '--only=suspicious/noImportCycles']
+
+const FLOORS = { hub: 1, wire: 1, worker: 2, pool: 3, runtime: 4, brokers: 5, dashboard: 6, cli: 6 }
+
+const FORMS = {
+  import: (from) => `import { stub } from '${from}'\nconsole.log(stub)\n`,
+  type: (from) => `import type { stub } from '${from}'\nexport type Stub = typeof stub\n`,
+  reexport: (from) => `export { stub } from '${from}'\n`,
+  dynamic: (from) => `export const load = () => import('${from}')\n`,
+}
+
+/** Files that the rules refuse, relative to `folder`. */
+const refusedIn = (folder, ...paths) => {
+  const { status, stdout, stderr } = spawnSync(biome, ['lint', ...RULES, '--reporter=json', '--max-diagnostics=none', ...paths], {
+    cwd: folder,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  let report
+  try {
+    report = JSON.parse(stdout)
+  } catch {
+    throw new Error(`biome gave no report (exit ${status}): ${stderr || stdout}`)
+  }
+  const refused = new Set()
+  for (const { category, location } of report.diagnostics) {
+    if (category?.startsWith('lint/')) refused.add(String(location?.path?.file ?? location?.path).replaceAll('\\', '/'))
+  }
+  return { refused, status }
+}
+
+const problems = []
+
+const real = refusedIn(root, 'src')
+for (const file of real.refused) problems.push(`${file} imports from a floor above its own, or in a circle`)
+if (real.status !== 0 && real.refused.size === 0) problems.push(`biome ended with ${real.status} on src/`)
+
+const house = mkdtempSync(join(tmpdir(), 'prefork-floors-'))
+let probes = 0
+try {
+  copyFileSync(join(root, 'biome.json'), join(house, 'biome.json'))
+  const put = (file, text) => {
+    mkdirSync(dirname(join(house, file)), { recursive: true })
+    writeFileSync(join(house, file), text)
+  }
+  for (const folder of Object.keys(FLOORS)) {
+    put(`src/${folder}/stub.ts`, 'export const stub = 1\n')
+    put(`src/${folder}/room/stub.ts`, 'export const stub = 1\n')
+  }
+
+  const forbidden = new Set()
+  const allowed = new Set()
+  const probe = (file, text, mayPass) => {
+    put(file, text)
+    probes++
+    ;(mayPass ? allowed : forbidden).add(file)
+  }
+  for (const from of Object.keys(FLOORS).filter((folder) => existsSync(join(root, 'src', folder)))) {
+    for (const to of Object.keys(FLOORS)) {
+      const mayPass = to === from || FLOORS[to] < FLOORS[from]
+      for (const [form, write] of Object.entries(FORMS)) {
+        probe(`src/${from}/${form}-${to}.ts`, write(to === from ? './stub.js' : `../${to}/stub.js`), mayPass)
+        // hub has no rooms: there, what leaves a room is refused as well.
+        if (from === 'hub' && to === from) continue
+        probe(`src/${from}/room/${form}-${to}.ts`, write(to === from ? '../stub.js' : `../../${to}/room/stub.js`), mayPass)
+      }
+    }
+    probe(`src/${from}/circle-a.ts`, "import { b } from './circle-b.js'\nexport const a = () => b\n", false)
+    probe(`src/${from}/circle-b.ts`, "import { a } from './circle-a.js'\nexport const b = () => a\n", false)
+  }
+
+  const { refused } = refusedIn(house, '.')
+  for (const file of forbidden) if (!refused.has(file)) problems.push(`the rules let ${file} pass`)
+  for (const file of allowed) if (refused.has(file)) problems.push(`the rules refuse ${file}, which is allowed`)
+} finally {
+  rmSync(house, { recursive: true, force: true })
+}
+
+for (const problem of problems) console.error(problem)
+console.log(`import floors: ${readdirSync(join(root, 'src')).length} entries of src/ read, ${probes} probes, ${problems.length} problems`)
+process.exit(problems.length === 0 ? 0 : 1)

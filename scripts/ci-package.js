@@ -1,0 +1,76 @@
+// Looks at the package as users get it. `contents`: what is in the tarball, and what must not be. `install`: into an empty
+// project, where it must need nothing else, and run a job through `import` and, where Node can, `require`.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const MAX_BYTES = 4 * 1024 * 1024
+const WANTED = [
+  'CHANGELOG.md',
+  'LICENSE',
+  'README.md',
+  'THIRD-PARTY-LICENSES.md',
+  'package.json',
+  'dist/index.js',
+  'dist/index.d.ts',
+  'dist/worker/index.js',
+  'dist/worker/index.d.ts',
+  'dist/worker/entry.js',
+  'dist/worker/watchdog.js',
+]
+
+const npm = (cwd, ...args) => execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+
+const contents = () => {
+  const [{ files, unpackedSize }] = Object.values(JSON.parse(npm(root, 'pack', '--dry-run', '--json', '--ignore-scripts')))
+  const problems = []
+  const paths = files.map((file) => file.path)
+  for (const path of WANTED) if (!paths.includes(path)) problems.push(`${path} is missing`)
+  for (const path of paths) {
+    if (!WANTED.includes(path) && !path.startsWith('dist/')) problems.push(`${path} does not belong in the package`)
+    if (/\.tsbuildinfo$|\.test\.|metafile/.test(path)) problems.push(`${path} does not belong in the package`)
+    if (path.startsWith('dist/') && readFileSync(join(root, path), 'utf8').includes(root)) problems.push(`${path} names a folder of this machine`)
+  }
+  if (unpackedSize > MAX_BYTES) problems.push(`${unpackedSize} bytes unpacked, more than ${MAX_BYTES}`)
+  for (const { path, size } of files) console.log(`${String(size).padStart(9)}  ${path}`)
+  console.log(`${files.length} files, ${unpackedSize} bytes unpacked`)
+  return problems
+}
+
+const install = () => {
+  const scratch = mkdtempSync(join(tmpdir(), 'prefork-package-'))
+  try {
+    npm(root, 'pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', scratch)
+    const tarball = readdirSync(scratch).find((file) => file.endsWith('.tgz'))
+    const project = join(scratch, 'project')
+    mkdirSync(project)
+    writeFileSync(join(project, 'package.json'), '{ "private": true }\n')
+    npm(project, 'install', '--offline', '--no-audit', '--no-fund', '--loglevel=error', join(scratch, tarball))
+    const installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))
+    if (installed.join() !== 'prefork') return [`beside prefork it installed: ${installed.join(', ')}`]
+
+    writeFileSync(join(project, 'tasks.cjs'), 'exports.add = (a, b) => a + b\n')
+    const use = (tasks) => `
+      const pool = await createPool({ tasks: ${tasks}, workers: 1 })
+      console.log(await pool.run('add', [1, 2]))
+      await pool.close()`
+    writeFileSync(join(project, 'main.mjs'), `import { createPool } from 'prefork'${use("new URL('./tasks.cjs', import.meta.url)")}\n`)
+    const main = (file) => execFileSync(process.execPath, [file], { cwd: project, encoding: 'utf8', timeout: 30_000 }).trim()
+    const problems = []
+    if (main('main.mjs') !== '3') problems.push('import: the job was not answered')
+    if (process.features.require_module) {
+      writeFileSync(join(project, 'main.cjs'), `const { createPool } = require('prefork')\n;(async () => {${use("require.resolve('./tasks.cjs')")}\n})()\n`)
+      if (main('main.cjs') !== '3') problems.push('require: the job was not answered')
+    }
+    return problems
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+const problems = process.argv[2] === 'install' ? install() : contents()
+for (const problem of problems) console.error(problem)
+process.exitCode = problems.length === 0 ? 0 : 1

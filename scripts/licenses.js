@@ -1,0 +1,54 @@
+// Writes THIRD-PARTY-LICENSES.md: the licenses of the packages whose code is in the bundles of dist/, as esbuild names them.
+// `--check` compares instead of writing.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const file = join(root, 'THIRD-PARTY-LICENSES.md')
+
+const { metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: ['src/index.ts', 'src/worker/index.ts', 'src/worker/entry.ts', 'src/worker/watchdog/thread.ts'],
+  outdir: 'dist',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  external: ['msgpackr-extract'],
+  write: false,
+  metafile: true,
+  logLevel: 'error',
+})
+
+const folders = new Set()
+for (const { inputs } of Object.values(metafile.outputs)) {
+  for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
+    const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]
+    if (folder !== undefined && bytesInOutput > 0) folders.add(folder)
+  }
+}
+
+const sections = []
+for (const folder of folders) {
+  const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+  const text = readdirSync(join(root, folder)).find((each) => /^licen[cs]e(\.(md|txt))?$/i.test(each))
+  if (text === undefined) throw new Error(`${name} has no license file`)
+  const body = readFileSync(join(root, folder, text), 'utf8').replaceAll('\r\n', '\n').trim()
+  sections.push({ key: `${name}@${version}`, body: `## ${name} ${version}\n\nLicense: ${license}\n\n\`\`\`text\n${body}\n\`\`\`\n` })
+}
+sections.sort((a, b) => (a.key < b.key ? -1 : 1))
+
+const page = `# Third-party licenses
+
+The bundles in \`dist/\` contain code of the packages below. Each is used under its own license.
+
+${sections.map((section) => section.body).join('\n')}`
+
+if (process.argv.includes('--check')) {
+  const same = existsSync(file) && readFileSync(file, 'utf8') === page
+  console.log(same ? `${sections.length} packages, all named` : 'THIRD-PARTY-LICENSES.md is out of date: npm run licenses')
+  process.exitCode = same ? 0 : 1
+} else writeFileSync(file, page)
+console.log(sections.map((section) => section.key).join(' '))
