@@ -31,7 +31,7 @@ export class Journal {
   #exited({ worker, pid, exitCode, signal, reason, expected, jobs }) {
     const verdict = this.entries.findLast((entry) => entry.worker === worker && entry.fatal && Date.now() - entry.time < TOGETHER)
     const death = {
-      kind: expected ? 'recycled' : 'death',
+      kind: expected && !verdict ? 'recycled' : 'death',
       worker,
       pid,
       cause: signal ?? (exitCode === null ? reason : `exit code ${exitCode}`),
@@ -67,8 +67,8 @@ export class Journal {
     const described = describe(error)
     const fatal = FATAL.has(described.code)
     if (fatal) {
-      const death = this.entries.findLast((entry) => entry.worker === worker && entry.kind === 'death')
-      if (death) this.#publish(Object.assign(death, { reason: described.message }))
+      const death = this.entries.findLast((entry) => entry.worker === worker && entry.diedAt)
+      if (death) this.#publish(Object.assign(death, { kind: 'death', reason: described.message }))
     }
     const title = `${name} ${state}`
     const last = this.entries.at(-1)

@@ -2,7 +2,7 @@
 import { Agent, get } from 'node:http'
 
 const TICK = 25
-const MAX_OUTSTANDING = 150
+const MAX_OUTSTANDING = 40
 const WINDOW = 10_000
 
 export class Load {

@@ -100,7 +100,7 @@ try {
   const url = await listen()
   load.aim(url)
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal)
-  console.log(`prefork demo: ${url}  (${pool.stats().workers.length} workers, Ctrl-C stops)`)
+  console.log(`prefork demo: ${url}  (${options.workers} workers, Ctrl-C stops)`)
 } catch (error) {
   console.error(error.code === 'EADDRINUSE' ? `port ${error.port} is taken: PORT=3001 npm run demo` : error)
   process.exitCode = 1
