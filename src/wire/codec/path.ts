@@ -28,9 +28,12 @@ export const pathText = (root: string, steps: readonly Step[]): string => {
 
 const className = (value: object): string => {
   try {
+    const tag = Object.prototype.toString.call(value).slice(8, -1)
+    // `Array Iterator`: says more than its class does.
+    if (tag.includes(' ')) return tag
     const name: unknown = (value as { constructor?: { name?: unknown } }).constructor?.name
     if (typeof name === 'string' && name !== '' && name !== 'Object') return name
-    return Object.prototype.toString.call(value).slice(8, -1)
+    return tag
   } catch {
     return 'object'
   }

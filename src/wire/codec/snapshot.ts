@@ -11,6 +11,7 @@ import { Blobs } from './blobs.js'
 import { judge } from './classify.js'
 import { SentMap, SentSet } from './collections.js'
 import { type ErrorRecord, isError, recordError } from './error-record.js'
+import { isExactBigInt, isExactText, isPolluted } from './exactness.js'
 import { Met } from './met.js'
 import { describe, Entry, pathText, type Step } from './path.js'
 import { KIND_ARRAY_BUFFER, type Reference, type References, reference } from './reference.js'
@@ -20,20 +21,6 @@ const arrayPrototype = Array.prototype
 const getPrototypeOf = Object.getPrototypeOf
 const tag = objectPrototype.toString
 const hasOwn = Object.hasOwn
-
-/** ES2024, not in the library that TypeScript is told of; Node 20 has it. */
-type Text = string & { isWellFormed(): boolean }
-
-/** Lone surrogates do not survive UTF-8, and msgpackr's decoder drops a leading byte order mark. */
-const isExactText = (text: string): boolean => (text as Text).isWellFormed() && text.charCodeAt(0) !== 0xfeff
-
-const minInt64 = -(2n ** 63n)
-const maxUint64 = 2n ** 64n - 1n
-
-const isPolluted = (): boolean => {
-  for (const _ in objectPrototype) return true
-  return false
-}
 
 export class Snapshot {
   /** msgpackr carries the copy exactly. */
@@ -102,7 +89,7 @@ export class Snapshot {
       case 'undefined':
         return value
       case 'bigint':
-        if (value < minInt64 || value > maxUint64) this.exact = false
+        if (!isExactBigInt(value)) this.exact = false
         return value
       case 'object':
         return value === null ? null : this.#object(value, step)
