@@ -1,3 +1,11 @@
+/** Whether the hub keeps its process alive. */
+export interface HostLife {
+  keep(): void
+  letGo(): void
+  /** Leaves nothing behind. */
+  end(): void
+}
+
 /** Where the hub gets its time from. The simulation passes its own. */
 export interface Clock {
   /** ms on a monotonic clock: setting the machine's clock back moves no deadline. */
@@ -7,8 +15,7 @@ export interface Clock {
   clearTimer(handle: unknown): void
   /** Calls `fn` after the loop has polled its descriptors once more; keeps the process alive until then. */
   afterPoll(fn: () => void): void
-  /** Keeps the process alive until the returned function is called. */
-  keepAlive(): () => void
+  hostLife(): HostLife
 }
 
 const LONG = 0x7fff_ffff
@@ -24,8 +31,16 @@ export const systemClock: Clock = {
   afterPoll: (fn) => {
     setImmediate(fn)
   },
-  keepAlive() {
-    const timer = setInterval(() => {}, LONG)
-    return () => clearInterval(timer)
+  hostLife() {
+    // One timer for good, kept or let go: a pool that is used now and then would make and clear one for each job.
+    let timer: NodeJS.Timeout | undefined
+    return {
+      keep: () => {
+        timer ??= setInterval(() => {}, LONG)
+        timer.ref()
+      },
+      letGo: () => void timer?.unref(),
+      end: () => clearInterval(timer),
+    }
   },
 }

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from './clock.js'
+import { type Clock, type HostLife, systemClock } from './clock.js'
 import { Reader, type ReadGenerator } from './reader.js'
 import type { HubReadable, HubWritable } from './streams.js'
 import { type Deadline, Timers } from './timers.js'
@@ -27,12 +27,13 @@ export class Hub {
   readonly #onTick: (() => void)[] = []
   #tickAsked = false
   #held = 0
-  #letGo: (() => void) | undefined
+  readonly #life: HostLife
   #closed = false
 
   constructor(clock: Clock = systemClock) {
     this.clock = clock
     this.#timers = new Timers(clock)
+    this.#life = clock.hostLife()
   }
 
   /** ms on the monotonic clock. */
@@ -143,14 +144,11 @@ export class Hub {
 
   /** Keeps the process alive while there is something to wait for; counted. */
   hold(): void {
-    if (this.#held++ === 0) this.#letGo = this.clock.keepAlive()
+    if (this.#held++ === 0) this.#life.keep()
   }
 
   release(): void {
-    if (--this.#held === 0) {
-      this.#letGo?.()
-      this.#letGo = undefined
-    }
+    if (--this.#held === 0) this.#life.letGo()
   }
 
   /** What is still in the hub's books; all zero after `close`. */
@@ -163,8 +161,7 @@ export class Hub {
     for (const reader of this.#readers) reader.stop()
     for (const writer of this.#writers) writer.stop()
     this.#timers.close()
-    this.#letGo?.()
-    this.#letGo = undefined
+    this.#life.end()
     this.#held = 0
   }
 }

@@ -1,4 +1,4 @@
-export { type Clock, systemClock } from './clock.js'
+export { type Clock, type HostLife, systemClock } from './clock.js'
 export { Hub, type Judgement } from './hub.js'
 export type { Reader, ReadGenerator } from './reader.js'
 export type { HubReadable, HubWritable } from './streams.js'

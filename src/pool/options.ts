@@ -131,7 +131,7 @@ export const readOptions = (given: unknown): Settings => {
     watchdog: read('watchdog', flag, true),
     killTree: read('killTree', flag, true),
     output: read('output', (name, value) => oneOf(name, value, ['inherit', 'ignore', 'capture']), 'inherit'),
-    env: read('env', readEnv, process.env),
+    env: read('env', readEnv, inheritedEnv(process.env)),
     execArgv: read('execArgv', readExecArgv, inheritedExecArgv(process.execArgv)),
     cwd,
     logger: read('logger', readLogger, undefined),
@@ -200,6 +200,13 @@ const readLogger = (name: string, given: unknown): PoolOptions['logger'] => {
     if (typeof (given as Record<string, unknown>)[level] !== 'function') throw refuse(name, wants, given)
   }
   return given as PoolOptions['logger']
+}
+
+/** The host's environment as it is now, but for the inspector's options: the workers would fight for its port. */
+export const inheritedEnv = (hostEnv: Record<string, string | undefined>): Record<string, string | undefined> => {
+  const env = { ...hostEnv }
+  if (env.NODE_OPTIONS?.includes('--inspect')) env.NODE_OPTIONS = env.NODE_OPTIONS.replace(/(^|\s)--inspect\S*/g, '').trim()
+  return env
 }
 
 const WITH_VALUE = new Set([
