@@ -35,7 +35,9 @@ for (const folder of folders) {
   const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
   const text = readdirSync(join(root, folder)).find((each) => /^licen[cs]e(\.(md|txt))?$/i.test(each))
   if (text === undefined) throw new Error(`${name} has no license file`)
-  const body = readFileSync(join(root, folder, text), 'utf8').replaceAll('\r\n', '\n').trim()
+  const body = readFileSync(join(root, folder, text), 'utf8')
+    .replaceAll('\r\n', '\n')
+    .trim()
   sections.push({ key: `${name}@${version}`, body: `## ${name} ${version}\n\nLicense: ${license}\n\n\`\`\`text\n${body}\n\`\`\`\n` })
 }
 sections.sort((a, b) => (a.key < b.key ? -1 : 1))
