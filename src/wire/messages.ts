@@ -72,9 +72,9 @@ export const STATS_BYTES = 12
 export const LimitStage = {
   /** The soft limit passed: the task's signal has been told. */
   SOFT: 1,
-  /** The soft limit (or a cancellation) passed `cancelGrace` ago, and the main thread has not turned since, in a place where interruption is not safe. */
+  /** The soft limit (or a cancellation) passed `cancelGrace` ago, and the main thread has not turned since, in a place where interruption is not safe; the claim word is closed for good. */
   STUCK: 2,
-  /** The hard limit passed, or the kill that follows a soft limit alone; the claim word is closed. */
+  /** The hard limit passed, or the kill that follows a soft limit alone; the claim word is closed for good. The job may have settled meanwhile: its READY decides, the worker is ended all the same. */
   HARD: 3,
 } as const
 export type LimitStage = (typeof LimitStage)[keyof typeof LimitStage]
@@ -133,12 +133,12 @@ export interface LogLine {
   text: string
 }
 
-/** HEARTBEAT's payload, fixed layout: rss f64 | age of the main thread's last turn in ms f64 | oldest accepted delivery, 0 when idle, u32. */
+/** HEARTBEAT's payload, fixed layout: rss f64 | age of the main thread's last turn in ms f64 (0: it turned when asked just now) | oldest accepted delivery, 0 when idle, u32. */
 export const HEARTBEAT_BYTES = 20
 
 /** CANCEL: `delivery` = the job; payload = last delivery written u32, then the reason (codec). RECALL: `delivery` = last delivery written. */
 /** RECALLED: `delivery` = last delivery claimed, `job` = the "last delivery written" that it answers. */
-/** STACK_ASK / STACK: `job` = the question's number; STACK's payload is the text. LIMIT: `delivery` = the job, `flags` = stage, payload = the stack's text. */
+/** STACK_ASK / STACK: `job` = the question's number; STACK's payload is the text. LIMIT: `delivery` = the job, `flags` = stage, `job` = last delivery claimed (STUCK, HARD: nothing later ever begins there), payload = the stack's text (SOFT: none). */
 /** SOFT_ASK (only with `watchdog: false`, where limits are the host's): `delivery` = the job, payload = limit in ms u32. */
 /** PULL: payload = items u32 | bytes u32: credit added. BYE, QUIT, PING: no payload. */
 

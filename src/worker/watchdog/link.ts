@@ -18,6 +18,12 @@ export const startWatchdog = (config: WorkerConfig, events: LinkEvents): Watchdo
 const own = new URL('..', import.meta.url)
 const threadFile = new URL('worker/watchdog.js', own)
 
+/** To connect to the inspector under Node's permission model, without its leave, aborts the process. */
+const mayInspect = (): boolean => {
+  const { permission } = process as { permission?: { has(scope: string): boolean } }
+  return process.features.inspector && (permission === undefined || permission.has('inspector'))
+}
+
 /** The main thread's end. What is called for each job costs a few stores; the watchdog is told only of a deadline earlier than all before. */
 class ThreadLink implements WatchdogLink {
   readonly claimer: Claimer
@@ -142,6 +148,7 @@ class ThreadLink implements WatchdogLink {
       heartbeatInterval: config.heartbeatInterval,
       killTree: config.killTree,
       maxMessageSize: config.maxMessageSize,
+      inspector: mayInspect(),
       own: own.href,
     }
     const thread = new Worker(threadFile, {

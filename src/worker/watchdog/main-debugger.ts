@@ -23,12 +23,17 @@ const LINGER = 60
  * while the main thread is paused: it cannot leave the place that has been judged.
  */
 export class MainDebugger {
+  readonly #usable: boolean
   readonly #waiting: Look[] = []
   readonly #urls = new Map<string, string>()
   #current: Look | undefined
   #session: Session | undefined
   #timer: NodeJS.Timeout | undefined
   #lingering: NodeJS.Timeout | undefined
+
+  constructor(usable: boolean) {
+    this.#usable = usable
+  }
 
   /** `within`: ms from now until the main thread must be paused. */
   look(within: number, judge: Judge, done: Look['done']): void {
@@ -58,17 +63,12 @@ export class MainDebugger {
     })
   }
 
-  /** Nothing where the inspector may not be used, e.g. under Node's permission model: then there are no stacks and no interrupts. */
   #connect(): Session | undefined {
+    if (!this.#usable) return undefined
     if (this.#session !== undefined) return this.#session
-    let session: Session
-    try {
-      const { Session } = process.getBuiltinModule('node:inspector')
-      session = new Session()
-      session.connectToMainThread()
-    } catch {
-      return undefined
-    }
+    const { Session } = process.getBuiltinModule('node:inspector')
+    const session = new Session()
+    session.connectToMainThread()
     this.#session = session
     session.on('Debugger.scriptParsed', ({ params }) => this.#urls.set(params.scriptId, params.url))
     session.on('Debugger.paused', ({ params }) => {

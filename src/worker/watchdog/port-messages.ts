@@ -9,6 +9,8 @@ export interface WatchdogData {
   heartbeatInterval: number
   killTree: boolean
   maxMessageSize: number
+  /** Whether the inspector may be used; if not there are no stacks and no interrupts. */
+  inspector: boolean
   /** URL of the folder that holds this package's own code: its frames are told from the task's by it. */
   own: string
 }

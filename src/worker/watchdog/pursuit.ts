@@ -5,6 +5,7 @@ import type { Watch } from './watch.js'
 
 /** Between two attempts to interrupt, in ms; twice as long after each. */
 const FIRST_RETRY = 10
+const WRITING_RETRY = 50
 
 /**
  * Follows one job that has been asked to stop (its soft limit passed, or it was cancelled) for `cancelGrace`: interrupts
@@ -18,6 +19,7 @@ export class Pursuit {
   #retry = FIRST_RETRY
   #retryTimer: NodeJS.Timeout | undefined
   #over = false
+  #begun = false
 
   /** `turn`: the message with which the main thread was told. */
   constructor(watch: Watch, delivery: number, cause: 'soft' | 'cancel', turn: number) {
@@ -31,7 +33,10 @@ export class Pursuit {
 
   /** Nothing is left to do: the job has settled, was interrupted, or the main thread has turned and knows. */
   #isOver(): boolean {
-    this.#over ||= this.#watch.main.hasTurned(this.#turn) || this.#watch.records.slotOf(this.#delivery) < 0
+    const running = this.#watch.records.slotOf(this.#delivery) >= 0
+    this.#begun ||= running
+    // Claimed a moment ago, a job that is cancelled may be just about to begin.
+    this.#over ||= this.#watch.main.hasTurned(this.#turn) || (this.#begun && !running)
     return this.#over
   }
 
@@ -76,7 +81,12 @@ export class Pursuit {
 
   #graceIsOver(): void {
     clearTimeout(this.#retryTimer)
-    if (this.#isOver()) return
+    if (this.#isOver() || !this.#begun) return
+    if (Atomics.load(this.#watch.records.words, Word.WRITING) === 1) {
+      // Not the task's fault: the host is not reading.
+      setTimeout(() => this.#graceIsOver(), WRITING_RETRY)
+      return
+    }
     this.#over = true
     this.#watch.condemn(LimitStage.STUCK, this.#delivery)
   }
