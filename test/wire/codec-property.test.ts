@@ -202,3 +202,23 @@ test('long arrays', () => {
     }),
   )
 })
+
+test('many objects of one shape, among others of many shapes', () => {
+  const rows = fc
+    .tuple(fc.array(text, { maxLength: 5 }), fc.integer({ min: 8, max: 40 }), fc.array(primitive, { minLength: 1, maxLength: 7 }), fc.nat(200))
+    .map(([keys, count, values, shapes]) => {
+      const row = (names: string[], n: number): object => {
+        const object = {}
+        for (const [i, name] of names.entries()) define(object, name, values[(n + i) % values.length])
+        return object
+      }
+      const others = Array.from({ length: shapes }, (_, i) => row([...keys, `key ${i % 150}`, 'x'], i))
+      return [Array.from({ length: count }, (_, i) => ({ ...row(keys, i), list: [row(keys, i)], empty: {} })), others, Object.assign({}, others), row(keys, 1)]
+    })
+  fc.assert(
+    fc.property(rows, (value) => {
+      expect(difference(sent(value), structuredClone(value))).toBeUndefined()
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -38,6 +38,7 @@ const odd: Record<string, unknown> = {
   'an object with toJSON as data': { toJSON: 1, a: 1 },
   'a key constructor': { constructor: 1, hasOwnProperty: 2, length: 3 },
   '__proto__ as data': JSON.parse('{"a":{"__proto__":{"b":1}}}') as unknown,
+  '__keys__ as data': Array.from({ length: 20 }, (_, i) => ({ a: i, __keys__: ['a'], b: 1 })),
   'numbers as keys': { 2: 'b', 1: 'a', c: 'c', '-1': 'd', 4294967296: 'e' },
   'an instance': new Point(),
   'a null prototype': Object.assign(Object.create(null) as object, { a: 1 }),

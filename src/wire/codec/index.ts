@@ -123,7 +123,7 @@ const withBlobs = (
 
 /** Reserve, format byte, room for the table, the content, room for the small blobs. */
 const content = (snapshot: Snapshot, copy: unknown, reserve: number, table: number, small: number): Buffer => {
-  const packed = snapshot.exact ? packedBody(copy, reserve, table, small, snapshot.references) : undefined
+  const packed = snapshot.exact ? packedBody(copy, reserve, table, small, snapshot.rows, snapshot.references) : undefined
   if (packed !== undefined) return packed
   const { errors, references } = snapshot
   return errors === undefined
@@ -137,10 +137,10 @@ const POOLED = 4096
 const allocate = (bytes: number): Buffer => (bytes < POOLED ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes))
 
 /** Undefined: msgpackr's recursion went too deep; node:v8 may get further. */
-const packedBody = (copy: unknown, reserve: number, table: number, small: number, references: References | undefined): Buffer | undefined => {
+const packedBody = (copy: unknown, reserve: number, table: number, small: number, rows: boolean, references: References | undefined): Buffer | undefined => {
   let packed: Buffer
   try {
-    packed = pack(copy, references)
+    packed = pack(copy, rows, references)
   } catch (error) {
     if (error instanceof RangeError) return undefined
     throw error

@@ -45,33 +45,39 @@ addExtension({
   read: (time: unknown) => new Date(typeof time === 'number' ? time : Number.NaN),
 })
 
-// Maps rather than records: a record pays only from the second object of one shape on, and costs more for the first.
-const options = { useRecords: false, mapsAsObjects: true, variableMapSize: true, moreTypes: false, useToJSON: false, copyBuffers: true }
-let packr = new Packr(options as ConstructorParameters<typeof Packr>[0])
-const unpackr = new Unpackr(options as ConstructorParameters<typeof Unpackr>[0])
+// Both write what the one reader reads. Records name the keys of a shape once in each message, which halves the time and
+// the bytes of many objects of one shape, and costs more for one: see Snapshot.rows.
+const options = { mapsAsObjects: true, variableMapSize: true, moreTypes: false, useToJSON: false, copyBuffers: true }
+type PackrOptions = ConstructorParameters<typeof Packr>[0]
+const makeMaps = (): Packr => new Packr({ ...options, useRecords: false } as PackrOptions)
+const makeRecords = (): Packr => new Packr({ ...options, useRecords: true } as PackrOptions)
+let maps = makeMaps()
+let records: Packr | undefined
+const unpackr = new Unpackr({ ...options, useRecords: false } as PackrOptions)
 
 /** Where values are packed before they are copied out: reused, so that no encoded body pins more than its own bytes. */
 const SCRATCH = 65_536
 const KEEP = 1_048_576
 let scratch: Buffer | undefined
 
-const start = (): Packr => {
-  scratch ??= Buffer.allocUnsafeSlow(SCRATCH)
-  packr.useBuffer(scratch)
-  return packr
-}
-
 /** The packed bytes: valid until the next call. */
-export const pack = (snapshot: unknown, to: References | undefined): Buffer => {
+export const pack = (snapshot: unknown, rows: boolean, to: References | undefined): Buffer => {
+  if (scratch === undefined) {
+    scratch = Buffer.allocUnsafeSlow(SCRATCH)
+    // Whichever packer it is told to: they share it.
+    maps.useBuffer(scratch)
+  }
   references = to
   try {
-    const bytes = (scratch === undefined ? start() : packr).pack(snapshot, RESET_BUFFER_MODE)
+    if (rows) records ??= makeRecords()
+    const bytes = (rows ? records! : maps).pack(snapshot, RESET_BUFFER_MODE)
     // A large value has made msgpackr's buffer grow: let it go.
-    if (bytes.buffer.byteLength > KEEP) packr.useBuffer(scratch!)
+    if (bytes.buffer.byteLength > KEEP) maps.useBuffer(scratch)
     return bytes
   } catch (error) {
-    packr = new Packr(options as ConstructorParameters<typeof Packr>[0])
-    packr.useBuffer(scratch!)
+    maps = makeMaps()
+    records = undefined
+    maps.useBuffer(scratch)
     throw error
   } finally {
     references = undefined

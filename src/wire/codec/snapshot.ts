@@ -11,7 +11,7 @@ import { Blobs } from './blobs.js'
 import { judge } from './classify.js'
 import { SentMap, SentSet } from './collections.js'
 import { type ErrorRecord, isError, recordError } from './error-record.js'
-import { isExactBigInt, isExactText, isPolluted } from './exactness.js'
+import { areRows, isExactBigInt, isExactKey, isExactText, isPolluted } from './exactness.js'
 import { Met } from './met.js'
 import { describe, Entry, pathText, type Step } from './path.js'
 import { KIND_ARRAY_BUFFER, type Reference, type References, reference } from './reference.js'
@@ -27,6 +27,8 @@ export class Snapshot {
   exact = true
   /** Inside an error: what cannot be sent is replaced by a note, because the error's news must arrive. */
   lenient = 0
+  /** It holds many objects of one shape. */
+  rows = false
   blobs: Blobs | undefined
   errors: ErrorRecord[] | undefined
   references: References | undefined
@@ -51,6 +53,7 @@ export class Snapshot {
   /** To be called when the copy has been used; after a failure the snapshot is left to the garbage collector. */
   giveBack(): void {
     this.exact = true
+    this.rows = false
     this.lenient = 0
     this.blobs = undefined
     this.errors = undefined
@@ -152,7 +155,7 @@ export class Snapshot {
     }
     // `for in` because the engine then knows where each property lies.
     for (const key in copy) {
-      if (!isExactText(key) || key === '__proto__') {
+      if (!isExactKey(key)) {
         this.#property(copy, key)
         continue
       }
@@ -172,8 +175,7 @@ export class Snapshot {
 
   /** The same without haste, for any key. */
   #property(copy: Record<string, unknown>, key: string): void {
-    // As data; msgpackr would rename it.
-    if (!isExactText(key) || key === '__proto__') this.exact = false
+    if (!isExactKey(key)) this.exact = false
     const value = this.copy(copy[key], key)
     Object.defineProperty(copy, key, { value, enumerable: true, configurable: true, writable: true })
   }
@@ -207,6 +209,7 @@ export class Snapshot {
       const to = typeof from === 'object' && from !== null ? this.#object(from, i) : this.copy(from, i)
       if (to !== from) copy[i] = to
     }
+    if (!this.rows) this.rows = areRows(copy)
     return copy
   }
 
