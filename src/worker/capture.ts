@@ -1,24 +1,45 @@
+import { Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
 export type CapturedStream = 'stdout' | 'stderr'
 
-/** Gives everything written to process.stdout and process.stderr, and so the console's output, to `write`. */
-export const captureOutput = (write: (stream: CapturedStream, text: string) => void): void => {
-  for (const stream of ['stdout', 'stderr'] as const) capture(stream, (text) => write(stream, text))
+/**
+ * Gives everything written to process.stdout and process.stderr, and so the console's output, to `onText`, at once. Node's
+ * own streams are never opened: that would make the descriptors non-blocking for the code that writes to them directly.
+ */
+export const captureOutput = (onText: (stream: CapturedStream, text: string) => void): void => {
+  for (const [name, fd] of [
+    ['stdout', 1],
+    ['stderr', 2],
+  ] as const) {
+    const stream = capturing((text) => onText(name, text), fd)
+    Object.defineProperty(process, name, { configurable: true, enumerable: true, get: () => stream })
+  }
 }
 
 type Callback = (error?: Error | null) => void
 
-const capture = (name: CapturedStream, onText: (text: string) => void): void => {
+const capturing = (onText: (text: string) => void, fd: number): Writable => {
   const decoder = new StringDecoder('utf8')
-  const write = (chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean => {
-    const done = typeof encoding === 'function' ? encoding : callback
+  const stream = new Writable({
+    decodeStrings: false,
+    write: (chunk: unknown, _encoding, done) => {
+      take(chunk)
+      done()
+    },
+  })
+  const take = (chunk: unknown): void => {
     if (typeof chunk === 'string') onText(chunk)
     else if (chunk instanceof Uint8Array) onText(decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)))
-    else
-      throw Object.assign(new TypeError('The "chunk" argument must be of type string or an instance of Buffer or Uint8Array'), { code: 'ERR_INVALID_ARG_TYPE' })
+    else throw new TypeError(`Output is a string, a Buffer or a Uint8Array, not ${chunk === null ? 'null' : typeof chunk}`)
+  }
+  // Past the stream's own books: a task may be interrupted anywhere, and its output must not depend on a drain.
+  const write = (chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean => {
+    take(typeof chunk === 'string' && typeof encoding === 'string' ? Buffer.from(chunk, encoding) : chunk)
+    const done = typeof encoding === 'function' ? encoding : callback
     if (done !== undefined) process.nextTick(done, null)
     return true
   }
-  process[name].write = write as typeof process.stdout.write
+  // As the real ones: nothing ends or closes them.
+  return Object.assign(stream, { write, fd, _isStdio: true, destroySoon: () => {}, _destroy: (_error: unknown, done: Callback) => done() })
 }
