@@ -9,7 +9,9 @@ import type { PoolState } from './state.js'
 import { PoolWorker, type WorkerOwner } from './worker.js'
 
 /** Failed starts with no worker up after which the jobs that wait are told. */
-const MAX_FAILURES = 3
+const MAX_FAILED_STARTS = 3
+/** The same for deaths of any kind before a first job was accepted: a worker that came up may have been killed from outside. */
+const MAX_FAILURES = 10
 const FIRST_BACK_OFF_MS = 100
 const MAX_BACK_OFF_MS = 30_000
 /** A start after a timeout gets twice the time, up to this many times. */
@@ -41,7 +43,9 @@ export class Fleet {
   #dismissed = false
   /** The task modules are known to load. */
   #everUp = false
+  /** Deaths in a row of workers that had accepted no job, and those among them that had not even come up. */
   #failures = 0
+  #failedStarts = 0
   #patience = 1
   #notBefore = 0
   #retryTimer: Deadline | undefined
@@ -243,6 +247,7 @@ export class Fleet {
   up(worker: PoolWorker): void {
     this.#everUp = true
     this.#patience = 1
+    this.#failedStarts = 0
     worker.upOnce = true
     this.#restarts.up(worker)
     this.#pool.hub.wake()
@@ -251,6 +256,7 @@ export class Fleet {
   /** It has accepted a job: whatever kills it later is no fault of its start. */
   proven(): void {
     this.#failures = 0
+    this.#failedStarts = 0
     this.#notBefore = 0
   }
 
@@ -267,6 +273,7 @@ export class Fleet {
 
   #backOff(worker: PoolWorker): void {
     this.#failures++
+    if (!worker.upOnce) this.#failedStarts++
     if (worker.startTimedOut) this.#patience = Math.min(MAX_PATIENCE, 2 * this.#patience)
     this.#notBefore = this.#pool.hub.now() + Math.min(MAX_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (this.#failures - 1))
   }
@@ -278,12 +285,15 @@ export class Fleet {
     pool.past.writes += worker.writer.writes
     for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
     this.#orphans.push(...worker.pinned.splice(0).filter((job) => !job.isSettled))
-    if (this.#failures >= MAX_FAILURES && !this.anyUp && !worker.expected) {
-      const error = startError(worker, this.#failures)
-      pool.log?.error({ err: error }, 'no worker can be started')
+    const hopeless = this.#failedStarts >= MAX_FAILED_STARTS || this.#failures >= MAX_FAILURES
+    if (hopeless && !worker.expected) {
+      const error = startError(worker, worker.upOnce ? this.#failures : this.#failedStarts)
       this.#restarts.fail(error)
-      this.#events.cannotStart(error)
-    } else if (this.#failures >= MAX_FAILURES && !worker.upOnce) this.#restarts.fail(startError(worker, this.#failures))
+      if (!this.anyUp) {
+        pool.log?.error({ err: error }, 'no worker can be started')
+        this.#events.cannotStart(error)
+      }
+    }
     this.#restarts.gone(worker)
     pool.hub.wake()
   }

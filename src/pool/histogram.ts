@@ -7,7 +7,8 @@ const BUCKETS = 42 * PER_DOUBLING
 
 /** A histogram of times on a logarithmic scale: constant memory, constant time, quantiles within 10 %. */
 export class Histogram {
-  readonly #buckets = new Uint32Array(BUCKETS)
+  /** Counts as doubles: 32 bits are full after six hours of no-ops. */
+  readonly #buckets = new Float64Array(BUCKETS)
   #count = 0
   #sum = 0
   #min = Number.POSITIVE_INFINITY

@@ -1,4 +1,5 @@
-import { count, flag, knownNames } from './checks.js'
+import { count, flag, knownNames, plainObject } from './checks.js'
+import { Deque } from './deque.js'
 import type { JobRecord } from './job.js'
 import type { MapOptions } from './types.js'
 
@@ -21,88 +22,199 @@ export const readMapOptions = (name: string, source: unknown, given: unknown, de
   if (typeof iterable?.[Symbol.asyncIterator] !== 'function' && (typeof iterable?.[Symbol.iterator] !== 'function' || typeof source === 'string')) {
     throw new TypeError(`pool.map wants an iterable of argument arrays: pool.map('${name}', [[1], [2], [3]]).`)
   }
-  const options = (given ?? {}) as MapOptions
+  const options = plainObject('options', given ?? {}) as MapOptions
   knownNames(`pool.map('${name}', …)`, options, NAMES)
   const { ordered = true, concurrency, ...run } = options
   flag('ordered', ordered)
   return { ordered, ahead: concurrency === undefined ? defaultAhead : count('concurrency', concurrency, 1), run }
 }
 
-interface Outcome {
-  job: JobRecord
-  value: unknown
+interface Failure {
+  error: unknown
+}
+
+/** Whether the queue has room, as `pool.ready()` sees it. */
+export interface QueueRoom {
+  readonly full: boolean
+  ready(): Promise<void>
 }
 
 /**
- * Runs a task over each argument array of the source, `ahead` jobs outstanding at the most: the source is pulled only when
+ * Runs a task over each argument array of the source, `ahead` results outstanding at the most: the source is pulled only when
  * there is room. The first error, or the consumer's `break`, cancels what runs and closes the source.
  */
-export async function* mapJobs(
+export const mapJobs = (
   submit: (args: unknown) => JobRecord,
   source: Source,
   ordered: boolean,
   ahead: number,
-): AsyncGenerator<unknown, void, undefined> {
-  const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
-  const outstanding = new Set<JobRecord>()
-  /** Settled or not, in order of submission. */
-  const inOrder: Promise<Outcome>[] = []
-  const racing = new Map<JobRecord, Promise<Outcome>>()
-  let pulling: Promise<IteratorResult<unknown>> | undefined
-  let sourceEnded = false
-  let finished = false
-
-  const add = (args: unknown): void => {
-    const job = submit(args)
-    outstanding.add(job)
-    const outcome = job.result.then((value) => ({ job, value }))
-    outcome.catch(() => {})
-    if (ordered) inOrder.push(outcome)
-    else racing.set(job, outcome)
+  room?: QueueRoom,
+): AsyncGenerator<unknown, void, undefined> => {
+  const run = new MapRun(submit, source, ordered, ahead, room)
+  const results = iterate(run)
+  // The generator's own return() would wait for the result that is being waited for.
+  const leave = results.return.bind(results)
+  results.return = (value) => {
+    run.end()
+    return leave(value)
   }
-  const pull = (): Promise<void> => {
-    pulling ??= Promise.resolve(iterator.next())
-    return pulling.then((step) => {
-      pulling = undefined
-      if (step.done) sourceEnded = true
-      else if (!finished) add(step.value)
-    })
-  }
+  return results
+}
 
+async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
   try {
     for (;;) {
-      const waiting = ordered ? inOrder.length : racing.size
-      const mayPull = !sourceEnded && waiting < ahead
-      if (waiting === 0) {
-        if (sourceEnded) return
-        await pull()
-        continue
-      }
-      const next = ordered ? inOrder[0]! : Promise.race(racing.values())
-      // A failure further back ends the whole at once, whatever the order of the results.
-      const failed = ordered ? Promise.race(inOrder.map((each) => each.then(() => new Promise<never>(() => {})))) : undefined
-      const candidates: Promise<Outcome | undefined>[] = [next]
-      if (failed !== undefined) candidates.push(failed)
-      if (mayPull) candidates.push(pull().then(() => undefined))
-      const outcome = await Promise.race(candidates)
-      if (outcome === undefined) continue
-      outstanding.delete(outcome.job)
-      if (ordered) inOrder.shift()
-      else racing.delete(outcome.job)
-      yield outcome.value
+      run.pull()
+      if (run.failure !== undefined) throw run.failure.error
+      // Awaited here, so that its error shows the frames of who awaits this.
+      if (run.failed !== undefined) await run.failed.result
+      if (run.ended) return
+      const job = run.take()
+      if (job !== undefined) {
+        const value = await job.result
+        run.pull()
+        yield value
+      } else if (run.exhausted) return
+      else await run.change()
     }
   } finally {
-    finished = true
-    for (const job of outstanding) if (!job.isSettled) job.cancel(new DOMException('pool.map has ended.', 'AbortError'))
-    if (!sourceEnded) await closeSource(iterator)
+    await run.end()
   }
 }
 
-const closeSource = async (iterator: Iterator<unknown> | AsyncIterator<unknown>): Promise<void> => {
-  try {
-    // A source that is still busy with its last item must not keep the caller waiting.
-    Promise.resolve(iterator.return?.()).catch(() => {})
-  } catch {
-    // The error that ended the map is the one to be seen.
+/** One run of a map. Each job is looked at once, when it settles: nothing piles up on a job that lasts. */
+class MapRun {
+  readonly #submit: (args: unknown) => JobRecord
+  readonly #source: Source
+  readonly #ordered: boolean
+  readonly #ahead: number
+  readonly #room: QueueRoom | undefined
+  #iterator: Iterator<unknown> | AsyncIterator<unknown> | undefined
+  #sourceEnded = false
+  #pulling = false
+  readonly #unsettled = new Set<JobRecord>()
+  /** Ordered: all jobs, as they were submitted. Unordered: those that have settled, as they did. */
+  readonly #next = new Deque<JobRecord>()
+  /** Submitted, and not handed on. */
+  #held = 0
+  #wake: (() => void) | undefined
+  #closing: Promise<void> | undefined
+  /** The source has failed. */
+  failure: Failure | undefined
+  /** The first job that has not succeeded. */
+  failed: JobRecord | undefined
+  ended = false
+
+  constructor(submit: (args: unknown) => JobRecord, source: Source, ordered: boolean, ahead: number, room: QueueRoom | undefined) {
+    this.#submit = submit
+    this.#source = source
+    this.#ordered = ordered
+    this.#ahead = ahead
+    this.#room = room
+  }
+
+  /** All results have been handed on. */
+  get exhausted(): boolean {
+    return this.#sourceEnded && this.#held === 0
+  }
+
+  /** The next job that is to be handed on, if it has settled. */
+  take(): JobRecord | undefined {
+    if (!this.#next.peek()?.isSettled) return undefined
+    this.#held--
+    return this.#next.shift()
+  }
+
+  /** Resolves when it is worth looking again. */
+  change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  /** Fetches from the source while there is room. */
+  pull(): void {
+    if (this.#pulling || this.ended || this.#sourceEnded || this.#held >= this.#ahead) return
+    this.#pulling = true
+    this.#fetch()
+      .catch((error) => {
+        this.failure = { error }
+        this.end()
+      })
+      .finally(() => {
+        this.#pulling = false
+        this.#changed()
+      })
+  }
+
+  async #fetch(): Promise<void> {
+    const source = this.#source
+    this.#iterator ??= Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+    while (!this.ended && this.#held < this.#ahead) {
+      const step = await this.#step(this.#iterator)
+      if (step.done) {
+        this.#sourceEnded = true
+        return
+      }
+      while (!this.ended && this.#room?.full) await this.#room.ready()
+      if (!this.ended) this.#add(step.value)
+    }
+  }
+
+  async #step(iterator: Iterator<unknown> | AsyncIterator<unknown>): Promise<IteratorResult<unknown>> {
+    try {
+      return await iterator.next()
+    } catch (error) {
+      // It has ended by itself: its return() is not to be called.
+      this.#sourceEnded = true
+      throw error
+    }
+  }
+
+  #add(args: unknown): void {
+    const job = this.#submit(args)
+    this.#held++
+    this.#unsettled.add(job)
+    if (this.#ordered) this.#next.push(job)
+    job.settled.then(() => this.#settled(job))
+  }
+
+  #settled(job: JobRecord): void {
+    this.#unsettled.delete(job)
+    if (this.ended) return
+    if (!this.#ordered) this.#next.push(job)
+    if (job.state !== 'succeeded') {
+      // At once, even if the consumer is busy with an earlier result, and whatever the order.
+      this.failed = job
+      this.end()
+    }
+    this.#changed()
+  }
+
+  #changed(): void {
+    this.#wake?.()
+    this.#wake = undefined
+  }
+
+  /** Cancels what runs and closes the source; resolves when the source is closed, if it is not busy. */
+  end(): Promise<void> {
+    if (this.#closing !== undefined) return this.#closing
+    this.ended = true
+    this.#closing = this.#close()
+    for (const job of this.#unsettled) if (!job.isSettled) job.cancel(new DOMException('pool.map has ended.', 'AbortError'))
+    this.#changed()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    if (this.#sourceEnded || this.#iterator === undefined) return
+    try {
+      const closed = Promise.resolve(this.#iterator.return?.())
+      // A source that is still busy with its last item must not keep the caller waiting.
+      if (this.#pulling) closed.catch(() => {})
+      else await closed
+    } catch {
+      // The error that ended the map is the one to be seen.
+    }
   }
 }

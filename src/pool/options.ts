@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { bytes, count, flag, knownNames, milliseconds, oneOf, plainObject, refuse } from './checks.js'
+import { inheritedEnv, inheritedExecArgv } from './inherited.js'
 import type { Dispatch, PoolOptions } from './types.js'
 
 /** Workers at the most that one pool may be asked for: beyond it is a mistake, not a wish. */
@@ -131,7 +132,7 @@ export const readOptions = (given: unknown): Settings => {
     watchdog: read('watchdog', flag, true),
     killTree: read('killTree', flag, true),
     output: read('output', (name, value) => oneOf(name, value, ['inherit', 'ignore', 'capture']), 'inherit'),
-    env: read('env', readEnv, inheritedEnv(process.env)),
+    env: inheritedEnv(read('env', readEnv, process.env), process.env),
     execArgv: read('execArgv', readExecArgv, inheritedExecArgv(process.execArgv)),
     cwd,
     logger: read('logger', readLogger, undefined),
@@ -200,37 +201,4 @@ const readLogger = (name: string, given: unknown): PoolOptions['logger'] => {
     if (typeof (given as Record<string, unknown>)[level] !== 'function') throw refuse(name, wants, given)
   }
   return given as PoolOptions['logger']
-}
-
-/** The host's environment as it is now, but for the inspector's options: the workers would fight for its port. */
-export const inheritedEnv = (hostEnv: Record<string, string | undefined>): Record<string, string | undefined> => {
-  const env = { ...hostEnv }
-  if (env.NODE_OPTIONS?.includes('--inspect')) env.NODE_OPTIONS = env.NODE_OPTIONS.replace(/(^|\s)--inspect\S*/g, '').trim()
-  return env
-}
-
-const WITH_VALUE = new Set([
-  '--eval',
-  '-e',
-  '--print',
-  '-p',
-  '--inspect-port',
-  '--watch-path',
-  '--test-name-pattern',
-  '--test-reporter',
-  '--test-reporter-destination',
-])
-
-/** The host's own Node options, without those that only make sense once or would fight for a port. */
-export const inheritedExecArgv = (hostArgv: readonly string[]): string[] => {
-  const kept: string[] = []
-  for (let i = 0; i < hostArgv.length; i++) {
-    const option = hostArgv[i]!
-    if (/^--(inspect|eval|print|test|watch|experimental-test|cpu-prof|heap-prof|input-type|check)/.test(option) || /^-[epc]/.test(option)) {
-      if (WITH_VALUE.has(option)) i++
-      continue
-    }
-    kept.push(option)
-  }
-  return kept
 }

@@ -1,5 +1,8 @@
 import { Deque } from './deque.js'
 
+/** Cancelled jobs that may lie in the outbox before it is swept, at the least: they hold their arguments. */
+const SWEEP_LEAST = 64
+
 /** What the outbox needs to know of a job. */
 export interface Ordered {
   /** Submission number. */
@@ -11,8 +14,8 @@ export interface Ordered {
 
 /** The jobs of one priority: new ones in order of submission, and those that came back, which are older, in a small heap. */
 class Level<T extends Ordered> {
-  readonly fresh = new Deque<T>()
-  readonly #back: T[] = []
+  fresh = new Deque<T>()
+  #back: T[] = []
 
   constructor(readonly priority: number) {}
 
@@ -50,6 +53,16 @@ class Level<T extends Ordered> {
     return all.sort((a, b) => a.number - b.number)
   }
 
+  /** Forgets all that stopped waiting; false: nothing is left. */
+  sweep(): boolean {
+    const fresh = new Deque<T>()
+    for (const job of this.fresh.drain()) if (job.waiting) fresh.push(job)
+    this.fresh = fresh
+    // Sorted, which is a heap.
+    this.#back = this.#back.filter((job) => job.waiting).sort((a, b) => a.number - b.number)
+    return fresh.size + this.#back.length > 0
+  }
+
   #popBack(): void {
     const heap = this.#back
     const last = heap.pop()
@@ -69,12 +82,16 @@ class Level<T extends Ordered> {
 
 /**
  * The jobs that wait for a worker, ordered by (priority, submission number): a job that comes back has its old place.
- * Taking and adding cost the same however many wait; a cancelled job is passed over when its turn comes.
+ * Taking and adding cost the same however many wait; a cancelled job is passed over when its turn comes, or swept out with
+ * many others when no turn comes.
  */
 export class Outbox<T extends Ordered> {
   /** Highest priority first; few, so a sorted array does. */
-  readonly #levels: Level<T>[] = []
+  #levels: Level<T>[] = []
   #size = 0
+  /** Forgotten since the last sweep; the next one comes at `#sweepAt`. */
+  #forgotten = 0
+  #sweepAt = SWEEP_LEAST
 
   /** Jobs that wait. */
   get size(): number {
@@ -96,6 +113,10 @@ export class Outbox<T extends Ordered> {
   /** To be called once for each waiting job that stops waiting without being taken. */
   forget(): void {
     this.#size--
+    if (++this.#forgotten < this.#sweepAt) return
+    this.#levels = this.#levels.filter((level) => level.sweep() || level.priority === 0)
+    this.#forgotten = 0
+    this.#sweepAt = Math.max(SWEEP_LEAST, this.#size)
   }
 
   peek(): T | undefined {

@@ -23,6 +23,7 @@ export function* lineReader(onLine: (line: string) => void): ReadGenerator {
       }
     }
   } finally {
+    rest += decoder.end()
     if (rest !== '') onLine(rest)
   }
 }
@@ -39,8 +40,8 @@ export class Tail {
 
   /** Whole lines only, but for a single long one. */
   get text(): string {
-    if (this.#text.length < TAIL_BYTES) return this.#text.trimEnd()
-    const firstBreak = this.#text.indexOf('\n')
-    return this.#text.slice(firstBreak + 1).trimEnd()
+    const text = this.#text.trimEnd()
+    if (this.#text.length < TAIL_BYTES) return text
+    return text.slice(text.indexOf('\n') + 1)
   }
 }

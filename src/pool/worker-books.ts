@@ -45,10 +45,12 @@ export class WorkerBooks {
   }
 
   accept(delivery: number): JobRecord {
-    const job = this.sent.shift()
+    const job = this.sent.peek()
+    // It stays in the books then: the worker is ended, and what it held goes back.
     if (job === undefined || job.delivery !== delivery) {
       throw new ProtocolError(`ACCEPTED of delivery ${delivery}; ${job === undefined ? 'none was written' : `${job.delivery} comes first`}.`)
     }
+    this.sent.shift()
     this.sentBytes -= job.spec.size
     this.accepted++
     this.running.set(delivery, job)

@@ -1,0 +1,38 @@
+/** What workers inherit of the host's own Node options: not what makes sense once only, or would fight for a port. */
+
+const DROPPED = /^--(inspect|eval|print|test|watch|experimental-test|cpu-prof|heap-prof|input-type|check|interactive)|^-(e|p|pe|c|i)$/
+/** Those whose value is code, which may begin with a dash. */
+const CODE = new Set(['--eval', '-e', '--print', '-p', '-pe'])
+
+/** The host's `process.execArgv` for a worker. */
+export const inheritedExecArgv = (hostArgv: readonly string[]): string[] => {
+  const kept: string[] = []
+  for (let i = 0; i < hostArgv.length; i++) {
+    const option = hostArgv[i]!
+    if (!DROPPED.test(option)) {
+      kept.push(option)
+      continue
+    }
+    // A dropped option takes its value with it, which Node may have been given as a word of its own.
+    const next = hostArgv[i + 1]
+    if (next !== undefined && (CODE.has(option) || !next.startsWith('-'))) i++
+  }
+  return kept
+}
+
+/** Words of NODE_OPTIONS, quotes and all. */
+const WORDS = /(?:"(?:\\.|[^"\\])*"|[^\s"])+/g
+
+/** The host's `NODE_OPTIONS` for a worker. */
+export const inheritedNodeOptions = (hostOptions: string): string => inheritedExecArgv(hostOptions.match(WORDS) ?? []).join(' ')
+
+/**
+ * The workers' environment, as `env` is now. `NODE_OPTIONS` that came from the host, by `{ ...process.env }` too, are reduced;
+ * the caller's own stand.
+ */
+export const inheritedEnv = (env: Record<string, string | undefined>, host: Record<string, string | undefined>): Record<string, string | undefined> => {
+  const options = host.NODE_OPTIONS
+  if (options === undefined || env.NODE_OPTIONS !== options) return { ...env }
+  const kept = inheritedNodeOptions(options)
+  return { ...env, NODE_OPTIONS: kept === '' ? undefined : kept }
+}
