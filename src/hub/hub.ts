@@ -144,11 +144,12 @@ export class Hub {
 
   /** Keeps the process alive while there is something to wait for; counted. */
   hold(): void {
+    if (this.#closed) return
     if (this.#held++ === 0) this.#life.keep()
   }
 
   release(): void {
-    if (--this.#held === 0) this.#life.letGo()
+    if (this.#held > 0 && --this.#held === 0) this.#life.letGo()
   }
 
   /** What is still in the hub's books; all zero after `close`. */

@@ -12,6 +12,7 @@ export class Reader {
   bytes = 0
   /** No more bytes will come. */
   ended = false
+  #running = false
   #generator: ReadGenerator
   #onEnd: (error?: Error) => void
   #onStop: () => void
@@ -36,10 +37,13 @@ export class Reader {
   #data(chunk: Buffer): void {
     if (this.ended) return
     this.bytes += chunk.length
+    this.#running = true
     try {
       this.#generator.next(chunk)
     } catch (error) {
       this.#end(error as Error)
+    } finally {
+      this.#running = false
     }
   }
 
@@ -48,7 +52,7 @@ export class Reader {
     this.ended = true
     this.#onStop()
     // Its `finally` may still hold something, the last line of a text without a newline for instance.
-    if (error === undefined) this.#generator.return()
+    if (!this.#running) this.#generator.return()
     this.#onEnd(error)
   }
 }

@@ -1,5 +1,8 @@
 import type { Clock } from './clock.js'
 
+/** The longest delay that a timer of Node holds; a longer one would fire at once. A deadline beyond it is waited for in turns. */
+const MAX_DELAY = 0x7fff_ffff
+
 /** A deadline in the hub's heap. */
 export interface Deadline {
   /** When it is due, ms on the hub's clock. */
@@ -66,23 +69,27 @@ export class Timers {
     const first = this.#heap[0]
     if (first === undefined) return
     this.#armedAt = first.at
-    this.#handle = this.#clock.setTimer(this.#fire, Math.max(0, Math.ceil(first.at - this.#clock.now())))
+    this.#handle = this.#clock.setTimer(this.#fire, Math.min(MAX_DELAY, Math.max(0, Math.ceil(first.at - this.#clock.now()))))
   }
 
   readonly #fire = (): void => {
     this.#armedAt = Number.POSITIVE_INFINITY
     const now = this.#clock.now()
-    for (;;) {
-      const first = this.#heap[0]
-      if (first === undefined || (!first.cancelled && first.at > now)) break
-      this.#pop()
-      if (first.cancelled) this.#cancelled--
-      else {
-        first.cancelled = true
-        first.fn(now - first.at)
+    try {
+      for (;;) {
+        const first = this.#heap[0]
+        if (first === undefined || (!first.cancelled && first.at > now)) break
+        this.#pop()
+        if (first.cancelled) this.#cancelled--
+        else {
+          first.cancelled = true
+          first.fn(now - first.at)
+        }
       }
+    } finally {
+      // Also when one has thrown: the others are still to come.
+      if (!this.#closed && this.#armedAt === Number.POSITIVE_INFINITY) this.#arm()
     }
-    if (!this.#closed && this.#armedAt === Number.POSITIVE_INFINITY) this.#arm()
   }
 
   #compact(): void {
