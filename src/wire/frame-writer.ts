@@ -129,6 +129,8 @@ export class FrameWriter {
       stream.uncork()
     }
     if (stream.writableLength === 0) {
+      // A write that was answered at once may have gathered more.
+      if (!this.empty) return true
       // All of it is in the kernel, whatever write() said of its high-water mark: the staging buffer is free again.
       this.#start = 0
       this.#end = 0
