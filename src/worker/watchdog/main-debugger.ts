@@ -1,5 +1,6 @@
 import type { Debugger, Session } from 'node:inspector'
 import type { Frame } from './frames.js'
+import type { MainThread } from './main-thread.js'
 
 /** Sees the frames of the paused main thread; true: terminate its JavaScript before it resumes. */
 export type Judge = (frames: readonly Frame[]) => boolean
@@ -9,10 +10,12 @@ interface Look {
   /** Called when the main thread runs on; no frames: it was not executing JavaScript. */
   done: (frames: readonly Frame[] | undefined, terminated: boolean) => void
   expiry: NodeJS.Timeout | undefined
+  /** Judged: nothing is left but to run on. */
+  judged: boolean
 }
 
-/** A main thread that is executing JavaScript stops at once when told; one that does not was idle, and would stop at some later, unrelated place. */
-const HIT_WITHIN = 30
+/** How often to ask whether the main thread has turned instead of pausing, in ms. */
+const TURN_POLL = 5
 /** A terminated call unwinds at once, however busy the machine is. */
 const UNWIND_WITHIN = 2000
 /** Looks often come in bursts and connecting costs 15-60 ms, but a connected debugger makes awaits several times slower. */
@@ -23,22 +26,27 @@ const LINGER = 60
  * while the main thread is paused: it cannot leave the place that has been judged.
  */
 export class MainDebugger {
+  readonly #main: MainThread
   readonly #usable: boolean
   readonly #waiting: Look[] = []
   readonly #urls = new Map<string, string>()
   #current: Look | undefined
+  /** The main thread has answered something since the current look began. */
+  #answers = false
   #session: Session | undefined
-  #timer: NodeJS.Timeout | undefined
+  #poll: NodeJS.Timeout | undefined
+  #unwinding: NodeJS.Timeout | undefined
   #lingering: NodeJS.Timeout | undefined
 
-  constructor(usable: boolean) {
+  constructor(main: MainThread, usable: boolean) {
+    this.#main = main
     this.#usable = usable
   }
 
-  /** `within`: ms from now until the main thread must be paused. */
+  /** `within`: ms from now until the main thread must be paused; three times as long if it is slow, but answers. */
   look(within: number, judge: Judge, done: Look['done']): void {
-    const look: Look = { judge, done, expiry: undefined }
-    look.expiry = setTimeout(() => this.#expired(look), within)
+    const look: Look = { judge, done, expiry: undefined, judged: false }
+    look.expiry = setTimeout(() => this.#expired(look, within), within)
     this.#waiting.push(look)
     this.#next()
   }
@@ -52,15 +60,20 @@ export class MainDebugger {
       return
     }
     this.#current = look
+    this.#answers = false
     const session = this.#connect()
     if (session === undefined) {
       this.#ended(look, undefined, false)
       return
     }
-    // The answer comes when the main thread has taken the order; one that executes JavaScript is paused right after.
     session.post('Debugger.pause', () => {
-      if (this.#current === look) this.#expect(HIT_WITHIN, () => this.#abandon(look))
+      this.#answers = true
     })
+    // A main thread that executes JavaScript pauses; one that turns was idle, and would pause at some later, unrelated place.
+    const turn = this.#main.ping()
+    this.#poll = setInterval(() => {
+      if (!look.judged && this.#main.hasTurned(turn)) this.#abandon(look)
+    }, TURN_POLL)
   }
 
   #connect(): Session | undefined {
@@ -70,7 +83,10 @@ export class MainDebugger {
     const session = new Session()
     session.connectToMainThread()
     this.#session = session
-    session.on('Debugger.scriptParsed', ({ params }) => this.#urls.set(params.scriptId, params.url))
+    session.on('Debugger.scriptParsed', ({ params }) => {
+      this.#answers = true
+      this.#urls.set(params.scriptId, params.url)
+    })
     session.on('Debugger.paused', ({ params }) => {
       if (this.#session === session) this.#paused(session, params.callFrames)
     })
@@ -80,37 +96,42 @@ export class MainDebugger {
 
   #paused(session: Session, callFrames: Debugger.CallFrame[]): void {
     const look = this.#current
-    if (look === undefined) {
-      // A `debugger` statement of the task, or a pause that nobody waits for any more.
+    if (look === undefined || look.judged) {
+      // A `debugger` statement of the task, perhaps on its way out.
       session.post('Debugger.resume')
       return
     }
     const frames = callFrames.map((frame) => this.#frame(frame))
     clearTimeout(look.expiry)
+    look.judged = true
     let terminate = false
     try {
       terminate = look.judge(frames)
     } finally {
       const ended = () => this.#ended(look, frames, terminate)
-      this.#expect(UNWIND_WITHIN, () => {
+      this.#unwinding = setTimeout(() => {
         this.#disconnect()
         ended()
-      })
+      }, UNWIND_WITHIN)
       // Answered when the terminated call has unwound; disconnecting before would take the termination back.
       if (terminate) session.post('Runtime.terminateExecution', ended)
       session.post('Debugger.resume', terminate ? undefined : ended)
     }
   }
 
-  /** Behind a look that the main thread does not answer, because it is in native code, the next one finds the same. */
-  #expired(look: Look): void {
+  #expired(look: Look, within: number): void {
     const place = this.#waiting.indexOf(look)
-    if (place < 0) {
+    if (place >= 0) {
+      // Behind a look that the main thread does not answer, because it is in native code: this one would find the same.
+      this.#waiting.splice(place, 1)
+      look.done(undefined, false)
+    } else if (this.#answers) {
+      // Not in native code: the machine is busy.
+      this.#answers = false
+      look.expiry = setTimeout(() => this.#abandon(look), within * 2)
+    } else {
       this.#abandon(look)
-      return
     }
-    this.#waiting.splice(place, 1)
-    look.done(undefined, false)
   }
 
   /** An order to pause that has not hit is withdrawn with its session: it must not hit elsewhere. */
@@ -122,15 +143,11 @@ export class MainDebugger {
   #ended(look: Look, frames: readonly Frame[] | undefined, terminated: boolean): void {
     if (this.#current !== look) return
     clearTimeout(look.expiry)
-    clearTimeout(this.#timer)
+    clearInterval(this.#poll)
+    clearTimeout(this.#unwinding)
     this.#current = undefined
     look.done(frames, terminated)
     this.#next()
-  }
-
-  #expect(within: number, otherwise: () => void): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(otherwise, within)
   }
 
   #disconnect(): void {

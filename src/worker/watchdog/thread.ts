@@ -34,7 +34,7 @@ const lifeline: Lifeline = new Lifeline(
   data.maxMessageSize,
 )
 
-const watch = new Watch({ records, main, debugger: new MainDebugger(data.inspector), lifeline, recaller, own: data.own, cancelGrace: data.cancelGrace })
+const watch = new Watch({ records, main, debugger: new MainDebugger(main, data.inspector), lifeline, recaller, own: data.own, cancelGrace: data.cancelGrace })
 const limits = new LimitKeeper(watch)
 const heartbeat = new Heartbeat(lifeline, main, records)
 

@@ -25,7 +25,7 @@ export class Watch implements WatchParts {
   readonly recaller: Recaller
   readonly own: string
   readonly cancelGrace: number
-  /** How long to wait for a stack. */
+  /** How long to wait for a stack; even three times as long ends before the host's own deadline, one `cancelGrace` after the limit. */
   readonly #stackWithin: number
 
   constructor(parts: WatchParts) {
@@ -36,7 +36,7 @@ export class Watch implements WatchParts {
     this.recaller = parts.recaller
     this.own = parts.own
     this.cancelGrace = parts.cancelGrace
-    this.#stackWithin = Math.min(250, Math.max(50, parts.cancelGrace / 2))
+    this.#stackWithin = Math.min(250, Math.max(50, parts.cancelGrace / 4))
   }
 
   stack(done: (text: string) => void): void {

@@ -69,7 +69,7 @@ export class TestWorker {
       poolId: 'test',
       tasks: [],
       concurrency: 1,
-      cancelGrace: 300,
+      cancelGrace: 500,
       heartbeatInterval: 100,
       watchdog: true,
       killTree: true,
