@@ -1,5 +1,4 @@
 /** Content by node:v8: everything that msgpackr would alter. Views come to us as "host objects". */
-import { Deserializer, Serializer } from 'node:v8'
 import { emptyError } from './error-classes.js'
 import { fillError } from './error-record.js'
 import type { Received } from './received.js'
@@ -10,78 +9,86 @@ interface TreatsViews {
   _setTreatArrayBufferViewsAsHostObjects(yes: boolean): void
 }
 
-class Writer extends Serializer {
-  readonly #references: References | undefined
+const makeClasses = () => {
+  const { Deserializer, Serializer } = process.getBuiltinModule('node:v8')
 
-  constructor(references: References | undefined) {
-    super()
-    this.#references = references
-    ;(this as unknown as TreatsViews)._setTreatArrayBufferViewsAsHostObjects(true)
-  }
+  class Writer extends Serializer {
+    readonly #references: References | undefined
+    readonly _getDataCloneError = Error
 
-  /** @internal */
-  _writeHostObject(object: object): void {
-    const to = this.#references?.get(object)
-    if (to === undefined) throw new Error('an object that lives in one process only')
-    this.writeUint32(to.kind)
-    this.writeUint32(to.index)
-    this.writeUint32(to.elements)
-    if (to.kind !== KIND_ERROR) this.writeDouble(to.offset)
-    else for (const text of to.text ?? ['', '']) this.#text(text)
-  }
-
-  #text(text: string): void {
-    // UTF-16: a message may hold half of a surrogate pair.
-    const bytes = Buffer.from(text, 'utf16le')
-    this.writeUint32(bytes.length)
-    this.writeRawBytes(bytes)
-  }
-
-  /** @internal */
-  _getDataCloneError = Error
-}
-
-class Reader extends Deserializer {
-  readonly blobs: Received | undefined
-  readonly errors = new Map<number, Error>()
-
-  constructor(bytes: Buffer, blobs: Received | undefined) {
-    super(bytes)
-    this.blobs = blobs
-  }
-
-  /** @internal */
-  _readHostObject(): object {
-    const kind = this.readUint32()
-    const index = this.readUint32()
-    const elements = this.readUint32()
-    if (kind === KIND_ERROR) {
-      const message = this.#text()
-      const error = emptyError(elements, [message, this.#text()])
-      this.errors.set(index, error)
-      return error
+    constructor(references: References | undefined) {
+      super()
+      this.#references = references
+      ;(this as unknown as TreatsViews)._setTreatArrayBufferViewsAsHostObjects(true)
     }
-    const offset = this.readDouble()
-    if (this.blobs === undefined) throw new Error('a binary without a table')
-    return this.blobs.view(kind, index, offset, elements)
+
+    _writeHostObject(object: object): void {
+      const to = this.#references?.get(object)
+      if (to === undefined) throw new Error('an object that lives in one process only')
+      this.writeUint32(to.kind)
+      this.writeUint32(to.index)
+      this.writeUint32(to.elements)
+      if (to.kind !== KIND_ERROR) this.writeDouble(to.offset)
+      else for (const text of to.text ?? ['', '']) this.#text(text)
+    }
+
+    #text(text: string): void {
+      // UTF-16: a message may hold half of a surrogate pair.
+      const bytes = Buffer.from(text, 'utf16le')
+      this.writeUint32(bytes.length)
+      this.writeRawBytes(bytes)
+    }
   }
 
-  #text(): string {
-    return (this.readRawBytes(this.readUint32()) as Buffer).toString('utf16le')
+  class Reader extends Deserializer {
+    readonly blobs: Received | undefined
+    readonly errors = new Map<number, Error>()
+
+    constructor(bytes: Buffer, blobs: Received | undefined) {
+      super(bytes)
+      this.blobs = blobs
+    }
+
+    _readHostObject(): object {
+      const kind = this.readUint32()
+      const index = this.readUint32()
+      const elements = this.readUint32()
+      if (kind === KIND_ERROR) {
+        const message = this.#text()
+        const error = emptyError(elements, [message, this.#text()])
+        this.errors.set(index, error)
+        return error
+      }
+      const offset = this.readDouble()
+      if (this.blobs === undefined) throw new Error('a binary without a table')
+      return this.blobs.view(kind, index, offset, elements)
+    }
+
+    #text(): string {
+      return (this.readRawBytes(this.readUint32()) as Buffer).toString('utf16le')
+    }
   }
+
+  return { Writer, Reader }
 }
+
+/** Made when first needed: loading node:v8 is a millisecond of every worker's start, and most never see such a value. */
+let classes: ReturnType<typeof makeClasses> | undefined
 
 /** `head` bytes left free, then the content. */
 export const write = (value: unknown, head: number, references: References | undefined): Buffer => {
-  const writer = new Writer(references)
+  classes ??= makeClasses()
+  const writer = new classes.Writer(references)
   if (head > 0) writer.writeRawBytes(Buffer.allocUnsafe(head))
   writer.writeHeader()
   writer.writeValue(value)
   return writer.releaseBuffer() as Buffer
 }
 
+/** The value that `write` was given. */
 export const read = (content: Buffer, blobs: Received | undefined, withErrors: boolean): unknown => {
-  const reader = new Reader(content, blobs)
+  classes ??= makeClasses()
+  const reader = new classes.Reader(content, blobs)
   reader.readHeader()
   const value: unknown = reader.readValue()
   if (!withErrors) return value

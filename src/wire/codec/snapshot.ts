@@ -2,7 +2,7 @@
  * One walk over a value, which makes a copy out of plain data and judges who can carry it exactly.
  *
  * A copy rather than a look, because getters are to be called once, as `structuredClone` does: what was judged is what is sent.
- * Class instances become plain objects here; binaries and errors become references (see reference.ts).
+ * Binaries and errors become references (see reference.ts).
  */
 import { types } from 'node:util'
 import { SerializationError } from '../errors.js'
@@ -18,9 +18,8 @@ import { KIND_ARRAY_BUFFER, type Reference, type References, reference } from '.
 
 const objectPrototype = Object.prototype
 const arrayPrototype = Array.prototype
-const getPrototypeOf = Object.getPrototypeOf
+const { getPrototypeOf, hasOwn } = Object
 const tag = objectPrototype.toString
-const hasOwn = Object.hasOwn
 
 export class Snapshot {
   /** msgpackr carries the copy exactly. */
