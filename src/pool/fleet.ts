@@ -41,6 +41,8 @@ export class Fleet {
   readonly #startsAtOnce = Math.max(2, availableParallelism())
   #nextId = 1
   #dismissed = false
+  /** Something has changed since the last round: a round costs more than a short job. */
+  #changed = true
   /** The task modules are known to load. */
   #everUp = false
   /** Deaths in a row of workers that had accepted no job, and those among them that had not even come up. */
@@ -90,11 +92,19 @@ export class Fleet {
     return this.#pool.workers.size === 0
   }
 
+  /** Asks for a round in the next tick. */
+  changed(): void {
+    this.#changed = true
+    this.#pool.hub.wake()
+  }
+
   // ---- the round, once a tick
 
   /** Brings the fleet nearer to what is wanted: at most one process is started at a time. */
   readonly balance = (): void => {
     const { phase } = this.#pool
+    if (!this.#changed) return
+    this.#changed = false
     if (phase === 'terminating' || phase === 'closed' || this.#dismissed) return
     this.#handOut()
     const serving = this.serving()
@@ -103,7 +113,7 @@ export class Fleet {
     this.#restarts.settle(serving.length >= this.target && serving.every((worker) => worker.isUp))
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
     else if (serving.length < wanted) {
-      if (this.#promote()) this.#pool.hub.wake()
+      if (this.#promote()) this.changed()
       else this.#start(false)
     } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#everUp) this.#start(true)
   }
@@ -134,7 +144,7 @@ export class Fleet {
     if (now < this.#notBefore) {
       this.#retryTimer ??= hub.callLater(this.#notBefore - now, () => {
         this.#retryTimer = undefined
-        hub.wake()
+        this.changed()
       })
       return
     }
@@ -161,7 +171,7 @@ export class Fleet {
     pool.log?.debug({ worker: id, pid: launched.pid, spare }, 'worker started')
     if (pool.events.wants('workerStart')) pool.events.emit('workerStart', { worker: id, pid: launched.pid })
     // One process in a tick: starting one blocks the host.
-    hub.wake()
+    this.changed()
   }
 
   /** A worker on its way out whose slots nobody has taken over. */
@@ -189,7 +199,7 @@ export class Fleet {
       const group = this.#groups.shift()
       if (group === undefined) break
       worker.suspects = group
-      this.#pool.hub.wake()
+      this.changed()
     }
     const answering = fresh[0] ?? others[0]
     if (answering !== undefined) answering.pinned.push(...this.#orphans.splice(0))
@@ -221,7 +231,7 @@ export class Fleet {
     worker.drainDeadline = hub.callLater(Math.max(settings.timeLimit, settings.timeLimit > 0 ? 0 : DRAIN_MS), () => {
       worker.condemn('killed by the pool', new Error('It was to be recycled and its jobs did not end in time.'))
     })
-    hub.wake()
+    this.changed()
   }
 
   /** Its main thread does not turn: it gets no new job, hands back what it has not begun, and is killed a grace later. */
@@ -239,7 +249,7 @@ export class Fleet {
       () => worker.readers,
       () => worker.condemn('killed by the pool', new Error('Its main thread did not turn after a time limit or a cancellation.')),
     )
-    hub.wake()
+    this.changed()
   }
 
   // ---- what happens to workers
@@ -250,7 +260,7 @@ export class Fleet {
     this.#failedStarts = 0
     worker.upOnce = true
     this.#restarts.up(worker)
-    this.#pool.hub.wake()
+    this.changed()
   }
 
   /** It has accepted a job: whatever kills it later is no fault of its start. */
@@ -268,7 +278,7 @@ export class Fleet {
       if (unproven && phase !== 'terminating') this.#backOff(worker)
       log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
     }
-    hub.wake()
+    this.changed()
   }
 
   #backOff(worker: PoolWorker): void {
@@ -295,7 +305,7 @@ export class Fleet {
       }
     }
     this.#restarts.gone(worker)
-    pool.hub.wake()
+    this.changed()
   }
 
   /** Jobs that a death left: for its replacement, before anything else. */
@@ -314,7 +324,7 @@ export class Fleet {
     this.min = min
     this.max = max
     this.target = Math.min(max, Math.max(min, this.target))
-    this.#pool.hub.wake()
+    this.changed()
   }
 
   restart(): Promise<void> {
@@ -323,7 +333,7 @@ export class Fleet {
       if (worker.spare || worker.state === 'starting') this.retire(worker, 'shrink')
     }
     const done = this.#restarts.begin(this.serving().filter((worker) => worker.isUp))
-    this.#pool.hub.wake()
+    this.changed()
     return done
   }
 
@@ -339,13 +349,13 @@ export class Fleet {
       const needed = Math.ceil(outbox.size / settings.concurrency) - starting
       if (needed > 0) {
         this.target = Math.min(this.max, this.target + needed)
-        hub.wake()
+        this.changed()
       }
       return
     }
     this.#scaleTimer ??= hub.callLater(SCALE_AFTER_MS - waited, () => {
       this.#scaleTimer = undefined
-      hub.wake()
+      this.changed()
     })
   }
 

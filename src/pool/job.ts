@@ -144,7 +144,7 @@ export class JobRecord implements Job {
 
   /** The caller awaits this very function: an error built in it has the caller's async frames in its stack, at no cost per call. */
   async #outcome(): Promise<unknown> {
-    if (this.verdict === undefined) await this.#settled
+    await this.#settled
     const verdict = this.verdict!
     if (verdict.state === 'succeeded') return verdict.value
     // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.

@@ -78,6 +78,6 @@ export class Keeper {
       if (worker.alive) this.judge(worker)
     }
     this.#fleet.retireIdle()
-    this.#pool.hub.wake()
+    this.#fleet.changed()
   }
 }

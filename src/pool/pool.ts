@@ -55,6 +55,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         up: (worker) => this.#up(worker),
         proven: () => this.#fleet.proven(),
         judge: (worker) => this.#keeper.judge(worker),
+        changed: () => this.#fleet.changed(),
         exited: (worker) => this.#fleet.exited(worker),
         buried: (worker) => this.#fleet.buried(worker),
       }),

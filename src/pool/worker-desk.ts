@@ -13,6 +13,8 @@ export interface DeskEvents {
   proven(): void
   /** Is it due for recycling? */
   judge(worker: PoolWorker): void
+  /** A worker that is to leave holds less, or one was found damaged. */
+  changed(): void
   exited(worker: PoolWorker): void
   buried(worker: PoolWorker): void
 }
@@ -49,7 +51,7 @@ export class WorkerDesk implements WorkerOwner {
   onAnswered(worker: PoolWorker, job: JobRecord, flags: number, payload: Buffer): void {
     this.#life.answered(job, flags, payload)
     this.#events.judge(worker)
-    this.#pool.hub.wake()
+    this.#moved(worker)
   }
 
   onItem(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
@@ -87,7 +89,13 @@ export class WorkerDesk implements WorkerOwner {
 
   onRecalled(worker: PoolWorker, back: JobRecord[]): void {
     this.#life.recalled(worker, back)
-    this.#pool.hub.wake()
+    this.#moved(worker)
+  }
+
+  /** It has room again; or, on its way out, perhaps nothing left to do. */
+  #moved(worker: PoolWorker): void {
+    if (worker.state === 'draining') this.#events.changed()
+    else this.#pool.hub.wake()
   }
 
   onLimit(worker: PoolWorker, job: JobRecord, stage: LimitStage, stack: string): void {
@@ -95,7 +103,7 @@ export class WorkerDesk implements WorkerOwner {
   }
 
   onDamaged(): void {
-    this.#pool.hub.wake()
+    this.#events.changed()
   }
 
   onExit(worker: PoolWorker): void {
