@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import { PreforkError, ProtocolError, SoftTimeLimitError, TaskNotFoundError } from '../wire/errors.js'
-import { FRAME_HEAD, Kind, type WorkerConfig } from '../wire/messages.js'
+import { FRAME_HEAD, Kind } from '../wire/messages.js'
 import { Fifo } from './fifo.js'
 import { FrameParser } from './frame-parser.js'
 import { ItemPump, isThenable, iteratorOf } from './item-pump.js'
@@ -9,39 +9,12 @@ import { JobHooks } from './job-hooks.js'
 import { JobReports } from './job-reports.js'
 import { type JobScope, noScope } from './job-scope.js'
 import type { LinkEvents, WatchdogLink } from './link.js'
-import { Output, type WriteChunks } from './output.js'
+import type { JobLoopOptions } from './loop-options.js'
+import { Output } from './output.js'
 import type { TaskRegistry } from './registry.js'
 import { type Outcome, Results } from './results.js'
-import type { JobEndHook, JobEndInfo, JobStartHook } from './state.js'
+import type { JobEndInfo } from './state.js'
 import { TaskCall } from './task-call.js'
-
-export interface LoopClock {
-  /** ms, monotonic. */
-  now(): number
-  /** ms since the epoch. */
-  wall(): number
-  /** Need not keep the process alive. */
-  later(ms: number, fn: () => void): void
-}
-
-export interface JobLoopOptions {
-  readonly config: Pick<WorkerConfig, 'poolId' | 'concurrency' | 'maxMessageSize' | 'measureMemory'>
-  /** Puts bytes into the results pipe before it returns. */
-  readonly write: WriteChunks
-  readonly link: WatchdogLink
-  readonly clock: LoopClock
-  /** Resident bytes. */
-  readonly rss: () => number
-  readonly scope?: JobScope
-  readonly jobStart?: readonly JobStartHook[]
-  readonly jobEnd?: readonly JobEndHook[]
-  /** QUIT has come and everything taken up is finished. Called once. */
-  readonly onFinished: () => void
-  /** The loop itself is broken, or the host's frames are: nothing more can be trusted. */
-  readonly onBroken: (error: unknown) => void
-  /** An error that belongs to no result. */
-  readonly onFault: (error: unknown, job: WorkerJob) => void
-}
 
 /**
  * Takes jobs up and settles them. A task is called synchronously out of a native callback (a read, or the link's), and

@@ -1,0 +1,79 @@
+// The small parts of the worker.
+import { describe, expect, test } from 'vitest'
+import { decode, encode } from '../../src/wire/codec/index.js'
+import { type LogLine, PROTOCOL_VERSION } from '../../src/wire/messages.js'
+import { Fifo } from '../../src/worker/fifo.js'
+import { helloFrame } from '../../src/worker/hello.js'
+import { JobLog, LOG_BOUND, LOG_MARKER } from '../../src/worker/job-log.js'
+import { FrameCutter } from './loop-harness.js'
+
+test('HELLO is what the codec would have made of it', () => {
+  const [frame, ...rest] = new FrameCutter().take(helloFrame(4_000_000_000, 'v20.20.2'))
+  expect(rest).toEqual([])
+  expect(decode(frame!.payload, 0)).toEqual({ protocol: PROTOCOL_VERSION, pid: 4_000_000_000, node: 'v20.20.2' })
+  expect(frame!.payload[0]).toBe(encode({ protocol: 1 }, 0).body[0])
+})
+
+test('a fifo keeps the order over any mix of pushes and shifts', () => {
+  const fifo = new Fifo<number>()
+  let pushed = 0
+  let shifted = 0
+  for (let round = 0; round < 3000; round += 1) {
+    for (let i = round % 5; i >= 0; i -= 1) fifo.push(pushed++)
+    for (let i = round % 4; i >= 0; i -= 1) {
+      const item = fifo.shift()
+      if (item === undefined) expect(fifo.size).toBe(0)
+      else expect(item).toBe(shifted++)
+    }
+    expect(fifo.size).toBe(pushed - shifted)
+  }
+})
+
+describe('a job log', () => {
+  const make = (bound?: number) => {
+    const sent: LogLine[][] = []
+    return {
+      sent,
+      log: new JobLog(
+        () => 5,
+        (lines) => sent.push(lines),
+        bound,
+      ),
+      texts: () => sent.flat().map(({ text }) => text),
+    }
+  }
+
+  test('cuts output into lines, and keeps an unfinished one until its end or the end of the job', () => {
+    const { log, sent, texts } = make()
+    log.write('stdout', 'one\ntwo\nthr')
+    expect(sent).toEqual([
+      [
+        { time: 5, stream: 'stdout', text: 'one' },
+        { time: 5, stream: 'stdout', text: 'two' },
+      ],
+    ])
+    log.write('stderr', 'other')
+    log.write('stdout', 'ee\n')
+    log.write('stdout', '\n')
+    log.flush()
+    log.flush()
+    expect(texts()).toEqual(['one', 'two', 'three', '', 'other'])
+  })
+
+  test('is bounded over all its streams, and then says so once', () => {
+    const { log, texts } = make(10)
+    log.write('stdout', '12345\n')
+    log.entry('log', 'äöü')
+    log.write('stderr', 'more\n')
+    log.write('stderr', 'unfinished')
+    log.flush()
+    expect(texts()).toEqual(['12345', 'äö', LOG_MARKER])
+  })
+
+  test('an endless line without an end is bounded too', () => {
+    const { log, texts } = make()
+    for (let i = 0; i < 100; i += 1) log.write('stdout', 'x'.repeat(10_000))
+    log.flush()
+    expect(texts()).toEqual(['x'.repeat(LOG_BOUND), LOG_MARKER])
+  })
+})
