@@ -116,7 +116,6 @@ const safePlaces = [
   'inStorage',
   'inArray',
   'deep',
-  'recursion',
   'debuggers',
   'regexp',
   'sleep',

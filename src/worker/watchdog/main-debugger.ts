@@ -12,6 +12,7 @@ interface Look {
   expiry: NodeJS.Timeout | undefined
   /** Judged: nothing is left but to run on. */
   judged: boolean
+  extended: boolean
 }
 
 /** How often to ask whether the main thread has turned instead of pausing, in ms. */
@@ -45,7 +46,7 @@ export class MainDebugger {
 
   /** `within`: ms from now until the main thread must be paused; three times as long if it is slow, but answers. */
   look(within: number, judge: Judge, done: Look['done']): void {
-    const look: Look = { judge, done, expiry: undefined, judged: false }
+    const look: Look = { judge, done, expiry: undefined, judged: false, extended: false }
     look.expiry = setTimeout(() => this.#expired(look, within), within)
     this.#waiting.push(look)
     this.#next()
@@ -67,7 +68,7 @@ export class MainDebugger {
       return
     }
     session.post('Debugger.pause', () => {
-      this.#answers = true
+      this.#answers = this.#session === session
     })
     // A main thread that executes JavaScript pauses; one that turns was idle, and would pause at some later, unrelated place.
     const turn = this.#main.ping()
@@ -83,12 +84,13 @@ export class MainDebugger {
     const session = new Session()
     session.connectToMainThread()
     this.#session = session
-    session.on('Debugger.scriptParsed', ({ params }) => {
-      this.#answers = true
-      this.#urls.set(params.scriptId, params.url)
-    })
+    session.on('Debugger.scriptParsed', ({ params }) => this.#urls.set(params.scriptId, params.url))
     session.on('Debugger.paused', ({ params }) => {
       if (this.#session === session) this.#paused(session, params.callFrames)
+    })
+    // Answered at once unless the main thread is in native code; enabling takes 20 ms and more.
+    session.post('Runtime.getIsolateId', () => {
+      this.#answers = this.#session === session
     })
     session.post('Debugger.enable')
     return session
@@ -121,14 +123,14 @@ export class MainDebugger {
 
   #expired(look: Look, within: number): void {
     const place = this.#waiting.indexOf(look)
-    if (place >= 0) {
-      // Behind a look that the main thread does not answer, because it is in native code: this one would find the same.
+    if (this.#answers && !look.extended) {
+      // Not in native code: the machine is busy.
+      look.extended = true
+      look.expiry = setTimeout(() => this.#expired(look, within), within * 2)
+    } else if (place >= 0) {
+      // Behind a look that the main thread does not answer: this one would find the same.
       this.#waiting.splice(place, 1)
       look.done(undefined, false)
-    } else if (this.#answers) {
-      // Not in native code: the machine is busy.
-      this.#answers = false
-      look.expiry = setTimeout(() => this.#abandon(look), within * 2)
     } else {
       this.#abandon(look)
     }

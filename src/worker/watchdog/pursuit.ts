@@ -1,4 +1,4 @@
-import { LimitStage } from '../../wire/messages.js'
+import { LimitStage, NO_STACK } from '../../wire/messages.js'
 import { isSafePlace, stackText } from './frames.js'
 import { Word } from './shared-records.js'
 import type { Watch } from './watch.js'
@@ -20,6 +20,8 @@ export class Pursuit {
   #retryTimer: NodeJS.Timeout | undefined
   #over = false
   #begun = false
+  /** Where the task stood when it was last looked at. */
+  #stood = NO_STACK
 
   /** `turn`: the message with which the main thread was told. */
   constructor(watch: Watch, delivery: number, cause: 'soft' | 'cancel', turn: number) {
@@ -51,12 +53,13 @@ export class Pursuit {
       cancelGrace,
       (frames) => !this.#isOver() && this.#canInterrupt() && isSafePlace(frames, own) && this.#markInterrupted(),
       (frames, terminated) => {
+        if (frames !== undefined) this.#stood = stackText(frames, own)
         if (!terminated) {
           this.#attemptLater()
           return
         }
         this.#over = true
-        this.#watch.main.interrupted(this.#delivery, this.#cause, stackText(frames, own))
+        this.#watch.main.interrupted(this.#delivery, this.#cause, this.#stood)
       },
     )
   }
@@ -88,6 +91,6 @@ export class Pursuit {
       return
     }
     this.#over = true
-    this.#watch.condemn(LimitStage.STUCK, this.#delivery)
+    this.#watch.condemn(LimitStage.STUCK, this.#delivery, this.#stood)
   }
 }

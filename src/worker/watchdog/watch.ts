@@ -1,4 +1,4 @@
-import type { LimitStage } from '../../wire/messages.js'
+import { type LimitStage, NO_STACK } from '../../wire/messages.js'
 import { MAX_DELIVERY, type Recaller } from '../claim.js'
 import { stackText } from './frames.js'
 import type { Lifeline } from './lifeline.js'
@@ -47,9 +47,9 @@ export class Watch implements WatchParts {
     )
   }
 
-  /** No job begins here any more; the host is told why, and which was the last that had been claimed. */
-  condemn(stage: LimitStage, delivery: number): void {
+  /** No job begins here any more; the host is told why, and which was the last that had been claimed. `stood`: the stack when no newer one can be had. */
+  condemn(stage: LimitStage, delivery: number, stood = NO_STACK): void {
     const lastClaimed = this.recaller.recall(MAX_DELIVERY)
-    this.stack((text) => this.lifeline.limit(stage, delivery, lastClaimed, text))
+    this.stack((text) => this.lifeline.limit(stage, delivery, lastClaimed, text === NO_STACK ? stood : text))
   }
 }

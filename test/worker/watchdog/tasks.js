@@ -44,13 +44,6 @@ export const exits = () => {
   }, 1)
   return never()
 }
-export const recursion = (n = 0) => {
-  try {
-    return recursion(n + 1)
-  } catch {
-    return spin()
-  }
-}
 export const pause = () => delay(100).then(() => 'slept')
 export const idle = () => never()
 
