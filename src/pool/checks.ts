@@ -20,7 +20,7 @@ export const knownNames = (what: string, given: object, names: readonly string[]
   for (const name of Object.keys(given)) {
     if (names.includes(name)) continue
     const near = nearest(name, names)
-    throw new TypeError(`Unknown option '${name}' of ${what}${near === undefined ? '' : `; did you mean '${near}'?`} It has: ${names.join(', ')}.`)
+    throw new TypeError(`Unknown option '${name}' of ${what}${near === undefined ? '.' : `; did you mean '${near}'?`} It has: ${names.join(', ')}.`)
   }
 }
 

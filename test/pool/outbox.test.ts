@@ -77,7 +77,7 @@ describe('the outbox', () => {
         expect(outbox.drain()).toEqual(model.waiting)
         expect([outbox.size, outbox.peek()]).toEqual([0, undefined])
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     )
   })
 

@@ -1,0 +1,251 @@
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { MAX_MS } from '../../src/pool/checks.js'
+import { readOptions, type Settings } from '../../src/pool/options.js'
+import type { PoolOptions } from '../../src/pool/types.js'
+import { read, refusal, refused, TASKS } from './option-help.js'
+
+const cpus = availableParallelism()
+
+const DEFAULTS = {
+  tasks: [TASKS.href],
+  minWorkers: cpus,
+  maxWorkers: cpus,
+  concurrency: 1,
+  dispatch: 'adaptive',
+  maxQueue: Number.POSITIVE_INFINITY,
+  softTimeLimit: 0,
+  timeLimit: 0,
+  maxJobsPerWorker: Number.POSITIVE_INFINITY,
+  maxAgePerWorker: Number.POSITIVE_INFINITY,
+  maxMemoryPerWorker: Number.POSITIVE_INFINITY,
+  hardMemoryLimit: Number.POSITIVE_INFINITY,
+  aliveTimeout: 4_000,
+  cancelGrace: 1_000,
+  lostWorkerTimeout: 10_000,
+  maintainInterval: 5_000,
+  heartbeatInterval: 1_000,
+  heartbeatTimeout: 7_000,
+  keepAlive: 30_000,
+  maxPutBacks: 5,
+  maxMessageSize: 256 * 1024 * 1024,
+  spare: 0,
+  watchdog: true,
+  killTree: true,
+  output: 'inherit',
+  cwd: undefined,
+  logger: undefined,
+} satisfies Partial<Settings>
+
+const TIMES = [
+  'softTimeLimit',
+  'timeLimit',
+  'maxAgePerWorker',
+  'aliveTimeout',
+  'cancelGrace',
+  'lostWorkerTimeout',
+  'maintainInterval',
+  'heartbeatTimeout',
+  'keepAlive',
+] as const
+const SIZES = ['maxMemoryPerWorker', 'hardMemoryLimit', 'maxMessageSize'] as const
+const COUNTS = [
+  ['concurrency', 1],
+  ['maxQueue', 1],
+  ['maxJobsPerWorker', 1],
+  ['maxPutBacks', 0],
+  ['spare', 0],
+] as const
+const FLAGS = ['watchdog', 'killTree'] as const
+
+test('the defaults are those of the design', () => {
+  expect(read()).toMatchObject(DEFAULTS)
+  expect(Object.keys(read()).sort()).toEqual([...Object.keys(DEFAULTS), 'env', 'execArgv'].sort())
+})
+
+test('an option given as undefined counts as absent', () => {
+  const names = [...TIMES, ...SIZES, ...COUNTS.map(([name]) => name), ...FLAGS, 'workers', 'dispatch', 'output', 'env', 'execArgv', 'cwd', 'logger'] as const
+  expect(read(Object.fromEntries([...names, 'heartbeatInterval'].map((name) => [name, undefined])))).toEqual(read())
+  expect(read({ workers: { min: undefined, max: undefined } })).toMatchObject({ minWorkers: 1, maxWorkers: cpus })
+})
+
+describe('times', () => {
+  test.each(TIMES)('%s takes milliseconds, parts of one rounded up', (name) => {
+    expect(read({ [name]: 12_345.2 })[name]).toBe(12_346)
+    expect(read({ [name]: MAX_MS })[name]).toBe(MAX_MS)
+  })
+
+  test.each([...TIMES, 'heartbeatInterval'])('%s refuses what is none, and names itself and the unit', (name) => {
+    for (const value of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, MAX_MS + 1, '5s', null, true, 5n, []]) {
+      expect(refused({ [name]: value })).toMatch(new RegExp(`^Option '${name}' must be a number of milliseconds above 0 .*; it was given `))
+    }
+  })
+})
+
+describe('sizes', () => {
+  test.each(SIZES)('%s takes bytes', (name) => {
+    expect(read({ [name]: 100_000_000.5 })[name]).toBe(100_000_001)
+  })
+
+  test.each(SIZES)('%s refuses what is none, and names itself and the unit', (name) => {
+    for (const value of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, '64MB', null, 5n]) {
+      expect(refused({ [name]: value })).toMatch(new RegExp(`^Option '${name}' must be a number of bytes above 0; it was given `))
+    }
+  })
+
+  test('maxMessageSize stays below what a frame can say', () => {
+    expect(read({ maxMessageSize: 2 ** 40 }).maxMessageSize).toBe(0xffff_0000)
+  })
+})
+
+describe('counts', () => {
+  test.each(COUNTS)('%s takes whole numbers from %d', (name, least) => {
+    expect(read({ [name]: least })[name]).toBe(least)
+    expect(read({ [name]: 7 })[name]).toBe(7)
+    for (const value of [least - 1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '4', null]) {
+      expect(refused({ [name]: value })).toMatch(new RegExp(`^Option '${name}' must be a whole number (of at least|from) ${least}.*; it was given `))
+    }
+  })
+
+  test.each([
+    ['concurrency', 10_001],
+    ['spare', 10_001],
+  ])('%s has an upper bound too', (name, value) => {
+    expect(refused({ [name]: value })).toContain('10000')
+  })
+})
+
+test.each(FLAGS)('%s is true or false', (name) => {
+  expect([read({ [name]: false })[name], read({ [name]: true })[name]]).toEqual([false, true])
+  for (const value of [0, 'false', null]) expect(refused({ [name]: value })).toMatch(`Option '${name}' must be true or false; it was given`)
+})
+
+describe('workers', () => {
+  test.each<[PoolOptions['workers'], number, number]>([
+    [3, 3, 3],
+    [{ min: 2, max: 5 }, 2, 5],
+    [{ min: 0, max: 1 }, 0, 1],
+    [{ max: 9 }, 1, 9],
+    [{ min: cpus + 3 }, cpus + 3, cpus + 3],
+    [{}, 1, cpus],
+  ])('%o', (workers, min, max) => {
+    expect(read({ workers })).toMatchObject({ minWorkers: min, maxWorkers: max })
+  })
+
+  test.each([
+    [0, "Option 'workers' must be a whole number from 1 to 10000; it was given 0."],
+    [1.5, "Option 'workers' must be"],
+    ['2', "Option 'workers' must be a whole number of at least 1, or { min, max }; it was given '2'."],
+    [null, "Option 'workers' must be"],
+    [[2], "Option 'workers' must be"],
+    [{ min: -1 }, "Option 'workers.min' must be"],
+    [{ max: 0 }, "Option 'workers.max' must be"],
+    [{ min: 5, max: 4 }, "Option 'workers.max' must be at least workers.min, 5; it was given 4."],
+    [{ mni: 1 }, "Unknown option 'mni' of workers; did you mean 'min'?"],
+  ])('%o is refused', (workers, message) => {
+    expect(refused({ workers })).toContain(message)
+  })
+})
+
+describe('dispatch and output', () => {
+  test.each(['adaptive', 'fair', 'fast', 1, 64])('dispatch %o', (dispatch) => {
+    expect(read({ dispatch: dispatch as PoolOptions['dispatch'] }).dispatch).toBe(dispatch)
+  })
+
+  test.each([0, 1.5, 100_001, 'quick', null])('dispatch %o is refused', (dispatch) => {
+    expect(refused({ dispatch })).toMatch(/^Option 'dispatch' must be /)
+  })
+
+  test.each(['inherit', 'ignore', 'capture'] as const)('output %s', (output) => {
+    expect(read({ output }).output).toBe(output)
+  })
+
+  test('another output is refused, with those there are', () => {
+    expect(refused({ output: 'pipe' })).toBe("Option 'output' must be 'inherit' or 'ignore' or 'capture'; it was given 'pipe'.")
+  })
+})
+
+describe('tasks', () => {
+  test('URLs, file: strings and paths become file: URLs, each once', () => {
+    const url = new URL('file:///srv/b.js')
+    expect(read({ tasks: [TASKS, TASKS.href, '/srv/tasks.js', url] }).tasks).toEqual([TASKS.href, url.href])
+    expect(read({ tasks: 'lib/tasks.js' }).tasks).toEqual([pathToFileURL(resolve('lib/tasks.js')).href])
+    expect(read({ tasks: '/srv/a b#c.js' }).tasks).toEqual(['file:///srv/a%20b%23c.js'])
+  })
+
+  test.each([[[]], [''], [5], [null], [[TASKS, '']], [new URL('https://example.org/tasks.js')]])('%o is refused', (tasks) => {
+    expect(refused({ tasks })).toMatch(/^Option 'tasks' must be a/)
+  })
+
+  test('they must be given', () => {
+    expect(refusal(() => readOptions({}))).toMatch(/^Option 'tasks' is missing: it must be a module: new URL/)
+  })
+})
+
+test('cwd is a path or a file: URL', () => {
+  expect(read({ cwd: 'lib' }).cwd).toBe(join(process.cwd(), 'lib'))
+  expect(read({ cwd: new URL('file:///srv/a%20b') }).cwd).toBe('/srv/a b')
+  expect(read({ cwd: 'file:///srv' }).cwd).toBe('/srv')
+  for (const cwd of ['', 5, null, new URL('http://x/')]) expect(refused({ cwd })).toMatch(/^Option 'cwd' must be a path or a file: URL; it was given /)
+})
+
+test('env holds strings', () => {
+  expect(read({ env: { A: '1', B: undefined } }).env).toEqual({ A: '1', B: undefined })
+  expect(refused({ env: { PORT: 80 } })).toBe("Option 'env.PORT' must be a string; it was given 80.")
+  expect(refused({ env: 'A=1' })).toMatch(/^Option 'env' must be an object/)
+})
+
+test('execArgv is an array of strings, and stands as it is', () => {
+  expect(read({ execArgv: ['--inspect=0'] }).execArgv).toEqual(['--inspect=0'])
+  for (const execArgv of ['--inspect', [5]]) expect(refused({ execArgv })).toMatch(/^Option 'execArgv' must be an array of strings/)
+})
+
+test('a logger has the five methods of pino', () => {
+  const say = () => {}
+  const logger = { trace: say, debug: say, info: say, warn: say, error: say }
+  expect(read({ logger: logger as unknown as PoolOptions['logger'] }).logger).toBe(logger)
+  for (const given of [{ ...logger, warn: undefined }, null, say]) expect(refused({ logger: given })).toMatch(/^Option 'logger' must be a pino logger/)
+})
+
+describe('options that belong together', () => {
+  test('a timeLimit below the softTimeLimit is refused, an equal one is not', () => {
+    expect(read({ softTimeLimit: 100, timeLimit: 100 })).toMatchObject({ softTimeLimit: 100, timeLimit: 100 })
+    expect(refused({ softTimeLimit: 200, timeLimit: 100 })).toMatch(/^Option 'timeLimit' must be at least the softTimeLimit of 200 ms .*it was given 100\.$/)
+  })
+
+  test('hardMemoryLimit is 1.5 x maxMemoryPerWorker, and never below it', () => {
+    expect(read({ maxMemoryPerWorker: 1_000 }).hardMemoryLimit).toBe(1_500)
+    expect(read({ maxMemoryPerWorker: 1_000, hardMemoryLimit: 1_000 }).hardMemoryLimit).toBe(1_000)
+    expect(read({ hardMemoryLimit: 5_000 })).toMatchObject({ hardMemoryLimit: 5_000, maxMemoryPerWorker: Number.POSITIVE_INFINITY })
+    expect(refused({ maxMemoryPerWorker: 1_000, hardMemoryLimit: 999 })).toMatch(/^Option 'hardMemoryLimit' must be at least maxMemoryPerWorker, 1000 bytes/)
+  })
+
+  test('heartbeatTimeout leaves room for heartbeats', () => {
+    expect(read({ heartbeatInterval: 2_000 }).heartbeatTimeout).toBe(7_000)
+    expect(read({ heartbeatInterval: 5_000 }).heartbeatTimeout).toBe(15_000)
+    expect(read({ heartbeatInterval: 50, heartbeatTimeout: 100 })).toMatchObject({ heartbeatInterval: 50, heartbeatTimeout: 100 })
+    expect(refused({ heartbeatTimeout: 1_999 })).toMatch(/^Option 'heartbeatTimeout' must be at least twice the heartbeatInterval of 1000 ms/)
+  })
+})
+
+describe('names', () => {
+  test.each([
+    ['timelimit', 'timeLimit'],
+    ['maxQeue', 'maxQueue'],
+    ['worker', 'workers'],
+    ['task', 'tasks'],
+    ['keepalive', 'keepAlive'],
+  ])('%s is unknown; %s is proposed', (wrong, right) => {
+    expect(refused({ [wrong]: 5 })).toContain(`Unknown option '${wrong}' of createPool; did you mean '${right}'? It has: tasks, workers, `)
+  })
+
+  test('one that resembles none is refused without a proposal', () => {
+    expect(refused({ somethingElseEntirely: 5 })).toMatch(/^Unknown option 'somethingElseEntirely' of createPool\. It has: tasks, /)
+  })
+
+  test.each([undefined, null, 'tasks.js', [], TASKS.href, 5])('%o is no options object', (given) => {
+    expect(refusal(() => readOptions(given))).toContain('createPool wants an options object')
+  })
+})
