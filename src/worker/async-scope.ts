@@ -24,7 +24,6 @@ export class AsyncScope implements JobScope {
   }
 
   enter(job: WorkerJob): void {
-    this.#foreign.clear()
     this.#inside = job
     if (this.#enabled) this.#enterWith(job)
   }
@@ -32,6 +31,7 @@ export class AsyncScope implements JobScope {
   leave(): boolean {
     this.#inside = undefined
     if (this.#enabled) this.#enterWith(undefined)
+    this.#foreign.clear()
     return this.#foreign.isClean(this.#storage)
   }
 

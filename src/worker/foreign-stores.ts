@@ -1,4 +1,5 @@
 import { AsyncLocalStorage, AsyncResource, executionAsyncResource } from 'node:async_hooks'
+import { types } from 'node:util'
 
 const MANUAL = { requireManualDestroy: true }
 
@@ -28,7 +29,7 @@ export class ForeignStores {
     }
   }
 
-  /** Before a job. */
+  /** After a job, while its callback still runs. (What an interrupted job leaves behind, the watchdog's link takes off.) */
   clear(): void {
     if (!this.#entered) return
     this.#entered = false
@@ -42,8 +43,9 @@ export class ForeignStores {
   isClean(own: unknown): boolean {
     if (onResource || frameSymbol === undefined) return true
     const frame: unknown = Reflect.get(new AsyncResource('prefork', MANUAL), frameSymbol)
-    if (!(frame instanceof Map)) return true
-    for (const [storage, store] of frame) if (storage !== own && store !== undefined) return false
+    // Node's own copy of the class: a Map by what it is, not by its prototype.
+    if (!types.isMap(frame)) return true
+    for (const [storage, store] of Map.prototype.entries.call(frame)) if (storage !== own && store !== undefined) return false
     return true
   }
 }
