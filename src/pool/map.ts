@@ -138,7 +138,7 @@ class MapRun {
     this.#pulling = true
     this.#fetch()
       .catch((error) => {
-        this.failure = { error }
+        this.failure ??= { error }
         this.end()
       })
       .finally(() => {
@@ -165,8 +165,9 @@ class MapRun {
     try {
       return await iterator.next()
     } catch (error) {
-      // It has ended by itself: its return() is not to be called.
+      // It has ended by itself: its return() is not to be called. Both are set at once, or the end could be seen without its error.
       this.#sourceEnded = true
+      this.failure = { error }
       throw error
     }
   }
