@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { blocksOf, commandsOf, fileNameOf, isCode, makeProject, pattern, readPage, run, writeBlock } from './document.js'
+
+/** `<!-- node >= 22.18 -->` above a console block: it is run on those versions only. */
+const runsHere = (note: string): boolean => {
+  const wanted = /^node >= (\d+)\.(\d+)$/.exec(note)
+  if (wanted === null) return true
+  const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
+  return major > Number(wanted[1]) || (major === Number(wanted[1]) && minor >= Number(wanted[2]))
+}
+
+/** Runs the code of a page as a reader would: every block is a file, every command prints what the page shows. */
+export const playPage = (path: string): void => {
+  const blocks = blocksOf(readPage(path)).filter((block) => !block.note.startsWith('not run:'))
+  const code = blocks.filter(isCode)
+  const consoles = blocks.filter((block) => block.lang === 'console' && runsHere(block.note))
+  if (code.length === 0) return
+
+  describe(path, () => {
+    let project: ReturnType<typeof makeProject>
+    beforeAll(() => {
+      project = makeProject()
+    })
+    afterAll(() => project.remove())
+
+    it('names every block of code as a file, and uses every file', () => {
+      for (const block of code) {
+        const name = fileNameOf(block)
+        expect(name, `line ${block.line}: the first line is not a comment with a file name`).toBeDefined()
+        const base = name!.replace(/\.\w+$/, '')
+        const used = blocks.some((other) => other !== block && other.text.includes(base)) || name === 'tsconfig.json'
+        expect(used, `line ${block.line}: nothing runs or imports ${name}`).toBe(true)
+      }
+    })
+
+    // In order: a later block of the same name replaces the earlier one.
+    const steps = blocks.filter((block) => isCode(block) || consoles.includes(block))
+    for (const block of consoles) {
+      for (const { command, output, line } of commandsOf(block)) {
+        it(`${command} (line ${line})`, async () => {
+          for (const file of steps.slice(0, steps.indexOf(block)).filter(isCode)) writeBlock(project.folder, fileNameOf(file)!, file.text)
+          const result = await run(project.folder, command)
+          expect(result.output).toMatch(pattern(output))
+          const wanted = Number(/^exits with (\d+)$/.exec(block.note)?.[1] ?? 0)
+          expect(result.code, result.output).toBe(wanted)
+        })
+      }
+    }
+  })
+}

@@ -1,0 +1,3 @@
+import { playPage } from './play.js'
+
+playPage('README.md')
