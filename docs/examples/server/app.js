@@ -5,7 +5,7 @@ import { clientSignal, HttpError, numberParam, readBody, send, sendError, sendJs
 const MAX_UPLOAD = 20 * 1024 * 1024
 
 // The two limits of the busy loops: the soft one asks (and interrupts where that is safe), the hard one ends.
-const LIMITS = { softTimeLimit: 250, timeLimit: 500 }
+const LIMITS = { softTimeLimit: 250, timeLimit: 600 }
 
 // Route → [task, arguments, options]. Only POST: no crawler or prefetch should press these buttons.
 // They go before the queue of ordinary requests (see `priority` below), so that the page shows the effect at once.

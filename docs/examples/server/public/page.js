@@ -9,7 +9,7 @@ const FAULTS = [
   ['process.exit(7)', 'in the middle of a job', '/exit'],
   ['kill -9 a busy worker', 'its job runs again elsewhere', '/kill'],
   ['Busy loop', 'soft limit 250 ms: interrupted', '/spin'],
-  ['Busy loop after await', 'hard limit 500 ms: killed', '/spin-after-await'],
+  ['Busy loop after await', 'hard limit 600 ms: killed', '/spin-after-await'],
   ['Leak memory', 'until the limit kills it', '/leak'],
   ['Throw an error', 'costs nobody anything', '/fail'],
   ['Await, then walk away', 'cancelled after 300 ms', '/nap?ms=5000'],
@@ -147,7 +147,8 @@ function setBar(bar, share, high, over) {
 
 // ---- workers: a slot keeps its place on the page while one process follows another in it
 
-function drawWorkers(workers) {
+function drawWorkers(all) {
+  const workers = all.filter(({ state }) => state !== 'dead')
   const seen = new Set(workers.map(({ id }) => id))
   for (const worker of workers) {
     let slot = slots.get(worker.id)
@@ -187,24 +188,15 @@ function newSlot() {
   const bar = element('i')
   const meter = element('div', 'bar')
   meter.append(bar)
-  const rss = element('dd')
-  const uptime = element('dd')
-  const jobs = element('dd')
+  const rss = element('span')
+  const jobs = element('span')
+  const uptime = element('span')
+  const facts = element('p', 'facts')
+  facts.append(rss, jobs, uptime)
   const lastWords = element('p', 'last')
-  const list = element('dl')
-  for (const [term, value] of [
-    ['', rss],
-    ['up', uptime],
-    ['jobs', jobs],
-  ]) {
-    const pair = element('div')
-    if (term) pair.append(element('dt', '', term))
-    pair.append(value)
-    list.append(pair)
-  }
   const top = element('div', 'top')
   top.append(pid, state, kill)
-  card.append(top, job, meter, list, lastWords)
+  card.append(top, job, meter, facts, lastWords)
   $('workers').append(card)
   const slot = { card, pid, state, job, bar, rss, uptime, jobs, last: lastWords }
   kill.addEventListener('click', () => ask('POST', `kill?worker=${slot.id}`, 'kill -9'))
@@ -218,9 +210,9 @@ function fillSlot(slot, worker) {
   slot.card.title = `worker ${worker.id}`
   slot.pid.textContent = worker.pid ?? '…'
   slot.state.textContent = worker.spare ? 'spare' : worker.state
-  slot.rss.textContent = worker.rss ? mb(worker.rss) : ''
-  slot.uptime.textContent = duration(worker.uptime)
-  slot.jobs.textContent = worker.jobs.toLocaleString()
+  slot.rss.textContent = worker.rss ? mb(worker.rss) : '…'
+  slot.uptime.textContent = `up ${duration(worker.uptime)}`
+  slot.jobs.textContent = `${worker.jobs.toLocaleString()} job${worker.jobs === 1 ? '' : 's'}`
   setBar(slot.bar, worker.rss / limits.hardMemory, limits.maxMemory / limits.hardMemory, 0.9)
   setJob(slot, worker.job, worker.running, worker.writtenAhead)
 }
@@ -232,7 +224,14 @@ function setJob(slot, job, running = 0, ahead = 0) {
 }
 
 function markDeath(entry) {
-  const slot = slots.get(entry.worker) ?? slots.get(entry.heir)
+  const old = slots.get(entry.worker)
+  const heir = slots.get(entry.heir)
+  // The new one was on the page before the old one had left: it takes over its place.
+  if (old && heir) {
+    old.card.replaceWith(heir.card)
+    slots.delete(entry.worker)
+  }
+  const slot = heir ?? old
   if (!slot) return
   slot.last.textContent = `pid ${entry.pid}: ${entry.cause}`
   slot.last.title = entry.reason
@@ -377,6 +376,6 @@ function mb(bytes) {
 function duration(value) {
   const seconds = Math.floor(value / 1_000)
   if (seconds < 60) return `${seconds} s`
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`
   return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`
 }
