@@ -11,9 +11,11 @@ import { PoolWorker, type WorkerOwner } from './worker.js'
 /** Failed starts with no worker up after which the jobs that wait are told. */
 const MAX_FAILED_STARTS = 3
 /** The same for deaths of any kind before a first job was accepted: a worker that came up may have been killed from outside. */
-const MAX_FAILURES = 10
+const MAX_UNPROVEN = 10
 const FIRST_BACK_OFF_MS = 100
 const MAX_BACK_OFF_MS = 30_000
+/** Where it came up before it died, the module is known to load: it is tried again sooner. */
+const MAX_UNPROVEN_BACK_OFF_MS = 1_000
 /** A start after a timeout gets twice the time, up to this many times. */
 const MAX_PATIENCE = 8
 /** A worker that is to leave may keep its jobs for so long, unless the time limit is longer. */
@@ -45,9 +47,10 @@ export class Fleet {
   #changed = true
   /** The task modules are known to load. */
   #everUp = false
-  /** Deaths in a row of workers that had accepted no job, and those among them that had not even come up. */
-  #failures = 0
+  /** Starts in a row that failed before they were up. */
   #failedStarts = 0
+  /** Deaths in a row of workers that had come up and accepted no job. */
+  #unproven = 0
   #patience = 1
   #notBefore = 0
   #retryTimer: Deadline | undefined
@@ -263,15 +266,19 @@ export class Fleet {
     this.changed()
   }
 
-  /** It has accepted a job: whatever kills it later is no fault of its start. */
+  /** A job was accepted: the tasks are known to load and to be taken up. */
   proven(): void {
-    this.#failures = 0
-    this.#failedStarts = 0
+    if (this.#unproven === 0) return
+    this.#unproven = 0
+    if (this.#failedStarts > 0) return
     this.#notBefore = 0
+    this.#pool.hub.cancel(this.#retryTimer)
+    this.#retryTimer = undefined
+    this.changed()
   }
 
   exited(worker: PoolWorker): void {
-    const { hub, totals, log, phase } = this.#pool
+    const { totals, log, phase } = this.#pool
     const unproven = worker.books.accepted === 0
     if (!worker.expected || worker.exit?.error !== undefined) {
       totals.workersDied++
@@ -282,10 +289,10 @@ export class Fleet {
   }
 
   #backOff(worker: PoolWorker): void {
-    this.#failures++
-    if (!worker.upOnce) this.#failedStarts++
+    const failures = worker.upOnce ? ++this.#unproven : ++this.#failedStarts
     if (worker.startTimedOut) this.#patience = Math.min(MAX_PATIENCE, 2 * this.#patience)
-    this.#notBefore = this.#pool.hub.now() + Math.min(MAX_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (this.#failures - 1))
+    const longest = worker.upOnce ? MAX_UNPROVEN_BACK_OFF_MS : MAX_BACK_OFF_MS
+    this.#notBefore = this.#pool.hub.now() + Math.min(longest, FIRST_BACK_OFF_MS * 2 ** (failures - 1))
   }
 
   buried(worker: PoolWorker): void {
@@ -295,9 +302,9 @@ export class Fleet {
     pool.past.writes += worker.writer.writes
     for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
     this.#orphans.push(...worker.pinned.splice(0).filter((job) => !job.isSettled))
-    const hopeless = this.#failedStarts >= MAX_FAILED_STARTS || this.#failures >= MAX_FAILURES
+    const hopeless = this.#failedStarts >= MAX_FAILED_STARTS || this.#unproven >= MAX_UNPROVEN
     if (hopeless && !worker.expected) {
-      const error = startError(worker, worker.upOnce ? this.#failures : this.#failedStarts)
+      const error = startError(worker, worker.upOnce ? this.#unproven : this.#failedStarts)
       this.#restarts.fail(error)
       if (!this.anyUp) {
         pool.log?.error({ err: error }, 'no worker can be started')

@@ -14,6 +14,8 @@ export interface LifeEvents {
   settled(): void
   /** Accepted jobs of a dead worker that may run again, to be run one after another. */
   retry(jobs: JobRecord[]): void
+  /** No new job, and a replacement, once it has finished what it runs. */
+  retire(worker: PoolWorker): void
   /** The worker's main thread does not turn: no new job, and a replacement. */
   abandon(worker: PoolWorker): void
 }
@@ -117,11 +119,15 @@ export class JobLife {
         this.fail(job, this.#softError(job, stack))
       }
       this.#events.abandon(worker)
-    } else
+    } else {
       this.#pool.hub.whenReadEmpty(
         () => worker.readers,
-        () => this.#timeUp(worker, job, stack),
+        () => {
+          // The watchdog has closed the claim word for good: even if the answer won, this worker takes no job up any more.
+          if (!this.#timeUp(worker, job, stack)) this.#events.retire(worker)
+        },
       )
+    }
   }
 
   // ---- cancellation
@@ -187,8 +193,9 @@ export class JobLife {
     }
   }
 
-  #timeUp(worker: PoolWorker, job: JobRecord, stack: string): void {
-    if (worker.books.running.get(job.delivery) !== job) return
+  /** False: it is not running there any more. */
+  #timeUp(worker: PoolWorker, job: JobRecord, stack: string): boolean {
+    if (worker.books.running.get(job.delivery) !== job) return false
     const { softLimit, hardLimit } = job.spec
     if (!job.isSettled) {
       if (hardLimit > 0) this.fail(job, new TimeLimitError(`The job '${job.name}' ran longer than its time limit of ${hardLimit} ms.`, hardLimit, stack))
@@ -203,6 +210,7 @@ export class JobLife {
         `The job '${job.name}' ran longer than its ${hardLimit > 0 ? 'time limit' : 'soft time limit'} of ${hardLimit > 0 ? hardLimit : softLimit} ms.`,
       ),
     )
+    return true
   }
 
   #softTimedOut(job: JobRecord, worker?: PoolWorker): void {

@@ -44,6 +44,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     this.#life = new JobLife(state, {
       settled: () => this.#settled(),
       retry: (jobs) => this.#fleet.retry(jobs),
+      retire: (worker) => this.#fleet.retire(worker, 'recycle'),
       abandon: (worker) => this.#fleet.abandon(worker),
     })
     this.#signals = new SignalBoard((job, reason) => this.#life.cancel(job, reason))

@@ -9,7 +9,7 @@ import type { PoolWorker, WorkerOwner } from './worker.js'
 
 export interface DeskEvents {
   up(worker: PoolWorker): void
-  /** A worker has accepted its first job. */
+  /** A worker has accepted a job. */
   proven(): void
   /** Is it due for recycling? */
   judge(worker: PoolWorker): void
@@ -41,7 +41,7 @@ export class WorkerDesk implements WorkerOwner {
   }
 
   onAccepted(worker: PoolWorker, job: JobRecord): void {
-    if (worker.books.accepted === 1) this.#events.proven()
+    this.#events.proven()
     this.#life.accepted(worker, job)
     if (!job.isSettled) job.items?.granted(worker, job)
     // Judged now, not at its answer: the successor starts while the last job runs.
