@@ -304,7 +304,7 @@ export class Fleet {
     this.#orphans.push(...worker.pinned.splice(0).filter((job) => !job.isSettled))
     const hopeless = this.#failedStarts >= MAX_FAILED_STARTS || this.#unproven >= MAX_UNPROVEN
     if (hopeless && !worker.expected) {
-      const error = startError(worker, worker.upOnce ? this.#unproven : this.#failedStarts)
+      const error = startError(worker, worker.upOnce ? this.#unproven : this.#failedStarts, pool.settings.tasks)
       this.#restarts.fail(error)
       if (!this.anyUp) {
         pool.log?.error({ err: error }, 'no worker can be started')

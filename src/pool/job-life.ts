@@ -1,7 +1,7 @@
 import type { Judgement } from '../hub/index.js'
 import { decode } from '../wire/codec/index.js'
 import { MemoryLimitError, SerializationError, SoftTimeLimitError, TimeLimitError } from '../wire/errors.js'
-import { FLAG_ERROR, FLAG_INTERRUPTED, LimitStage, NO_STACK } from '../wire/messages.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, LimitStage, NO_STACK } from '../wire/messages.js'
 import { decodeError } from '../wire/remote-error/index.js'
 import type { JobRecord, Verdict } from './job.js'
 import { lostError, poolClosedError, putBackTooOften } from './refusals.js'
@@ -95,6 +95,7 @@ export class JobLife {
   answered(job: JobRecord, flags: number, payload: Buffer): void {
     if (job.isSettled) return
     this.#pool.meters.record(job.name, this.#pool.hub.now() - job.acceptedAt)
+    if ((flags & FLAG_SOFT) !== 0) this.#softTimedOut(job)
     if ((flags & FLAG_INTERRUPTED) !== 0) {
       this.#softTimedOut(job)
       this.fail(job, this.#softError(job, payload.toString('utf8')))

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { PoolClosedError, WorkerLostError, WorkerStartError } from '../wire/errors.js'
 import { appendCallerStack } from '../wire/remote-error/index.js'
 import type { JobRecord } from './job.js'
@@ -52,7 +53,7 @@ export const poolClosedError = (job: { name: string }): PoolClosedError =>
 export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} was called on a pool that is closed or closing; nothing was run.`)
 
 /** Why a worker could not be started. */
-export const startError = (worker: PoolWorker, attempts: number): WorkerStartError => {
+export const startError = (worker: PoolWorker, attempts: number, tasks: readonly string[]): WorkerStartError => {
   const failure = worker.startFailure
   const tries = `${attempts} ${attempts === 1 ? 'start' : 'starts'} failed`
   if (failure !== undefined) {
@@ -61,7 +62,9 @@ export const startError = (worker: PoolWorker, attempts: number): WorkerStartErr
   }
   const { exit, condemned } = worker
   const error = exit?.error ?? condemned?.error
+  const modules = tasks.map((url) => fileURLToPath(url)).join(', ')
+  const loading = worker.upOnce ? '' : ` It was to load ${modules}.`
   const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
-  if (error !== undefined) return new WorkerStartError(`No worker could be started (${tries}): ${error.message}${last}`, { cause: error })
-  return new WorkerStartError(`No worker could be started (${tries}): ${howItEnded(worker)}${last}`)
+  if (error !== undefined) return new WorkerStartError(`No worker could be started (${tries}): ${error.message}${loading}${last}`, { cause: error })
+  return new WorkerStartError(`No worker could be started (${tries}): ${howItEnded(worker)}${loading}${last}`)
 }

@@ -61,6 +61,8 @@ export const FLAG_STATS = 2
 export const FLAG_INTERRUPTED = 4
 /** READY, END: the task ran, but its value (or error) could not be encoded: the payload is the SerializationError. */
 export const FLAG_UNSENDABLE = 8
+/** READY, END: the soft limit had passed. The watchdog says so too, but on another pipe, which may be read later. */
+export const FLAG_SOFT = 16
 
 /** JOB adds: task index u16 | reserved u16 | soft limit ms u32 | hard limit ms u32 (0: none); then `[u32 length, meta]` if FLAG_META; then the arguments. */
 export const JOB_FIXED_BYTES = FIXED_BYTES + 12

@@ -95,6 +95,7 @@ export class JobLoop implements LinkEvents {
   onSoftLimit(delivery: number, limit: number): void {
     const job = this.#find(delivery)
     if (job === undefined) return
+    job.softTimedOut = true
     this.#scope.run(job, () => job.abort(new SoftTimeLimitError(`The soft time limit of ${limit} ms has passed`, limit)))
   }
 

@@ -47,6 +47,7 @@ export class WorkerJob {
   creditBytes = 0
   /** The call was cancelled by the host: a stream is closed. */
   cancelled = false
+  softTimedOut = false
 
   constructor(bytes: Buffer, start: number, end: number) {
     if (end - start < JOB_HEAD) throw new ProtocolError(`A JOB frame of ${end - start} bytes is too short.`)

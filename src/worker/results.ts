@@ -1,6 +1,6 @@
 import { type Encoded, encode } from '../wire/codec/index.js'
 import { PreforkError, SerializationError } from '../wire/errors.js'
-import { FIXED_BYTES, FLAG_ERROR, FLAG_INTERRUPTED, FLAG_STATS, FLAG_UNSENDABLE, FRAME_HEAD, Kind, STATS_BYTES } from '../wire/messages.js'
+import { FIXED_BYTES, FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_STATS, FLAG_UNSENDABLE, FRAME_HEAD, Kind, STATS_BYTES } from '../wire/messages.js'
 import { encodeError } from '../wire/remote-error/index.js'
 import type { WorkerJob } from './job.js'
 import type { Output } from './output.js'
@@ -63,6 +63,7 @@ export class Results {
     const { encoded } = outcome
     let { flags } = outcome
     this.#jobsDone += 1
+    if (job.softTimedOut) flags |= FLAG_SOFT
     if (this.#rss !== undefined) {
       flags |= FLAG_STATS
       encoded.body.writeUInt32LE(this.#jobsDone >>> 0, FRAME_HEAD)
