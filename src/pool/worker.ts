@@ -402,8 +402,10 @@ export class PoolWorker implements WorkerVoice {
     if (this.#buried) return
     if (this.alive && this.state !== 'retiring') {
       // Damaged pipes are never used again. Mostly it is an exit whose news is still on its way: that one names the cause.
-      if (this.isUp || this.state === 'starting') this.state = 'draining'
-      this.recycled = true
+      if (this.isUp) {
+        this.state = 'draining'
+        this.recycled = true
+      }
       this.#hub.callLater(EXIT_NEWS_MS, () => {
         if (this.alive) this.condemn(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
       })
