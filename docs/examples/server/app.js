@@ -106,9 +106,17 @@ export function createApp({ pool, feed, load, snapshot }) {
 
   return async (req, res) => {
     try {
-      await route(req, res, new URL(req.url, 'http://localhost'))
+      await route(req, res, parseUrl(req))
     } catch (error) {
       sendError(res, error)
     }
+  }
+}
+
+function parseUrl(req) {
+  try {
+    return new URL(`http://localhost${req.url}`)
+  } catch {
+    throw new HttpError(400, 'this is no address')
   }
 }

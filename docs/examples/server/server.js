@@ -102,7 +102,7 @@ try {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal)
   console.log(`prefork demo: ${url}  (${options.workers} workers, Ctrl-C stops)`)
 } catch (error) {
-  console.error(error.code === 'EADDRINUSE' ? `port ${error.port} is taken: PORT=3001 npm run demo` : error)
+  console.error(error.code === 'EADDRINUSE' ? `port ${error.port} is taken; choose another one, PORT=3001 for instance` : error.message)
   process.exitCode = 1
   await pool.close()
 }
