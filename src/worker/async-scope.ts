@@ -9,7 +9,7 @@ export class AsyncScope implements JobScope {
   readonly #storage = new AsyncLocalStorage<WorkerJob | undefined>()
   /** Taken before `ForeignStores` listens, because our own stores are no leak. */
   readonly #enterWith: (job: WorkerJob | undefined) => void
-  #enabled = false
+  enabled = false
   /** The job whose synchronous call is under way. */
   #inside: WorkerJob | undefined
 
@@ -20,27 +20,27 @@ export class AsyncScope implements JobScope {
   }
 
   enable(): void {
-    this.#enabled = true
+    this.enabled = true
   }
 
   enter(job: WorkerJob): void {
     this.#inside = job
-    if (this.#enabled) this.#enterWith(job)
+    if (this.enabled) this.#enterWith(job)
   }
 
   leave(): boolean {
     this.#inside = undefined
-    if (this.#enabled) this.#enterWith(undefined)
+    if (this.enabled) this.#enterWith(undefined)
     this.#foreign.clear()
     return this.#foreign.isClean(this.#storage)
   }
 
   run(job: WorkerJob, fn: () => void): void {
-    if (this.#enabled) this.#storage.run(job, fn)
+    if (this.enabled) this.#storage.run(job, fn)
     else fn()
   }
 
   current(): WorkerJob | undefined {
-    return this.#enabled ? this.#storage.getStore() : this.#inside
+    return this.enabled ? this.#storage.getStore() : this.#inside
   }
 }

@@ -1,14 +1,17 @@
 import { encode } from '../wire/codec/index.js'
+import { SerializationError } from '../wire/errors.js'
 import { type Fault, FRAME_HEAD, Kind } from '../wire/messages.js'
 import type { WorkerJob } from './job.js'
 import type { Output } from './output.js'
 
 /** Sends errors that belong to no result; the worker lives on. */
 export const faultReporter =
-  (output: Output) =>
+  (output: Output, maxMessageSize: number) =>
   (type: Fault['type'], error: unknown, job: WorkerJob | undefined): void => {
     const fault: Fault = job === undefined ? { type, error } : { type, error, delivery: job.delivery }
-    output.put(Kind.FAULT, 0, job ?? { attempt: 0, delivery: 0, number: 0 }, encode(fault, FRAME_HEAD, { lenient: true }))
+    let encoded = encode(fault, FRAME_HEAD, { lenient: true })
+    if (encoded.size > maxMessageSize) encoded = encode({ ...fault, error: new SerializationError('An error that is over maxMessageSize') }, FRAME_HEAD)
+    output.put(Kind.FAULT, 0, job ?? { attempt: 0, delivery: 0, number: 0 }, encoded)
     output.flush()
   }
 

@@ -1,6 +1,6 @@
 import { type Encoded, encode } from '../wire/codec/index.js'
 import { SerializationError } from '../wire/errors.js'
-import { FIXED_BYTES, FRAME_HEAD } from '../wire/messages.js'
+import { FRAME_HEAD } from '../wire/messages.js'
 
 /** What a pump needs of the job loop. */
 export interface PumpPort {
@@ -104,7 +104,8 @@ export class ItemPump {
     let encoded: Encoded
     try {
       encoded = encode(value, FRAME_HEAD)
-      if (encoded.size + FIXED_BYTES > this.#port.maxMessageSize) throw new SerializationError(`An item of ${encoded.size} bytes is over maxMessageSize.`)
+      if (encoded.size > this.#port.maxMessageSize)
+        throw new SerializationError(`An item has ${encoded.size} bytes; maxMessageSize is ${this.#port.maxMessageSize}.`)
     } catch (error) {
       this.#closing = true
       this.#return(() => this.#fail(error, true))

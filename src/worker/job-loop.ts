@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import { PreforkError, ProtocolError, SoftTimeLimitError, TaskNotFoundError } from '../wire/errors.js'
-import { FRAME_HEAD, Kind } from '../wire/messages.js'
+import { FRAME_HEAD, JOB_FIXED_BYTES, Kind } from '../wire/messages.js'
 import { Fifo } from './fifo.js'
 import { FrameParser } from './frame-parser.js'
 import { ItemPump, isThenable, iteratorOf } from './item-pump.js'
@@ -48,7 +48,7 @@ export class JobLoop implements LinkEvents {
     this.#link = link
     this.#scope = options.scope ?? noScope
     this.#slots = new Array<WorkerJob | undefined>(config.concurrency).fill(undefined)
-    this.#parser = new FrameParser(config.maxMessageSize, (bytes, start, end) => this.#onFrame(bytes, start, end))
+    this.#parser = new FrameParser(config.maxMessageSize + JOB_FIXED_BYTES, (bytes, start, end) => this.#onFrame(bytes, start, end))
     this.output = new Output((chunks) => {
       link.beforeWrite()
       write(chunks)
@@ -57,7 +57,7 @@ export class JobLoop implements LinkEvents {
     this.#call = new TaskCall(link, this.#scope)
     this.#hooks = new JobHooks(options.jobStart ?? [], options.jobEnd ?? [], config.poolId, options.onFault)
     this.#results = new Results(this.output, config.maxMessageSize, config.measureMemory ? options.rss : undefined)
-    this.reports = new JobReports(this.output, this.#call, clock, config.poolId)
+    this.reports = new JobReports(this.output, this.#call, clock, config)
   }
 
   get running(): readonly WorkerJob[] {
@@ -103,6 +103,7 @@ export class JobLoop implements LinkEvents {
     this.#call.terminated()
     const job = this.#find(delivery)
     if (job !== undefined) {
+      job.softTimedOut ||= cause === 'soft'
       job.pump?.abandon()
       this.#settle(job, 'interrupted', this.#results.stack(stack))
       // What the task had begun before (timers, requests) is told to stop.

@@ -1,11 +1,11 @@
 import { format } from 'node:util'
 import { encode } from '../wire/codec/index.js'
-import { FRAME_HEAD, Kind, type LogLine } from '../wire/messages.js'
+import { FRAME_HEAD, Kind, type LogLine, type WorkerConfig } from '../wire/messages.js'
 import type { CurrentJob, JobLogger } from './current-job.js'
 import type { WorkerJob } from './job.js'
 import { JobLog } from './job-log.js'
 import type { LoopClock } from './loop-options.js'
-import type { Output } from './output.js'
+import type { FrameOf, Output } from './output.js'
 import { ProgressValve } from './progress.js'
 import type { TaskCall } from './task-call.js'
 
@@ -16,15 +16,15 @@ export class JobReports {
   readonly #output: Output
   readonly #call: TaskCall
   readonly #clock: LoopClock
-  readonly #poolId: string
+  readonly #config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>
   /** Lines of no job, or of one that has settled. */
   readonly #stray: JobLog
 
-  constructor(output: Output, call: TaskCall, clock: LoopClock, poolId: string) {
+  constructor(output: Output, call: TaskCall, clock: LoopClock, config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>) {
     this.#output = output
     this.#call = call
     this.#clock = clock
-    this.#poolId = poolId
+    this.#config = config
     this.#stray = new JobLog(clock.wall, (lines) => this.#send(NOBODY, lines), Number.POSITIVE_INFINITY)
   }
 
@@ -39,6 +39,7 @@ export class JobReports {
       job.progress ??= new ProgressValve({
         now: this.#clock.now,
         later: this.#clock.later,
+        maxMessageSize: this.#config.maxMessageSize,
         send: (encoded) => {
           if (job.settled) return
           this.#output.put(Kind.PROGRESS, 0, job, encoded)
@@ -66,7 +67,7 @@ export class JobReports {
   }
 
   #makeCurrent(job: WorkerJob): CurrentJob {
-    const poolId = this.#poolId
+    const { poolId } = this.#config
     const makeLog = (): JobLogger => this.#logger(job)
     let log: JobLogger | undefined
     return {
@@ -103,8 +104,17 @@ export class JobReports {
     return job.log
   }
 
-  #send(of: { attempt: number; delivery: number; number: number }, lines: readonly LogLine[]): void {
-    this.#output.put(Kind.LOG, 0, of, encode(lines, FRAME_HEAD))
-    this.#output.flush()
+  #send(of: FrameOf, lines: readonly LogLine[]): void {
+    const encoded = encode(lines, FRAME_HEAD)
+    if (encoded.size <= this.#config.maxMessageSize) {
+      this.#output.put(Kind.LOG, 0, of, encoded)
+      this.#output.flush()
+    } else if (lines.length > 1) {
+      // A frame over the limit would cost the worker its life.
+      this.#send(of, lines.slice(0, lines.length >> 1))
+      this.#send(of, lines.slice(lines.length >> 1))
+    } else if (lines[0] !== undefined && lines[0].text.length > 1) {
+      this.#send(of, [{ ...lines[0], text: lines[0].text.slice(0, lines[0].text.length >> 1) }])
+    }
   }
 }

@@ -1,3 +1,5 @@
+import { realpathSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { PreforkError } from '../wire/errors.js'
 import { type RegisteredTask, TaskRegistry, type TaskRun } from './registry.js'
@@ -23,7 +25,7 @@ export const loadTasks = async (urls: readonly string[]): Promise<TaskRegistry> 
     const module = pathOf(url)
     marker[LOADING] = module
     try {
-      for (const [name, run] of functionsOf(await import(url))) {
+      for (const [name, run] of functionsOf(await import(url), module)) {
         const twin = found.get(name)
         if (twin !== undefined) {
           throw new PreforkError('ERR_PREFORK_TASK_TWICE', `Two task modules export a task named '${name}': ${twin.module} and ${module}`)
@@ -54,21 +56,22 @@ export const loaded = (): void => {
 
 const pathOf = (url: string): string => (url.startsWith('file:') ? fileURLToPath(url) : url)
 
-/**
- * Node's lexer misses many named exports of CommonJS modules; they are all on `module.exports`, which is the default
- * export. (Nothing tells before Node 23 that a module is CommonJS: an ES module whose default export is an object of functions gets the same.)
- */
-const functionsOf = (module: Record<string, unknown>): Map<string, TaskRun> => {
+/** Node's lexer misses many named exports of CommonJS modules; they are all on `module.exports`, which is the default export. */
+const functionsOf = (module: Record<string, unknown>, path: string): Map<string, TaskRun> => {
   const tasks = new Map<string, TaskRun>()
   const add = (name: string, value: unknown): void => {
     if (isTask(value)) tasks.set(name, value)
   }
-  if (typeof module.default === 'object' && module.default !== null) {
+  if (typeof module.default === 'object' && module.default !== null && isCommonJs(module, path)) {
     for (const [name, value] of Object.entries(module.default)) if (name !== '__esModule') add(name, value)
   }
   for (const [name, value] of Object.entries(module)) if (name !== 'module.exports') add(name, value)
   return tasks
 }
+
+/** Only Node 23 and later say so in the namespace; before, what `require` has in its cache tells. */
+const isCommonJs = (module: Record<string, unknown>, path: string): boolean =>
+  'module.exports' in module || createRequire(import.meta.url).cache[realpathSync(path)]?.exports === module.default
 
 /** Functions, but not classes: calling one only throws. */
 const isTask = (value: unknown): value is TaskRun => {

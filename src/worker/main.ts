@@ -62,15 +62,21 @@ class WorkerProcess {
       onBroken: (error) => broken(error),
       onFault: (error, job) => this.#report('uncaughtException', error, job),
     })
-    this.#report = faultReporter(this.#loop.output)
+    this.#report = faultReporter(this.#loop.output, config.maxMessageSize)
   }
 
   start(): void {
     const { reports } = this.#loop
     const current = (): WorkerJob | undefined => this.#scope.current()
+    const asked = (): WorkerJob | undefined => {
+      const job = current() ?? (this.#scope.enabled ? undefined : this.#onlyJob())
+      // A task that imports `prefork/worker` only when it runs is told apart from here on.
+      this.#scope.enable()
+      return job
+    }
     this.#state.inWorker = true
     this.#state.current = () => {
-      const job = current()
+      const job = asked()
       return job === undefined ? undefined : reports.currentOf(job)
     }
     catchFaults(this.#report, current)
@@ -81,6 +87,11 @@ class WorkerProcess {
     process.on('exit', () => this.#lastWords())
     readJobs((chunk) => this.#loop.receive(chunk))
     this.#load().then((registry) => this.#announce(registry), failed(this.#loop))
+  }
+
+  #onlyJob(): WorkerJob | undefined {
+    const { running } = this.#loop
+    return running.length === 1 ? running[0] : undefined
   }
 
   async #load(): Promise<TaskRegistry> {

@@ -1,4 +1,5 @@
 import { type Encoded, encode } from '../wire/codec/index.js'
+import { SerializationError } from '../wire/errors.js'
 import { FRAME_HEAD } from '../wire/messages.js'
 
 /** ms between two progress frames of one job. */
@@ -10,6 +11,7 @@ export interface ProgressPort {
   /** Calls back after `ms`; need not keep the process alive. */
   later(ms: number, fn: () => void): void
   send(encoded: Encoded): void
+  readonly maxMessageSize: number
 }
 
 /** Lets one job's progress through: the first value at once, later ones at most every 50 ms, the last always. */
@@ -25,7 +27,10 @@ export class ProgressValve {
   }
 
   report(value: unknown): void {
-    const encoded = encode(value, FRAME_HEAD, { copyBinaries: true })
+    const encoded = encode(value, FRAME_HEAD, { copyBinaries: true, root: 'progress' })
+    if (encoded.size > this.#port.maxMessageSize) {
+      throw new SerializationError(`A progress value has ${encoded.size} bytes; maxMessageSize is ${this.#port.maxMessageSize}.`)
+    }
     const wait = this.#lastSent + PROGRESS_INTERVAL - this.#port.now()
     if (wait <= 0) {
       this.#held = undefined

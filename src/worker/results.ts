@@ -1,6 +1,6 @@
 import { type Encoded, encode } from '../wire/codec/index.js'
 import { PreforkError, SerializationError } from '../wire/errors.js'
-import { FIXED_BYTES, FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_STATS, FLAG_UNSENDABLE, FRAME_HEAD, Kind, STATS_BYTES } from '../wire/messages.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_STATS, FLAG_UNSENDABLE, FRAME_HEAD, Kind, STATS_BYTES } from '../wire/messages.js'
 import { encodeError } from '../wire/remote-error/index.js'
 import type { WorkerJob } from './job.js'
 import type { Output } from './output.js'
@@ -73,7 +73,7 @@ export class Results {
   }
 
   #fits(encoded: Encoded): boolean {
-    return encoded.size + this.#reserve - FRAME_HEAD + FIXED_BYTES <= this.#maxMessageSize
+    return encoded.size + this.#reserve - FRAME_HEAD <= this.#maxMessageSize
   }
 
   #unsendable(message: string, cause?: unknown): Outcome {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ProtocolError, SerializationError, SoftTimeLimitError } from '../../src/wire/errors.js'
-import { FLAG_ERROR, FLAG_INTERRUPTED, Kind } from '../../src/wire/messages.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, Kind } from '../../src/wire/messages.js'
 import { deferred, errorOf, frameOf, Harness, jobFrame, sentBy, spin, terminated } from './loop-harness.js'
 
 describe('the job loop', () => {
@@ -161,7 +161,7 @@ describe('limits and cancellation', () => {
     expect(harness.said).toEqual(['ACCEPTED 1', 'ACCEPTED 2'])
     harness.loop.onInterrupted(2, 'soft', '    at spin')
     const [ready] = harness.of(Kind.READY)
-    expect(ready).toMatchObject({ delivery: 2, flags: FLAG_ERROR | FLAG_INTERRUPTED })
+    expect(ready).toMatchObject({ delivery: 2, flags: FLAG_ERROR | FLAG_INTERRUPTED | FLAG_SOFT })
     expect(ready!.payload.toString()).toBe('    at spin')
     harness.give(large.subarray(11))
     gate.resolve('the neighbour')

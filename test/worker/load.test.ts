@@ -27,6 +27,10 @@ describe('loadTasks', () => {
     expect(registry.tasks.map(({ run }) => run()).sort()).toEqual([1, 'three', 'two'])
   })
 
+  test('leaves the default export of an ES module alone', async () => {
+    expect((await loadTasks([fixture('settings.js')])).names).toEqual(['task'])
+  })
+
   test('refuses two tasks of one name, naming both modules', async () => {
     const failure = await failureOf(loadTasks([fixture('kinds.js'), fixture('twin.js')]))
     expect(failure.module).toMatch(/twin\.js$/)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { FLAG_ERROR, FLAG_INTERRUPTED, Kind, type LogLine } from '../../src/wire/messages.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, Kind, type LogLine } from '../../src/wire/messages.js'
 import { frameOf, sentBy } from './loop-harness.js'
 import { fixture, WorkerUnderTest } from './worker-process.js'
 
@@ -97,6 +97,13 @@ describe('the context of a job', () => {
     ])
   })
 
+  test('is found by a task that imports prefork/worker only when it runs', async () => {
+    const worker = await new WorkerUnderTest({ tasks: [fixture('late.js')], concurrency: 2 }).up()
+    expect(await worker.value('id')).toBe('pool-1001')
+    const ready = await worker.run(worker.frame('id'), worker.frame('id'))
+    expect(ready.map(sentBy).sort()).toEqual(['pool-1002', 'pool-1003'])
+  })
+
   test('the stores of one job are not seen by the next, however many come in one chunk', async () => {
     const worker = await new WorkerUnderTest({ concurrency: 2 }).up()
     const jobs = ['stay', 'store', 'storeLater', 'stay', 'stayAsync', 'store', 'store', 'storeLater'].map((task, index) =>
@@ -111,7 +118,7 @@ describe('the context of a job', () => {
   test('neither are those of one that was interrupted', async () => {
     const worker = await new WorkerUnderTest().up()
     const ready = await worker.run(worker.frame('spinInStore', [], { soft: 100 }), ...['store', 'storeLater', 'store'].map((task) => worker.frame(task)))
-    expect(ready.map(({ flags }) => flags)).toEqual([FLAG_ERROR | FLAG_INTERRUPTED, 0, 0, 0])
+    expect(ready.map(({ flags }) => flags)).toEqual([FLAG_ERROR | FLAG_INTERRUPTED | FLAG_SOFT, 0, 0, 0])
     expect(ready[0]!.payload.toString()).toContain('tasks.js')
     expect(ready.slice(1).map(sentBy)).toEqual([null, null, null])
     expect(await worker.value('store')).toBeNull()

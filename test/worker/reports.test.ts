@@ -45,6 +45,27 @@ describe('reports', () => {
     expect(errorOf(harness.of(Kind.READY)[0]!)).toBeInstanceOf(SerializationError)
   })
 
+  test('nothing is sent that is over maxMessageSize', () => {
+    const harness: Harness = new Harness(
+      {
+        work: () => {
+          const { progress, log } = harness.loop.reports.currentOf(harness.loop.running[0]!)
+          for (let line = 0; line < 8; line += 1) log('x'.repeat(300 * line))
+          harness.loop.reports.write(harness.loop.running[0], 'stdout', 'short\n'.repeat(200))
+          progress('y'.repeat(2000))
+        },
+      },
+      {},
+      { maxMessageSize: 1000 },
+    )
+    harness.give(jobFrame(1, 0))
+    for (const { payload } of harness.frames) expect(payload.length).toBeLessThanOrEqual(1000)
+    const lines = harness.of(Kind.LOG).flatMap((frame) => sentBy(frame) as { text: string }[])
+    expect(lines.filter(({ text }) => text === 'short')).toHaveLength(200)
+    expect(lines.filter(({ text }) => text !== 'short')).toHaveLength(8)
+    expect(errorOf(harness.of(Kind.READY)[0]!)).toMatchObject({ message: expect.stringContaining('progress value has 2') })
+  })
+
   test('log lines are formatted and sent at once; after the job they belong to nobody', () => {
     const logs: unknown[] = []
     const harness: Harness = new Harness({
