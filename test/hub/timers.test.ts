@@ -142,6 +142,22 @@ describe('timers', () => {
     expect(timers.size).toBe(1)
   })
 
+  test('they are in order still after most of many were cancelled', () => {
+    const clock = new FakeClock()
+    const timers = new Timers(clock)
+    const seen: number[] = []
+    const kept: number[] = []
+    const deadlines = Array.from({ length: 500 }, (_, i) => {
+      const at = (i * 7_919) % 997
+      if (i % 4 === 0) kept.push(at)
+      return timers.add(at, () => seen.push(at))
+    })
+    for (const [i, deadline] of deadlines.entries()) if (i % 4 !== 0) timers.cancel(deadline)
+    expect(timers.size).toBe(125)
+    clock.advance(1_000)
+    expect(seen).toEqual(kept.sort((a, b) => a - b))
+  })
+
   test('nothing fires after close, and nothing is left of the clock', () => {
     const clock = new FakeClock()
     const timers = new Timers(clock)
