@@ -37,7 +37,7 @@ describe('jobs written ahead', () => {
   test('none of a task that is now and then long, some of one that hardly ever is', () => {
     const mixed = (every: number) => Array.from({ length: 400 }, (_, i) => (i % every === 0 ? 100 : 0.1))
     expect(measured(...mixed(3))).toBe(0)
-    expect(measured(...mixed(50))).toBeGreaterThan(10)
+    expect(measured(...mixed(50))).toBeGreaterThanOrEqual(45)
   })
 
   test('follow a task that becomes slower, and one that becomes faster', () => {
