@@ -98,8 +98,10 @@ describe('a task module', () => {
     expect(upPids(patient)).toEqual(slow.starts.lines.map(Number))
     const second = withStarts('slow.js', { aliveTimeout: 1_500 })
     const pool = await startPool({ ...second.options, env: { ...second.options.env, PREFORK_TEST_LOAD_MS: '1800' } })
-    expect(second.starts.lines).toHaveLength(2)
-    expect(await pool.run('pid', [])).toBe(Number(second.starts.lines[1]))
+    // The first had 900 ms, the second 1,800; a third only where the machine is slow.
+    expect(second.starts.lines.length).toBeGreaterThanOrEqual(2)
+    expect(second.starts.lines.length).toBeLessThanOrEqual(3)
+    expect(await pool.run('pid', [])).toBe(Number(second.starts.lines.at(-1)))
   })
 
   it('that loads at first and throws later: waiting jobs reject with the reason, the starts are bounded', async () => {

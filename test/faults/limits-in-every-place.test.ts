@@ -23,11 +23,13 @@ const PLACES: [string, boolean, string][] = [
   ['pbkdf2', false, NO_STACK],
 ]
 
-const poolWith = (concurrency: number) => startPool({ tasks: fixture('places.js'), concurrency, dispatch: 'fast', cancelGrace: 150 })
+/** Where the task is interrupted in place there is all the time for it; elsewhere it is the grace that passes. */
+const poolWith = (concurrency: number, livesOn = false, cancelGrace = livesOn ? 5_000 : 150) =>
+  startPool({ tasks: fixture('places.js'), concurrency, dispatch: 'fast', cancelGrace })
 
 describe.each([1, 4])('with concurrency %i', (concurrency) => {
   it.each(PLACES)('a soft limit ends a task that never yields: %s; the worker goes on: %s', async (place, livesOn, stack) => {
-    const pool = await poolWith(concurrency)
+    const pool = await poolWith(concurrency, livesOn)
     const before = await pidOf(pool)
     const journal = new Journal()
     const gate = new Gate()
@@ -92,7 +94,7 @@ describe("a limit that passes in another job's code", () => {
   })
 
   it('soft, both limited: each is answered with its own limit', async () => {
-    const pool = await poolWith(4)
+    const pool = await poolWith(4, true, 800)
     const journal = new Journal()
     const waiting = pool.submit('awaiting', [journal.path], { softTimeLimit: 400 })
     await journal.seen('waiting')
@@ -113,7 +115,7 @@ describe("a limit that passes in another job's code", () => {
 })
 
 it('an interrupted task leaves nothing of its AsyncLocalStorage to the next job', async () => {
-  const pool = await poolWith(1)
+  const pool = await poolWith(1, true)
   const journal = new Journal()
   expect(await failure(pool.run('inStorage', [journal.path], { softTimeLimit: LIMIT }))).toMatchObject({ name: 'SoftTimeLimitError' })
   expect(await pool.run('store', [])).toBeNull()

@@ -1,6 +1,6 @@
 import { SoftTimeLimitError, TimeLimitError } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { fixture, pidOf, startPool } from '../fixtures/pools.js'
+import { allUp, fixture, pidOf, startPool } from '../fixtures/pools.js'
 import { blockHost, failure, gone, Journal, until, within } from '../fixtures/support.js'
 
 describe('a soft limit', () => {
@@ -94,6 +94,7 @@ describe('limits', () => {
 
   it('do not condemn a job whose answer waited while the host was busy', async () => {
     const pool = await startPool({ workers: 2 })
+    await allUp(pool, 2)
     const jobs = [pool.run('sleep', [100, 'a'], { timeLimit: 700 }), pool.run('sleep', [100, 'b'], { softTimeLimit: 700 })]
     await until('both run', () => pool.stats().running === 2)
     blockHost(2_000)

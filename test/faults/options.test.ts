@@ -118,7 +118,7 @@ describe('logger', () => {
     const logger = { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
     const pool = await startPool({ logger: logger as never })
     await pool.run('echo', ['a very secret argument'])
-    await failure(pool.run('exitWith', [7, 'another secret']))
+    await failure(pool.run('exitWith', [7], { context: 'another secret' }))
     await pidOf(pool)
     await pool.close()
     expect(calls.length).toBeGreaterThan(0)

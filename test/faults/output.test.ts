@@ -77,9 +77,15 @@ describe("output: 'capture'", () => {
 describe('output of any kind', () => {
   it.each(['ignore', 'capture'] as const)('%s: 64 MB on stdout and stderr block nobody', async (output) => {
     const pool = await startPool({ tasks, output, workers: 2 })
-    const flood = pool.run('rawFlood', [64_000_000])
+    const flood = pool.run('floodBoth', [64_000_000])
     for (let index = 0; index < 50; index += 1) expect(await within(pidOf(pool), 10_000)).toBeTypeOf('number')
     expect(await within(flood, 20_000)).toBe('flooded')
+  })
+
+  it.each(['ignore', 'capture'] as const)('%s: a task that writes to the descriptor itself, and a child that does, are not refused', async (output) => {
+    const pool = await startPool({ tasks, output })
+    expect(await pool.run('shell', ['head -c 8000000 /dev/zero'])).toBe(0)
+    expect(await pool.run('rawWrite', [8_000_000])).toBe('written')
   })
 
   it("'inherit' is the default: the host's own output has the lines", async () => {
@@ -89,6 +95,21 @@ describe('output of any kind', () => {
       expect(host.stdout).toBe('seen log\nseen stdout\nseen late\n')
       expect(host.stderr).toContain('seen error\nseen stderr\n')
     }
+  })
+
+  it("'inherit': what the pool does to a worker prints nothing", async () => {
+    const host = startHost('interrupts.js')
+    expect(await host.says('outcome')).toEqual({ error: 'SoftTimeLimitError', kept: true })
+    await host.ends()
+    expect(host.stderr).toBe('')
+    expect(host.lines).toHaveLength(1)
+  })
+
+  it.each(['inherit', 'ignore', 'capture'])("'%s': a flood of short lines does not keep the host from turning", async (output) => {
+    const host = startHost('flooded.js', [output])
+    // A few ms at a time is what it should cost; the rest is for a machine that is busy with other tests.
+    expect(await host.says('stood')).toBeLessThan(400)
+    await host.ends()
   })
 
   it.each(['ignore', 'capture'])("'%s' leaves the host's output alone", async (output) => {

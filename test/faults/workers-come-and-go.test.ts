@@ -15,7 +15,7 @@ describe('resize', () => {
     await journal.seen('+3')
     const pids = await until('three are busy', () => {
       const now = upPids(pool)
-      return now.length === 3 && now
+      return now.length === 3 ? now : undefined
     })
     const shrunk = pool.resize(1)
     gate.open()

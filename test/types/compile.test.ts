@@ -5,7 +5,8 @@ import { expect, it } from 'vitest'
 const here = fileURLToPath(new URL('.', import.meta.url))
 
 it('what is typed right compiles, and what is not does not', () => {
-  const { status, stdout, stderr } = spawnSync('npx', ['--no-install', 'tsc', '-p', here, '--noEmit', '--pretty', 'false'], { cwd: here, encoding: 'utf8' })
-  expect(`${stdout}${stderr}`).toBe('')
+  const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
+  const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', here, '--noEmit', '--pretty', 'false'], { encoding: 'utf8' })
+  expect(stdout).toBe('')
   expect(status).toBe(0)
 }, 60_000)

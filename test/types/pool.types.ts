@@ -31,7 +31,7 @@ export const typed = async (): Promise<void> => {
   // @ts-expect-error: an argument of the wrong type, in a task of defineTask
   await pool.run('resize', ['x', 200])
   // @ts-expect-error: no array
-  await pool.run('nothing', undefined)
+  await pool.run('nothing', 1)
   // @ts-expect-error: no such run option
   await pool.run('add', [1, 2], { timelimit: 5 })
   // @ts-expect-error: the result is a number

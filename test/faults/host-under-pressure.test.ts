@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest'
+import { Host, hostScript, startHost } from '../fixtures/hosts.js'
+
+describe('a host', () => {
+  it('with a hundred thousand jobs queued at once: all are done, within 250 MB', async () => {
+    const host = startHost('hundred-thousand.js')
+    const { right, peak, totals } = await host.says<{ right: boolean; peak: number; totals: object }>('done')
+    expect(right).toBe(true)
+    expect(totals).toMatchObject({ submitted: 100_000, succeeded: 100_000 })
+    expect(peak).toBeLessThan(250 * 1024 * 1024)
+    expect(await host.ends()).toEqual({ code: 0, signal: null })
+  })
+
+  it('that runs out of descriptors when a worker must be replaced: nothing hangs, and it recovers', async () => {
+    const host = new Host('sh', ['-c', `ulimit -n 128; exec ${process.execPath} ${hostScript('descriptors-run-out.js')}`])
+    const { outcome, recovered } = await host.says<{ outcome: string; recovered: boolean }>('outcome')
+    expect(['answered', 'WorkerStartError']).toContain(outcome)
+    expect(recovered).toBe(true)
+    expect(await host.ends()).toEqual({ code: 0, signal: null })
+    expect(host.stderr).toBe('')
+  })
+})
