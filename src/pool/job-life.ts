@@ -258,10 +258,19 @@ export class JobLife {
     const { settings } = this.#pool
     const again: JobRecord[] = []
     for (const job of worker.books.sent.drain()) {
-      if (job.isSettled) job.markBegan(job.attempt > 1)
-      else if (terminating) this.settle(job, { state: 'cancelled', error: poolClosedError(job) })
-      else if (++job.putBacks > settings.maxPutBacks) this.settle(job, { state: 'lost', error: putBackTooOften(worker, job) })
-      else this.#putBack(worker, job)
+      if (worker.resultsDamaged) {
+        // Its ACCEPTED may have been lost with the pipe: it counts as begun, for it must not run twice.
+        this.accepted(worker, job)
+        worker.books.running.set(job.delivery, job)
+        continue
+      }
+      if (!job.isSettled && !terminating && ++job.putBacks <= settings.maxPutBacks) {
+        this.#putBack(worker, job)
+        continue
+      }
+      job.markBegan(job.attempt > 1)
+      if (terminating) this.settle(job, { state: 'cancelled', error: poolClosedError(job) })
+      else this.settle(job, { state: 'lost', error: putBackTooOften(worker, job) })
     }
     for (const job of worker.books.running.values()) {
       if (job.isSettled) continue

@@ -32,16 +32,21 @@ const TAIL_BYTES = 4 * 1024
 
 /** The last few kilobytes of a worker's stderr: what it said before it died. */
 export class Tail {
-  #text = ''
+  #bytes: Buffer = Buffer.alloc(0)
 
-  add(chunk: string): void {
-    this.#text = (this.#text + chunk).slice(-TAIL_BYTES)
+  add(chunk: Buffer): void {
+    this.#bytes = chunk.length >= TAIL_BYTES ? Buffer.from(chunk.subarray(-TAIL_BYTES)) : Buffer.concat([this.#bytes, chunk]).subarray(-TAIL_BYTES)
   }
 
   /** Whole lines only, but for a single long one. */
   get text(): string {
-    const text = this.#text.trimEnd()
-    if (this.#text.length < TAIL_BYTES) return text
-    return text.slice(text.indexOf('\n') + 1)
+    const text = this.#bytes.toString('utf8')
+    if (this.#bytes.length < TAIL_BYTES) return text.trimEnd()
+    return text.slice(text.indexOf('\n') + 1).trimEnd()
   }
+}
+
+/** Hands on what comes as it comes. */
+export function* chunkReader(onChunk: (chunk: Buffer) => void): ReadGenerator {
+  for (;;) onChunk(yield)
 }

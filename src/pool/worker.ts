@@ -16,13 +16,14 @@ import {
 } from '../wire/messages.js'
 import type { JobRecord } from './job.js'
 import type { LaunchedProcess, ProcessExit } from './launcher.js'
-import { lineReader, Tail } from './output.js'
+import { chunkReader, lineReader, Tail } from './output.js'
 import type { WorkerState } from './types.js'
 import { WorkerBooks } from './worker-books.js'
 import { lifelineInbox, resultsInbox, type WorkerVoice } from './worker-inbox.js'
 
 /** Frames that stay small: greetings apart, nothing on the lifeline is larger. */
 const LIFELINE_MAX = 1024 * 1024
+const GREETING_MAX = 64 * 1024
 /** How long the output pipes of a dead worker are waited for once its results are read: what it left alive may hold them open. */
 const OUTPUT_WAIT_MS = 250
 /** The end of a pipe can be seen this much before the exit that caused it. */
@@ -94,6 +95,8 @@ export class PoolWorker implements WorkerVoice {
   recycled = false
   /** Its main thread does not turn: it is about to be killed. */
   abandoned = false
+  /** Its results could not be read to their end: what it had not handed back may have begun. */
+  resultsDamaged = false
   /** It has been up. */
   upOnce = false
   exit: ProcessExit | undefined
@@ -136,7 +139,8 @@ export class PoolWorker implements WorkerVoice {
     this.process = launched
     this.startedAt = hub.now()
     this.lastHeardAt = this.startedAt
-    const frames = settings.maxMessageSize + FIXED_BYTES
+    // A small limit is meant for values: the worker's own greetings must still pass.
+    const frames = Math.max(settings.maxMessageSize, GREETING_MAX) + FIXED_BYTES
     this.#results = hub.addReader(launched.results, frameReader(resultsInbox(this), frames), (error) => this.#pipeEnded('results', error))
     this.#lifeline = hub.addReader(launched.lifeline, frameReader(lifelineInbox(this), LIFELINE_MAX), (error) => this.#pipeEnded('lifeline', error))
     this.#jobsPort = hub.addWriter(launched.jobs, this.writer.generator(launched.jobs), (error) => this.#pipeEnded('jobs', error))
@@ -326,6 +330,7 @@ export class PoolWorker implements WorkerVoice {
   }
 
   log(delivery: number, lines: LogLine[]): void {
+    for (const { stream, text } of lines) if (stream === 'stderr') this.#tail.add(Buffer.from(`${text}\n`))
     this.#owner.onLog(this, this.books.running.get(delivery), lines)
   }
 
@@ -384,12 +389,13 @@ export class PoolWorker implements WorkerVoice {
 
   #readOutput(stream: NonNullable<LaunchedProcess['stdout']>, name: 'stdout' | 'stderr'): void {
     const { forwardStderr, captureOutput } = this.#settings
-    const onLine = (text: string): void => {
-      if (name === 'stderr') this.#tail.add(`${text}\n`)
-      if (captureOutput) this.#owner.onLog(this, this.books.running.size === 1 ? this.books.oldest() : undefined, [{ time: Date.now(), stream: name, text }])
-      else if (forwardStderr) process.stderr.write(`${text}\n`)
-    }
-    this.#outputs.push(this.#hub.addReader(stream, lineReader(onLine), () => this.#maybeBury()))
+    const generator = captureOutput
+      ? lineReader((text) => this.log(this.books.running.size === 1 ? this.books.oldest()!.delivery : 0, [{ time: Date.now(), stream: name, text }]))
+      : chunkReader((chunk) => {
+          this.#tail.add(chunk)
+          if (forwardStderr) process.stderr.write(chunk)
+        })
+    this.#outputs.push(this.#hub.addReader(stream, generator, () => this.#maybeBury()))
   }
 
   #startTooSlow(what: string): void {
@@ -406,7 +412,13 @@ export class PoolWorker implements WorkerVoice {
         this.state = 'draining'
         this.recycled = true
       }
+      // What it says on this pipe can be trusted no more: the watchdog knows what it claimed.
+      if (pipe === 'results') {
+        this.resultsDamaged = error !== undefined
+        this.recall()
+      }
       this.#hub.callLater(EXIT_NEWS_MS, () => {
+        if (this.alive && pipe === 'results') this.resultsDamaged = true
         if (this.alive) this.condemn(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
       })
       this.#owner.onDamaged(this)

@@ -159,8 +159,9 @@ class ThreadLink implements WatchdogLink {
       execArgv: [],
       env: {},
       stdin: false,
-      stdout: false,
-      stderr: false,
+      // Not for its output: left to Node, it would open the process's own streams and make their descriptors non-blocking.
+      stdout: true,
+      stderr: true,
       trackUnmanagedFds: false,
       // Ceilings, far above the few MB that it needs; a stack of thousands of frames is the largest thing it holds.
       resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stackSizeMb: 1 },
