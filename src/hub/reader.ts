@@ -34,6 +34,11 @@ export class Reader {
     this.#onStop()
   }
 
+  /** No more is waited for: what has come so far was all. */
+  finish(): void {
+    this.#end()
+  }
+
   #data(chunk: Buffer): void {
     if (this.ended) return
     this.bytes += chunk.length

@@ -20,6 +20,12 @@ export interface LifeEvents {
   abandon(worker: PoolWorker): void
 }
 
+/** A job that comes back to a worker's own list has its old place there, too. */
+const inOrder = (list: JobRecord[], job: JobRecord): void => {
+  list.push(job)
+  list.sort((a, b) => a.number - b.number)
+}
+
 /**
  * The arrows of a job's life: queued → writing → written → accepted → settled, and back. Every promise about a job is kept
  * here; each job passes `settle` exactly once.
@@ -244,8 +250,8 @@ export class JobLife {
     job.delivery = 0
     pool.totals.putBack++
     if (pool.events.wants('jobPutBack')) pool.events.emit('jobPutBack', { id: job.id, name: job.name, worker: worker.id })
-    if (job.pinned) worker.pinned.unshift(job)
-    else if (job.attempt > 1) worker.suspects.unshift(job)
+    if (job.pinned) inOrder(worker.pinned, job)
+    else if (job.attempt > 1) inOrder(worker.suspects, job)
     else {
       job.inOutbox = true
       pool.outbox.putBack(job)

@@ -42,7 +42,8 @@ export class Tail {
   get text(): string {
     const text = this.#bytes.toString('utf8')
     if (this.#bytes.length < TAIL_BYTES) return text.trimEnd()
-    return text.slice(text.indexOf('\n') + 1).trimEnd()
+    const cut = text.indexOf('\n')
+    return (cut === text.length - 1 ? text : text.slice(cut + 1)).trimEnd()
   }
 }
 

@@ -8,7 +8,7 @@ import type { JobRecord } from './job.js'
 import { JobLife } from './job-life.js'
 import { Keeper } from './keeper.js'
 import type { Launcher } from './launcher.js'
-import { mapJobs, readMapOptions, type Source } from './map.js'
+import { mapJobs, type QueueRoom, readMapOptions, type Source } from './map.js'
 import type { Settings } from './options.js'
 import { closedError, poolClosedError } from './refusals.js'
 import { poolStats } from './report.js'
@@ -112,7 +112,14 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   ): AsyncIterableIterator<TaskResult<T, N>> {
     const { concurrency } = this.#state.settings
     const { ordered, ahead, run } = readMapOptions(name, source, options, 2 * this.#fleet.max * concurrency)
-    return mapJobs((args) => this.#submit('map', name, args, run), source as Source, ordered, ahead) as AsyncIterableIterator<TaskResult<T, N>>
+    const isFull = (): boolean => this.#state.phase === 'open' && this.#state.queued >= this.#state.settings.maxQueue
+    const room: QueueRoom = {
+      get full() {
+        return isFull()
+      },
+      ready: () => this.ready(),
+    }
+    return mapJobs((args) => this.#submit('map', name, args, run), source as Source, ordered, ahead, room) as AsyncIterableIterator<TaskResult<T, N>>
   }
 
   /**

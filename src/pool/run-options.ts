@@ -23,15 +23,15 @@ interface Limits {
 }
 
 /**
- * Limits of one level over those inherited: what the level names wins. A `timeLimit` below an inherited soft limit drops
- * that soft limit: it could never be reached.
+ * Limits of one level over those inherited: what the level names wins. A soft limit above the hard one that is in force is
+ * dropped: it could never be reached.
  */
 const over = (base: { soft: number; hard: number }, level: Limits): { soft: number; hard: number } => {
   const hard = level.timeLimit ?? base.hard
   const soft = level.softTimeLimit ?? base.soft
   if (hard === 0 || soft === 0 || hard >= soft) return { soft, hard }
-  // The level's own pair was checked; so one of the two is inherited, and gives way.
-  return level.timeLimit !== undefined ? { soft: 0, hard } : { soft, hard: 0 }
+  // The level's own pair was checked, so one of the two is inherited. A hard limit is never loosened in passing: the soft one gives way.
+  return { soft: 0, hard }
 }
 
 /** Merges run options over `defineTask`'s over the pool's. Throws TypeError naming the option. */

@@ -19,7 +19,7 @@ export class WorkerBooks {
   done = 0
   sentBytes = 0
   /** How many of `sent`, from its end, are not known to be in the kernel. */
-  #unflushed = 0
+  unflushed = 0
 
   get inFlight(): number {
     return this.sent.size + this.running.size
@@ -31,17 +31,17 @@ export class WorkerBooks {
     job.state = 'writing'
     this.sent.push(job)
     this.sentBytes += job.spec.size
-    this.#unflushed++
+    this.unflushed++
   }
 
   /** All that was written is in the kernel. */
   flushed(): void {
     const { sent } = this
-    for (let i = Math.max(0, sent.size - this.#unflushed); i < sent.size; i++) {
+    for (let i = Math.max(0, sent.size - this.unflushed); i < sent.size; i++) {
       const job = sent.at(i)!
       if (job.state === 'writing') job.state = 'written'
     }
-    this.#unflushed = 0
+    this.unflushed = 0
   }
 
   accept(delivery: number): JobRecord {

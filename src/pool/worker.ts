@@ -192,9 +192,8 @@ export class PoolWorker implements WorkerVoice {
 
   /** Writes what was gathered in this tick. */
   flush(): void {
-    if (this.writer.empty) return
-    this.#jobsPort.wake()
-    if (this.writer.empty && this.#jobsPort.pending === 0) this.books.flushed()
+    if (!this.writer.empty) this.#jobsPort.wake()
+    if (this.books.unflushed > 0 && this.writer.empty && this.#jobsPort.pending === 0) this.books.flushed()
   }
 
   /** The kernel's buffer is full: it does not read. */
@@ -457,7 +456,8 @@ export class PoolWorker implements WorkerVoice {
     if (this.#buried) return
     this.#buried = true
     this.#hub.cancel(this.#burial)
-    for (const reader of [this.#results, this.#lifeline, ...this.#outputs]) reader.stop()
+    for (const reader of [this.#results, this.#lifeline]) reader.stop()
+    for (const output of this.#outputs) output.finish()
     const { jobs, results, lifeline, stdout, stderr } = this.process
     for (const stream of [jobs, results, lifeline, stdout, stderr]) stream?.destroy()
     this.#owner.onBuried(this)

@@ -16,6 +16,8 @@ export interface WatchdogLink {
   /** Bracket a write of results that may block until the host reads: that time counts against no limit. */
   beforeWrite(): void
   afterWrite(): void
+  /** The process is about to leave: nothing of the watchdog's may hold it up or print a line. */
+  detach?(): Promise<void>
   /** Asks for one call of `LinkEvents.onWake`, soon, out of a native callback (no promise, timer, tick or AsyncResource around it). */
   wake(): void
 }

@@ -7,7 +7,7 @@ import { catchFaults, faultReporter } from './faults.js'
 import type { WorkerJob } from './job.js'
 import { JobLoop } from './job-loop.js'
 import { readJobs } from './jobs-pipe.js'
-import type { LinkEvents } from './link.js'
+import type { LinkEvents, WatchdogLink } from './link.js'
 import { loaded, loadTasks, runStartHooks, StartFailure } from './load.js'
 import type { TaskRegistry } from './registry.js'
 import { resultsPipe } from './results-pipe.js'
@@ -19,6 +19,9 @@ import { startWatchdog } from './watchdog/link.js'
 /** Exit codes, as in sysexits.h. */
 const EXIT_SOFTWARE = 70
 const EXIT_START_FAILED = 1
+
+/** How long the watchdog may take to let go of the inspector, ms. */
+const DETACH_MS = 200
 
 const NOBODY = { attempt: 0, delivery: 0, number: 0 } as const
 
@@ -37,6 +40,7 @@ class WorkerProcess {
   readonly #scope = new AsyncScope()
   readonly #state = workerState()
   readonly #loop: JobLoop
+  readonly #link: WatchdogLink
   readonly #report: ReturnType<typeof faultReporter>
   #up = false
 
@@ -49,10 +53,11 @@ class WorkerProcess {
       onInterrupted: (delivery, cause, stack) => this.#loop.onInterrupted(delivery, cause, stack),
       onWake: () => this.#loop.onWake(),
     }
+    this.#link = startWatchdog(config, events)
     this.#loop = new JobLoop({
       config,
       write: resultsPipe(() => leave(config.killTree)),
-      link: startWatchdog(config, events),
+      link: this.#link,
       clock: { now: () => performance.now(), wall: () => Date.now(), later: (ms, fn) => void setTimeout(fn, ms).unref() },
       rss: () => process.memoryUsage.rss(),
       scope: this.#scope,
@@ -121,6 +126,8 @@ class WorkerProcess {
         }
       }
     }
+    // A thread that cannot answer must not keep the process from leaving.
+    await Promise.race([this.#link.detach?.(), new Promise((resolve) => setTimeout(resolve, DETACH_MS))])
     this.#loop.output.putHead(Kind.BYE, 0, NOBODY)
     this.#loop.output.flush()
     process.exit(0)

@@ -43,7 +43,7 @@ describe('lines', () => {
 describe('the tail', () => {
   const tailOf = (...lines: string[]): string => {
     const tail = new Tail()
-    for (const line of lines) tail.add(`${line}\n`)
+    for (const line of lines) tail.add(Buffer.from(`${line}\n`))
     return tail.text
   }
 

@@ -32,6 +32,7 @@ class ThreadLink implements WatchdogLink {
   readonly #words: Int32Array
   readonly #times: Float64Array
   readonly #port: MessagePort
+  #detached: (() => void) | undefined
   readonly #waker: Waker
   readonly #leftStores = LeftStores.whereNeeded()
   /** How many running jobs have a limit. */
@@ -112,6 +113,13 @@ class ThreadLink implements WatchdogLink {
     this.#waker.wake()
   }
 
+  detach(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#detached = resolve
+      this.#port.postMessage('leaving' satisfies ToWatchdog)
+    })
+  }
+
   /** A termination takes effect at the next loop or call. Ordered in the last instructions of a task it would strike the worker's own code: it is awaited here. */
   #awaitTermination(): void {
     while (this.#inside !== 0 && Atomics.load(this.#words, Word.INTERRUPTED) === this.#inside);
@@ -129,6 +137,9 @@ class ThreadLink implements WatchdogLink {
         this.#events.onCancel(message.delivery, decode(Buffer.from(buffer, byteOffset, length), 0))
         break
       }
+      case 'detached':
+        this.#detached?.()
+        break
       case 'interrupted':
         // The call was cut off before it could say that it was left, perhaps on its way into a write.
         Atomics.store(this.#words, Word.INTERRUPTED, 0)

@@ -52,6 +52,12 @@ export class MainDebugger {
     this.#next()
   }
 
+  /** Node prints a line to stderr when a process exits with an inspector connected. */
+  detach(): void {
+    clearTimeout(this.#lingering)
+    if (this.#current === undefined) this.#disconnect()
+  }
+
   #next(): void {
     if (this.#current !== undefined) return
     const look = this.#waiting.shift()

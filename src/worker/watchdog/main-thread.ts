@@ -30,6 +30,10 @@ export class MainThread {
     return this.#post({ kind: 'interrupted', turn: ++this.#turn, delivery, cause, stack })
   }
 
+  detached(): number {
+    return this.#post({ kind: 'detached', turn: ++this.#turn })
+  }
+
   /** Whether it has taken a message, named by what the call that sent it returned. */
   hasTurned(turn: number): boolean {
     return Atomics.load(this.#records.words, Word.TURN) - turn >= 0

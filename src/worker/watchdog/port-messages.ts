@@ -21,7 +21,9 @@ export type ToMain =
   | { kind: 'soft'; turn: number; delivery: number; limit: number }
   /** `reason` is decoded where the decoder is loaded anyway. */
   | { kind: 'cancel'; turn: number; delivery: number; reason: Uint8Array }
+  /** The inspector is not connected any more. */
+  | { kind: 'detached'; turn: number }
   | { kind: 'interrupted'; turn: number; delivery: number; cause: 'soft' | 'cancel'; stack: string }
 
-/** Main thread → watchdog: a deadline is due earlier than `Word.ARMED` said. */
-export type ToWatchdog = 'deadline'
+/** Main thread → watchdog: a deadline is due earlier than `Word.ARMED` said; or the process is about to leave. */
+export type ToWatchdog = 'deadline' | 'leaving'

@@ -7,7 +7,7 @@ import { Lifeline } from './lifeline.js'
 import { LimitKeeper } from './limit-keeper.js'
 import { MainDebugger } from './main-debugger.js'
 import { MainThread } from './main-thread.js'
-import type { WatchdogData } from './port-messages.js'
+import type { ToWatchdog, WatchdogData } from './port-messages.js'
 import { Pursuit } from './pursuit.js'
 import { SharedRecords, Word } from './shared-records.js'
 import { Watch } from './watch.js'
@@ -34,11 +34,18 @@ const lifeline: Lifeline = new Lifeline(
   data.maxMessageSize,
 )
 
-const watch = new Watch({ records, main, debugger: new MainDebugger(main, data.inspector), lifeline, recaller, own: data.own, cancelGrace: data.cancelGrace })
+const inspector = new MainDebugger(main, data.inspector)
+const watch = new Watch({ records, main, debugger: inspector, lifeline, recaller, own: data.own, cancelGrace: data.cancelGrace })
 const limits = new LimitKeeper(watch)
 const heartbeat = new Heartbeat(lifeline, main, records)
 
-data.port.on('message', () => limits.check())
+data.port.on('message', (message: ToWatchdog) => {
+  if (message === 'deadline') limits.check()
+  else {
+    inspector.detach()
+    main.detached()
+  }
+})
 heartbeat.start(data.heartbeatInterval)
 // Jobs may have begun while this thread was starting.
 limits.check()
