@@ -36,7 +36,7 @@ export class Watch implements WatchParts {
     this.recaller = parts.recaller
     this.own = parts.own
     this.cancelGrace = parts.cancelGrace
-    this.#stackWithin = Math.min(250, Math.max(50, parts.cancelGrace / 4))
+    this.#stackWithin = Math.min(330, Math.max(50, parts.cancelGrace / 3))
   }
 
   stack(done: (text: string) => void): void {
