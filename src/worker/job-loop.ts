@@ -192,7 +192,8 @@ export class JobLoop implements LinkEvents {
     this.#call.enter(job)
     try {
       this.#hooks.before(job)
-      value = job.run(...args)
+      const { run } = job
+      value = run(...args)
     } catch (error) {
       this.#call.leave()
       this.#fail(job, error)

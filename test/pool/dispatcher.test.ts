@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest'
+import { type Clock, Hub } from '../../src/hub/index.js'
+import { Dispatcher } from '../../src/pool/dispatcher.js'
+import { EventHub } from '../../src/pool/events.js'
+import type { JobRecord } from '../../src/pool/job.js'
+import { readOptions } from '../../src/pool/options.js'
+import { PoolState } from '../../src/pool/state.js'
+import type { PoolWorker } from '../../src/pool/worker.js'
+import { WorkerBooks } from '../../src/pool/worker-books.js'
+
+/** A clock that stands still unless it is moved, and keeps what is to be called. */
+class StillClock implements Clock {
+  time = 0
+  readonly polls: (() => void)[] = []
+  now = (): number => this.time
+  setTimer = (): unknown => undefined
+  clearTimer = (): void => {}
+  afterPoll = (fn: () => void): void => void this.polls.push(fn)
+  hostLife = () => ({ keep: () => {}, letGo: () => {}, end: () => {} })
+}
+
+/** Jobs that cost the host `ms` each to write. */
+const setUp = (jobs: number, ms: number) => {
+  const clock = new StillClock()
+  const hub = new Hub(clock)
+  const state = new PoolState(hub, readOptions({ tasks: 'tasks.js', workers: 1, dispatch: 100_000 }), new EventHub(undefined))
+  const books = new WorkerBooks()
+  const worker = {
+    books,
+    isUp: true,
+    alive: true,
+    state: 'up',
+    recalls: 0,
+    suspects: [],
+    pinned: [],
+    stuckUntil: 0,
+    lastProgressAt: 0,
+    tasks: new Map([['task', 0]]),
+    assign: (job: JobRecord) => {
+      books.write(job, 1)
+      clock.time += ms
+    },
+    flush: () => {},
+  } as unknown as PoolWorker
+  state.workers.set(1, worker)
+  for (let number = 1; number <= jobs; number++) {
+    state.outbox.add({ number, name: 'task', priority: 0, waiting: true, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
+  }
+  const dispatcher = new Dispatcher(state)
+  return { clock, books, dispatcher, waiting: () => state.outbox.size }
+}
+
+it('stops dealing after about 2 ms and goes on in another tick: the host has its turn in between', () => {
+  const { clock, dispatcher, books, waiting } = setUp(10_000, 0.1)
+  dispatcher.tick()
+  expect(books.deliveries).toBeGreaterThan(0)
+  expect(books.deliveries).toBeLessThanOrEqual(64)
+  expect(waiting()).toBe(10_000 - books.deliveries)
+  expect(clock.polls).toHaveLength(1)
+})
+
+it('deals everything in one tick while that is quick', () => {
+  const { dispatcher, waiting } = setUp(1_000, 0)
+  dispatcher.tick()
+  expect(waiting()).toBe(0)
+})
