@@ -10,6 +10,7 @@ export type {
   LatencyStats,
   MapOptions,
   PoolEvents,
+  PoolLogger,
   PoolOptions,
   PoolStats,
   RunOptions,

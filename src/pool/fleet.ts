@@ -57,6 +57,8 @@ export class Fleet {
   #scaleTimer: Deadline | undefined
   /** Groups of jobs that a death left, each for one worker to run one after another. */
   readonly #groups: JobRecord[][] = []
+  /** Broadcast jobs for workers that are wanted and not started yet. */
+  readonly #unborn: JobRecord[] = []
   /** Broadcast jobs whose worker died. */
   readonly #orphans: JobRecord[] = []
   readonly #restarts: RollingRestart
@@ -101,6 +103,16 @@ export class Fleet {
     this.#pool.hub.wake()
   }
 
+  /** Workers that are wanted and not started yet. */
+  get missing(): number {
+    return Math.max(0, this.target - this.serving().length)
+  }
+
+  /** A job for a worker that is still to be started. */
+  forUnborn(job: JobRecord): void {
+    this.#unborn.push(job)
+  }
+
   // ---- the round, once a tick
 
   /** Brings the fleet nearer to what is wanted: at most one process is started at a time. */
@@ -114,6 +126,8 @@ export class Fleet {
     const wanted = this.target + this.#restarts.extra(serving)
     this.#leave(serving.length >= wanted)
     this.#restarts.settle(serving.length >= this.target && serving.every((worker) => worker.isUp))
+    // Nobody is to be started any more: whoever is there answers.
+    if (serving.length >= wanted) this.#orphans.push(...this.#unborn.splice(0))
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
     else if (serving.length < wanted) {
       if (this.#promote()) this.changed()
@@ -169,6 +183,7 @@ export class Fleet {
     )
     worker.spare = spare
     if (!spare) worker.predecessor = this.#withoutSuccessor()
+    worker.pinned.push(...this.#unborn.splice(0, spare ? 0 : 1))
     pool.workers.set(id, worker)
     pool.totals.workersStarted++
     pool.log?.debug({ worker: id, pid: launched.pid, spare }, 'worker started')
@@ -322,7 +337,7 @@ export class Fleet {
 
   /** Jobs in the fleet's own hands, which are in no outbox and no worker. */
   takeLeftovers(): JobRecord[] {
-    return [...this.#groups.splice(0).flat(), ...this.#orphans.splice(0)]
+    return [...this.#groups.splice(0).flat(), ...this.#orphans.splice(0), ...this.#unborn.splice(0)]
   }
 
   // ---- how many

@@ -141,16 +141,17 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   }
 
   /**
-   * Runs a task once on every worker that is up or starting, stand-bys included, and resolves with one answer for each. A
+   * Runs a task once on every worker that is up, starting or about to be started, stand-bys included, and resolves with one answer for each. A
    * worker that leaves meanwhile is answered for by its replacement. Rejects with the first failure, once all have settled.
    */
   async broadcast<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>[]> {
-    const workers = [...this.#state.workers.values()].filter((worker) => worker.alive && (worker.isUp || worker.state === 'starting'))
-    const jobs = workers.map((worker) => {
+    const present = [...this.#state.workers.values()].filter((worker) => worker.alive && (worker.isUp || worker.state === 'starting'))
+    const targets: (PoolWorker | 'unborn')[] = [...present, ...new Array<'unborn'>(this.#fleet.missing).fill('unborn')]
+    const jobs = targets.map((target) => {
       const { job, options } = this.#submission.make({ call: 'broadcast' }, name, rest[0], rest[1])
       if (options === undefined) return job
       job.pinned = true
-      this.#enqueue(job, options.signal, worker)
+      this.#enqueue(job, options.signal, (each) => (target === 'unborn' ? this.#fleet.forUnborn(each) : target.pinned.push(each)))
       return job
     })
     if (jobs.length === 0) return [await this.run(name, ...rest)]
@@ -272,7 +273,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     return job
   }
 
-  #enqueue(job: JobRecord, signal: AbortSignal | undefined, worker?: PoolWorker): void {
+  #enqueue(job: JobRecord, signal: AbortSignal | undefined, place?: (job: JobRecord) => void): void {
     const state = this.#state
     state.totals.submitted++
     state.queued++
@@ -291,7 +292,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       return
     }
     if (signal !== undefined) job.onSettled = this.#signals.watch(signal, job)
-    if (worker !== undefined) worker.pinned.push(job)
+    if (place !== undefined) place(job)
     else {
       job.inOutbox = true
       state.outbox.add(job)

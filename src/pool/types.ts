@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import type { LogLine } from '../wire/messages.js'
 
 /** The exported functions of a task module, by name. */
@@ -30,6 +29,15 @@ export interface WorkersRange {
 
 /** How jobs reach workers; see the guide "Dispatch". A number is a fixed window: jobs written to one worker at once. */
 export type Dispatch = 'adaptive' | 'fair' | 'fast' | number
+
+/** The part of a pino logger that the pool uses. */
+export interface PoolLogger {
+  trace(details: object, message: string): void
+  debug(details: object, message: string): void
+  info(details: object, message: string): void
+  warn(details: object, message: string): void
+  error(details: object, message: string): void
+}
 
 /** Times in milliseconds, sizes in bytes. An option given as `undefined` counts as absent. */
 export interface PoolOptions {
@@ -88,7 +96,7 @@ export interface PoolOptions {
   /** Working directory of the workers. Default the host's. */
   cwd?: string | URL
   /** A pino logger (or one of its shape). Default none: the pool is silent. */
-  logger?: Pick<Logger, 'trace' | 'debug' | 'info' | 'warn' | 'error'>
+  logger?: PoolLogger
 }
 
 /** Options of one job; they beat `defineTask`'s, which beat the pool's. */

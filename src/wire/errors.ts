@@ -7,13 +7,10 @@ export class PreforkError extends Error {
     super(message, options)
     this.code = code
   }
-  static {
-    PreforkError.prototype.name = 'PreforkError'
-  }
 }
 
 /** Why a worker was lost. */
-export type LostReason = 'exit' | 'signal' | 'frozen' | 'write failed' | 'protocol' | 'put back too often' | 'killed by the pool' | 'pool closed'
+export type LostReason = 'exit' | 'signal' | 'frozen' | 'write failed' | 'protocol' | 'put back too often' | 'killed by the pool'
 
 export interface WorkerLostDetails {
   /** True: the job had begun, or may have. False: it had certainly not. */
@@ -40,18 +37,12 @@ export class WorkerLostError extends PreforkError {
     this.signal = details.signal ?? null
     this.stderr = details.stderr ?? ''
   }
-  static {
-    WorkerLostError.prototype.name = 'WorkerLostError'
-  }
 }
 
 /** No worker could be started; `cause` is the task module's own error where there is one. */
 export class WorkerStartError extends PreforkError {
   constructor(message: string, options?: ErrorOptions) {
     super('ERR_PREFORK_WORKER_START', message, options)
-  }
-  static {
-    WorkerStartError.prototype.name = 'WorkerStartError'
   }
 }
 
@@ -66,9 +57,6 @@ export class TimeLimitError extends PreforkError {
     this.limit = limit
     this.taskStack = taskStack
   }
-  static {
-    TimeLimitError.prototype.name = 'TimeLimitError'
-  }
 }
 
 /** The soft time limit passed: the reason of the task's `AbortSignal`, and the rejection of a task that did not answer to it. */
@@ -81,9 +69,6 @@ export class SoftTimeLimitError extends PreforkError {
     super('ERR_PREFORK_SOFT_TIME_LIMIT', message)
     this.limit = limit
     this.taskStack = taskStack
-  }
-  static {
-    SoftTimeLimitError.prototype.name = 'SoftTimeLimitError'
   }
 }
 
@@ -98,18 +83,12 @@ export class MemoryLimitError extends PreforkError {
     this.limit = limit
     this.rss = rss
   }
-  static {
-    MemoryLimitError.prototype.name = 'MemoryLimitError'
-  }
 }
 
 /** `maxQueue` jobs are already waiting. */
 export class QueueFullError extends PreforkError {
   constructor(message: string) {
     super('ERR_PREFORK_QUEUE_FULL', message)
-  }
-  static {
-    QueueFullError.prototype.name = 'QueueFullError'
   }
 }
 
@@ -121,18 +100,12 @@ export class TaskNotFoundError extends PreforkError {
     super('ERR_PREFORK_TASK_NOT_FOUND', message)
     this.known = known
   }
-  static {
-    TaskNotFoundError.prototype.name = 'TaskNotFoundError'
-  }
 }
 
 /** A value cannot cross the process boundary, or is larger than `maxMessageSize`. */
 export class SerializationError extends PreforkError {
   constructor(message: string, options?: ErrorOptions) {
     super('ERR_PREFORK_SERIALIZATION', message, options)
-  }
-  static {
-    SerializationError.prototype.name = 'SerializationError'
   }
 }
 
@@ -141,9 +114,6 @@ export class PoolClosedError extends PreforkError {
   constructor(message: string, options?: ErrorOptions) {
     super('ERR_PREFORK_POOL_CLOSED', message, options)
   }
-  static {
-    PoolClosedError.prototype.name = 'PoolClosedError'
-  }
 }
 
 /** A frame that cannot be read: it condemns the worker that sent it. */
@@ -151,7 +121,17 @@ export class ProtocolError extends PreforkError {
   constructor(message: string) {
     super('ERR_PREFORK_PROTOCOL', message)
   }
-  static {
-    ProtocolError.prototype.name = 'ProtocolError'
-  }
 }
+
+// Set here, not in the classes: a bundler gives a class that names itself another name, which stacks would show.
+PreforkError.prototype.name = 'PreforkError'
+WorkerLostError.prototype.name = 'WorkerLostError'
+WorkerStartError.prototype.name = 'WorkerStartError'
+TimeLimitError.prototype.name = 'TimeLimitError'
+SoftTimeLimitError.prototype.name = 'SoftTimeLimitError'
+MemoryLimitError.prototype.name = 'MemoryLimitError'
+QueueFullError.prototype.name = 'QueueFullError'
+TaskNotFoundError.prototype.name = 'TaskNotFoundError'
+SerializationError.prototype.name = 'SerializationError'
+PoolClosedError.prototype.name = 'PoolClosedError'
+ProtocolError.prototype.name = 'ProtocolError'
