@@ -26,7 +26,7 @@ describe('jobs running at once', () => {
     const journal = new Journal()
     const gate = new Gate()
     const jobs = Array.from({ length: workers * concurrency + 3 }, (_, index) => pool.run('hold', [gate.path, journal.path, index]))
-    await until('every slot is taken', () => journal.lines.length === workers * concurrency)
+    await until('every slot is taken', () => journal.lines.length === workers * concurrency && pool.stats().running === workers * concurrency)
     expect(pool.stats()).toMatchObject({ running: workers * concurrency, queued: 3 })
     gate.open()
     await Promise.all(jobs)
@@ -79,8 +79,8 @@ describe('maxQueue', () => {
     const journal = new Journal()
     const gate = new Gate()
     await within(pool.ready(), 1_000, 'ready()')
-    const holder = pool.run('hold', [gate.path, journal.path, 'holder'])
-    await journal.seen('+holder')
+    const holder = pool.submit('hold', [gate.path, journal.path, 'holder'])
+    await until('it runs', () => holder.accepted)
     const queued = [1, 2, 3].map((value) => pool.run('echo', [value]))
     const error = await failure(pool.run('echo', [4]))
     expect(error).toBeInstanceOf(QueueFullError)
@@ -99,7 +99,7 @@ describe('maxQueue', () => {
     await within(room, 5_000, 'ready()')
     expect(await pool.run('echo', [6])).toBe(6)
     expect(await Promise.all(queued)).toEqual([1, 2, 3])
-    await holder
+    await holder.result
   })
 
   it('lets ready() go when a queued job is cancelled', async () => {

@@ -41,7 +41,7 @@ describe('a job that is cancelled', () => {
     expect(victim!.cancel('changed my mind')).toBe(true)
     expect(await within(failure(victim!.result), 1_000)).toBe('changed my mind')
     expect(await within(victim!.began, 3_000, 'began')).toBe(false)
-    expect(holder.state).toBe('accepted')
+    await until('the host knows that the holder runs', () => holder.state === 'accepted')
     gate.open()
     expect(await Promise.all([holder.result, first!.result, last!.result])).toEqual(['holder', 1, 3])
     expect(journal.lines).toEqual(['+holder', '-holder', '1', '3'])

@@ -40,6 +40,21 @@ describe('dispatch', () => {
     expect(await behindAHolder('fair')).toBe(0)
   })
 
+  it('adaptive writes ahead behind jobs that are known to be short, fair does not', async () => {
+    for (const [dispatch, ahead] of [
+      ['fair', false],
+      ['adaptive', true],
+    ] as const) {
+      const pool = await startPool({ dispatch })
+      let most = 0
+      pool.on('jobAccepted', () => {
+        most = Math.max(most, pool.stats().workers[0]!.writtenAhead)
+      })
+      for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 100 }, (_, index) => pool.run('echo', [index])))
+      expect(most > 0).toBe(ahead)
+    }
+  })
+
   it('fast writes ahead', async () => {
     expect(await behindAHolder('fast')).toBeGreaterThan(4)
   })

@@ -27,7 +27,8 @@ describe('a worker frozen by SIGSTOP', () => {
     pool.on('workerExit', ({ reason }) => reasons.push(reason))
     const pid = await pidOf(pool)
     process.kill(pid, 'SIGSTOP')
-    await gone([pid], 10_000)
+    // Well before the default of 7 s.
+    await gone([pid], 5_500)
     expect(await pidOf(pool)).not.toBe(pid)
     expect(reasons).toEqual([expect.stringMatching(/frozen|silent|heartbeat/i)])
   })

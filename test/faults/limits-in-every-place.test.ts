@@ -24,7 +24,7 @@ const PLACES: [string, boolean, string][] = [
 ]
 
 /** Where the task is interrupted in place there is all the time for it; elsewhere it is the grace that passes. */
-const poolWith = (concurrency: number, livesOn = false, cancelGrace = livesOn ? 5_000 : 150) =>
+const poolWith = (concurrency: number, livesOn = false, cancelGrace = livesOn ? 5_000 : 300) =>
   startPool({ tasks: fixture('places.js'), concurrency, dispatch: 'fast', cancelGrace })
 
 describe.each([1, 4])('with concurrency %i', (concurrency) => {
@@ -55,7 +55,7 @@ describe.each([1, 4])('with concurrency %i', (concurrency) => {
 
 describe('a hard limit', () => {
   it.each([...PLACES, ['idle', false, NO_STACK] as [string, boolean, string]])('ends the worker: %s', async (place, _, stack) => {
-    const pool = await poolWith(1)
+    const pool = await poolWith(1, false, 5_000)
     const before = await pidOf(pool)
     const journal = new Journal()
     const job = pool.submit(place, [journal.path], { timeLimit: LIMIT })

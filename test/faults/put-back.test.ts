@@ -10,6 +10,7 @@ const heldWorker = async (pool: TestPool) => {
   const gate = new Gate()
   const holder = pool.submit('holdSync', [gate.path, journal.path, 'holder'])
   await journal.seen('+holder')
+  await until('the host knows', () => holder.accepted)
   return { pid, journal, gate, holder }
 }
 

@@ -112,6 +112,12 @@ describe('recycling', () => {
     expect(pool.stats().totals.workersRecycled).toBeGreaterThanOrEqual(2)
   })
 
+  it('is judged at each round of maintenance, when nothing else happens', async () => {
+    const pool = await startPool({ maxAgePerWorker: 300, heartbeatInterval: 30_000, heartbeatTimeout: 90_000, maintainInterval: 200 })
+    // Before the first round of the default, 5 s.
+    await gone([await pidOf(pool)], 4_500)
+  })
+
   it('by memory: over maxMemoryPerWorker it leaves after its job', async () => {
     const pool = await startPool({ maxMemoryPerWorker: 180 * MB, hardMemoryLimit: 4_000 * MB, heartbeatInterval: 100 })
     const first = await pidOf(pool)
