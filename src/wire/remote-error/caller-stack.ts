@@ -16,16 +16,26 @@ const isInternal = (line: string): boolean => line.includes('node:internal/')
 
 const done = new WeakSet<object>()
 
+/** Without this package's own frames, nor what of Node's called them: neither tells the reader anything. */
+const tidy = (stack: string): string => {
+  const lines = stack.split('\n')
+  const firstOwn = lines.findIndex((line) => isFrame(line) && isOwn(line))
+  if (firstOwn < 0) return stack
+  return lines.filter((line, index) => !isFrame(line) || !(isOwn(line) || (index > firstOwn && isInternal(line)))).join('\n')
+}
+
 /** Adds the frames of `callerFrames` (a `stack` captured in the host) that lie outside of this package. A second call changes nothing. */
 export const appendCallerStack = (error: unknown, callerFrames: string): void => {
   if (typeof error !== 'object' || error === null || done.has(error)) return
   const frames = callerFrames.split('\n').filter((line) => isFrame(line) && !isOwn(line))
-  // Frames of Node alone tell nothing.
-  if (frames.every(isInternal)) return
   try {
     const { stack } = error as { stack?: unknown }
     if (typeof stack !== 'string') return
-    Object.defineProperty(error, 'stack', { value: `${stack}\n${frames.join('\n')}`, enumerable: false, configurable: true, writable: true })
+    // Frames of Node alone tell nothing.
+    const caller = frames.every(isInternal) ? [] : frames
+    const tidied = tidy(stack)
+    const kept = caller.length > 0 || tidied.split('\n').some(isFrame) ? tidied : stack
+    Object.defineProperty(error, 'stack', { value: [kept, ...caller].join('\n'), enumerable: false, configurable: true, writable: true })
     done.add(error)
   } catch {
     // Frozen: it stays as it is.
