@@ -85,7 +85,7 @@ async function stop() {
 let lastSignal = Number.NEGATIVE_INFINITY
 let signals = 0
 
-function onSignal() {
+async function onSignal() {
   // The terminal and `npm run` both deliver one Ctrl-C: what follows within half a second is the same one.
   const now = performance.now()
   if (now - lastSignal < 500) return
@@ -93,7 +93,9 @@ function onSignal() {
   signals++
   if (signals === 1) return stop()
   console.log('\nhurrying: what still runs is ended')
-  return pool.terminate()
+  await pool.terminate()
+  await sleep(100) // for the answers that say so
+  server.closeAllConnections()
 }
 
 try {
