@@ -4,17 +4,14 @@ import { clientSignal, HttpError, numberParam, readBody, send, sendError, sendJs
 
 const MAX_UPLOAD = 20 * 1024 * 1024
 
-// The two limits of the busy loops: the soft one asks (and interrupts where that is safe), the hard one ends.
-const LIMITS = { softTimeLimit: 250, timeLimit: 600 }
-
 // Route → [task, arguments, options]. Only POST: no crawler or prefetch should press these buttons.
-// They go before the queue of ordinary requests (see `priority` below), so that the page shows the effect at once.
+// The soft limit asks, and interrupts where that is safe; the hard one ends. They go before the queue of ordinary requests (see `priority` below), so that the page shows the effect at once.
 const FAULTS = {
   '/segfault': ['segfault'],
   '/abort': ['abort'],
   '/exit': ['exit'],
-  '/spin': ['spin', [], LIMITS],
-  '/spin-after-await': ['spinAfterAwait', [], LIMITS],
+  '/spin': ['spin', [], { softTimeLimit: 200, timeLimit: 800 }],
+  '/spin-after-await': ['spinAfterAwait', [], { softTimeLimit: 200, timeLimit: 400 }],
   '/leak': ['leak', [], { timeLimit: 30_000 }],
   '/fail': ['fail'],
 }
