@@ -5,7 +5,7 @@ import { clientSignal, HttpError, numberParam, readBody, send, sendError, sendJs
 const MAX_UPLOAD = 20 * 1024 * 1024
 
 // Route → [task, arguments, options]. Only POST: no crawler or prefetch should press these buttons.
-// The soft limit asks, and interrupts where that is safe; the hard one ends. They go before the queue of ordinary requests (see `priority` below), so that the page shows the effect at once.
+// The soft limit asks, and interrupts where that is safe; the hard one ends.
 const FAULTS = {
   '/segfault': ['segfault'],
   '/abort': ['abort'],
@@ -55,6 +55,7 @@ export function createApp({ pool, feed, load, snapshot }) {
     sendJson(res, 200, { result: await pool.run('nap', [ms], { signal: clientSignal(res) }) })
   }
 
+  // Before the queue of ordinary requests, so that the page shows the effect at once.
   async function runFault(res, name, args = [], options = {}) {
     sendJson(res, 200, { result: await pool.run(name, args, { priority: 10, ...options, signal: clientSignal(res) }) })
   }
