@@ -9,8 +9,10 @@ const TICK_MS = 2
 const CLOCK_EVERY = 64
 /** Jobs written ahead in one worker's pipe under 'fast'. */
 const FAST_AHEAD = 256
-/** Bytes written ahead in one worker's pipe at the most; one job may always be larger. */
-const MAX_AHEAD_BYTES = 256 * 1024
+/** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that what is held is never half written. */
+const MAX_AHEAD_BYTES = 128 * 1024
+/** A main thread that has not turned for so long is stuck, even if it runs no job, ms. */
+const MAIN_STUCK_MS = 1_000
 /** First and longest time that a worker whose main thread does not turn gets no new job, ms. */
 const STUCK_FIRST = 10
 const STUCK_MAX = 1_000
@@ -105,7 +107,8 @@ export class Dispatcher {
   /** Whether this job may be written ahead of others that are short, behind jobs that have not held it long. */
   #mayWriteAhead(worker: PoolWorker, job: JobRecord, now: number): boolean {
     const { books } = worker
-    if (worker.predecessor?.alive || books.sentBytes > MAX_AHEAD_BYTES || now - worker.lastProgressAt > LONG_MS || this.#quota(worker) <= 0) return false
+    if (worker.predecessor?.alive || books.sentBytes + job.spec.size > MAX_AHEAD_BYTES || now - worker.lastProgressAt > LONG_MS || this.#quota(worker) <= 0)
+      return false
     const { meters } = this.#pool
     if (books.sent.size >= meters.ahead(job.name)) return false
     for (const running of books.running.values()) {
@@ -213,6 +216,8 @@ export class Dispatcher {
   #holdsTooLong(worker: PoolWorker): boolean {
     const { books } = worker
     if (!worker.alive || worker.recalls > 0 || books.sent.size === 0 || books.sent.peek()?.pinned) return false
+    // An idle worker holds nothing back: it is still reading a large job, or about to. Nor does one that is still being written to.
+    if ((books.running.size === 0 && worker.mainAge < MAIN_STUCK_MS) || worker.writing) return false
     return this.#pool.hub.now() - Math.max(worker.lastProgressAt, worker.heldSince) >= LONG_MS
   }
 }

@@ -238,8 +238,8 @@ export class Fleet {
     if (!worker.isUp && worker.state !== 'starting') return
     if (why !== 'shrink') totals.workersRecycled++
     log?.debug({ worker: worker.id, why }, 'worker retires')
-    worker.expected = true
     if (worker.state === 'starting') {
+      worker.expected = true
       worker.kill()
       return
     }

@@ -12,17 +12,22 @@ export const errorWithCaller = (error: unknown, callerStack: string | undefined)
   return error
 }
 
+/** The pool ends a worker by SIGKILL alone: any other end was its own, even if the pool was about to. */
+const endedByItself = ({ exit }: PoolWorker): boolean => exit !== undefined && (exit.exitCode !== null || (exit.signal !== null && exit.signal !== 'SIGKILL'))
+
 const howItEnded = (worker: PoolWorker): string => {
   const { exit, condemned } = worker
   const pid = `worker ${worker.id} (pid ${worker.pid ?? 'none'})`
-  if (condemned?.error !== undefined) return `${pid} was ended: ${condemned.error.message}`
-  if (condemned !== undefined) return `${pid} was ended: ${condemned.reason}.`
+  if (condemned !== undefined && !endedByItself(worker)) return `${pid} was ended: ${condemned.error?.message ?? `${condemned.reason}.`}`
   if (exit?.signal) return `${pid} was killed by ${exit.signal}.`
   if (exit?.exitCode !== undefined && exit.exitCode !== null) return `${pid} exited with code ${exit.exitCode}.`
   return `${pid} is gone.`
 }
 
-export const lostReason = (worker: PoolWorker): WorkerLostError['reason'] => worker.condemned?.reason ?? (worker.exit?.signal ? 'signal' : 'exit')
+export const lostReason = (worker: PoolWorker): WorkerLostError['reason'] => {
+  if (worker.condemned !== undefined && !endedByItself(worker)) return worker.condemned.reason
+  return worker.exit?.signal ? 'signal' : 'exit'
+}
 
 const details = (worker: PoolWorker, accepted: boolean) => ({
   accepted,

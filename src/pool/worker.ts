@@ -196,6 +196,11 @@ export class PoolWorker implements WorkerVoice {
     if (this.books.unflushed > 0 && this.writer.empty && this.#jobsPort.pending === 0) this.books.flushed()
   }
 
+  /** What was written to it is not yet all in the kernel. */
+  get writing(): boolean {
+    return !this.writer.empty || this.#jobsPort.pending > 0
+  }
+
   /** The kernel's buffer is full: it does not read. */
   get blocked(): boolean {
     return this.#jobsPort.full

@@ -105,6 +105,15 @@ describe('dispatch', () => {
     long!.cancel()
   })
 
+  it.each(['adaptive', 'fair'] as const)('%s takes nothing back from a worker that is still reading it, however large', async (dispatch) => {
+    const pool = await startPool({ workers: 2, concurrency: 2, dispatch })
+    const sizes = [48_000_000, 16_000_000, 1_000_000, 128_000, 48_000_000]
+    const values = await Promise.all(sizes.map((size) => pool.run('sizeOf', [Buffer.alloc(size)])))
+    expect(values).toEqual(sizes)
+    // A neighbour that runs may cost one put-back; a livelock costs hundreds.
+    expect(pool.stats().totals.putBack).toBeLessThan(20)
+  })
+
   it('spreads jobs over the workers', async () => {
     const pool = await startPool({ workers: 3 })
     await allUp(pool, 3)
