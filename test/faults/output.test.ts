@@ -77,7 +77,7 @@ describe("output: 'capture'", () => {
 describe('output of any kind', () => {
   it.each(['ignore', 'capture'] as const)('%s: 64 MB on stdout and stderr block nobody', async (output) => {
     const pool = await startPool({ tasks, output, workers: 2 })
-    const flood = pool.run('floodBoth', [64_000_000])
+    const flood = pool.run('floodBoth', [64_000_000, 128])
     for (let index = 0; index < 50; index += 1) expect(await within(pidOf(pool), 10_000)).toBeTypeOf('number')
     expect(await within(flood, 20_000)).toBe('flooded')
   })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { allUp, fixture, pidOf, startPool, upPids } from '../fixtures/pools.js'
 import { failure, Gate, gone, isAlive, Journal, until, within } from '../fixtures/support.js'
 
@@ -57,6 +57,10 @@ describe('restart', () => {
         if (jobs.length % 8 === 0) await jobs.at(-1)
       }
     })()
+    pump.catch(() => {})
+    onTestFinished(() => {
+      over = true
+    })
     await within(Promise.resolve(pool.restart()), 20_000, 'restart()')
     await until('all workers are new', () => {
       const now = upPids(pool)
