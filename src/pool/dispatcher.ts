@@ -56,10 +56,10 @@ export class Dispatcher {
 
   /** A worker's own jobs: those it must run alone, and those meant for it. */
   #own(worker: PoolWorker): void {
-    if (worker.recalls > 0) return
+    if (worker.recalls > 0 || worker.unfit) return
     if (worker.suspect !== undefined && (worker.suspect.isSettled || worker.suspect.streamed || worker.suspect.state === 'queued')) worker.suspect = undefined
     const { books, suspects, pinned } = worker
-    while (worker.suspect === undefined && books.inFlight === 0 && suspects.length > 0) {
+    while (worker.suspect === undefined && books.inFlight === 0 && suspects.length > 0 && this.#freeSlots(worker) > 0) {
       const job = suspects.shift()!
       if (job.isSettled) continue
       worker.suspect = job
@@ -74,6 +74,7 @@ export class Dispatcher {
   #takesAny(worker: PoolWorker): boolean {
     return (
       worker.isUp &&
+      !worker.unfit &&
       !worker.spare &&
       worker.recalls === 0 &&
       worker.suspect === undefined &&
@@ -91,8 +92,8 @@ export class Dispatcher {
   }
 
   #freeSlots(worker: PoolWorker): number {
-    const before = worker.predecessor
-    const held = before?.alive ? before.books.inFlight : 0
+    let held = 0
+    for (let before = worker.predecessor; before !== undefined; before = before.predecessor) if (before.alive) held += before.books.inFlight
     return this.#pool.settings.concurrency - worker.books.inFlight - held
   }
 

@@ -30,6 +30,13 @@ export interface FleetEvents {
   cannotStart(error: WorkerStartError): void
 }
 
+/** How long a worker that is to leave may keep its jobs: their own time limits, or a minute where one has none, ms. */
+const drainTime = ({ books }: PoolWorker, timeLimit: number): number =>
+  [...books.running.values()].reduce(
+    (longest, { spec }) => Math.max(longest, spec.hardLimit > 0 ? spec.hardLimit : DRAIN_MS),
+    timeLimit > 0 ? timeLimit : DRAIN_MS,
+  )
+
 /** Keeps the right number of workers: starts, replaces, recycles, scales, and bounds what is alive at once. */
 export class Fleet {
   /** Workers wanted at work. */
@@ -103,6 +110,11 @@ export class Fleet {
     this.#pool.hub.wake()
   }
 
+  /** Starts fail again and again. */
+  get #hopeless(): boolean {
+    return this.#failedStarts >= MAX_FAILED_STARTS || this.#unproven >= MAX_UNPROVEN
+  }
+
   /** Workers that are wanted and not started yet. */
   get missing(): number {
     return Math.max(0, this.target - this.serving().length)
@@ -127,11 +139,13 @@ export class Fleet {
     this.#leave(serving.length >= wanted)
     this.#restarts.settle(serving.length >= this.target && serving.every((worker) => worker.isUp))
     // Nobody is to be started any more: whoever is there answers.
-    if (serving.length >= wanted) this.#orphans.push(...this.#unborn.splice(0))
+    if (serving.length >= wanted || this.#hopeless) this.#orphans.push(...this.#unborn.splice(0))
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
     else if (serving.length < wanted) {
-      if (this.#promote()) this.changed()
-      else this.#start(false)
+      if (this.#promote()) {
+        this.#handOut()
+        this.changed()
+      } else this.#start(false)
     } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#everUp) this.#start(true)
   }
 
@@ -194,7 +208,7 @@ export class Fleet {
 
   /** A worker on its way out whose slots nobody has taken over. */
   #withoutSuccessor(): PoolWorker | undefined {
-    return this.#all().find((worker) => worker.recycled && this.#successor(worker) === undefined)
+    return this.#all().find((worker) => (worker.recycled || worker.state === 'draining') && this.#successor(worker) === undefined)
   }
 
   /** A warm stand-by goes to work. */
@@ -212,7 +226,9 @@ export class Fleet {
     if (this.#groups.length === 0 && this.#orphans.length === 0) return
     const able = this.#all().filter((worker) => worker.isUp && !worker.spare && worker.suspects.length === 0 && worker.suspect === undefined)
     const fresh = able.filter((worker) => worker.books.deliveries === 0)
-    const others = this.#starting() > 0 || this.serving().length < this.target ? [] : able.filter((worker) => worker.books.inFlight === 0)
+    // Whoever is there does it when no fresh worker is to be expected: it takes nothing else before it is through.
+    const noneToCome = this.#hopeless || (this.#starting() === 0 && this.serving().length >= this.target)
+    const others = noneToCome ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.books.inFlight - b.books.inFlight) : []
     for (const worker of [...fresh, ...others]) {
       const group = this.#groups.shift()
       if (group === undefined) break
@@ -246,7 +262,7 @@ export class Fleet {
     worker.state = 'draining'
     worker.recycled = why !== 'shrink'
     worker.recall()
-    worker.drainDeadline = hub.callLater(Math.max(settings.timeLimit, settings.timeLimit > 0 ? 0 : DRAIN_MS), () => {
+    worker.drainDeadline = hub.callLater(drainTime(worker, settings.timeLimit), () => {
       worker.condemn('killed by the pool', new Error('It was to be recycled and its jobs did not end in time.'))
     })
     this.changed()
@@ -278,6 +294,7 @@ export class Fleet {
     this.#failedStarts = 0
     worker.upOnce = true
     this.#restarts.up(worker)
+    if (!worker.spare) worker.predecessor ??= this.#withoutSuccessor()
     this.changed()
   }
 
@@ -315,10 +332,9 @@ export class Fleet {
     pool.workers.delete(worker.id)
     pool.past.workers++
     pool.past.writes += worker.writer.writes
-    for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
+    for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = worker.predecessor
     this.#orphans.push(...worker.pinned.splice(0).filter((job) => !job.isSettled))
-    const hopeless = this.#failedStarts >= MAX_FAILED_STARTS || this.#unproven >= MAX_UNPROVEN
-    if (hopeless && !worker.expected) {
+    if (this.#hopeless && !worker.expected) {
       const error = startError(worker, worker.upOnce ? this.#unproven : this.#failedStarts, pool.settings.tasks)
       this.#restarts.fail(error)
       if (!this.anyUp) {
@@ -384,7 +400,7 @@ export class Fleet {
   /** Workers above `min` that have been idle for `keepAlive` leave. */
   retireIdle(): void {
     const { hub, settings, outbox } = this.#pool
-    if (this.target <= this.min || outbox.size > 0) return
+    if (this.target <= this.min || outbox.size > 0 || this.#groups.length > 0 || this.#orphans.length > 0) return
     const now = hub.now()
     for (const worker of this.serving()) {
       if (this.target <= this.min) break

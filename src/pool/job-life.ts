@@ -117,24 +117,28 @@ export class JobLife {
     }
   }
 
-  limit(worker: PoolWorker, job: JobRecord, stage: LimitStage, stack: string): void {
+  limit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void {
     if (stage === LimitStage.SOFT) {
-      if (!job.isSettled) this.#softTimedOut(job, worker)
-    } else if (stage === LimitStage.STUCK) {
-      if (!job.isSettled) {
-        this.#softTimedOut(job)
-        this.fail(job, this.#softError(job, stack))
-      }
-      this.#events.abandon(worker)
-    } else {
-      this.#pool.hub.whenReadEmpty(
-        () => worker.readers,
-        () => {
-          // The watchdog has closed the claim word for good: even if the answer won, this worker takes no job up any more.
-          if (!this.#timeUp(worker, job, stack)) this.#events.retire(worker)
-        },
-      )
+      const job = worker.books.running.get(delivery)
+      if (job !== undefined && !job.isSettled) this.#softTimedOut(job, worker)
+      return
     }
+    this.#pool.hub.whenReadEmpty(
+      () => worker.readers,
+      () => {
+        const job = worker.books.running.get(delivery)
+        // The watchdog has closed the claim word for good: even if the answer won, this worker takes no job up any more.
+        if (job === undefined) this.#events.retire(worker)
+        else if (stage === LimitStage.HARD) this.#timeUp(worker, job, stack)
+        else {
+          if (!job.isSettled) {
+            this.#softTimedOut(job)
+            this.fail(job, this.#softError(job, stack))
+          }
+          this.#events.abandon(worker)
+        }
+      },
+    )
   }
 
   // ---- cancellation
@@ -200,9 +204,8 @@ export class JobLife {
     }
   }
 
-  /** False: it is not running there any more. */
-  #timeUp(worker: PoolWorker, job: JobRecord, stack: string): boolean {
-    if (worker.books.running.get(job.delivery) !== job) return false
+  #timeUp(worker: PoolWorker, job: JobRecord, stack: string): void {
+    if (worker.books.running.get(job.delivery) !== job) return
     const { softLimit, hardLimit } = job.spec
     if (!job.isSettled) {
       if (hardLimit > 0) this.fail(job, new TimeLimitError(`The job '${job.name}' ran longer than its time limit of ${hardLimit} ms.`, hardLimit, stack))
@@ -217,7 +220,6 @@ export class JobLife {
         `The job '${job.name}' ran longer than its ${hardLimit > 0 ? 'time limit' : 'soft time limit'} of ${hardLimit > 0 ? hardLimit : softLimit} ms.`,
       ),
     )
-    return true
   }
 
   #softTimedOut(job: JobRecord, worker?: PoolWorker): void {
@@ -239,8 +241,16 @@ export class JobLife {
   recalled(worker: PoolWorker, jobs: readonly JobRecord[]): void {
     for (const job of jobs) {
       if (job.isSettled) job.markBegan(job.attempt > 1)
+      else if (this.#pool.phase === 'terminating') this.closeUnbegun(job)
       else this.#putBack(worker, job)
     }
+  }
+
+  /** The pool is terminated before the job has begun (or begun again). */
+  closeUnbegun(job: JobRecord): void {
+    job.inOutbox = false
+    job.markBegan(job.attempt > 1)
+    this.settle(job, { state: job.attempt > 1 ? 'lost' : 'cancelled', error: poolClosedError(job) })
   }
 
   #putBack(worker: PoolWorker, job: JobRecord): void {
@@ -274,9 +284,12 @@ export class JobLife {
         this.#putBack(worker, job)
         continue
       }
+      if (terminating && !job.isSettled) {
+        this.closeUnbegun(job)
+        continue
+      }
       job.markBegan(job.attempt > 1)
-      if (terminating) this.settle(job, { state: 'cancelled', error: poolClosedError(job) })
-      else this.settle(job, { state: 'lost', error: putBackTooOften(worker, job) })
+      this.settle(job, { state: 'lost', error: putBackTooOften(worker, job) })
     }
     for (const job of worker.books.running.values()) {
       if (job.isSettled) continue

@@ -10,12 +10,12 @@ import { Keeper } from './keeper.js'
 import type { Launcher } from './launcher.js'
 import { mapJobs, type QueueRoom, readMapOptions, type Source } from './map.js'
 import type { Settings } from './options.js'
-import { closedError, poolClosedError } from './refusals.js'
+import { closedError } from './refusals.js'
 import { poolStats } from './report.js'
 import { SignalBoard } from './signals.js'
 import { PoolState } from './state.js'
 import { StreamConsumer } from './stream.js'
-import { Submission, unknownTask } from './submission.js'
+import { queueFull, Submission, unknownTask } from './submission.js'
 import type { AnyTasks, CloseOptions, Job, MapOptions, PoolEvents, PoolStats, RunOptions, TaskArgs, TaskItem, TaskName, TaskResult } from './types.js'
 import type { PoolWorker } from './worker.js'
 import { WorkerDesk } from './worker-desk.js'
@@ -56,6 +56,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         up: (worker) => this.#up(worker),
         proven: () => this.#fleet.proven(),
         judge: (worker) => this.#keeper.judge(worker),
+        accepted: () => {
+          if (this.#roomWaiters.length > 0) state.hub.wake()
+        },
         changed: () => this.#fleet.changed(),
         exited: (worker) => this.#fleet.exited(worker),
         buried: (worker) => this.#fleet.buried(worker),
@@ -131,7 +134,15 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const { job, options } = this.#submission.make({ call: 'stream', stream: true }, name, rest[0], rest[1])
     const consumer = new StreamConsumer<TaskItem<T, N>>(
       () => {
-        if (options !== undefined) this.#enqueue(job, options.signal)
+        if (options === undefined) return job
+        const state = this.#state
+        const full = state.queued >= state.settings.maxQueue
+        // It is submitted by its first item's being asked for; its place is that of the call.
+        this.#enqueue(job, options.signal, (each) => {
+          each.inOutbox = true
+          state.outbox.putBack(each)
+        })
+        if (full) this.#life.fail(job, queueFull(state.settings.maxQueue))
         return job
       },
       (each) => this.#state.workers.get(each.worker),
@@ -239,6 +250,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     await this.#untilQuiet(() => this.#state.pending === 0 || this.#state.phase === 'terminating')
     if (this.#state.phase === 'closing') this.#fleet.dismiss()
     await this.#untilQuiet(() => this.#fleet.empty)
+    // A recall that was answered during the end has brought these back.
+    this.#closeLeftovers()
     this.#state.phase = 'closed'
     this.#keeper.stop()
     hub.close()
@@ -252,9 +265,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     this.#closing ??= this.#close()
     state.phase = 'terminating'
     this.#firstUp?.reject(new PoolClosedError('The pool was terminated before a worker was up.'))
-    for (const job of [...state.outbox.drain(), ...this.#fleet.takeLeftovers()]) this.#cancelUnbegun(job)
+    this.#closeLeftovers()
     for (const worker of state.workers.values()) {
-      for (const job of [...worker.suspects.splice(0), ...worker.pinned.splice(0)]) this.#cancelUnbegun(job)
+      for (const job of [...worker.suspects.splice(0), ...worker.pinned.splice(0)]) this.#life.closeUnbegun(job)
     }
     this.#fleet.killAll()
     this.#quiet?.()
@@ -327,6 +340,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   #letIn(): void {
     const { queued, settings } = this.#state
     for (let room = settings.maxQueue - queued; room > 0 && this.#roomWaiters.length > 0; room--) this.#roomWaiters.shift()!.resolve()
+    // One that was let in may submit nothing: the others must not wait for an unrelated event.
+    if (this.#roomWaiters.length > 0 && queued < settings.maxQueue) this.#state.hub.wake()
   }
 
   #refuseWaiters(): void {
@@ -349,9 +364,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     }
   }
 
-  #cancelUnbegun(job: JobRecord): void {
-    job.inOutbox = false
-    if (!job.isSettled) this.#life.settle(job, { state: job.attempt > 1 ? 'lost' : 'cancelled', error: poolClosedError(job) })
+  #closeLeftovers(): void {
+    for (const job of [...this.#state.outbox.drain(), ...this.#fleet.takeLeftovers()]) this.#life.closeUnbegun(job)
   }
 
   #untilQuiet(done: () => boolean): Promise<void> {

@@ -19,7 +19,8 @@ export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
   /** Taken since the last grant. */
   #takenItems = 0
   #takenBytes = 0
-  #wake: (() => void) | undefined
+  /** Calls of next() that wait, first come first served. */
+  readonly #waiting: (() => void)[] = []
   #ended = false
   #over = false
 
@@ -39,7 +40,7 @@ export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
 
   item(value: unknown, bytes: number): void {
     this.#items.push({ value: value as I, bytes })
-    this.#wake?.()
+    this.#waiting.shift()?.()
   }
 
   async next(): Promise<IteratorResult<I, undefined>> {
@@ -49,16 +50,14 @@ export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
       this.#job = job
       job.settled.then(() => {
         this.#ended = true
-        this.#wake?.()
+        for (const wake of this.#waiting.splice(0)) wake()
       })
     }
     const job = this.#job
     while (this.#items.size === 0 && !this.#ended) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-      this.#wake = undefined
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }
+    if (this.#over) return { done: true, value: undefined }
     const item = this.#items.shift()
     if (item !== undefined) {
       this.#took(job, item.bytes)

@@ -56,7 +56,7 @@ export class Submission {
     }
     const options = mergeOptions(settings, task, given)
     if (queued >= settings.maxQueue) {
-      throw new QueueFullError(`maxQueue (${settings.maxQueue}) jobs are waiting already; wait for pool.ready(), or raise maxQueue.`)
+      throw queueFull(settings.maxQueue)
     }
     const { body, binaries, size } = encode(args ?? [], 0, {
       copyBinaries: true,
@@ -104,6 +104,9 @@ export class Submission {
     }
   }
 }
+
+export const queueFull = (maxQueue: number): QueueFullError =>
+  new QueueFullError(`maxQueue (${maxQueue}) jobs are waiting already; wait for pool.ready(), or raise maxQueue.`)
 
 export const unknownTask = (name: string, known: readonly string[]): TaskNotFoundError => {
   const near = nearest(name, known)

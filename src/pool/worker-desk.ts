@@ -9,6 +9,8 @@ import type { PoolWorker, WorkerOwner } from './worker.js'
 
 export interface DeskEvents {
   up(worker: PoolWorker): void
+  /** There is more room in the queue. */
+  accepted(): void
   /** A worker has accepted a job. */
   proven(): void
   /** Is it due for recycling? */
@@ -44,6 +46,7 @@ export class WorkerDesk implements WorkerOwner {
     this.#events.proven()
     this.#life.accepted(worker, job)
     if (!job.isSettled) job.items?.granted(worker, job)
+    this.#events.accepted()
     // Judged now, not at its answer: the successor starts while the last job runs.
     this.#events.judge(worker)
   }
@@ -98,8 +101,8 @@ export class WorkerDesk implements WorkerOwner {
     else this.#pool.hub.wake()
   }
 
-  onLimit(worker: PoolWorker, job: JobRecord, stage: LimitStage, stack: string): void {
-    this.#life.limit(worker, job, stage, stack)
+  onLimit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void {
+    this.#life.limit(worker, delivery, stage, stack)
   }
 
   onDamaged(): void {

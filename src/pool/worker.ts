@@ -49,7 +49,7 @@ export interface WorkerOwner {
   onFault(worker: PoolWorker, fault: Fault, job: JobRecord | undefined): void
   onHeartbeat(worker: PoolWorker): void
   onRecalled(worker: PoolWorker, back: JobRecord[]): void
-  onLimit(worker: PoolWorker, job: JobRecord, stage: LimitStage, stack: string): void
+  onLimit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void
   /** One of its pipes is gone while its process seems to live: it gets no new job and will be killed. */
   onDamaged(worker: PoolWorker): void
   /** The process is gone; what it had written may still be on its way. */
@@ -97,6 +97,8 @@ export class PoolWorker implements WorkerVoice {
   abandoned = false
   /** Its results could not be read to their end: what it had not handed back may have begun. */
   resultsDamaged = false
+  /** One of its pipes is gone. */
+  damaged = false
   /** It has been up. */
   upOnce = false
   exit: ProcessExit | undefined
@@ -119,7 +121,7 @@ export class PoolWorker implements WorkerVoice {
   readonly #outputs: Reader[] = []
   readonly #tail = new Tail()
   #startDeadline: Judgement | undefined
-  #burial: Deadline | undefined
+  #burial: Judgement | undefined
   #buried = false
   readonly #stacks = new Map<number, (text: string) => void>()
   #stackAsked = 0
@@ -161,6 +163,11 @@ export class PoolWorker implements WorkerVoice {
 
   get isUp(): boolean {
     return this.state === 'up' || this.state === 'busy'
+  }
+
+  /** It must be given nothing more, whatever its state: it is damaged, or about to be killed. */
+  get unfit(): boolean {
+    return this.damaged || this.abandoned || this.condemned !== undefined
   }
 
   /** Its process is not known to be gone. */
@@ -368,8 +375,7 @@ export class PoolWorker implements WorkerVoice {
 
   limit(delivery: number, stage: LimitStage, stack: string): void {
     this.#heard()
-    const job = this.books.running.get(delivery)
-    if (job !== undefined) this.#owner.onLimit(this, job, stage, stack)
+    this.#owner.onLimit(this, delivery, stage, stack)
   }
 
   // ---- its end
@@ -410,21 +416,26 @@ export class PoolWorker implements WorkerVoice {
 
   #pipeEnded(pipe: string, error?: Error): void {
     if (this.#buried) return
+    // What it says on this pipe can be trusted no more.
+    if (pipe === 'results' && error !== undefined) this.resultsDamaged = true
     if (this.alive && this.state !== 'retiring') {
       // Damaged pipes are never used again. Mostly it is an exit whose news is still on its way: that one names the cause.
+      this.damaged = true
       if (this.isUp) {
         this.state = 'draining'
         this.recycled = true
       }
-      // What it says on this pipe can be trusted no more: the watchdog knows what it claimed.
-      if (pipe === 'results') {
-        this.resultsDamaged = error !== undefined
-        this.recall()
-      }
-      this.#hub.callLater(EXIT_NEWS_MS, () => {
-        if (this.alive && pipe === 'results') this.resultsDamaged = true
-        if (this.alive) this.condemn(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
-      })
+      // The watchdog knows what was claimed.
+      if (pipe === 'results') this.recall()
+      this.#hub.judge(
+        EXIT_NEWS_MS,
+        () => this.readers,
+        () => {
+          if (!this.alive) return
+          if (pipe === 'results') this.resultsDamaged = true
+          this.condemn(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
+        },
+      )
       this.#owner.onDamaged(this)
     }
     this.#maybeBury()
@@ -441,7 +452,11 @@ export class PoolWorker implements WorkerVoice {
     for (const resolve of this.#stacks.values()) resolve('the worker is gone')
     this.#stacks.clear()
     this.#owner.onExit(this)
-    this.#burial = this.#hub.callLater(this.#settings.lostWorkerTimeout, () => this.#bury())
+    this.#burial = this.#hub.judge(
+      this.#settings.lostWorkerTimeout,
+      () => this.readers,
+      () => this.#bury(),
+    )
     if (exit.error !== undefined) this.#bury()
     else this.#maybeBury()
   }
@@ -452,15 +467,19 @@ export class PoolWorker implements WorkerVoice {
     if (!this.#results.ended || !this.#lifeline.ended) return
     if (this.#outputs.every((output) => output.ended)) this.#bury()
     else {
-      this.#hub.cancel(this.#burial)
-      this.#burial = this.#hub.callLater(OUTPUT_WAIT_MS, () => this.#bury())
+      this.#burial?.cancel()
+      this.#burial = this.#hub.judge(
+        OUTPUT_WAIT_MS,
+        () => this.#outputs,
+        () => this.#bury(),
+      )
     }
   }
 
   #bury(): void {
     if (this.#buried) return
     this.#buried = true
-    this.#hub.cancel(this.#burial)
+    this.#burial?.cancel()
     for (const reader of [this.#results, this.#lifeline]) reader.stop()
     for (const output of this.#outputs) output.finish()
     const { jobs, results, lifeline, stdout, stderr } = this.process

@@ -151,8 +151,8 @@ export const mutations = [
     promise: 11,
     breaks: 'the new worker does not wait for the slots of the old',
     file: 'src/pool/dispatcher.ts',
-    find: '    const held = before?.alive ? before.books.inFlight : 0\n',
-    put: '    const held = before?.alive ? 0 : 0\n',
+    find: 'if (before.alive) held += before.books.inFlight',
+    put: 'if (before.alive) held += 0',
     test: 'test/faults/bounds.test.ts',
   },
 ]
