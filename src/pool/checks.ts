@@ -61,5 +61,6 @@ export const closeTimeout = (options: unknown): number | undefined => {
   if (options === undefined) return undefined
   const { timeout } = plainObject('options', options)
   knownNames('pool.close', options as object, ['timeout'])
-  return timeout === undefined ? undefined : milliseconds('timeout', timeout)
+  // 0 is what a shutdown computes whose time is used up.
+  return timeout === undefined || timeout === 0 ? timeout : milliseconds('timeout', timeout)
 }

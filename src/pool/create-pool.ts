@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
 import { execaLauncher } from './execa-launcher.js'
 import { readOptions, type Settings } from './options.js'
@@ -19,6 +19,7 @@ export const createPool = async <T = AnyTasks>(options: PoolOptions): Promise<Po
   refusePlatform()
   refuseWhileLoading()
   const settings = readOptions(options)
+  refuseNoDirectory(settings)
   refuseTooFewDescriptors(settings)
   const pool = new Pool<T>(settings, (poolId) =>
     execaLauncher({
@@ -68,6 +69,12 @@ const refuseWhileLoading = (): void => {
     'ERR_PREFORK_NESTED_START',
     `createPool was called while the task module ${loading} loads in a worker: each worker would start a pool of its own, without end. Move createPool out of the task module, or into a function.`,
   )
+}
+
+/** A spawn in a directory that is not there fails as if Node itself were missing. */
+const refuseNoDirectory = ({ cwd }: Settings): void => {
+  if (cwd !== undefined && !statSync(cwd, { throwIfNoEntry: false })?.isDirectory())
+    throw new TypeError(`Option 'cwd' must be a directory; there is none at ${cwd}.`)
 }
 
 const refuseTooFewDescriptors = ({ maxWorkers, spare }: Settings): void => {

@@ -3,7 +3,7 @@ import type { Deadline } from '../hub/index.js'
 import type { WorkerStartError } from '../wire/errors.js'
 import type { JobRecord } from './job.js'
 import type { Launcher } from './launcher.js'
-import { lostReason, startError } from './refusals.js'
+import { closedError, lostReason, startError } from './refusals.js'
 import { RollingRestart } from './rolling-restart.js'
 import type { PoolState } from './state.js'
 import { PoolWorker, type WorkerOwner } from './worker.js'
@@ -134,6 +134,7 @@ export class Fleet {
     this.#changed = false
     if (phase === 'terminating' || phase === 'closed' || this.#dismissed) return
     this.#handOut()
+    this.#restarts.release(this.serving(), this.target)
     const serving = this.serving()
     const wanted = this.target + this.#restarts.extra(serving)
     this.#leave(serving.length >= wanted)
@@ -416,7 +417,7 @@ export class Fleet {
   /** All jobs are done: every worker is asked to leave. */
   dismiss(): void {
     this.#dismissed = true
-    this.#restarts.fail(undefined)
+    this.#restarts.fail(closedError('pool.restart()'))
     for (const worker of this.#all()) {
       worker.expected = true
       if (worker.state === 'starting') worker.kill()
@@ -426,7 +427,7 @@ export class Fleet {
 
   /** Every worker is ended now. */
   killAll(): void {
-    this.#restarts.fail(undefined)
+    this.#restarts.fail(closedError('pool.restart()'))
     for (const worker of this.#all()) {
       worker.expected = true
       worker.kill()

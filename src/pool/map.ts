@@ -37,6 +37,8 @@ interface Failure {
 export interface QueueRoom {
   readonly full: boolean
   ready(): Promise<void>
+  /** Calls `stop` when the caller's signal aborts or the pool closes; returns what undoes it. */
+  onStop?(stop: (error: unknown) => void): () => void
 }
 
 /**
@@ -62,6 +64,7 @@ export const mapJobs = (
 }
 
 async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
+  const undo = run.watch()
   try {
     for (;;) {
       run.pull()
@@ -78,6 +81,7 @@ async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
       else await run.change()
     }
   } finally {
+    undo?.()
     await run.end()
   }
 }
@@ -111,6 +115,16 @@ class MapRun {
     this.#ordered = ordered
     this.#ahead = ahead
     this.#room = room
+  }
+
+  /** A source that has fallen silent must not outlast the caller's signal, nor the pool. */
+  watch(): (() => void) | undefined {
+    return this.#room?.onStop?.((error) => {
+      if (this.#sourceEnded || this.ended) return
+      this.failure ??= { error }
+      this.end()
+      this.#changed()
+    })
   }
 
   /** All results have been handed on. */

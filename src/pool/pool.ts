@@ -32,6 +32,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   readonly #submission: Submission
   readonly #signals: SignalBoard
   readonly #roomWaiters: { resolve: () => void; reject: (error: Error) => void }[] = []
+  /** Maps that are under way. */
+  readonly #onClose = new Set<(error: unknown) => void>()
   #firstUp: { resolve: () => void; reject: (error: Error) => void } | undefined
   #closing: Promise<void> | undefined
   #quiet: (() => void) | undefined
@@ -121,6 +123,17 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         return isFull()
       },
       ready: () => this.ready(),
+      onStop: (stop) => {
+        const aborted = (): void => stop(signal?.reason)
+        const { signal } = run as { signal?: AbortSignal }
+        this.#onClose.add(stop)
+        signal?.addEventListener('abort', aborted, { once: true })
+        if (signal?.aborted) aborted()
+        return () => {
+          this.#onClose.delete(stop)
+          signal?.removeEventListener('abort', aborted)
+        }
+      },
     }
     return mapJobs((args) => this.#submit('map', name, args, run), source as Source, ordered, ahead, room) as AsyncIterableIterator<TaskResult<T, N>>
   }
@@ -235,8 +248,14 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    * by `terminate()`. Calls made meanwhile reject with `PoolClosedError`.
    */
   close(options?: CloseOptions): Promise<void> {
-    const timeout = closeTimeout(options)
+    let timeout: number | undefined
+    try {
+      timeout = closeTimeout(options)
+    } catch (error) {
+      return Promise.reject(error)
+    }
     const state = this.#state
+    if (timeout === 0) return this.terminate()
     if (timeout !== undefined && state.phase !== 'closed') state.hub.callLater(timeout, () => void this.terminate())
     this.#closing ??= this.#close()
     return this.#closing
@@ -247,6 +266,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     this.#state.phase = 'closing'
     hub.hold()
     this.#refuseWaiters()
+    for (const stop of this.#onClose) stop(closedError('pool.map()'))
     await this.#untilQuiet(() => this.#state.pending === 0 || this.#state.phase === 'terminating')
     if (this.#state.phase === 'closing') this.#fleet.dismiss()
     await this.#untilQuiet(() => this.#fleet.empty)

@@ -55,7 +55,7 @@ export const poolClosedError = (job: { name: string }): PoolClosedError =>
   new PoolClosedError(`The pool was terminated before the job '${job.name}' had ended.`)
 
 /** A call after close() or terminate(). */
-export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} was called on a pool that is closed or closing; nothing was run.`)
+export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} is refused: the pool is closed or closing; nothing was run.`)
 
 /** Why a worker could not be started. */
 export const startError = (worker: PoolWorker, attempts: number, tasks: readonly string[]): WorkerStartError => {
@@ -68,8 +68,9 @@ export const startError = (worker: PoolWorker, attempts: number, tasks: readonly
   const { exit, condemned } = worker
   const error = exit?.error ?? condemned?.error
   const modules = tasks.map((url) => fileURLToPath(url)).join(', ')
-  const loading = worker.upOnce ? '' : ` It was to load ${modules}.`
+  const loading = worker.upOnce ? '' : `. It was to load ${modules}.`
   const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
-  if (error !== undefined) return new WorkerStartError(`No worker could be started (${tries}): ${error.message}${loading}${last}`, { cause: error })
-  return new WorkerStartError(`No worker could be started (${tries}): ${howItEnded(worker)}${loading}${last}`)
+  if (error !== undefined)
+    return new WorkerStartError(`No worker could be started (${tries}): ${error.message.replace(/\.$/, '')}${loading}${last}`, { cause: error })
+  return new WorkerStartError(`No worker could be started (${tries}): ${howItEnded(worker).replace(/\.$/, '')}${loading}${last}`)
 }

@@ -36,6 +36,12 @@ export class RollingRestart {
     })
   }
 
+  /** There are enough others, because fewer are wanted now: the one being replaced needs no successor. */
+  release(serving: readonly PoolWorker[], target: number): void {
+    const current = this.#rounds[0]?.current
+    if (current?.isUp && serving.filter((worker) => worker !== current && worker.isUp).length >= target) this.#retire(current)
+  }
+
   /** How many more workers than its target the fleet wants. */
   extra(serving: readonly PoolWorker[]): number {
     const current = this.#rounds[0]?.current
@@ -57,11 +63,8 @@ export class RollingRestart {
     this.#next()
   }
 
-  fail(error: Error | undefined): void {
-    for (const round of this.#rounds.splice(0)) {
-      if (error === undefined) round.resolve()
-      else round.reject(error)
-    }
+  fail(error: Error): void {
+    for (const round of this.#rounds.splice(0)) round.reject(error)
   }
 
   #next(): void {

@@ -111,5 +111,5 @@ export const queueFull = (maxQueue: number): QueueFullError =>
 export const unknownTask = (name: string, known: readonly string[]): TaskNotFoundError => {
   const near = nearest(name, known)
   const list = known.length === 0 ? 'The task modules export no function.' : `The tasks are: ${[...known].sort().join(', ')}.`
-  return new TaskNotFoundError(`There is no task '${name}'${near === undefined ? '' : `; did you mean '${near}'?`} ${list}`, known)
+  return new TaskNotFoundError(`There is no task '${name}'${near === undefined ? '.' : `; did you mean '${near}'?`} ${list}`, known)
 }

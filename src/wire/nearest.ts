@@ -1,7 +1,8 @@
 /** The name that a misspelt one most likely means: the nearest by edit distance, if it is near at all. */
 export const nearest = (wrong: string, names: Iterable<string>): string | undefined => {
   let best: string | undefined
-  let bestDistance = Math.max(2, Math.floor(wrong.length / 2)) + 1
+  // Of a name of one or two letters nothing would be left at two changes.
+  let bestDistance = wrong.length < 3 ? 2 : Math.max(2, Math.floor(0.4 * wrong.length)) + 1
   for (const name of names) {
     const distance = editDistance(wrong.toLowerCase(), name.toLowerCase())
     if (distance < bestDistance) {

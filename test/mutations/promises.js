@@ -73,7 +73,7 @@ export const mutations = [
     file: 'src/worker/watchdog/frames.ts',
     find: '  if (count === 0 || task.some(',
     put: '  if (count >= 0 || task.some(',
-    test: 'test/faults/limits-in-every-place.test.ts',
+    test: 'test/faults/soft-limit-places.test.ts',
   },
   {
     promise: 5,

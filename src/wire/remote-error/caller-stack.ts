@@ -24,6 +24,19 @@ const tidy = (stack: string): string => {
   return lines.filter((line, index) => !isFrame(line) || !(isOwn(line) || (index > firstOwn && isInternal(line)))).join('\n')
 }
 
+/** The same for the errors within: causes and the errors of an AggregateError. Each once, so that a circle ends. */
+const tidyInner = (error: object): void => {
+  const { cause, errors } = error as { cause?: unknown; errors?: unknown }
+  for (const inner of [cause, ...(Array.isArray(errors) ? errors : [])]) {
+    if (!(inner instanceof Error) || done.has(inner)) continue
+    done.add(inner)
+    const { stack } = inner
+    if (typeof stack === 'string' && !Object.isFrozen(inner))
+      Object.defineProperty(inner, 'stack', { value: tidy(stack), enumerable: false, configurable: true, writable: true })
+    tidyInner(inner)
+  }
+}
+
 /** Adds the frames of `callerFrames` (a `stack` captured in the host) that lie outside of this package. A second call changes nothing. */
 export const appendCallerStack = (error: unknown, callerFrames: string): void => {
   if (typeof error !== 'object' || error === null || done.has(error)) return
@@ -35,6 +48,7 @@ export const appendCallerStack = (error: unknown, callerFrames: string): void =>
     const caller = frames.every(isInternal) ? [] : frames
     const tidied = tidy(stack)
     const kept = caller.length > 0 || tidied.split('\n').some(isFrame) ? tidied : stack
+    tidyInner(error)
     Object.defineProperty(error, 'stack', { value: [kept, ...caller].join('\n'), enumerable: false, configurable: true, writable: true })
     done.add(error)
   } catch {

@@ -1,0 +1,119 @@
+import { writeFileSync } from 'node:fs'
+import { createPool, PoolClosedError } from 'prefork'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { allUp, startPool } from '../fixtures/pools.js'
+import { scratch, until } from '../fixtures/support.js'
+
+const SETTLED = ['succeeded', 'failed', 'cancelled', 'lost']
+
+describe('calls that cross each other', () => {
+  it('restart() and resize() to fewer: both come to an end', async () => {
+    const pool = await startPool({ workers: 3 })
+    await allUp(pool, 3)
+    const restarted = pool.restart()
+    pool.resize(1)
+    await restarted
+    await until('one worker is left', () => pool.stats().workers.length === 1)
+  })
+
+  it('resize() down and up again while the surplus still works: never more at once than asked', async () => {
+    const pool = await startPool({ workers: 3, spare: 2 })
+    await allUp(pool, 3)
+    const jobs = Array.from({ length: 8 }, (_, index) => pool.run('sleep', [600, index]))
+    await until('three run', () => pool.stats().running === 3)
+    pool.resize(1)
+    pool.resize(3)
+    let most = 0
+    const done = Promise.all(jobs)
+    const watch = setInterval(() => {
+      most = Math.max(most, pool.stats().running)
+    }, 10)
+    await done
+    clearInterval(watch)
+    expect(most).toBeLessThanOrEqual(3)
+  })
+
+  it('terminate() while a recall is on its way: every job settles', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    await pool.run('sleep', [1, 0])
+    const busy = pool.submit('spinFor', [300])
+    await busy.began
+    const jobs = Array.from({ length: 5 }, (_, index) => pool.submit('sleep', [1, index]))
+    await until('they are written', () => jobs.every(({ state }) => state === 'written'))
+    jobs[0]!.cancel()
+    // The host is busy while the answer travels, so that terminate() comes first and the answer is read after it.
+    const end = performance.now() + 8
+    while (performance.now() < end);
+    await pool.terminate()
+    await expect(busy.result).rejects.toThrow()
+    for (const { state } of jobs) expect(SETTLED).toContain(state)
+    expect(pool.stats()).toMatchObject({ queued: 0, running: 0 })
+  })
+
+  it('close() or an aborted signal while map waits for a silent source: it ends, and the source is closed', async () => {
+    const pool = await startPool({ workers: 1 })
+    let closed = 0
+    const silent = (): AsyncIterable<[number]> => ({
+      [Symbol.asyncIterator]: () => {
+        let asked = 0
+        return {
+          next: () => (asked++ === 0 ? Promise.resolve({ done: false as const, value: [1] as [number] }) : new Promise<never>(() => {})),
+          return: () => {
+            closed++
+            return Promise.resolve({ done: true as const, value: undefined })
+          },
+        }
+      },
+    })
+    const abort = new AbortController()
+    const first = pool.map('echo', silent(), { signal: abort.signal })
+    await first.next()
+    const waiting = first.next()
+    abort.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+    const second = pool.map('echo', silent())
+    await second.next()
+    const refused = expect(second.next()).rejects.toBeInstanceOf(PoolClosedError)
+    await pool.close()
+    await refused
+    expect(closed).toBe(2)
+  })
+})
+
+describe('what must not wait', () => {
+  it('a worker whose answer came just before its time limit: the next job runs at once', async () => {
+    const pool = await startPool({ workers: 1 })
+    for (let round = 0; round < 12; round++) {
+      await pool.run('sleep', [95 + round, round], { timeLimit: 100 }).catch(() => {})
+      expect(await pool.run('echo', [round])).toBe(round)
+    }
+  })
+
+  it('ready(): there is room as soon as a job is accepted', async () => {
+    const pool = await startPool({ workers: 1, maxQueue: 1, maintainInterval: 60_000 })
+    const job = pool.submit('sleep', [60_000, 'long'])
+    await pool.ready()
+    expect(job.state).toBe('accepted')
+  })
+
+  it('every next() of a stream, however many are outstanding', async () => {
+    const pool = await startPool({ workers: 1, tasks: new URL('../fixtures/streams.js', import.meta.url) })
+    const items = pool.stream('upTo' as never, [3] as never)
+    const steps = await Promise.all([1, 2, 3, 4].map(() => items.next()))
+    expect(steps.map(({ done }) => done)).toEqual([false, false, false, true])
+  })
+
+  it('a job that runs again, when no replacement can be started: another worker takes it', async () => {
+    const module = `${scratch()}/tasks.mjs`
+    writeFileSync(module, 'export const nap = (ms) => new Promise((resolve) => setTimeout(resolve, ms, ms))\n')
+    const pool = await createPool({ tasks: module, workers: 2, output: 'ignore' })
+    onTestFinished(() => pool.terminate())
+    await until('both are up', () => pool.stats().workers.filter(({ state }) => state === 'up').length === 2)
+    writeFileSync(module, "throw new Error('a broken deploy')\n")
+    const job = pool.submit('nap', [100], { retryLost: 3 })
+    await job.began
+    process.kill(pool.stats().workers.find((worker) => worker.job !== undefined)!.pid!, 'SIGKILL')
+    expect(await job.result).toBe(100)
+    expect(job.attempt).toBe(2)
+  })
+})
