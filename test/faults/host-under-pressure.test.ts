@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { Host, hostScript, startHost } from '../fixtures/hosts.js'
+import { Host, hostScript } from '../fixtures/hosts.js'
 
 describe('a host', () => {
   it('with a hundred thousand jobs queued at once: all are done, within 250 MB', async () => {
-    const host = startHost('hundred-thousand.js')
+    // The young generation of Node 20, so that newer majors with a larger one measure the same thing.
+    const host = new Host(process.execPath, ['--max-semi-space-size=16', hostScript('hundred-thousand.js')])
     const { right, peak, totals } = await host.says<{ right: boolean; peak: number; totals: object }>('done')
     expect(right).toBe(true)
     expect(totals).toMatchObject({ submitted: 100_000, succeeded: 100_000 })
