@@ -3,21 +3,14 @@ import type { Deadline } from '../hub/index.js'
 import type { WorkerStartError } from '../wire/errors.js'
 import type { JobRecord } from './job.js'
 import type { Launcher } from './launcher.js'
+import { Leftovers } from './leftovers.js'
 import { closedError, lostReason, startError } from './refusals.js'
 import { RollingRestart } from './rolling-restart.js'
+import { StartRecord } from './start-record.js'
 import type { PoolState } from './state.js'
-import { PoolWorker, type WorkerOwner } from './worker.js'
+import { PoolWorker } from './worker.js'
+import type { WorkerOwner } from './worker-owner.js'
 
-/** Failed starts with no worker up after which the jobs that wait are told. */
-const MAX_FAILED_STARTS = 3
-/** The same for deaths of any kind before a first job was accepted: a worker that came up may have been killed from outside. */
-const MAX_UNPROVEN = 10
-const FIRST_BACK_OFF_MS = 100
-const MAX_BACK_OFF_MS = 30_000
-/** Where it came up before it died, the module is known to load: it is tried again sooner. */
-const MAX_UNPROVEN_BACK_OFF_MS = 1_000
-/** A start after a timeout gets twice the time, up to this many times. */
-const MAX_PATIENCE = 8
 /** A worker that is to leave may keep its jobs for so long, unless the time limit is longer. */
 const DRAIN_MS = 60_000
 /** A backlog must last this long before another worker is started for it: starting one costs more than most jobs. */
@@ -52,22 +45,10 @@ export class Fleet {
   #dismissed = false
   /** Something has changed since the last round: a round costs more than a short job. */
   #changed = true
-  /** The task modules are known to load. */
-  #everUp = false
-  /** Starts in a row that failed before they were up. */
-  #failedStarts = 0
-  /** Deaths in a row of workers that had come up and accepted no job. */
-  #unproven = 0
-  #patience = 1
-  #notBefore = 0
+  readonly #starts = new StartRecord()
+  readonly #leftovers = new Leftovers()
   #retryTimer: Deadline | undefined
   #scaleTimer: Deadline | undefined
-  /** Groups of jobs that a death left, each for one worker to run one after another. */
-  readonly #groups: JobRecord[][] = []
-  /** Broadcast jobs for workers that are wanted and not started yet. */
-  readonly #unborn: JobRecord[] = []
-  /** Broadcast jobs whose worker died. */
-  readonly #orphans: JobRecord[] = []
   readonly #restarts: RollingRestart
 
   constructor(pool: PoolState, launch: Launcher, events: FleetEvents) {
@@ -110,11 +91,6 @@ export class Fleet {
     this.#pool.hub.wake()
   }
 
-  /** Starts fail again and again. */
-  get #hopeless(): boolean {
-    return this.#failedStarts >= MAX_FAILED_STARTS || this.#unproven >= MAX_UNPROVEN
-  }
-
   /** Workers that are wanted and not started yet. */
   get missing(): number {
     return Math.max(0, this.target - this.serving().length)
@@ -122,7 +98,7 @@ export class Fleet {
 
   /** A job for a worker that is still to be started. */
   forUnborn(job: JobRecord): void {
-    this.#unborn.push(job)
+    this.#leftovers.awaitBirth(job)
   }
 
   // ---- the round, once a tick
@@ -140,14 +116,14 @@ export class Fleet {
     this.#leave(serving.length >= wanted)
     this.#restarts.settle(serving.length >= this.target && serving.every((worker) => worker.isUp))
     // Nobody is to be started any more: whoever is there answers.
-    if (serving.length >= wanted || this.#hopeless) this.#orphans.push(...this.#unborn.splice(0))
+    if (serving.length >= wanted || this.#starts.hopeless) this.#leftovers.noMoreBirths()
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
     else if (serving.length < wanted) {
       if (this.#promote()) {
         this.#handOut()
         this.changed()
       } else this.#start(false)
-    } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#everUp) this.#start(true)
+    } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#starts.everUp) this.#start(true)
   }
 
   /** A worker that is to leave does so once it holds nothing and its successor is up, or cannot be started before it is gone. */
@@ -171,10 +147,10 @@ export class Fleet {
     const pool = this.#pool
     const { hub, settings } = pool
     if (!this.#mayStart()) return
-    if (this.#starting() >= (this.#everUp ? this.#startsAtOnce : 1)) return
+    if (this.#starting() >= (this.#starts.everUp ? this.#startsAtOnce : 1)) return
     const now = hub.now()
-    if (now < this.#notBefore) {
-      this.#retryTimer ??= hub.callLater(this.#notBefore - now, () => {
+    if (now < this.#starts.notBefore) {
+      this.#retryTimer ??= hub.callLater(this.#starts.notBefore - now, () => {
         this.#retryTimer = undefined
         this.changed()
       })
@@ -194,11 +170,11 @@ export class Fleet {
         forwardStderr: settings.output === 'inherit',
       },
       launched,
-      this.#patience,
+      this.#starts.patience,
     )
     worker.spare = spare
     if (!spare) worker.predecessor = this.#withoutSuccessor()
-    worker.pinned.push(...this.#unborn.splice(0, spare ? 0 : 1))
+    if (!spare) worker.pinned.push(...this.#leftovers.born())
     pool.workers.set(id, worker)
     pool.totals.workersStarted++
     pool.log?.debug({ worker: id, pid: launched.pid, spare }, 'worker started')
@@ -224,20 +200,13 @@ export class Fleet {
 
   /** Gives what a death left over to a worker: first to one that has just come up, else to one that is idle. */
   #handOut(): void {
-    if (this.#groups.length === 0 && this.#orphans.length === 0) return
+    if (this.#leftovers.empty) return
     const able = this.#all().filter((worker) => worker.isUp && !worker.spare && worker.suspects.length === 0 && worker.suspect === undefined)
     const fresh = able.filter((worker) => worker.books.deliveries === 0)
     // Whoever is there does it when no fresh worker is to be expected: it takes nothing else before it is through.
-    const noneToCome = this.#hopeless || (this.#starting() === 0 && this.serving().length >= this.target)
+    const noneToCome = this.#starts.hopeless || (this.#starting() === 0 && this.serving().length >= this.target)
     const others = noneToCome ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.books.inFlight - b.books.inFlight) : []
-    for (const worker of [...fresh, ...others]) {
-      const group = this.#groups.shift()
-      if (group === undefined) break
-      worker.suspects = group
-      this.changed()
-    }
-    const answering = fresh[0] ?? others[0]
-    if (answering !== undefined) answering.pinned.push(...this.#orphans.splice(0))
+    if (this.#leftovers.handOut(fresh, others)) this.changed()
   }
 
   #shrink(serving: PoolWorker[], surplus: number): void {
@@ -290,9 +259,7 @@ export class Fleet {
   // ---- what happens to workers
 
   up(worker: PoolWorker): void {
-    this.#everUp = true
-    this.#patience = 1
-    this.#failedStarts = 0
+    this.#starts.up()
     worker.upOnce = true
     this.#restarts.up(worker)
     if (!worker.spare) worker.predecessor ??= this.#withoutSuccessor()
@@ -301,10 +268,7 @@ export class Fleet {
 
   /** A job was accepted: the tasks are known to load and to be taken up. */
   proven(): void {
-    if (this.#unproven === 0) return
-    this.#unproven = 0
-    if (this.#failedStarts > 0) return
-    this.#notBefore = 0
+    if (!this.#starts.proven()) return
     this.#pool.hub.cancel(this.#retryTimer)
     this.#retryTimer = undefined
     this.changed()
@@ -315,17 +279,10 @@ export class Fleet {
     const unproven = worker.books.accepted === 0
     if (!worker.expected || worker.exit?.error !== undefined) {
       totals.workersDied++
-      if (unproven && phase !== 'terminating') this.#backOff(worker)
+      if (unproven && phase !== 'terminating') this.#starts.failed(this.#pool.hub.now(), worker.upOnce, worker.startTimedOut)
       log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
     }
     this.changed()
-  }
-
-  #backOff(worker: PoolWorker): void {
-    const failures = worker.upOnce ? ++this.#unproven : ++this.#failedStarts
-    if (worker.startTimedOut) this.#patience = Math.min(MAX_PATIENCE, 2 * this.#patience)
-    const longest = worker.upOnce ? MAX_UNPROVEN_BACK_OFF_MS : MAX_BACK_OFF_MS
-    this.#notBefore = this.#pool.hub.now() + Math.min(longest, FIRST_BACK_OFF_MS * 2 ** (failures - 1))
   }
 
   buried(worker: PoolWorker): void {
@@ -334,9 +291,9 @@ export class Fleet {
     pool.past.workers++
     pool.past.writes += worker.writer.writes
     for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = worker.predecessor
-    this.#orphans.push(...worker.pinned.splice(0).filter((job) => !job.isSettled))
-    if (this.#hopeless && !worker.expected) {
-      const error = startError(worker, worker.upOnce ? this.#unproven : this.#failedStarts, pool.settings.tasks)
+    this.#leftovers.orphan(worker.pinned.splice(0))
+    if (this.#starts.hopeless && !worker.expected) {
+      const error = startError(worker, this.#starts.failures(worker.upOnce), pool.settings.tasks)
       this.#restarts.fail(error)
       if (!this.anyUp) {
         pool.log?.error({ err: error }, 'no worker can be started')
@@ -349,12 +306,12 @@ export class Fleet {
 
   /** Jobs that a death left: for its replacement, before anything else. */
   retry(jobs: JobRecord[]): void {
-    this.#groups.push(jobs)
+    this.#leftovers.group(jobs)
   }
 
   /** Jobs in the fleet's own hands, which are in no outbox and no worker. */
   takeLeftovers(): JobRecord[] {
-    return [...this.#groups.splice(0).flat(), ...this.#orphans.splice(0), ...this.#unborn.splice(0)]
+    return this.#leftovers.takeAll()
   }
 
   // ---- how many
@@ -401,7 +358,7 @@ export class Fleet {
   /** Workers above `min` that have been idle for `keepAlive` leave. */
   retireIdle(): void {
     const { hub, settings, outbox } = this.#pool
-    if (this.target <= this.min || outbox.size > 0 || this.#groups.length > 0 || this.#orphans.length > 0) return
+    if (this.target <= this.min || outbox.size > 0 || !this.#leftovers.empty) return
     const now = hub.now()
     for (const worker of this.serving()) {
       if (this.target <= this.min) break

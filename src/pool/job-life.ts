@@ -186,7 +186,7 @@ export class JobLife {
           () => {
             if (job.isSettled) return
             this.#softTimedOut(job, worker)
-            worker.askSoft(job)
+            worker.lifeline.askSoft(job)
           },
         ),
       )

@@ -228,7 +228,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const worker = this.#state.workers.get(id)
     if (worker === undefined || !worker.alive)
       return Promise.reject(new RangeError(`There is no worker ${id}; there are: ${[...this.#state.workers.keys()].join(', ')}.`))
-    return worker.stack()
+    return worker.lifeline.stack()
   }
 
   on<E extends keyof PoolEvents>(event: E, listener: (event: PoolEvents[E]) => void): this {

@@ -5,7 +5,8 @@ import type { JobLife } from './job-life.js'
 import { lostReason } from './refusals.js'
 import type { PoolState } from './state.js'
 import { decodeItem } from './stream.js'
-import type { PoolWorker, WorkerOwner } from './worker.js'
+import type { PoolWorker } from './worker.js'
+import type { WorkerOwner } from './worker-owner.js'
 
 export interface DeskEvents {
   up(worker: PoolWorker): void

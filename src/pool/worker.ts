@@ -1,5 +1,4 @@
 import type { Deadline, Hub, Judgement, Reader, Writer } from '../hub/index.js'
-import { encode } from '../wire/codec/index.js'
 import type { LostReason } from '../wire/errors.js'
 import { frameReader } from '../wire/frame-reader.js'
 import { FrameWriter } from '../wire/frame-writer.js'
@@ -16,47 +15,18 @@ import {
 } from '../wire/messages.js'
 import type { JobRecord } from './job.js'
 import type { LaunchedProcess, ProcessExit } from './launcher.js'
-import { chunkReader, lineReader, Tail } from './output.js'
 import type { WorkerState } from './types.js'
 import { WorkerBooks } from './worker-books.js'
 import { lifelineInbox, resultsInbox, type WorkerVoice } from './worker-inbox.js'
+import { LIFELINE_MAX, WorkerLifeline } from './worker-lifeline.js'
+import { WorkerOutput } from './worker-output.js'
+import type { WorkerOwner, WorkerSettings } from './worker-owner.js'
 
-/** Frames that stay small: greetings apart, nothing on the lifeline is larger. */
-const LIFELINE_MAX = 1024 * 1024
 const GREETING_MAX = 64 * 1024
 /** How long the output pipes of a dead worker are waited for once its results are read: what it left alive may hold them open. */
 const OUTPUT_WAIT_MS = 250
 /** The end of a pipe can be seen this much before the exit that caused it. */
 const EXIT_NEWS_MS = 200
-
-export interface WorkerSettings {
-  maxMessageSize: number
-  lostWorkerTimeout: number
-  aliveTimeout: number
-  /** What becomes of a line of stdout or stderr that came through a pipe. */
-  forwardStderr: boolean
-  captureOutput: boolean
-}
-
-/** What the pool is told of a worker. Every method is called after the worker's own books are right. */
-export interface WorkerOwner {
-  onUp(worker: PoolWorker, up: WorkerUp): void
-  onAccepted(worker: PoolWorker, job: JobRecord): void
-  onAnswered(worker: PoolWorker, job: JobRecord, flags: number, payload: Buffer): void
-  onItem(worker: PoolWorker, job: JobRecord, payload: Buffer): void
-  onProgress(worker: PoolWorker, job: JobRecord, payload: Buffer): void
-  onLog(worker: PoolWorker, job: JobRecord | undefined, lines: LogLine[]): void
-  onFault(worker: PoolWorker, fault: Fault, job: JobRecord | undefined): void
-  onHeartbeat(worker: PoolWorker): void
-  onRecalled(worker: PoolWorker, back: JobRecord[]): void
-  onLimit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void
-  /** One of its pipes is gone while its process seems to live: it gets no new job and will be killed. */
-  onDamaged(worker: PoolWorker): void
-  /** The process is gone; what it had written may still be on its way. */
-  onExit(worker: PoolWorker): void
-  /** Everything it had written is read: the books are final. */
-  onBuried(worker: PoolWorker): void
-}
 
 /** The parent's side of one worker process, from its start to its burial. */
 export class PoolWorker implements WorkerVoice {
@@ -110,21 +80,18 @@ export class PoolWorker implements WorkerVoice {
   drainDeadline: Deadline | undefined
   readonly process: LaunchedProcess
   readonly writer = new FrameWriter()
+  /** To its watchdog. */
+  readonly lifeline: WorkerLifeline
   readonly #hub: Hub
   readonly #owner: WorkerOwner
   readonly #settings: WorkerSettings
-  readonly #lifelineWriter = new FrameWriter()
   readonly #jobsPort: Writer
-  readonly #lifelinePort: Writer
   readonly #results: Reader
   readonly #lifeline: Reader
-  readonly #outputs: Reader[] = []
-  readonly #tail = new Tail()
+  readonly #output: WorkerOutput
   #startDeadline: Judgement | undefined
   #burial: Judgement | undefined
   #buried = false
-  readonly #stacks = new Map<number, (text: string) => void>()
-  #stackAsked = 0
 
   constructor(
     readonly id: number,
@@ -146,9 +113,14 @@ export class PoolWorker implements WorkerVoice {
     this.#results = hub.addReader(launched.results, frameReader(resultsInbox(this), frames), (error) => this.#pipeEnded('results', error))
     this.#lifeline = hub.addReader(launched.lifeline, frameReader(lifelineInbox(this), LIFELINE_MAX), (error) => this.#pipeEnded('lifeline', error))
     this.#jobsPort = hub.addWriter(launched.jobs, this.writer.generator(launched.jobs), (error) => this.#pipeEnded('jobs', error))
-    this.#lifelinePort = hub.addWriter(launched.lifeline, this.#lifelineWriter.generator(launched.lifeline), (error) => this.#pipeEnded('lifeline', error))
-    if (launched.stderr !== undefined) this.#readOutput(launched.stderr, 'stderr')
-    if (launched.stdout !== undefined) this.#readOutput(launched.stdout, 'stdout')
+    this.lifeline = new WorkerLifeline(hub, launched.lifeline, (error) => this.#pipeEnded('lifeline', error))
+    this.#output = new WorkerOutput(
+      hub,
+      launched,
+      settings.captureOutput ? 'lines' : settings.forwardStderr ? 'forward' : 'drop',
+      (line) => this.log(this.books.running.size === 1 ? this.books.oldest()!.delivery : 0, [line]),
+      () => this.#maybeBury(),
+    )
     this.#startDeadline = hub.judge(
       2 * settings.aliveTimeout * patience,
       () => [this.#results],
@@ -176,7 +148,7 @@ export class PoolWorker implements WorkerVoice {
   }
 
   get stderr(): string {
-    return this.#tail.text
+    return this.#output.tail.text
   }
 
   get readers(): readonly Reader[] {
@@ -225,38 +197,13 @@ export class PoolWorker implements WorkerVoice {
   recall(): void {
     if (this.recalls > 0 || this.books.sent.size === 0) return
     this.recalls++
-    this.#lifelineFrame(Kind.RECALL, this.books.deliveries)
+    this.lifeline.recall(this.books.deliveries)
   }
 
   /** Asks for one job to be cancelled; what was written and not claimed comes back too. */
   cancel(job: JobRecord, reason: unknown): void {
     this.recalls++
-    let body: Buffer
-    try {
-      const encoded = encode(reason, 4)
-      body = Buffer.concat([encoded.body, ...encoded.binaries])
-      if (body.length > LIFELINE_MAX / 2) throw new RangeError('too large')
-    } catch {
-      body = encode(undefined, 4).body
-    }
-    body.writeUInt32LE(this.books.deliveries, 0)
-    this.#lifelineFrame(Kind.CANCEL, job.delivery, body)
-  }
-
-  /** With `watchdog: false` the soft limit is the host's: it asks here. */
-  askSoft(job: JobRecord): void {
-    const payload = Buffer.allocUnsafe(4)
-    payload.writeUInt32LE(job.spec.softLimit, 0)
-    this.#lifelineFrame(Kind.SOFT_ASK, job.delivery, payload)
-  }
-
-  /** What the worker is executing right now. */
-  stack(): Promise<string> {
-    return new Promise((resolve) => {
-      const question = ++this.#stackAsked
-      this.#stacks.set(question, resolve)
-      this.#lifelineFrame(Kind.STACK_ASK, 0, undefined, question)
-    })
+    this.lifeline.cancel(job, this.books.deliveries, reason)
   }
 
   /** Asks it to leave: it has nothing in flight. */
@@ -341,7 +288,7 @@ export class PoolWorker implements WorkerVoice {
   }
 
   log(delivery: number, lines: LogLine[]): void {
-    for (const { stream, text } of lines) if (stream === 'stderr') this.#tail.add(Buffer.from(`${text}\n`))
+    this.#output.heard(lines)
     this.#owner.onLog(this, this.books.running.get(delivery), lines)
   }
 
@@ -369,8 +316,7 @@ export class PoolWorker implements WorkerVoice {
   }
 
   stackTold(question: number, text: string): void {
-    this.#stacks.get(question)?.(text)
-    this.#stacks.delete(question)
+    this.lifeline.stackTold(question, text)
   }
 
   limit(delivery: number, stage: LimitStage, stack: string): void {
@@ -390,22 +336,6 @@ export class PoolWorker implements WorkerVoice {
     this.heldSince = this.lastProgressAt
     this.stuckUntil = 0
     this.stuckFor = 0
-  }
-
-  #lifelineFrame(kind: Kind, delivery: number, payload?: Buffer, job = 0): void {
-    this.#lifelineWriter.frame(kind, 0, delivery, job, payload)
-    this.#lifelinePort.wake()
-  }
-
-  #readOutput(stream: NonNullable<LaunchedProcess['stdout']>, name: 'stdout' | 'stderr'): void {
-    const { forwardStderr, captureOutput } = this.#settings
-    const generator = captureOutput
-      ? lineReader((text) => this.log(this.books.running.size === 1 ? this.books.oldest()!.delivery : 0, [{ time: Date.now(), stream: name, text }]))
-      : chunkReader((chunk) => {
-          this.#tail.add(chunk)
-          if (forwardStderr) process.stderr.write(chunk)
-        })
-    this.#outputs.push(this.#hub.addReader(stream, generator, () => this.#maybeBury()))
   }
 
   #startTooSlow(what: string): void {
@@ -448,9 +378,7 @@ export class PoolWorker implements WorkerVoice {
     this.#hub.cancel(this.drainDeadline)
     this.process.killRest()
     this.#jobsPort.stop()
-    this.#lifelinePort.stop()
-    for (const resolve of this.#stacks.values()) resolve('the worker is gone')
-    this.#stacks.clear()
+    this.lifeline.stop()
     this.#owner.onExit(this)
     this.#burial = this.#hub.judge(
       this.#settings.lostWorkerTimeout,
@@ -465,12 +393,12 @@ export class PoolWorker implements WorkerVoice {
   #maybeBury(): void {
     if (this.alive || this.#buried) return
     if (!this.#results.ended || !this.#lifeline.ended) return
-    if (this.#outputs.every((output) => output.ended)) this.#bury()
+    if (this.#output.ended) this.#bury()
     else {
       this.#burial?.cancel()
       this.#burial = this.#hub.judge(
         OUTPUT_WAIT_MS,
-        () => this.#outputs,
+        () => this.#output.readers,
         () => this.#bury(),
       )
     }
@@ -481,7 +409,7 @@ export class PoolWorker implements WorkerVoice {
     this.#buried = true
     this.#burial?.cancel()
     for (const reader of [this.#results, this.#lifeline]) reader.stop()
-    for (const output of this.#outputs) output.finish()
+    this.#output.finish()
     const { jobs, results, lifeline, stdout, stderr } = this.process
     for (const stream of [jobs, results, lifeline, stdout, stderr]) stream?.destroy()
     this.#owner.onBuried(this)

@@ -110,7 +110,7 @@ export const mutations = [
   {
     promise: 8,
     breaks: 'bad starts go on without end',
-    file: 'src/pool/fleet.ts',
+    file: 'src/pool/start-record.ts',
     find: 'const MAX_FAILED_STARTS = 3',
     put: 'const MAX_FAILED_STARTS = 3_000',
     test: 'test/faults/bad-start.test.ts',

@@ -4,16 +4,17 @@ import { refusal } from './option-help.js'
 
 describe('the timeout of close', () => {
   test('is absent or milliseconds', () => {
-    expect([closeTimeout(undefined), closeTimeout({}), closeTimeout({ timeout: undefined }), closeTimeout({ timeout: 50 })]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      50,
-    ])
+    expect([
+      closeTimeout(undefined),
+      closeTimeout({}),
+      closeTimeout({ timeout: undefined }),
+      closeTimeout({ timeout: 50 }),
+      closeTimeout({ timeout: 0 }),
+    ]).toEqual([undefined, undefined, undefined, 50, 0])
   })
 
   test.each([
-    [{ timeout: 0 }, "Option 'timeout' must be a number of milliseconds"],
+    [{ timeout: -1 }, "Option 'timeout' must be a number of milliseconds"],
     [{ timeout: '5s' }, "it was given '5s'"],
     [{ timout: 5 }, "Unknown option 'timout' of pool.close; did you mean 'timeout'?"],
     [5_000, "Option 'options' must be an object; it was given 5000."],

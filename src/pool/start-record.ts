@@ -1,0 +1,55 @@
+/** Starts in a row that may fail, with no worker up, until the jobs that wait are told. */
+const MAX_FAILED_STARTS = 3
+/** The same for deaths of workers that had come up and accepted no job: they may have been killed from outside. */
+const MAX_UNPROVEN = 10
+const FIRST_BACK_OFF_MS = 100
+const MAX_BACK_OFF_MS = 30_000
+/** Where it came up before it died, the module is known to load: it is tried again sooner. */
+const MAX_UNPROVEN_BACK_OFF_MS = 1_000
+/** A start after a timeout gets twice the time, up to this many times. */
+const MAX_PATIENCE = 8
+
+/** How starts have gone lately: what back-off and breaker go by. Deaths of workers that had accepted a job are none of its business. */
+export class StartRecord {
+  /** The task modules are known to load. */
+  everUp = false
+  /** Times that the deadlines of the next start are stretched. */
+  patience = 1
+  /** No start before then, ms on the hub's clock. */
+  notBefore = 0
+  /** Starts in a row that failed before they were up. */
+  #failedStarts = 0
+  /** Deaths in a row of workers that had come up and accepted no job. */
+  #unproven = 0
+
+  /** Starts fail again and again. */
+  get hopeless(): boolean {
+    return this.#failedStarts >= MAX_FAILED_STARTS || this.#unproven >= MAX_UNPROVEN
+  }
+
+  /** Failures in a row of the kind that this worker's was. */
+  failures(upOnce: boolean): number {
+    return upOnce ? this.#unproven : this.#failedStarts
+  }
+
+  up(): void {
+    this.everUp = true
+    this.patience = 1
+    this.#failedStarts = 0
+  }
+
+  failed(now: number, upOnce: boolean, timedOut: boolean): void {
+    const failures = upOnce ? ++this.#unproven : ++this.#failedStarts
+    if (timedOut) this.patience = Math.min(MAX_PATIENCE, 2 * this.patience)
+    this.notBefore = now + Math.min(upOnce ? MAX_UNPROVEN_BACK_OFF_MS : MAX_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (failures - 1))
+  }
+
+  /** A job was accepted: the tasks are known to be taken up. True: nothing stands against the next start any more. */
+  proven(): boolean {
+    if (this.#unproven === 0) return false
+    this.#unproven = 0
+    if (this.#failedStarts > 0) return false
+    this.notBefore = 0
+    return true
+  }
+}
