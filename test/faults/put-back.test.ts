@@ -16,12 +16,13 @@ const heldWorker = async (pool: TestPool) => {
 
 describe('jobs that a dead worker had not accepted', () => {
   it('run elsewhere, each once, and each in its old place', async () => {
-    const pool = await startPool({ dispatch: 'fast' })
+    // A window of five: the holder and four behind it are written, the other four wait in the outbox.
+    const pool = await startPool({ dispatch: 5 })
     const putBack: string[] = []
     pool.on('jobPutBack', ({ id }) => putBack.push(id))
     const { pid, journal, holder } = await heldWorker(pool)
     const behind = Array.from({ length: 8 }, (_, index) => pool.submit('mark', [journal.path, index]))
-    await until('all are written ahead', () => behind.every((job) => job.state === 'written'))
+    await until('four are written ahead', () => behind.filter((job) => job.state === 'written').length === 4)
     expect(behind.some((job) => job.accepted)).toBe(false)
     const early = pool.submit('mark', [journal.path, 'late but urgent'], { priority: 1 })
 
@@ -31,8 +32,8 @@ describe('jobs that a dead worker had not accepted', () => {
     await within(Promise.all([...behind, early, after].map((job) => job.result)), 15_000)
     expect(journal.lines).toEqual(['+holder', 'late but urgent', '0', '1', '2', '3', '4', '5', '6', '7', 'last'])
     expect(behind.map((job) => job.attempt)).toEqual(Array(8).fill(1))
-    expect(putBack).toEqual(expect.arrayContaining(behind.map((job) => job.id)))
-    expect(pool.stats().totals.putBack).toBeGreaterThanOrEqual(8)
+    expect(putBack).toEqual(expect.arrayContaining(behind.slice(0, 4).map((job) => job.id)))
+    expect(pool.stats().totals.putBack).toBeGreaterThanOrEqual(4)
     expect(await Promise.all(behind.map((job) => job.began))).toEqual(Array(8).fill(true))
   })
 

@@ -36,7 +36,7 @@ describe('a worker that dies in mid-job', () => {
 
   it('by an exhausted heap while the arguments are decoded: accepted, and lost alone', async () => {
     const pool = await startPool({ execArgv: ['--max-old-space-size=48'], dispatch: 'fast' })
-    const large = Array.from({ length: 900_000 }, (_, index) => ({ index }))
+    const large = Array.from({ length: 2_000_000 }, (_, index) => ({ index }))
     const culprit = pool.submit('echo', [large])
     const next = pool.submit('echo', ['small'])
     expect(await failure(culprit.result)).toMatchObject({ name: 'WorkerLostError', accepted: true })

@@ -37,11 +37,11 @@ export const mutations = [
   },
   {
     promise: 3,
-    breaks: 'the results of the dead are not read to their end',
-    file: 'src/pool/worker.ts',
-    find: '    if (!this.#results.ended || !this.#lifeline.ended) return\n',
-    put: '    this.#results.stop()\n',
-    test: 'test/faults/worker-dies.test.ts',
+    breaks: 'retryLost is not heeded',
+    file: 'src/pool/job-life.ts',
+    find: '    if (job.attempt > job.spec.retryLost || job.streamed) return false\n',
+    put: '    if (job.attempt > 0) return false\n',
+    test: 'test/faults/retry-lost.test.ts',
   },
   {
     promise: 3,
@@ -79,8 +79,8 @@ export const mutations = [
     promise: 5,
     breaks: 'a hard limit is only noted',
     file: 'src/pool/job-life.ts',
-    find: '    if (worker.books.running.get(job.delivery) !== job) return false\n',
-    put: '    if (worker.alive) return true\n',
+    find: '    if (worker.books.running.get(job.delivery) !== job) return\n',
+    put: '    if (worker.alive) return\n',
     test: 'test/faults/limits.test.ts',
   },
   {
