@@ -154,6 +154,23 @@ describe('recycling by jobs', () => {
     expect(pool.stats().totals.lost).toBe(0)
   })
 
+  it('gives the new worker its first job when the old one has handed over its slot', async () => {
+    const pool = await startPool({ workers: 1, maxJobsPerWorker: 1 })
+    const gate = new Gate()
+    const journal = new Journal()
+    let ups = 0
+    pool.on('workerUp', () => ups++)
+    const holder = pool.submit('hold', [gate.path, journal.path, 'holder'])
+    const next = pool.submit('mark', [journal.path, 'next'])
+    await until('the successor is up', () => ups > 0)
+    // Time enough for a successor that does not wait.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(next.accepted).toBe(false)
+    expect(pool.stats().running).toBe(1)
+    gate.open()
+    await Promise.all([holder.result, next.result])
+  })
+
   it('leaves the old worker its running job while the new one works', async () => {
     const pool = await startPool({ concurrency: 2, maxJobsPerWorker: 2 })
     const gate = new Gate()
