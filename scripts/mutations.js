@@ -1,7 +1,7 @@
 // Applies each broken variant of test/mutations/ in a copy of the tree, builds it, and demands that its test fails.
 // `npm run test:mutations [-- --promise 5]`. The tree itself is never touched.
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +13,17 @@ const wanted = at === -1 ? mutations : mutations.filter(({ promise }) => promise
 const copy = mkdtempSync(join(tmpdir(), 'prefork-mutations-'))
 
 const run = (...args) => spawnSync(process.execPath, args, { cwd: copy, encoding: 'utf8', timeout: 300_000, killSignal: 'SIGKILL' })
+
+/** A variant may leave workers behind that nothing ends: they are known by the folder they run in (Linux). */
+const endSurvivors = () => {
+  for (const pid of process.platform === 'linux' ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : []) {
+    try {
+      if (readlinkSync(`/proc/${pid}/cwd`).startsWith(copy)) process.kill(Number(pid), 'SIGKILL')
+    } catch {
+      // Gone, or somebody else's.
+    }
+  }
+}
 
 let survived = 0
 try {
@@ -35,6 +46,7 @@ try {
     const built = run('scripts/build.js', '--no-types')
     const tested = built.status === 0 ? run('node_modules/vitest/vitest.mjs', 'run', '--bail=1', test) : undefined
     writeFileSync(path, sound)
+    endSurvivors()
     const caught = tested !== undefined && tested.status !== 0
     if (!caught) survived++
     const how = built.status === 0 ? '' : ' (does not build)'

@@ -194,6 +194,8 @@ export class Fleet {
     if (spare === undefined) return false
     spare.spare = false
     spare.predecessor = this.#withoutSuccessor()
+    // To a rolling restart it is a successor that has just come up.
+    this.#restarts.up(spare)
     this.#pool.log?.debug({ worker: spare.id }, 'spare worker goes to work')
     return true
   }

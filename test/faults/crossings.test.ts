@@ -36,7 +36,7 @@ describe('calls that cross each other', () => {
   it('terminate() while a recall is on its way: every job settles', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     await pool.run('sleep', [1, 0])
-    const busy = pool.submit('spinFor', [300])
+    const busy = pool.submit('spinFor', [3_000])
     await busy.began
     const jobs = Array.from({ length: 5 }, (_, index) => pool.submit('sleep', [1, index]))
     await until('they are written', () => jobs.every(({ state }) => state === 'written'))
