@@ -63,7 +63,10 @@ describe('a task module', () => {
     const { error } = await refused(options)
     expect(error).toBeInstanceOf(WorkerStartError)
     expect(error.message).toContain(name)
-    expect(starts.lines).toHaveLength(3)
+    expect(error.message).toContain('3 starts failed')
+    // On a busy machine a start may be over before it has come to the module's first line.
+    expect(starts.lines.length).toBeGreaterThanOrEqual(1)
+    expect(starts.lines.length).toBeLessThanOrEqual(3)
     await nothingLeft()
   })
 
