@@ -59,16 +59,20 @@ export class Dispatcher {
     if (worker.recalls > 0 || worker.unfit) return
     if (worker.suspect !== undefined && (worker.suspect.isSettled || worker.suspect.streamed || worker.suspect.state === 'queued')) worker.suspect = undefined
     const { books, suspects, pinned } = worker
-    while (worker.suspect === undefined && books.inFlight === 0 && suspects.length > 0 && this.#freeSlots(worker) > 0) {
+    while (worker.suspect === undefined && books.inFlight === 0 && suspects.length > 0 && this.#mayTake(worker)) {
       const job = suspects.shift()!
       if (job.isSettled) continue
       worker.suspect = job
       worker.assign(job)
     }
-    while (pinned.length > 0 && worker.suspect === undefined && suspects.length === 0 && this.#freeSlots(worker) > 0) {
+    while (pinned.length > 0 && worker.suspect === undefined && suspects.length === 0 && this.#mayTake(worker)) {
       const job = pinned.shift()!
       if (!job.isSettled) this.#assign(worker, job)
     }
+  }
+
+  #mayTake(worker: PoolWorker): boolean {
+    return this.#freeSlots(worker) > 0 && this.#quota(worker) > 0
   }
 
   #takesAny(worker: PoolWorker): boolean {
@@ -88,7 +92,7 @@ export class Dispatcher {
 
   /** Jobs that it may still be given before it is recycled. */
   #quota(worker: PoolWorker): number {
-    return this.#pool.settings.maxJobsPerWorker - worker.books.accepted - worker.books.sent.size
+    return worker.quota(this.#pool.settings.maxJobsPerWorker)
   }
 
   #freeSlots(worker: PoolWorker): number {
@@ -214,11 +218,20 @@ export class Dispatcher {
     )
   }
 
+  #anotherIsFree(than: PoolWorker): boolean {
+    for (const worker of this.#pool.workers.values()) {
+      if (worker !== than && this.#takesAny(worker) && this.#room(worker) > 0) return true
+    }
+    return false
+  }
+
   #holdsTooLong(worker: PoolWorker): boolean {
     const { books } = worker
     if (!worker.alive || worker.recalls > 0 || books.sent.size === 0 || books.sent.peek()?.pinned) return false
     // An idle worker holds nothing back: it is still reading a large job, or about to. Nor does one that is still being written to.
     if ((books.running.size === 0 && worker.mainAge < MAIN_STUCK_MS) || worker.writing) return false
-    return this.#pool.hub.now() - Math.max(worker.lastProgressAt, worker.heldSince) >= LONG_MS
+    const held = this.#pool.hub.now() - Math.max(worker.lastProgressAt, worker.heldSince)
+    // One that turns slowly is given longer each time, or it would never get to take anything up; not if another could do it now.
+    return held >= LONG_MS && (held >= worker.stuckFor || this.#anotherIsFree(worker))
   }
 }

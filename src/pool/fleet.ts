@@ -109,6 +109,9 @@ export class Fleet {
     if (!this.#changed) return
     this.#changed = false
     if (phase === 'terminating' || phase === 'closed' || this.#dismissed) return
+    this.#passOn()
+    // Somebody must run what a death left, also where a pool may shrink to no worker at all.
+    if (this.target === 0 && !this.#leftovers.empty) this.target = 1
     this.#handOut()
     this.#restarts.release(this.serving(), this.target)
     const serving = this.serving()
@@ -124,6 +127,15 @@ export class Fleet {
         this.changed()
       } else this.#start(false)
     } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#starts.everUp) this.#start(true)
+  }
+
+  /** What a worker on its way out will not run any more goes to others. */
+  #passOn(): void {
+    for (const worker of this.#all()) {
+      if (worker.state !== 'draining' || (!worker.unfit && worker.quota(this.#pool.settings.maxJobsPerWorker) > 0)) continue
+      this.#leftovers.orphan(worker.pinned.splice(0))
+      if (worker.suspects.length > 0) this.#leftovers.group(worker.suspects.splice(0))
+    }
   }
 
   /** A worker that is to leave does so once it holds nothing and its successor is up, or cannot be started before it is gone. */

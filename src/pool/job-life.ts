@@ -123,11 +123,12 @@ export class JobLife {
       if (job !== undefined && !job.isSettled) this.#softTimedOut(job, worker)
       return
     }
+    // The watchdog has closed the claim word for good: even if the answer wins, this worker takes no job up any more.
+    worker.sealed = true
     this.#pool.hub.whenReadEmpty(
       () => worker.readers,
       () => {
         const job = worker.books.running.get(delivery)
-        // The watchdog has closed the claim word for good: even if the answer won, this worker takes no job up any more.
         if (job === undefined) this.#events.retire(worker)
         else if (stage === LimitStage.HARD) this.#timeUp(worker, job, stack)
         else {

@@ -43,12 +43,12 @@ export const lostError = (worker: PoolWorker, job: JobRecord): WorkerLostError =
   return new WorkerLostError(`The job '${job.name}' was lost: ${howItEnded(worker)}${last}`, details(worker, true))
 }
 
-/** Worker after worker died with the job in its pipe. */
-export const putBackTooOften = (worker: PoolWorker, job: JobRecord): WorkerLostError =>
-  new WorkerLostError(`The job '${job.name}' never began: ${job.putBacks} workers died before they accepted it. The last: ${howItEnded(worker)}`, {
-    ...details(worker, false),
-    reason: 'put back too often',
-  })
+/** Worker after worker died with the job in its pipe. One that is run again has begun before. */
+export const putBackTooOften = (worker: PoolWorker, job: JobRecord): WorkerLostError => {
+  const again = job.attempt > 1
+  const message = `The job '${job.name}' never began${again ? ' again' : ''}: ${job.putBacks} workers died before they accepted it. The last: ${howItEnded(worker)}`
+  return new WorkerLostError(message, { ...details(worker, again), reason: 'put back too often' })
+}
 
 /** The pool was terminated before the job had ended. */
 export const poolClosedError = (job: { name: string }): PoolClosedError =>

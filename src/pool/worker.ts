@@ -69,6 +69,8 @@ export class PoolWorker implements WorkerVoice {
   resultsDamaged = false
   /** One of its pipes is gone. */
   damaged = false
+  /** Its claim word is closed for good: no job begins there any more. */
+  sealed = false
   /** It has been up. */
   upOnce = false
   exit: ProcessExit | undefined
@@ -139,7 +141,12 @@ export class PoolWorker implements WorkerVoice {
 
   /** It must be given nothing more, whatever its state: it is damaged, or about to be killed. */
   get unfit(): boolean {
-    return this.damaged || this.abandoned || this.condemned !== undefined
+    return this.damaged || this.abandoned || this.sealed || this.condemned !== undefined
+  }
+
+  /** How many more jobs it may be given, where it may accept `most` in its life. */
+  quota(most: number): number {
+    return most - this.books.accepted - this.books.sent.size
   }
 
   /** Its process is not known to be gone. */

@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import type { RunConfig } from './config.js'
+import { play } from './run.js'
+import type { Coverage } from './truth.js'
+
+export const STEPS = 100
+
+const configs: fc.Arbitrary<RunConfig> = fc
+  .record({
+    seed: fc.nat(),
+    workers: fc.integer({ min: 1, max: 6 }),
+    low: fc.integer({ min: 0, max: 6 }),
+    concurrency: fc.constantFrom(1, 1, 1, 2, 3, 8),
+    dispatch: fc.constantFrom<RunConfig['dispatch']>('adaptive', 'adaptive', 'fast', 'fair', 3, 20),
+    maxQueue: fc.constantFrom(undefined, undefined, undefined, 1, 8, 30),
+    maxPutBacks: fc.constantFrom(5, 5, 1, 0),
+    spare: fc.constantFrom(0, 0, 1, 2),
+    maxJobsPerWorker: fc.constantFrom(undefined, undefined, 1, 4, 25),
+    watchdog: fc.constantFrom(true, true, true, true, false),
+    capacity: fc.constantFrom(65_536, 65_536, 4_096, 200_000, 512),
+    cuts: fc.constantFrom(0.1, 0.5, 1),
+    latency: fc.constantFrom(0.05, 0.5, 3),
+    lookCost: fc.constantFrom(0, 0, 0, 0.01, 0.3),
+  })
+  .map(({ low, ...config }) => ({ ...config, min: low < config.workers && low < 3 ? low : undefined }))
+
+const stepLists = fc.array(fc.nat({ max: 0xffff_ffff }), { minLength: STEPS, maxLength: STEPS + 40 })
+
+export interface Exploration {
+  runs: number
+  seed: number
+  /** fast-check's path to one run. */
+  path?: string
+  /** Not made smaller: the first failure is enough. */
+  endOnFailure?: boolean
+  /** ms after which no new run is begun. */
+  within?: number
+}
+
+/** Plays many runs; returns the words to print where one broke a promise. */
+export const explore = async (coverage: Coverage, { runs, seed, path, endOnFailure, within }: Exploration): Promise<string | undefined> => {
+  const property = fc.asyncProperty(configs, stepLists, async (config, steps) => {
+    const { violations } = await play(config, steps, coverage)
+    if (violations.length > 0) throw new Error(violations.join('\n'))
+  })
+  const details = await fc.check(property, {
+    numRuns: runs,
+    seed,
+    ...(path === undefined ? {} : { path }),
+    endOnFailure: endOnFailure === true,
+    ...(within === undefined ? {} : { interruptAfterTimeLimit: within, markInterruptAsFailure: false }),
+  })
+  if (!details.failed) return undefined
+  const [config, steps] = details.counterexample!
+  const { violations, log } = await play(config, steps, coverage, true)
+  return [
+    `A promise was broken after ${details.numRuns} runs, ${details.numShrinks} times made smaller:`,
+    ...violations.map((violation) => `  ${violation}`),
+    '',
+    `The run: ${JSON.stringify(config)}`,
+    'What happened, at the end of it (ms of virtual time):',
+    ...log.slice(-(Number(process.env.SIM_LINES) || 60)).map((line) => `  ${line}`),
+    '',
+    'The whole of it again:',
+    `  npm run test:soak -- --seed ${details.seed} --path "${details.counterexamplePath}"`,
+  ].join('\n')
+}

@@ -1,0 +1,213 @@
+import type { JobState, PoolEvents } from '../../src/pool/types.js'
+import {
+  MemoryLimitError,
+  PoolClosedError,
+  QueueFullError,
+  SerializationError,
+  SoftTimeLimitError,
+  TimeLimitError,
+  WorkerLostError,
+  WorkerStartError,
+} from '../../src/wire/errors.js'
+import { MEMORY_LIMIT, type RunConfig } from './config.js'
+import { isEndless, resultOf } from './plans.js'
+import type { SimProcess } from './process.js'
+import type { Beginning, Coverage, JobTruth, Truth } from './truth.js'
+import type { World } from './world.js'
+
+const GRACE = 1_000
+const HEARTBEAT_TIMEOUT = 7_000
+/** Sums of fractions of a millisecond. */
+const EPSILON = 0.001
+/** Bytes may be on their way for so long, in the worst weather, before anybody can see them, ms. */
+const ON_ITS_WAY = 450
+
+/** Holds what the pool says and does against what really happened. */
+export class Judge {
+  /** close() or terminate() was called. */
+  ended = false
+  terminated = false
+  readonly #config: RunConfig
+  readonly #world: World
+  readonly #truth: Truth
+  readonly #coverage: Coverage
+  readonly #processes: Map<number, SimProcess>
+
+  constructor(config: RunConfig, world: World, truth: Truth, coverage: Coverage, processes: Map<number, SimProcess>) {
+    this.#config = config
+    this.#world = world
+    this.#truth = truth
+    this.#coverage = coverage
+    this.#processes = processes
+    truth.onArrow = (job, from, to) => this.#arrow(job, from, to)
+    truth.onSettled = (job) => this.#settled(job)
+  }
+
+  // ---- the arrows
+
+  #arrow(job: JobTruth, from: JobState, to: JobState): void {
+    const record = job.record!
+    if (from === 'queued' && to === 'writing') this.#inTurn(job)
+    if (to === 'queued' || to === 'lost') {
+      const process = this.#processes.get(record.worker)
+      if (from === 'writing' || from === 'written') {
+        if (to === 'queued' && process?.alive === false) job.putBacks++
+        const begun = job.beginnings.find(({ worker, delivery }) => worker === record.worker && delivery === record.delivery)
+        this.#demand(begun === undefined, () => `job ${job.number} came back from worker ${record.worker}, where it had begun`)
+      }
+      if (from === 'accepted' && process !== undefined && !process.broken && !this.terminated) {
+        this.#demand(
+          !process.main.answered.has(record.delivery),
+          () => `job ${job.number} counts as lost, and its answer lay whole in the pipe of worker ${record.worker}`,
+        )
+        this.#demand(!process.alive, () => `job ${job.number} counts as lost, and worker ${record.worker} lives`)
+      }
+    }
+  }
+
+  /** What comes from the outbox is the first of those that wait. */
+  #inTurn(job: JobTruth): void {
+    const record = job.record!
+    if (record.attempt > 1 || record.pinned) return
+    for (const other of this.#truth.jobs.values()) {
+      const waiting = other.record
+      if (waiting === undefined || waiting === record || !waiting.inOutbox || waiting.state !== 'queued') continue
+      const first = waiting.priority > record.priority || (waiting.priority === record.priority && waiting.number < record.number)
+      this.#demand(!first, () => `job ${job.number} was taken before job ${waiting.number}, which waits and comes first`)
+    }
+  }
+
+  // ---- the outcomes
+
+  #settled(job: JobTruth): void {
+    const { outcome, record, plan } = job
+    if (outcome === undefined || record === undefined || plan === undefined) return
+    this.#world.say(`job ${job.number} settled: ${'value' in outcome ? 'a value' : String(outcome.error)}`)
+    if ('value' in outcome) {
+      this.#coverage.outcome('succeeded')
+      this.#demand(record.state === 'succeeded', () => `job ${job.number} resolved in state ${record.state}`)
+      const last = job.beginnings.at(-1)
+      const expected = resultOf(plan, last?.attempt ?? 0) as Record<string, unknown>
+      const value = outcome.value as Record<string, unknown>
+      const same = Object.keys(expected).every((key) => value?.[key] === expected[key])
+      this.#demand(last?.endedAt !== undefined && same, () => `job ${job.number} resolved with ${JSON.stringify(outcome.value)}, not with its own result`)
+      return
+    }
+    const { error } = outcome
+    this.#coverage.outcome(error instanceof Error ? error.name : String(error))
+    this.#demand(record.state !== 'succeeded', () => `job ${job.number} rejected in state 'succeeded'`)
+    const why = this.#unjustified(job, error)
+    this.#demand(why === undefined, () => `job ${job.number} (${plan.kind}, ${record.state}) rejected: ${why}: ${String(error)}`)
+  }
+
+  /** Why the job should not have been given up like this; undefined: it should. */
+  #unjustified(job: JobTruth, error: unknown): string | undefined {
+    const { plan, record } = job
+    const last = job.beginnings.at(-1)
+    const process = this.#processes.get(record!.worker)
+    if (record!.state === 'cancelled' && !(error instanceof PoolClosedError)) return job.cancelledAt === undefined ? 'nobody cancelled it' : undefined
+    if (error instanceof WorkerLostError) {
+      if (error.accepted) return process === undefined || process.alive ? 'its worker lives' : undefined
+      if (job.beginnings.length > 0) return 'it had begun'
+      return job.putBacks < this.#config.maxPutBacks ? `it was put back ${job.putBacks} times only` : undefined
+    }
+    if (error instanceof PoolClosedError) return this.ended ? undefined : 'nobody closed the pool'
+    if (error instanceof QueueFullError) return this.#config.maxQueue === undefined ? 'the queue is unbounded' : undefined
+    if (error instanceof WorkerStartError) return this.#badStarts() < 3 ? 'starts did not fail' : undefined
+    if (error instanceof TimeLimitError) return this.#early(last, process, record!.spec.hardLimit)
+    if (error instanceof SoftTimeLimitError) return this.#early(last, process, record!.spec.softLimit)
+    if (error instanceof MemoryLimitError) return process === undefined || process.fattest < MEMORY_LIMIT ? 'its worker is small' : undefined
+    if (error instanceof SerializationError) return plan!.kind === 'unsendable' ? undefined : 'everything about it can be sent'
+    if (error instanceof RangeError) return plan!.kind === 'throw' ? undefined : 'it threw nothing'
+    return 'nothing explains it'
+  }
+
+  /** A limit may only be held against a job that has really run that long, and had not answered by then. */
+  #early(last: Beginning | undefined, process: SimProcess | undefined, limit: number): string | undefined {
+    if (limit === 0) return 'it has no such limit'
+    if (last === undefined || process === undefined) return 'it had not begun'
+    if (this.#world.now - last.at < limit - EPSILON) return 'its time was not up'
+    const answeredAt = process.main.answered.get(last.delivery)
+    return answeredAt !== undefined && answeredAt < Math.min(last.at + limit - EPSILON, this.#world.now - ON_ITS_WAY)
+      ? 'its answer was there before'
+      : undefined
+  }
+
+  #badStarts(): number {
+    return [...this.#processes.values()].filter(({ alive, main, killed }) => (!alive || killed !== undefined) && main.accepted === 0).length
+  }
+
+  // ---- the deaths
+
+  /** Was the worker ended for a reason that held when it was ended? */
+  exited({ worker, reason, expected }: PoolEvents['workerExit']): void {
+    const process = this.#processes.get(worker)!
+    this.#world.say(`worker ${worker} buried: ${reason}${expected ? ' (expected)' : ''}`)
+    const { killed } = process
+    if (expected || this.terminated || killed === undefined) return
+    const { at, sinceBeat, running } = killed
+    const alone = (holds: boolean): void => this.#demand(holds, () => `worker ${worker} was killed without cause: ${reason} ${JSON.stringify(killed)}`)
+    if (reason.includes('watchdog was silent')) alone(sinceBeat >= HEARTBEAT_TIMEOUT - EPSILON)
+    else if (reason.startsWith('No HELLO'))
+      alone(process.broken || process.helloAt === undefined || process.helloAt > process.startedAt + withinOf(reason) - EPSILON)
+    else if (reason.startsWith('No WORKER_UP'))
+      alone(process.broken || process.upAt === undefined || process.upAt > process.helloAt! + withinOf(reason) - EPSILON)
+    else if (reason.includes('did not end within')) {
+      alone(running.some(({ number }) => at - this.#cancelledAt(number, at) >= GRACE - EPSILON))
+    } else if (reason.includes('ran longer than')) {
+      alone(this.#ranTooLong(worker, at))
+    } else if (reason.includes('did not turn')) alone(process.watchdog.closed)
+    else if (reason.includes('to be recycled')) alone(running.length > 0)
+    else if (reason.includes('resident memory')) alone(process.fattest > MEMORY_LIMIT)
+    else if (/pipe was closed|EPIPE|ECONNRESET|A frame of/.test(reason)) alone(process.broken || process.diedAt !== undefined)
+    else alone(reason === 'signal' || reason === 'exit')
+  }
+
+  /** Was there a job over its limit, or has there been one a moment ago? */
+  #ranTooLong(worker: number, at: number): boolean {
+    return [...this.#truth.jobs.values()].some((job) =>
+      job.beginnings.some((each) => {
+        const endedAt = each.endedAt ?? at
+        return each.worker === worker && endedAt - each.at >= limitOf(job) - ON_ITS_WAY && endedAt >= at - ON_ITS_WAY
+      }),
+    )
+  }
+
+  /** Of a stream it is not known when it was left. */
+  #cancelledAt(number: number, at: number): number {
+    const { cancelledAt, record } = this.#truth.of(number)
+    return cancelledAt ?? (record === undefined ? Number.NEGATIVE_INFINITY : at)
+  }
+
+  // ---- at the end
+
+  /** Every promise about every job, once nothing moves any more. */
+  verdicts(): void {
+    for (const job of this.#truth.jobs.values()) {
+      const { record, number, beginnings, plan } = job
+      const most = 1 + job.retryLost
+      this.#demand(beginnings.length <= most, () => `job ${number} began ${beginnings.length} times, ${most} may be`)
+      if (record === undefined || plan === undefined) continue
+      this.#demand(job.settled === 1, () => `job ${number} (${plan.kind}) is ${record.state} and settled ${job.settled} times`)
+      const began = beginnings.length > 0
+      this.#demand(job.beganTold !== undefined, () => `nobody was told whether job ${number} began`)
+      if (began) this.#demand(job.beganTold === true, () => `job ${number} began, and its caller was told that it did not`)
+      this.#demand(!(record.state === 'succeeded' && isEndless(plan)), () => `job ${number} succeeded, and never ends`)
+    }
+    for (const { id, main } of this.#processes.values()) {
+      const most = this.#config.maxJobsPerWorker ?? Number.POSITIVE_INFINITY
+      this.#demand(main.accepted <= most, () => `worker ${id} accepted ${main.accepted} jobs, ${most} may be`)
+    }
+  }
+
+  #demand(holds: boolean, what: () => string): void {
+    this.#truth.demand(holds, what)
+  }
+}
+
+const withinOf = (reason: string): number => Number(/within (\d+) ms/.exec(reason)?.[1])
+const limitOf = ({ record }: JobTruth): number => {
+  const spec = record?.spec
+  if (spec === undefined) return Number.POSITIVE_INFINITY
+  return spec.hardLimit > 0 ? spec.hardLimit : spec.softLimit > 0 ? spec.softLimit : Number.POSITIVE_INFINITY
+}

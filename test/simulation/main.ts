@@ -1,0 +1,48 @@
+// Runs the simulation outside the suite: for minutes, or one run again. See `npm run test:soak -- --help`.
+import { parseArgs } from 'node:util'
+import { explore } from './explore.js'
+import { Coverage } from './truth.js'
+
+const HELP = `npm run test:soak -- --minutes N     plays new runs for N minutes
+npm run test:soak -- --runs N        plays N runs
+  --seed S --path P                  one run again, as a failure prints it
+  --first                            stops at the first failure, without making it smaller`
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string' },
+    runs: { type: 'string' },
+    seed: { type: 'string' },
+    path: { type: 'string' },
+    first: { type: 'boolean' },
+    help: { type: 'boolean' },
+  },
+})
+
+if (values.help === true) {
+  process.stdout.write(`${HELP}\n`)
+} else {
+  const coverage = new Coverage()
+  const seed = values.seed === undefined ? Date.now() & 0x7fff_ffff : Number(values.seed)
+  const began = performance.now()
+  const until = began + Number(values.minutes ?? 0) * 60_000
+  const runs = Number(values.runs ?? (values.path === undefined ? 1_000 : 1))
+  let failure: string | undefined
+  let round = 0
+  do {
+    const within = values.minutes === undefined ? undefined : Math.max(1, until - performance.now())
+    failure = await explore(coverage, {
+      runs,
+      seed: seed + round++,
+      ...(values.path === undefined ? {} : { path: values.path }),
+      ...(within === undefined ? {} : { within }),
+      endOnFailure: values.first === true || values.path !== undefined,
+    })
+  } while (failure === undefined && performance.now() < until)
+  const seconds = (performance.now() - began) / 1_000
+  process.stdout.write(`${coverage.report()}\n\nseed ${seed}, ${seconds.toFixed(1)} s\n`)
+  if (failure !== undefined) {
+    process.stdout.write(`\n${failure}\n`)
+    process.exitCode = 1
+  }
+}

@@ -1,0 +1,389 @@
+import type { JobRecord } from '../../src/pool/job.js'
+import type { Pool } from '../../src/pool/pool.js'
+import type { RunOptions } from '../../src/pool/types.js'
+import { PoolClosedError, QueueFullError, WorkerStartError } from '../../src/wire/errors.js'
+import type { RunConfig } from './config.js'
+import { Consumers } from './consumers.js'
+import type { Faults } from './faults.js'
+import type { Host } from './host.js'
+import type { Judge } from './judge.js'
+import { drawPlan, isEndless, type Plan, type TaskName } from './plans.js'
+import type { SimProcess } from './process.js'
+import { Random } from './random.js'
+import type { Coverage, JobTruth, Truth } from './truth.js'
+import { settlePromises, type World } from './world.js'
+
+export interface Stage {
+  config: RunConfig
+  world: World
+  host: Host
+  truth: Truth
+  judge: Judge
+  faults: Faults
+  processes: Map<number, SimProcess>
+  pool: Pool
+  coverage: Coverage
+}
+
+/** How long everything may take to settle once nothing is done to anybody any more, ms. */
+const QUIET_WITHIN = 400_000
+const LOOK_EVERY = 250
+
+type Command = (draw: Random) => void | Promise<void>
+
+/** Turns numbers into what a user, or fate, does to the pool; then lets it come to rest, tries it, and ends it. */
+export class Script {
+  readonly #stage: Stage
+  readonly #consumers: Consumers
+  readonly #commands: readonly Command[]
+  readonly #jobs: JobTruth[] = []
+  readonly #controllers: { controller: AbortController; job: JobTruth }[] = []
+  /** Calls that must settle before the end, by what they are. */
+  readonly #calls = new Map<string, number>()
+  #keys = 0
+  #max: number
+  #closing: Promise<void> | undefined
+
+  constructor(stage: Stage) {
+    this.#stage = stage
+    this.#max = stage.config.workers
+    this.#consumers = new Consumers(stage, () => this.#keys++)
+    this.#bound()
+    this.#commands = this.#weighted()
+  }
+
+  /** False: no worker could be started, which was told as createPool tells it. */
+  async begin(): Promise<boolean> {
+    const { pool, world, truth } = this.#stage
+    let up: boolean | undefined
+    pool.firstUp().then(
+      () => {
+        up = true
+      },
+      (error) => {
+        up = false
+        truth.demand(error instanceof WorkerStartError, () => `firstUp() rejected with ${String(error)}`)
+      },
+    )
+    for (let waited = 0; up === undefined && waited < QUIET_WITHIN; waited += LOOK_EVERY) await world.until(world.now + LOOK_EVERY)
+    truth.demand(up !== undefined, () => 'firstUp() never settled')
+    return up === true
+  }
+
+  async step(number: number): Promise<void> {
+    const { world, host, truth } = this.#stage
+    const draw = new Random(number)
+    const command = number === 0 ? this.#rest(() => 1) : draw.pick(this.#commands)
+    if (host.stalledUntil > world.now) {
+      // The host's own code is held up: it goes on where it stood, before its event loop turns, or after.
+      const until = host.stalledUntil - (draw.chance(0.5) ? 0.001 : 0)
+      await world.until(until)
+    }
+    await command(draw)
+    await settlePromises()
+    this.#bound()
+    this.#hold(truth)
+  }
+
+  /** Nothing is done to anybody any more: everything settles, and every worker takes jobs again. */
+  async quiet(): Promise<void> {
+    const { world, faults, truth, pool, judge, host } = this.#stage
+    faults.stop()
+    host.lookCost = 0
+    await world.until(Math.max(world.now, host.stalledUntil) + 1)
+    this.#cancelEndless()
+    this.#consumers.finish()
+    await this.#until(
+      'everything has settled',
+      () => this.#unsettled() === '' && this.#calls.size === 0,
+      () => `${this.#unsettled()} ${[...this.#calls.keys()]}`,
+    )
+    if (truth.violations.length > 0) return
+    if (!judge.ended) {
+      // Until a heartbeat has told of every worker's memory as it is now.
+      await world.until(world.now + 2_500)
+      truth.demand(!host.kept, () => 'an idle pool keeps the host alive')
+      const { queued, running } = pool.stats()
+      truth.demand(queued === 0 && running === 0, () => `nothing is pending, and stats() says queued ${queued}, running ${running}`)
+      await this.#probe()
+    }
+  }
+
+  async end(): Promise<void> {
+    const { pool, judge, world } = this.#stage
+    if (!judge.ended && world.random.chance(0.5)) this.#terminate()
+    else this.#close()
+    let closed = false
+    void this.#closing?.then(() => {
+      closed = true
+    })
+    await this.#until(
+      'the pool has closed',
+      () => closed,
+      () => JSON.stringify(pool.stats().workers.map(({ id, state }) => ({ id, state }))),
+    )
+    await world.until(world.now + 1_000)
+    this.#consumers.verdicts()
+  }
+
+  // ---- what must hold after every step
+
+  #hold(truth: Truth): void {
+    const { host, judge, pool, config } = this.#stage
+    const pending = this.#jobs.some(({ record }) => !record!.isSettled)
+    if (pending && !judge.ended) truth.demand(host.kept, () => 'jobs are pending, and the pool does not keep the host alive')
+    if (config.maxQueue !== undefined) return
+    const { queued, running } = pool.stats()
+    const known = this.#jobs.filter(({ record }) => !record!.isSettled)
+    const waiting = known.filter(({ record }) => record!.state !== 'accepted').length
+    truth.demand(queued >= waiting, () => `${waiting} jobs wait, and stats() says ${queued}`)
+    truth.demand(running >= known.length - waiting, () => `${known.length - waiting} jobs run, and stats() says ${running}`)
+  }
+
+  /** A smaller figure holds once those that were too many have left. */
+  #bound(): void {
+    const { truth, config, processes, pool } = this.#stage
+    const alive = [...processes.values()].filter((process) => process.alive)
+    const figure = Math.max(this.#max, truth.processBound === Number.POSITIVE_INFINITY ? 0 : truth.processBound - config.spare - 1)
+    const settled = alive.length <= this.#max && pool.stats().workers.every(({ state }) => state === 'up' || state === 'busy' || state === 'starting')
+    const now = settled ? this.#max : figure
+    truth.processBound = now + config.spare + 1
+    truth.runningBound = (now + (this.#consumers.broadcasts > 0 ? config.spare : 0)) * config.concurrency
+  }
+
+  // ---- what is done
+
+  #weighted(): readonly Command[] {
+    const { faults, pool, host, world, coverage } = this.#stage
+    const weights: [number, Command][] = [
+      [16, this.#rest((draw) => draw.pick([0.05, 0.3, 1, 2, 3, 8, 20]))],
+      [6, this.#rest((draw) => draw.pick([50, 120, 300, 700]))],
+      [1, this.#rest((draw) => draw.pick([1_500, 4_000, 9_000]))],
+      [22, (draw) => this.#submit(draw)],
+      [5, (draw) => this.#burst(draw)],
+      [7, (draw) => this.#cancel(draw)],
+      [2, (draw) => this.#abort(draw)],
+      [3, (draw) => this.#consumers.open(draw)],
+      [4, (draw) => this.#consumers.take(draw)],
+      [2, (draw) => this.#consumers.leave(draw)],
+      [1, (draw) => this.#consumers.map(draw)],
+      [1, () => this.#consumers.broadcast()],
+      [2, (draw) => this.#resize(draw)],
+      [1, () => this.#restart()],
+      [1, () => this.#ready()],
+      [
+        3,
+        (draw) => {
+          const ms = draw.pick([5, 60, 400, 2_000, 10_000])
+          coverage.fault('host stalls')
+          world.say(`the host stalls for ${ms} ms`)
+          host.stall(ms)
+        },
+      ],
+      [4, () => faults.kill()],
+      [4, (draw) => faults.dieWriting(draw)],
+      [3, (draw) => faults.dieReading(draw)],
+      [2, (draw) => faults.freeze(draw)],
+      [1, (draw) => faults.breakPipe(draw)],
+      [2, (draw) => faults.slowAnswers(draw)],
+      [3, (draw) => faults.badStarts(draw)],
+      [1, (draw) => faults.slowExitNews(draw)],
+      [2, (draw) => faults.weather(draw)],
+      [1, (draw) => faults.grow(draw)],
+      [1, () => void pool.stats()],
+      [1, (draw) => (draw.chance(0.25) ? (draw.chance(0.5) ? this.#close(draw) : this.#terminate()) : undefined)],
+    ]
+    return weights.flatMap(([weight, command]) => new Array<Command>(weight).fill(command))
+  }
+
+  #rest(ms: (draw: Random) => number): Command {
+    const { world } = this.#stage
+    return (draw) => world.until(world.now + ms(draw))
+  }
+
+  #submit(draw: Random, kind?: Plan['kind'], name?: TaskName): void {
+    const plan = drawPlan(draw, this.#keys++, kind)
+    const options: RunOptions = {}
+    if (draw.chance(0.3)) options.priority = draw.between(-1, 2)
+    if (draw.chance(0.3)) options.retryLost = draw.between(1, 2)
+    const endless = isEndless(plan)
+    if (draw.chance(endless ? 0.4 : 0.12)) options.softTimeLimit = draw.pick([1, 20, 300])
+    if (draw.chance(endless ? 0.4 : 0.12)) options.timeLimit = draw.pick([300, 1_000, 3_000])
+    if (draw.chance(0.05)) options.context = { key: plan.key }
+    const controller = draw.chance(0.1) ? new AbortController() : undefined
+    if (controller !== undefined) options.signal = controller.signal
+    const called = name ?? (plan.kind === 'noop' ? (draw.chance(0.8) ? 'quick' : 'mixed') : draw.pick(['mixed', 'slow'] as const))
+    const job = this.#send(called, plan, options)
+    if (controller !== undefined) this.#controllers.push({ controller, job })
+  }
+
+  #send(name: TaskName, plan: Plan, options: RunOptions): JobTruth {
+    const { pool, truth, world, judge, config } = this.#stage
+    const { queued } = pool.stats()
+    const record = pool.submit(name, [plan], options) as unknown as JobRecord
+    world.say(`job ${record.number} submitted: ${plan.kind} ${plan.ms} ms ${JSON.stringify(options)}`)
+    const job = truth.watch(record, plan)
+    job.retryLost = options.retryLost ?? 0
+    this.#jobs.push(job)
+    const refused = record.verdict !== undefined && 'error' in record.verdict ? record.verdict.error : undefined
+    if (judge.ended) truth.demand(refused instanceof PoolClosedError, () => `a job was taken after the end: ${String(refused)}`)
+    else if (queued >= (config.maxQueue ?? Number.POSITIVE_INFINITY)) {
+      truth.demand(refused instanceof QueueFullError, () => `a job was taken although ${queued} wait: ${String(refused)}`)
+    } else truth.demand(refused === undefined, () => `a job was refused: ${String(refused)}`)
+    return job
+  }
+
+  #burst(draw: Random): void {
+    for (let left = draw.between(5, 30); left > 0; left--) this.#submit(draw, 'noop', 'quick')
+  }
+
+  #cancel(draw: Random): void {
+    const pending = this.#jobs.filter(({ record }) => !record!.isSettled)
+    if (pending.length > 0) this.#cancelOne(draw.pick(pending))
+  }
+
+  #cancelOne(job: JobTruth): void {
+    const { truth, world } = this.#stage
+    const record = job.record!
+    const { state } = record
+    world.say(`job ${job.number} is cancelled`)
+    job.cancelledAt = world.now
+    const told = record.cancel(new Error(`cancelled ${job.number}`))
+    truth.demand(told && record.isSettled, () => `job ${job.number} was ${state}, and cancel() did not settle it at once`)
+    if (state === 'queued' && record.attempt === 1) truth.demand(record.mayHaveBegun === false, () => `job ${job.number} waited, and may have begun`)
+  }
+
+  #abort(draw: Random): void {
+    const { world } = this.#stage
+    if (this.#controllers.length === 0) return
+    const { controller, job } = draw.pick(this.#controllers)
+    job.cancelledAt ??= world.now
+    controller.abort(new Error(`aborted ${job.number}`))
+  }
+
+  #resize(draw: Random): void {
+    const { pool, judge, world, config } = this.#stage
+    if (judge.ended) return
+    const to = draw.between(1, Math.max(2, config.workers))
+    world.say(`resize to ${to}`)
+    this.#max = to
+    this.#bound()
+    pool.resize(to)
+  }
+
+  #restart(): void {
+    this.#call('restart()', this.#stage.pool.restart())
+  }
+
+  #ready(): void {
+    this.#call('ready()', this.#stage.pool.ready())
+  }
+
+  #close(draw?: Random): void {
+    const { pool, judge, world } = this.#stage
+    judge.ended = true
+    const timeout = draw?.chance(0.5) ? draw.pick([1, 200, 5_000]) : undefined
+    world.say(`close ${timeout ?? ''}`)
+    if (timeout !== undefined) judge.terminated = true
+    this.#closing = pool.close(timeout === undefined ? {} : { timeout })
+  }
+
+  #terminate(): void {
+    const { pool, judge, world } = this.#stage
+    world.say('terminate')
+    judge.ended = true
+    judge.terminated = true
+    this.#closing = pool.terminate()
+  }
+
+  #call(name: string, promise: Promise<unknown>): void {
+    const { truth, judge } = this.#stage
+    const key = `${name} ${this.#keys++}`
+    this.#calls.set(key, 1)
+    promise.then(
+      () => this.#calls.delete(key),
+      (error) => {
+        this.#calls.delete(key)
+        const fair = (error instanceof PoolClosedError && judge.ended) || error instanceof WorkerStartError
+        truth.demand(fair, () => `${name} rejected: ${String(error)}`)
+      },
+    )
+  }
+
+  // ---- coming to rest
+
+  /** What only a limit or a cancellation ends is cancelled. */
+  #cancelEndless(): void {
+    for (const job of this.#jobs) {
+      const { softLimit, hardLimit } = job.record!.spec
+      if (!job.record!.isSettled && isEndless(job.plan!) && softLimit + hardLimit === 0) this.#cancelOne(job)
+    }
+  }
+
+  #unsettled(): string {
+    const jobs = this.#jobs.filter(({ settled }) => settled === 0)
+    return [
+      ...jobs.map(({ number, record, plan }) => `job ${number} (${plan!.kind}) is ${record!.state} in worker ${record!.worker}`),
+      ...this.#consumers.open_(),
+    ].join('; ')
+  }
+
+  async #until(what: string, done: () => boolean, state: () => string): Promise<void> {
+    const { world, truth } = this.#stage
+    for (let waited = 0; waited < QUIET_WITHIN; waited += LOOK_EVERY) {
+      if (done() || truth.violations.length > 0) return
+      await world.until(world.now + LOOK_EVERY)
+    }
+    truth.violated(`not after ${QUIET_WITHIN} ms: ${what}: ${state()}`)
+  }
+
+  /** Every slot of every worker is still there: as many jobs run at once as may. */
+  async #probe(): Promise<void> {
+    const { pool, config, truth } = this.#stage
+    // Where workers are recycled after few jobs, not all slots are ever taken at once: there it is enough that all jobs are run.
+    const recycled = config.maxJobsPerWorker !== undefined
+    await this.#until(
+      'every worker is up',
+      () => pool.stats().workers.length >= this.#least() && pool.stats().workers.every(({ state }) => state === 'up'),
+      () => JSON.stringify(pool.stats().workers.map(({ id, state }) => ({ id, state }))),
+    )
+    const wanted = this.#probeWorkers() * config.concurrency
+    const first = this.#jobs.length
+    while (this.#jobs.length - first < wanted) {
+      if (pool.stats().queued >= (config.maxQueue ?? Number.POSITIVE_INFINITY))
+        await this.#until(
+          'there is room for a probe',
+          () => pool.stats().queued === 0,
+          () => '',
+        )
+      if (truth.violations.length > 0) return
+      this.#send('probe', { key: this.#keys++, kind: 'sleep', ms: recycled ? 20 : 1_000_000, count: 0, heeds: true, ballast: undefined }, {})
+    }
+    const probes = this.#jobs.slice(first)
+    const through = (): number => probes.filter(({ running, settled }) => running !== undefined || (recycled && settled === 1)).length
+    await this.#until(
+      recycled ? `${wanted} jobs are run` : `${wanted} jobs run at once`,
+      () => through() === wanted,
+      () => `${through()} do; ${JSON.stringify(pool.stats().workers.map(({ id, state }) => ({ id, state })))}`,
+    )
+    for (const job of probes) if (!job.record!.isSettled) this.#cancelOne(job)
+    await this.#until(
+      'the probes have ended',
+      () => probes.every((job) => job.settled === 1 && job.running === undefined),
+      () => this.#unsettled(),
+    )
+  }
+
+  /** Workers that there are at the least once nothing moves. */
+  #least(): number {
+    const { config } = this.#stage
+    return (config.min === undefined ? this.#max : Math.min(config.min, this.#max)) + config.spare
+  }
+
+  /** A window is filled before the pool grows: there only the fewest workers are sure to be there. */
+  #probeWorkers(): number {
+    const { config } = this.#stage
+    const grows = config.min === undefined || config.dispatch === 'fair' || config.dispatch === 'adaptive'
+    return grows ? this.#max : Math.max(1, Math.min(config.min ?? 1, this.#max))
+  }
+}
