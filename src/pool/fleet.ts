@@ -197,7 +197,16 @@ export class Fleet {
 
   /** A worker on its way out whose slots nobody has taken over. */
   #withoutSuccessor(): PoolWorker | undefined {
-    return this.#all().find((worker) => (worker.recycled || worker.state === 'draining') && this.#successor(worker) === undefined)
+    return this.#all().find((worker) => (worker.recycled || worker.state === 'draining') && !this.#hasHeir(worker))
+  }
+
+  /** Somebody who stays waits for its slots, be it through others who leave. */
+  #hasHeir(worker: PoolWorker): boolean {
+    return this.#all().some((each) => {
+      if (each.state === 'retiring') return false
+      for (let before = each.predecessor; before !== undefined; before = before.predecessor) if (before === worker) return true
+      return false
+    })
   }
 
   /** A warm stand-by goes to work. */

@@ -33,7 +33,8 @@ export class FrameWriter {
   bytes = 0
   /** Writes so far. */
   writes = 0
-  #staging: Buffer = Buffer.allocUnsafeSlow(STAGING_BYTES)
+  /** Made when something is first written. */
+  #staging: Buffer = Buffer.alloc(0)
   #start = 0
   #end = 0
   /** In order: slices of staging buffers and large payloads. What is in `#staging[start..end)` comes after them. */

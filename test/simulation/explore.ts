@@ -8,7 +8,7 @@ export const STEPS = 100
 const configs: fc.Arbitrary<RunConfig> = fc
   .record({
     seed: fc.nat(),
-    workers: fc.integer({ min: 1, max: 6 }),
+    workers: fc.constantFrom(1, 2, 2, 3, 4, 6),
     low: fc.integer({ min: 0, max: 6 }),
     concurrency: fc.constantFrom(1, 1, 1, 2, 3, 8),
     dispatch: fc.constantFrom<RunConfig['dispatch']>('adaptive', 'adaptive', 'fast', 'fair', 3, 20),
@@ -24,7 +24,7 @@ const configs: fc.Arbitrary<RunConfig> = fc
   })
   .map(({ low, ...config }) => ({ ...config, min: low < config.workers && low < 3 ? low : undefined }))
 
-const stepLists = fc.array(fc.nat({ max: 0xffff_ffff }), { minLength: STEPS, maxLength: STEPS + 40 })
+const stepLists = fc.array(fc.nat({ max: 0xffff_ffff }), { minLength: STEPS, maxLength: STEPS + 10 })
 
 export interface Exploration {
   runs: number

@@ -40,7 +40,8 @@ if (values.help === true) {
     })
   } while (failure === undefined && performance.now() < until)
   const seconds = (performance.now() - began) / 1_000
-  process.stdout.write(`${coverage.report()}\n\nseed ${seed}, ${seconds.toFixed(1)} s\n`)
+  const cpu = process.cpuUsage().user / 1_000 / coverage.runs
+  process.stdout.write(`${coverage.report()}\n\nseed ${seed}, ${seconds.toFixed(1)} s, ${cpu.toFixed(1)} ms of CPU for each run\n`)
   if (failure !== undefined) {
     process.stdout.write(`\n${failure}\n`)
     process.exitCode = 1

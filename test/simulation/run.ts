@@ -18,6 +18,8 @@ export interface RunReport {
 
 /** One run: a pool in a simulated world, everything in `steps` done to it, and then the question whether all promises held. */
 export const play = async (config: RunConfig, steps: readonly number[], coverage: Coverage, traced = false): Promise<RunReport> => {
+  // Nobody else gets a turn during a run.
+  await new Promise((resolve) => setImmediate(resolve))
   const { stackTraceLimit } = Error
   // Stacks travel in frames: their length must not depend on who calls.
   Error.stackTraceLimit = 0

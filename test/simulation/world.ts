@@ -8,8 +8,11 @@ export interface Planned {
   cancelled: boolean
 }
 
-/** Lets everything that hangs on promises run; no virtual time passes. */
-export const settlePromises = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+/**
+ * Lets everything that hangs on promises run; no virtual time passes. What `nextTick` is given out of a promise's reaction runs
+ * once no other reaction is left; a turn of the real event loop would do the same at ten times the cost.
+ */
+export const settlePromises = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve))
 
 /** Virtual time, and what is to happen when. One thing happens at a time; what it resolves has run before the next. */
 export class World {
