@@ -331,6 +331,11 @@ export class PoolWorker implements WorkerVoice {
     this.#owner.onLimit(this, delivery, stage, stack)
   }
 
+  /** It cannot tell its results any more. What it had written is whole: what it had not accepted has not begun. */
+  broken(why: string): void {
+    this.condemn('protocol', new Error(why))
+  }
+
   // ---- its end
 
   #heard(): void {

@@ -18,6 +18,9 @@ export interface LifelineEvents {
 /** A host that does not read must not fill this process's memory: beyond this no HEARTBEAT is added. */
 const UNREAD_LIMIT = 64 * 1024
 
+/** What the host is told when this process cannot write its results any more. */
+export const resultsLostText = (error: Error): string => `its results pipe was closed or damaged in the worker (${error.message}).`
+
 /** The worker's end of the lifeline. Whoever makes it is the only one who reads and writes the descriptor. */
 export class Lifeline {
   readonly #socket: Socket
@@ -71,7 +74,12 @@ export class Lifeline {
     this.#send(Kind.LIMIT, stage, delivery, lastClaimed, Buffer.from(stack))
   }
 
-  #send(kind: Kind, flags: number, delivery: number, job: number, payload: Uint8Array = new Uint8Array(0)): void {
+  /** `told`: the kernel has it. */
+  broken(why: string, told: () => void): void {
+    this.#send(Kind.BROKEN, 0, 0, 0, Buffer.from(why), told)
+  }
+
+  #send(kind: Kind, flags: number, delivery: number, job: number, payload: Uint8Array = new Uint8Array(0), done?: () => void): void {
     if (this.#ended) return
     const frame = Buffer.alloc(FRAME_HEAD + payload.length)
     frame.writeUInt32LE(FIXED_BYTES + payload.length, 0)
@@ -80,7 +88,7 @@ export class Lifeline {
     frame.writeUInt32LE(delivery, LENGTH_BYTES + 4)
     frame.writeDoubleLE(job, LENGTH_BYTES + 8)
     frame.set(payload, FRAME_HEAD)
-    this.#socket.write(frame)
+    this.#socket.write(frame, done)
   }
 
   #frame(events: LifelineEvents, bytes: Buffer, start: number, end: number): void {

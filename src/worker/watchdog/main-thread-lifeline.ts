@@ -3,7 +3,7 @@ import { NO_STACK, type WorkerConfig } from '../../wire/messages.js'
 import { Claimer, Recaller } from '../claim.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
 import { leave } from './leave.js'
-import { Lifeline } from './lifeline.js'
+import { Lifeline, resultsLostText } from './lifeline.js'
 import { Waker } from './waker.js'
 
 /** With `watchdog: false` the main thread owns the lifeline: it obeys when it turns, and all limits are the host's. */
@@ -53,6 +53,11 @@ export class MainThreadLifeline implements WatchdogLink {
   left(): void {}
   beforeWrite(): void {}
   afterWrite(): void {}
+
+  /** The socket hands a write to the kernel at once if nothing waits before it: the process may end right after. */
+  resultsLost(error: NodeJS.ErrnoException): void {
+    if (error.code !== 'EPIPE') this.#lifeline.broken(resultsLostText(error), () => {})
+  }
 
   wake(): void {
     this.#waker.wake()
