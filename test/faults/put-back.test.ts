@@ -130,6 +130,8 @@ describe('a worker whose pipes its task has damaged', () => {
     const pool = await startPool({ dispatch: 'fast', watchdog })
     const reasons: unknown[] = []
     pool.on('workerExit', ({ reason }) => reasons.push(reason))
+    // Answered by whoever owns the lifeline: it is there.
+    await pool.stack(pool.stats().workers[0]!.id)
     const journal = new Journal()
     const vandal = pool.submit('closeFd', [4])
     const behind = Array.from({ length: 5 }, (_, index) => pool.submit('mark', [journal.path, index]))
