@@ -1,30 +1,14 @@
 // Builds dist/: one bundle for each entry (start-up time is a feature: no import graph to walk at run time), and the type declarations.
 import { spawnSync } from 'node:child_process'
-import { readFileSync, renameSync, rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { noEvaluation } from './no-evaluation.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 // Built aside and moved into place whole: a build that fails leaves the last good one.
 const aside = `dist.${process.pid}`
 process.on('exit', () => rmSync(root + aside, { recursive: true, force: true }))
-
-/**
- * msgpackr compiles a function (`new Function`) for each shape of record that it reads, out of names that were received. What
- * comes over a pipe is never made code of: `BlockedFunction` is msgpackr's own name for "there is none" (it is undefined, and
- * the reader goes on without). It costs nothing that could be measured.
- */
-const noEvaluation = {
-  name: 'no evaluation',
-  setup({ onLoad }) {
-    onLoad({ filter: /\/msgpackr\/unpack\.js$/ }, ({ path }) => {
-      const source = readFileSync(path, 'utf8')
-      const contents = source.replaceAll('new Function(', 'new BlockedFunction(')
-      if (source.split('new Function(').length !== 2) throw new Error(`${path} has changed: look at what it evaluates`)
-      return { contents, loader: 'js' }
-    })
-  },
-}
 
 await build({
   absWorkingDir: root,

@@ -12,6 +12,10 @@ const refuse = (what: string): never => {
   throw new ProtocolError(`A ${what} frame whose content is not that of a ${what}.`)
 }
 
+/** Each item takes a byte at least: an array that claims more is all holes, and a walk over four thousand million of them a hang. */
+const isList = <T>(value: unknown, bytes: Buffer, isItem: (item: unknown) => item is T): value is T[] =>
+  Array.isArray(value) && value.length <= bytes.length && value.every(isItem)
+
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const fieldsOf = (bytes: Buffer, what: string): Fields => {
@@ -42,7 +46,7 @@ export const readHello = (bytes: Buffer): Hello => {
 
 export const readWorkerUp = (bytes: Buffer): WorkerUp => {
   const { pid, tasks, rss } = fieldsOf(bytes, 'WORKER_UP')
-  if (typeof pid !== 'number' || typeof rss !== 'number' || !Array.isArray(tasks) || !tasks.every(isTask)) return refuse('WORKER_UP')
+  if (typeof pid !== 'number' || typeof rss !== 'number' || !isList(tasks, bytes, isTask)) return refuse('WORKER_UP')
   return { pid, tasks, rss }
 }
 
@@ -61,5 +65,5 @@ export const readFault = (bytes: Buffer): Fault => {
 
 export const readLogLines = (bytes: Buffer): LogLine[] => {
   const lines = decode(bytes, 0)
-  return Array.isArray(lines) && lines.every(isLine) ? lines : refuse('LOG')
+  return isList(lines, bytes, isLine) ? lines : refuse('LOG')
 }

@@ -63,6 +63,8 @@ const makeRecords = (): Packr => new Packr({ ...options, useRecords: true } as P
 let maps = makeMaps()
 let records: Packr | undefined
 const unpackr = new Unpackr({ ...options, useRecords: false } as PackrOptions)
+// What MessagePack's word "never used" is read as: one object for everybody.
+Object.freeze(unpackr.unpack(Buffer.from([0xc1])))
 
 /** Where values are packed before they are copied out: reused, so that no encoded body pins more than its own bytes. */
 const SCRATCH = 65_536
