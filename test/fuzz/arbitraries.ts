@@ -144,12 +144,12 @@ const edited = (bytes: Buffer, [how, where, much, value]: Edit): Buffer => {
 const mutated = (source: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> =>
   fc.tuple(source, fc.array(edit, { minLength: 0, maxLength: 6 })).map(([bytes, edits]) => edits.reduce(edited, bytes))
 
-/** The corpus runs whole elsewhere; here what is long would only be slow. */
+/** The corpus runs whole elsewhere; here what is long, or makes an array of 240 MB as it may, would only be slow. */
 const short = (target: Target): fc.Arbitrary<Buffer> =>
   fc.constantFrom(
     ...entries(target)
-      .map(([, bytes]) => bytes)
-      .filter((bytes) => bytes.length <= 2_000),
+      .filter(([name, bytes]) => bytes.length <= 2_000 && !name.includes('30 million'))
+      .map(([, bytes]) => bytes),
   )
 
 const values = fc.oneof(soup, mutated(honest), mutated(short('values')))

@@ -60,6 +60,8 @@ export const watchShared = (): (() => string[]) => {
       const [, was, prototypeBefore] = before[index]!
       if (prototype !== prototypeBefore) touched.push(`the prototype of ${name}`)
       for (const key of new Set([...was.keys(), ...now.keys()])) {
+        // Node's own, set by a part of it that is loaded when it is first needed.
+        if (typeof key === 'symbol' && key.description?.startsWith('undici.')) continue
         if (was.has(key) !== now.has(key) || !Object.is(was.get(key), now.get(key))) touched.push(`${name}.${String(key)}`)
       }
     }

@@ -25,8 +25,8 @@ const mayInspect = (): boolean => {
   return process.features.inspector && (permission === undefined || permission.has('inspector'))
 }
 
-/** How long the watchdog may take to pass on why this process ends: it may still be starting. */
-const TELL_MS = 1500
+/** How long the watchdog may take to pass on why this process ends: it may still be starting. It leaves by itself when the host is gone. */
+const TELL_MS = 10_000
 
 /** The main thread's end. What is called for each job costs a few stores; the watchdog is told only of a deadline earlier than all before. */
 class ThreadLink implements WatchdogLink {
