@@ -18,7 +18,7 @@ export interface WatchdogLink {
   afterWrite(): void
   /** The process is about to leave: nothing of the watchdog's may hold it up or print a line. */
   detach?(): Promise<void>
-  /** A write of results has failed, and this process is about to end itself: the host is told why. Returns when it has been, or after a moment. */
+  /** A write of results has failed, and this process must end: the host is told why, and ends it. Returns only if that takes too long. */
   resultsLost?(error: NodeJS.ErrnoException): void
   /** Asks for one call of `LinkEvents.onWake`, soon, out of a native callback (no promise, timer, tick or AsyncResource around it). */
   wake(): void

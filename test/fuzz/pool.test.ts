@@ -23,7 +23,7 @@ const fair = async (result: Promise<unknown>): Promise<unknown> => {
 /** A worker whose stack is larger than the host's can send what the host cannot read. */
 describe.each([
   [984, { arrays: [1_000, 10_000, 100_000, 1_000_000], objects: [3_000, 100_000], maps: [1_000, 30_000] }],
-  [3_900, { arrays: [10_000, 20_000, 30_000], objects: [20_000], maps: [5_000] }],
+  [3_900, { arrays: [3_000, 5_000, 8_000, 20_000], objects: [5_000, 10_000], maps: [5_000, 8_000] }],
 ] as const)('what is nested, in a worker with a stack of %i KB', (stack, depths) => {
   const deep = sharedPool({ tasks, concurrency: 2, execArgv: [`--stack-size=${stack}`] })
 

@@ -74,12 +74,12 @@ export class Lifeline {
     this.#send(Kind.LIMIT, stage, delivery, lastClaimed, Buffer.from(stack))
   }
 
-  /** `told`: the kernel has it. */
-  broken(why: string, told: () => void): void {
-    this.#send(Kind.BROKEN, 0, 0, 0, Buffer.from(why), told)
+  /** The host ends this process when it has read it. To leave at once could lose it: what the host writes meanwhile fails, and ends its reading too. */
+  broken(why: string): void {
+    this.#send(Kind.BROKEN, 0, 0, 0, Buffer.from(why))
   }
 
-  #send(kind: Kind, flags: number, delivery: number, job: number, payload: Uint8Array = new Uint8Array(0), done?: () => void): void {
+  #send(kind: Kind, flags: number, delivery: number, job: number, payload: Uint8Array = new Uint8Array(0)): void {
     if (this.#ended) return
     const frame = Buffer.alloc(FRAME_HEAD + payload.length)
     frame.writeUInt32LE(FIXED_BYTES + payload.length, 0)
@@ -88,7 +88,7 @@ export class Lifeline {
     frame.writeUInt32LE(delivery, LENGTH_BYTES + 4)
     frame.writeDoubleLE(job, LENGTH_BYTES + 8)
     frame.set(payload, FRAME_HEAD)
-    this.#socket.write(frame, done)
+    this.#socket.write(frame)
   }
 
   #frame(events: LifelineEvents, bytes: Buffer, start: number, end: number): void {

@@ -25,7 +25,7 @@ const mayInspect = (): boolean => {
   return process.features.inspector && (permission === undefined || permission.has('inspector'))
 }
 
-/** How long the watchdog may take to pass on why this process ends: it may still be starting. It leaves by itself when the host is gone. */
+/** How long the host may take to end this process, once its watchdog (which may still be starting) has told it why. If the host is gone, the watchdog ends it. */
 const TELL_MS = 10_000
 
 /** The main thread's end. What is called for each job costs a few stores; the watchdog is told only of a deadline earlier than all before. */
@@ -121,7 +121,6 @@ class ThreadLink implements WatchdogLink {
     // The host's own end is gone: nobody is there to be told.
     if (error.code === 'EPIPE') return
     this.#port.postMessage({ broken: resultsLostText(error) } satisfies ToWatchdog)
-    // The watchdog ends this process as soon as the host has been told.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TELL_MS)
   }
 

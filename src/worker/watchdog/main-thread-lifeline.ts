@@ -6,6 +6,9 @@ import { leave } from './leave.js'
 import { Lifeline, resultsLostText } from './lifeline.js'
 import { Waker } from './waker.js'
 
+/** How long the host may take to end this process once it has been told why. Nobody watches for the host's own end meanwhile. */
+const TELL_MS = 1_000
+
 /** With `watchdog: false` the main thread owns the lifeline: it obeys when it turns, and all limits are the host's. */
 export class MainThreadLifeline implements WatchdogLink {
   readonly claimer: Claimer
@@ -54,9 +57,11 @@ export class MainThreadLifeline implements WatchdogLink {
   beforeWrite(): void {}
   afterWrite(): void {}
 
-  /** The socket hands a write to the kernel at once if nothing waits before it: the process may end right after. */
+  /** The socket hands a write to the kernel at once if nothing waits before it. */
   resultsLost(error: NodeJS.ErrnoException): void {
-    if (error.code !== 'EPIPE') this.#lifeline.broken(resultsLostText(error), () => {})
+    if (error.code === 'EPIPE') return
+    this.#lifeline.broken(resultsLostText(error))
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TELL_MS)
   }
 
   wake(): void {
