@@ -26,9 +26,9 @@ const SMALL_HEAP = { execArgv: ['--max-old-space-size=24'] }
 const LIMIT = { timeLimit: 300 }
 
 const FAULTS: Record<string, Fault> = {
-  SIGKILL: { task: 'killSelf', args: ['SIGKILL'], outcome: signal('SIGKILL') },
+  SIGKILL: { task: 'killSelf', args: ['SIGKILL'], pool: { workers: 2 }, outcome: signal('SIGKILL') },
   SIGSEGV: { task: 'killSelf', args: ['SIGSEGV'], outcome: signal('SIGSEGV') },
-  'SIGSTOP: a frozen worker': { task: 'killSelf', args: ['SIGSTOP'], outcome: lost('frozen') },
+  'SIGSTOP: a frozen worker': { task: 'killSelf', args: ['SIGSTOP'], pool: { workers: 2 }, outcome: lost('frozen') },
   'process.abort()': { task: 'abort', outcome: signal('SIGABRT') },
   'process.exit(3)': { task: 'exitWith', args: [3], outcome: lost('exit', { exitCode: 3 }) },
   'an exhausted heap': { task: 'exhaustHeap', pool: SMALL_HEAP, outcome: signal('SIGABRT') },
@@ -42,7 +42,7 @@ const FAULTS: Record<string, Fault> = {
   'a promise that never settles': { task: 'never', run: LIMIT, outcome: { name: 'TimeLimitError', limit: 300 } },
   'a promise that never settles, cancelled': { task: 'never', run: { softTimeLimit: 100 }, outcome: { name: 'SoftTimeLimitError' } },
   'the event loop blocked past the heartbeat': { task: 'spinFor', args: [1_300], outcome: { value: 1_300 } },
-  "64 MB on stdout and stderr, 'ignore'": { task: 'floodBoth', args: [64_000_000, 128], outcome: { value: 'flooded' } },
+  "64 MB on stdout and stderr, 'ignore'": { task: 'floodBoth', args: [64_000_000, 128], pool: { workers: 2 }, outcome: { value: 'flooded' } },
   "64 MB on stdout and stderr, 'capture'": { task: 'floodBoth', args: [64_000_000, 128], pool: { output: 'capture' }, outcome: { value: 'flooded' } },
   'stdin, stdout and stderr closed': { task: 'closeFd', args: [1], outcome: { value: 'closed' } },
   'the jobs pipe closed': { task: 'closeFd', args: [3], outcome: { value: 'closed' } },
@@ -50,7 +50,7 @@ const FAULTS: Record<string, Fault> = {
   'the lifeline closed': { task: 'closeFd', args: [5], outcome: {} },
   'all descriptors closed': { task: 'closeAllFds', outcome: { name: 'WorkerLostError' } },
   'junk in the jobs pipe': { task: 'junk', args: [3, 1_000], outcome: {} },
-  'junk in the results pipe': { task: 'junk', args: [4, 100_000], outcome: lost('protocol') },
+  'junk in the results pipe': { task: 'junk', args: [4, 100_000], pool: { workers: 2 }, outcome: lost('protocol') },
   'a little junk in the results pipe': { task: 'junk', args: [4, 3], outcome: lost('protocol') },
   'junk on the lifeline': { task: 'junk', args: [5, 1_000], outcome: {} },
   'a frame of an unknown kind': { task: 'forge', args: [4, `10000000ff${'00'.repeat(15)}`], outcome: lost('protocol') },
@@ -62,7 +62,7 @@ const FAULTS: Record<string, Fault> = {
   ...Object.fromEntries(
     PLACES.map(([place]) => [
       `a busy loop: ${place}`,
-      { task: place, args: ['/dev/null'], run: LIMIT, pool: { workers: 1 }, outcome: { name: 'TimeLimitError', limit: 300 } } satisfies Fault,
+      { task: place, args: ['/dev/null'], run: LIMIT, outcome: { name: 'TimeLimitError', limit: 300 } } satisfies Fault,
     ]),
   ),
 }
