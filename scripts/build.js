@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { noEvaluation } from './no-evaluation.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 // Built aside and moved into place whole: a build that fails leaves the last good one.
@@ -27,6 +28,7 @@ await build({
   sourcemap: true,
   sourcesContent: false,
   external: ['msgpackr-extract'],
+  plugins: [noEvaluation],
   // Bundled CommonJS (cross-spawn inside execa) asks for Node's built-in modules through require.
   banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
   legalComments: 'none',

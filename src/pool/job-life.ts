@@ -117,6 +117,15 @@ export class JobLife {
     }
   }
 
+  /** Something it sent before its result cannot be read: that is its own failure, not its worker's. */
+  unreadable(worker: PoolWorker, job: JobRecord, what: string, cause: unknown): void {
+    if (job.isSettled) return
+    const error = new SerializationError(`${what} of '${job.name}' cannot be decoded: ${(cause as Error).message}`, { cause })
+    this.fail(job, error)
+    worker.cancel(job, error)
+    this.#watchCancelled(worker, job)
+  }
+
   limit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void {
     if (stage === LimitStage.SOFT) {
       const job = worker.books.running.get(delivery)

@@ -57,12 +57,21 @@ export const poolClosedError = (job: { name: string }): PoolClosedError =>
 /** A call after close() or terminate(). */
 export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} is refused: the pool is closed or closing; nothing was run.`)
 
+/** What a module threw may be anything, and not everything can be made a string of. */
+const textOf = (thrown: unknown): string => {
+  try {
+    return String(thrown)
+  } catch {
+    return 'it threw an object that has no text'
+  }
+}
+
 /** Why a worker could not be started. */
 export const startError = (worker: PoolWorker, attempts: number, tasks: readonly string[]): WorkerStartError => {
   const failure = worker.startFailure
   const tries = `${attempts} ${attempts === 1 ? 'start' : 'starts'} failed`
   if (failure !== undefined) {
-    const message = failure.error instanceof Error ? failure.error.message : String(failure.error)
+    const message = textOf(failure.error instanceof Error ? failure.error.message : failure.error)
     return new WorkerStartError(`No worker could be started (${tries}): ${failure.module}: ${message}`, { cause: failure.error })
   }
   const { exit, condemned } = worker

@@ -1,4 +1,3 @@
-import { decode } from '../wire/codec/index.js'
 import { Deque } from './deque.js'
 import type { ItemSink, JobRecord } from './job.js'
 import type { PoolWorker } from './worker.js'
@@ -92,6 +91,3 @@ export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
     this.#takenBytes = 0
   }
 }
-
-/** What an ITEM frame's payload holds. */
-export const decodeItem = (payload: Buffer): unknown => (payload.length === 0 ? undefined : decode(payload, 0))

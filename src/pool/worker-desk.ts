@@ -4,7 +4,6 @@ import type { JobRecord } from './job.js'
 import type { JobLife } from './job-life.js'
 import { lostReason } from './refusals.js'
 import type { PoolState } from './state.js'
-import { decodeItem } from './stream.js'
 import type { PoolWorker } from './worker.js'
 import type { WorkerOwner } from './worker-owner.js'
 
@@ -65,11 +64,24 @@ export class WorkerDesk implements WorkerOwner {
       // A stream that ran alone is alone no more.
       if (worker.suspect === job) this.#pool.hub.wake()
     }
-    job.items.item(decodeItem(payload), payload.length)
+    const value = this.#read(worker, job, 'An item', payload)
+    if (value !== undefined) job.items.item(value.read, payload.length)
   }
 
-  onProgress(_worker: PoolWorker, job: JobRecord, payload: Buffer): void {
-    if (!job.isSettled) job.emit('progress', decode(payload, 0))
+  onProgress(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
+    if (job.isSettled) return
+    const value = this.#read(worker, job, 'A progress value', payload)
+    if (value !== undefined) job.emit('progress', value.read)
+  }
+
+  /** Undefined: it cannot be read (nested too deep, for one), which ends that job alone. */
+  #read(worker: PoolWorker, job: JobRecord, what: string, payload: Buffer): { read: unknown } | undefined {
+    try {
+      return { read: payload.length === 0 ? undefined : decode(payload, 0) }
+    } catch (cause) {
+      this.#life.unreadable(worker, job, what, cause)
+      return undefined
+    }
   }
 
   onLog(worker: PoolWorker, job: JobRecord | undefined, lines: LogLine[]): void {

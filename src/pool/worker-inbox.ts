@@ -1,4 +1,4 @@
-import { decode } from '../wire/codec/index.js'
+import { readFault, readHello, readLogLines, readStartFailed, readWorkerUp } from '../wire/announcements.js'
 import { ProtocolError } from '../wire/errors.js'
 import {
   type Fault,
@@ -31,6 +31,7 @@ export interface WorkerVoice {
   recalled(claimed: number, upTo: number): void
   stackTold(question: number, text: string): void
   limit(delivery: number, stage: LimitStage, stack: string): void
+  broken(why: string): void
 }
 
 const FLAGS = 1
@@ -65,19 +66,19 @@ export const resultsInbox =
         voice.progress(delivery, bytes.subarray(payloadAt, end))
         return
       case Kind.LOG:
-        voice.log(delivery, decode(bytes.subarray(payloadAt, end), 0) as LogLine[])
+        voice.log(delivery, readLogLines(bytes.subarray(payloadAt, end)))
         return
       case Kind.FAULT:
-        voice.fault(decode(bytes.subarray(payloadAt, end), 0) as Fault)
+        voice.fault(readFault(bytes.subarray(payloadAt, end)))
         return
       case Kind.HELLO:
-        voice.hello(decode(bytes.subarray(payloadAt, end), 0) as Hello)
+        voice.hello(readHello(bytes.subarray(payloadAt, end)))
         return
       case Kind.WORKER_UP:
-        voice.up(decode(bytes.subarray(payloadAt, end), 0) as WorkerUp)
+        voice.up(readWorkerUp(bytes.subarray(payloadAt, end)))
         return
       case Kind.START_FAILED:
-        voice.startFailed(decode(bytes.subarray(payloadAt, end), 0) as StartFailed)
+        voice.startFailed(readStartFailed(bytes.subarray(payloadAt, end)))
         return
       case Kind.BYE:
         voice.bye()
@@ -110,6 +111,9 @@ export const lifelineInbox =
         voice.limit(delivery, stage, end > payloadAt ? bytes.toString('utf8', payloadAt, end) : NO_STACK)
         return
       }
+      case Kind.BROKEN:
+        voice.broken(bytes.toString('utf8', payloadAt, end))
+        return
       default:
         throw new ProtocolError(`A frame of kind ${bytes[start]} on the lifeline.`)
     }

@@ -94,6 +94,8 @@ export class PoolWorker implements WorkerVoice {
   #startDeadline: Judgement | undefined
   #burial: Judgement | undefined
   #buried = false
+  /** It has said itself that it writes no more results: nothing of what it did is unknown. */
+  #wholeToItsEnd = false
 
   constructor(
     readonly id: number,
@@ -331,6 +333,12 @@ export class PoolWorker implements WorkerVoice {
     this.#owner.onLimit(this, delivery, stage, stack)
   }
 
+  /** It cannot tell its results any more. What it had written is whole: what it had not accepted has not begun. */
+  broken(why: string): void {
+    this.#wholeToItsEnd = true
+    this.condemn('protocol', new Error(why))
+  }
+
   // ---- its end
 
   #heard(): void {
@@ -369,7 +377,7 @@ export class PoolWorker implements WorkerVoice {
         () => this.readers,
         () => {
           if (!this.alive) return
-          if (pipe === 'results') this.resultsDamaged = true
+          if (pipe === 'results' && !this.#wholeToItsEnd) this.resultsDamaged = true
           this.condemn(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
         },
       )

@@ -46,6 +46,7 @@ export const Kind = {
   RECALLED: 49,
   STACK: 50,
   LIMIT: 51,
+  BROKEN: 52,
 } as const
 export type Kind = (typeof Kind)[keyof typeof Kind]
 
@@ -141,6 +142,7 @@ export const HEARTBEAT_BYTES = 20
 /** CANCEL: `delivery` = the job; payload = last delivery written u32, then the reason (codec). RECALL: `delivery` = last delivery written. */
 /** RECALLED: `delivery` = last delivery claimed, `job` = the "last delivery written" that it answers. */
 /** STACK_ASK / STACK: `job` = the question's number; STACK's payload is the text. LIMIT: `delivery` = the job, `flags` = stage, `job` = last delivery claimed (STUCK, HARD: nothing later ever begins there), payload = the stack's text (SOFT: none). */
+/** BROKEN: the worker cannot write its results any more and ends itself; payload = why, as text. */
 /** SOFT_ASK (only with `watchdog: false`, where limits are the host's): `delivery` = the job, payload = limit in ms u32. */
 /** PULL: payload = items u32 | bytes u32: credit added. BYE, QUIT, PING: no payload. */
 

@@ -1,8 +1,10 @@
 import { StringDecoder } from 'node:string_decoder'
 import type { LogLine } from '../wire/messages.js'
 
-/** Bytes of output that one job may send. */
+/** Bytes of output that one job may send, each line's own cost included. */
 export const LOG_BOUND = 256 * 1024
+/** Charged for each line beside its text: a line is an object in the host, however short it is. */
+export const LINE_COST = 64
 export const LOG_MARKER = `[prefork] more output of this job was dropped: it is over ${LOG_BOUND / 1024} KiB`
 
 type Stream = LogLine['stream']
@@ -59,7 +61,7 @@ export class JobLog {
     for (const text of texts) {
       const left = this.#bound - this.#used
       const size = Buffer.byteLength(text)
-      this.#used += size + 1
+      this.#used += size + LINE_COST
       if (size > left) {
         if (left > 0) lines.push({ time, stream, text: firstBytes(text, left) })
         lines.push({ time, stream, text: LOG_MARKER })

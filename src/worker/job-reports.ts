@@ -11,6 +11,9 @@ import type { TaskCall } from './task-call.js'
 
 const NOBODY = { attempt: 0, delivery: 0, number: 0 } as const
 
+/** The host takes a frame in one go: lines of no job have no bound of their own. */
+const FRAME_LINES = 1024
+
 /** What a running job tells besides its result: lines and progress. And `currentJob()`, through which it does. */
 export class JobReports {
   readonly #output: Output
@@ -105,16 +108,20 @@ export class JobReports {
   }
 
   #send(of: FrameOf, lines: readonly LogLine[]): void {
+    for (let at = 0; at < lines.length; at += FRAME_LINES) this.#sendFrame(of, lines.length <= FRAME_LINES ? lines : lines.slice(at, at + FRAME_LINES))
+  }
+
+  #sendFrame(of: FrameOf, lines: readonly LogLine[]): void {
     const encoded = encode(lines, FRAME_HEAD)
     if (encoded.size <= this.#config.maxMessageSize) {
       this.#output.put(Kind.LOG, 0, of, encoded)
       this.#output.flush()
     } else if (lines.length > 1) {
       // A frame over the limit would cost the worker its life.
-      this.#send(of, lines.slice(0, lines.length >> 1))
-      this.#send(of, lines.slice(lines.length >> 1))
+      this.#sendFrame(of, lines.slice(0, lines.length >> 1))
+      this.#sendFrame(of, lines.slice(lines.length >> 1))
     } else if (lines[0] !== undefined && lines[0].text.length > 1) {
-      this.#send(of, [{ ...lines[0], text: lines[0].text.slice(0, lines[0].text.length >> 1) }])
+      this.#sendFrame(of, [{ ...lines[0], text: lines[0].text.slice(0, lines[0].text.length >> 1) }])
     }
   }
 }

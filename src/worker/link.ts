@@ -18,6 +18,8 @@ export interface WatchdogLink {
   afterWrite(): void
   /** The process is about to leave: nothing of the watchdog's may hold it up or print a line. */
   detach?(): Promise<void>
+  /** A write of results has failed, and this process must end: the host is told why, and ends it. Returns only if that takes too long. */
+  resultsLost?(error: NodeJS.ErrnoException): void
   /** Asks for one call of `LinkEvents.onWake`, soon, out of a native callback (no promise, timer, tick or AsyncResource around it). */
   wake(): void
 }

@@ -56,7 +56,10 @@ class WorkerProcess {
     this.#link = startWatchdog(config, events)
     this.#loop = new JobLoop({
       config,
-      write: resultsPipe(() => leave(config.killTree)),
+      write: resultsPipe((error) => {
+        this.#link.resultsLost?.(error)
+        leave(config.killTree)
+      }),
       link: this.#link,
       clock: { now: () => performance.now(), wall: () => Date.now(), later: (ms, fn) => void setTimeout(fn, ms).unref() },
       rss: () => process.memoryUsage.rss(),

@@ -6,7 +6,7 @@ import type { WriteChunks } from './output.js'
  * Writes results with synchronous calls on a descriptor that was never opened as a stream, so that it stays blocking:
  * when it returns the bytes are in the kernel, and a host that reads slowly slows this thread instead of filling its memory.
  */
-export const resultsPipe = (onGone: () => void, fd = FD_RESULTS): WriteChunks => {
+export const resultsPipe = (onGone: (error: NodeJS.ErrnoException) => void, fd = FD_RESULTS): WriteChunks => {
   const writeOne = (chunk: Uint8Array): void => {
     let at = 0
     while (at < chunk.length) at += writeSync(fd, chunk, at, chunk.length - at)
@@ -27,7 +27,7 @@ export const resultsPipe = (onGone: () => void, fd = FD_RESULTS): WriteChunks =>
       else writeMany(chunks)
     } catch (error) {
       // EPIPE: nobody reads any more. Whatever else it is, frames after a partial write would be garbage.
-      onGone()
+      onGone(error as NodeJS.ErrnoException)
       throw error
     }
   }

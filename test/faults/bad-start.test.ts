@@ -49,6 +49,15 @@ describe('a task module', () => {
     expect(starts.lines).toHaveLength(count)
   })
 
+  it('that throws what has no text, or has written junk where its worker announces itself: rejected, and nobody is harmed', async () => {
+    for (const name of ['throws-oddly.js', 'forges.js']) {
+      const { error } = await refused(withStarts(name).options)
+      expect(error).toBeInstanceOf(WorkerStartError)
+      expect(error.message).toMatch(name === 'forges.js' ? /forges\.js/ : /throws-oddly\.js: .*no text/)
+      await nothingLeft()
+    }
+  })
+
   it('that ends the process: rejected, with the exit code told', async () => {
     const { starts, options } = withStarts('exits.js')
     const { error } = await refused(options)

@@ -6,6 +6,7 @@ describe('an error that belongs to no result any more', () => {
   it.each([
     ['unhandledRejection', 'lateRejection', 'nobody waits for this'],
     ['uncaughtException', 'lateException', 'thrown from a timer'],
+    ['uncaughtException', 'lateDeepException', 'nested too deep'],
   ])('%s: is reported and costs no other job its result', async (type, task, message) => {
     const pool = await startPool({ concurrency: 2 })
     const faults: { type: string; error: unknown; job: string | undefined }[] = []

@@ -126,6 +126,23 @@ describe('a worker whose pipes its task has damaged', () => {
     expect(await within(pool.run('echo', ['fine']), 15_000)).toBe('fine')
   })
 
+  it.each([true, false])('its results pipe closed: the job is lost for that reason, not for the signal, watchdog %s', async (watchdog) => {
+    const pool = await startPool({ dispatch: 'fast', watchdog })
+    const reasons: unknown[] = []
+    pool.on('workerExit', ({ reason }) => reasons.push(reason))
+    // Answered by whoever owns the lifeline: it is there.
+    await pool.stack(pool.stats().workers[0]!.id)
+    const journal = new Journal()
+    const vandal = pool.submit('closeFd', [4])
+    const behind = Array.from({ length: 5 }, (_, index) => pool.submit('mark', [journal.path, index]))
+    const error = await failure(vandal.result)
+    expect(error).toMatchObject({ name: 'WorkerLostError', accepted: true, reason: 'protocol' })
+    expect((error as Error).message).toMatch(/results pipe was closed or damaged in the worker \(EBADF/)
+    expect(await Promise.all(behind.map((job) => job.result))).toEqual([0, 1, 2, 3, 4])
+    expect(journal.lines).toEqual(['0', '1', '2', '3', '4'])
+    expect(reasons).toEqual([expect.stringContaining('results pipe')])
+  })
+
   it('with process.exit, process.kill and SIGTERM disarmed: it still leaves when the pool says so', async () => {
     const pool = await startPool()
     const pid = await pidOf(pool)

@@ -4,7 +4,7 @@ import { decode, encode } from '../../src/wire/codec/index.js'
 import { type LogLine, PROTOCOL_VERSION } from '../../src/wire/messages.js'
 import { Fifo } from '../../src/worker/fifo.js'
 import { helloFrame } from '../../src/worker/hello.js'
-import { JobLog, LOG_BOUND, LOG_MARKER } from '../../src/worker/job-log.js'
+import { JobLog, LINE_COST, LOG_BOUND, LOG_MARKER } from '../../src/worker/job-log.js'
 import { FrameCutter } from './loop-harness.js'
 
 test('HELLO is what the codec would have made of it', () => {
@@ -61,13 +61,21 @@ describe('a job log', () => {
   })
 
   test('is bounded over all its streams, and then says so once', () => {
-    const { log, texts } = make(10)
+    const { log, texts } = make(9 + LINE_COST)
     log.write('stdout', '12345\n')
     log.entry('log', 'äöü')
     log.write('stderr', 'more\n')
     log.write('stderr', 'unfinished')
     log.flush()
     expect(texts()).toEqual(['12345', 'äö', LOG_MARKER])
+  })
+
+  test('short lines are charged for being lines: each is an object in the host', () => {
+    const { log, texts } = make()
+    log.write('stdout', 'x\n'.repeat(LOG_BOUND / 2))
+    expect(texts().at(-1)).toBe(LOG_MARKER)
+    expect(texts().length - 2).toBeLessThanOrEqual(LOG_BOUND / (LINE_COST + 1))
+    expect(texts().length).toBeGreaterThan(LOG_BOUND / (LINE_COST + 1) / 2)
   })
 
   test('an endless line without an end is bounded too', () => {

@@ -66,6 +66,14 @@ describe('reports', () => {
     expect(errorOf(harness.of(Kind.READY)[0]!)).toMatchObject({ message: expect.stringContaining('progress value has 2') })
   })
 
+  test('a flood of lines that belong to no job goes out in frames that the host can take in one go', () => {
+    const harness = new Harness({ work: () => {} })
+    harness.loop.reports.write(undefined, 'stdout', 'x\n'.repeat(20_000))
+    const frames = harness.of(Kind.LOG).map((frame) => (sentBy(frame) as unknown[]).length)
+    expect(frames.reduce((sum, lines) => sum + lines, 0)).toBe(20_000)
+    expect(Math.max(...frames)).toBeLessThanOrEqual(1024)
+  })
+
   test('log lines are formatted and sent at once; after the job they belong to nobody', () => {
     const logs: unknown[] = []
     const harness: Harness = new Harness({

@@ -3,6 +3,7 @@ import { emptyError } from './error-classes.js'
 import { fillError } from './error-record.js'
 import type { Received } from './received.js'
 import { KIND_ERROR, type References } from './reference.js'
+import { checkWords } from './v8-words.js'
 
 /** What node:v8 calls, which its types leave out. */
 interface TreatsViews {
@@ -69,7 +70,10 @@ const makeClasses = () => {
     }
   }
 
-  return { Writer, Reader }
+  // Both ends are of one build and run by one Node: what has another header was not written by us.
+  const first = new Serializer()
+  first.writeHeader()
+  return { Writer, Reader, header: first.releaseBuffer() as Buffer }
 }
 
 /** Made when first needed: loading node:v8 is a millisecond of every worker's start, and most never see such a value. */
@@ -88,6 +92,9 @@ export const write = (value: unknown, head: number, references: References | und
 /** The value that `write` was given. */
 export const read = (content: Buffer, blobs: Received | undefined, withErrors: boolean): unknown => {
   classes ??= makeClasses()
+  const { header } = classes
+  if (!header.equals(content.subarray(0, header.length))) throw new Error('bytes of another version of node:v8')
+  checkWords(content, header.length)
   const reader = new classes.Reader(content, blobs)
   reader.readHeader()
   const value: unknown = reader.readValue()

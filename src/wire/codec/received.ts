@@ -12,6 +12,8 @@ const damaged = (): never => {
   throw new Error('a damaged table of binaries')
 }
 
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+
 interface Blob {
   readonly start: number
   readonly length: number
@@ -80,6 +82,8 @@ export class Received {
 
   /** The view (or ArrayBuffer) that a reference names. */
   view(kind: number, index: number, offset: number, length: number): object {
+    // As they were received: text would be looked up like any key, and find what arrays inherit.
+    if (!(isCount(kind) && isCount(index) && isCount(offset) && isCount(length))) return damaged()
     const memory = this.#memory(index)
     if (Buffer.isBuffer(memory)) {
       if (kind !== KIND_BUFFER || !(offset >= 0 && length >= 0 && offset + length <= memory.length)) damaged()

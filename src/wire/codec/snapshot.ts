@@ -15,6 +15,7 @@ import { areRows, isExactBigInt, isExactKey, isExactText, isPolluted } from './e
 import { Met } from './met.js'
 import { describe, Entry, pathText, type Step } from './path.js'
 import { KIND_ARRAY_BUFFER, type Reference, type References, reference } from './reference.js'
+import { HOLES } from './v8-words.js'
 
 const objectPrototype = Object.prototype
 const arrayPrototype = Array.prototype
@@ -37,6 +38,8 @@ export class Snapshot {
   #polluted = false
   readonly #path: Step[] = []
   #depth = 0
+  /** Elements of arrays with holes, which the receiver allocates by their length. */
+  #holes = 0
 
   static #idle: Snapshot | undefined
 
@@ -57,6 +60,7 @@ export class Snapshot {
     this.blobs = undefined
     this.errors = undefined
     this.references = undefined
+    this.#holes = 0
     this.#met.clear()
     Snapshot.#idle = this
   }
@@ -214,6 +218,8 @@ export class Snapshot {
 
   #sparseArray(value: unknown[], length: number): unknown[] {
     this.exact = false
+    if (length <= HOLES) this.#holes += length
+    if (this.#holes > HOLES) return this.refuse(undefined, undefined, `and other arrays with holes have more than ${HOLES} elements together`) as unknown[]
     const copy: unknown[] = []
     copy.length = length
     this.#keep(value, copy)

@@ -27,7 +27,8 @@ const tidy = (stack: string): string => {
 /** The same for the errors within: causes and the errors of an AggregateError. Each once, so that a circle ends. */
 const tidyInner = (error: object): void => {
   const { cause, errors } = error as { cause?: unknown; errors?: unknown }
-  for (const inner of [cause, ...(Array.isArray(errors) ? errors : [])]) {
+  // By its values: an array may be four thousand million holes long.
+  for (const inner of [cause, ...(Array.isArray(errors) ? (Object.values(errors) as unknown[]) : [])]) {
     if (!(inner instanceof Error) || done.has(inner)) continue
     done.add(inner)
     const { stack } = inner

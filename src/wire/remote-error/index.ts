@@ -15,7 +15,7 @@ const text = (read: () => unknown): string => {
 }
 
 /** Name, message and stack of something that could not be encoded as it is. */
-const bare = (thrown: unknown): unknown => {
+export const bare = (thrown: unknown): unknown => {
   if (typeof thrown !== 'object' || thrown === null) return text(() => thrown)
   const source = thrown as Record<string, unknown>
   const error = new Error(text(() => source.message))

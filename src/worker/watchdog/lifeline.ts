@@ -18,6 +18,9 @@ export interface LifelineEvents {
 /** A host that does not read must not fill this process's memory: beyond this no HEARTBEAT is added. */
 const UNREAD_LIMIT = 64 * 1024
 
+/** What the host is told when this process cannot write its results any more. */
+export const resultsLostText = (error: Error): string => `its results pipe was closed or damaged in the worker (${error.message}).`
+
 /** The worker's end of the lifeline. Whoever makes it is the only one who reads and writes the descriptor. */
 export class Lifeline {
   readonly #socket: Socket
@@ -69,6 +72,11 @@ export class Lifeline {
 
   limit(stage: number, delivery: number, lastClaimed: number, stack: string): void {
     this.#send(Kind.LIMIT, stage, delivery, lastClaimed, Buffer.from(stack))
+  }
+
+  /** The host ends this process when it has read it. To leave at once could lose it: what the host writes meanwhile fails, and ends its reading too. */
+  broken(why: string): void {
+    this.#send(Kind.BROKEN, 0, 0, 0, Buffer.from(why))
   }
 
   #send(kind: Kind, flags: number, delivery: number, job: number, payload: Uint8Array = new Uint8Array(0)): void {

@@ -5,6 +5,7 @@ import { Claimer } from '../claim.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
 import { leave } from './leave.js'
 import { LeftStores } from './left-stores.js'
+import { resultsLostText } from './lifeline.js'
 import { MainThreadLifeline } from './main-thread-lifeline.js'
 import type { ToMain, ToWatchdog, WatchdogData } from './port-messages.js'
 import { monotonic, SharedRecords, SlotTime, Time, Word } from './shared-records.js'
@@ -23,6 +24,9 @@ const mayInspect = (): boolean => {
   const { permission } = process as { permission?: { has(scope: string): boolean } }
   return process.features.inspector && (permission === undefined || permission.has('inspector'))
 }
+
+/** How long the host may take to end this process, once its watchdog (which may still be starting) has told it why. If the host is gone, the watchdog ends it. */
+const TELL_MS = 10_000
 
 /** The main thread's end. What is called for each job costs a few stores; the watchdog is told only of a deadline earlier than all before. */
 class ThreadLink implements WatchdogLink {
@@ -111,6 +115,13 @@ class ThreadLink implements WatchdogLink {
 
   wake(): void {
     this.#waker.wake()
+  }
+
+  resultsLost(error: NodeJS.ErrnoException): void {
+    // The host's own end is gone: nobody is there to be told.
+    if (error.code === 'EPIPE') return
+    this.#port.postMessage({ broken: resultsLostText(error) } satisfies ToWatchdog)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TELL_MS)
   }
 
   detach(): Promise<void> {

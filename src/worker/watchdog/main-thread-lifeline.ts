@@ -3,8 +3,11 @@ import { NO_STACK, type WorkerConfig } from '../../wire/messages.js'
 import { Claimer, Recaller } from '../claim.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
 import { leave } from './leave.js'
-import { Lifeline } from './lifeline.js'
+import { Lifeline, resultsLostText } from './lifeline.js'
 import { Waker } from './waker.js'
+
+/** How long the host may take to end this process once it has been told why. Nobody watches for the host's own end meanwhile. */
+const TELL_MS = 1_000
 
 /** With `watchdog: false` the main thread owns the lifeline: it obeys when it turns, and all limits are the host's. */
 export class MainThreadLifeline implements WatchdogLink {
@@ -53,6 +56,13 @@ export class MainThreadLifeline implements WatchdogLink {
   left(): void {}
   beforeWrite(): void {}
   afterWrite(): void {}
+
+  /** The socket hands a write to the kernel at once if nothing waits before it. */
+  resultsLost(error: NodeJS.ErrnoException): void {
+    if (error.code === 'EPIPE') return
+    this.#lifeline.broken(resultsLostText(error))
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TELL_MS)
+  }
 
   wake(): void {
     this.#waker.wake()

@@ -25,5 +25,5 @@ export type ToMain =
   | { kind: 'detached'; turn: number }
   | { kind: 'interrupted'; turn: number; delivery: number; cause: 'soft' | 'cancel'; stack: string }
 
-/** Main thread → watchdog: a deadline is due earlier than `Word.ARMED` said; or the process is about to leave. */
-export type ToWatchdog = 'deadline' | 'leaving'
+/** Main thread → watchdog: a deadline is due earlier than `Word.ARMED` said; the process is about to leave; it cannot write its results any more. */
+export type ToWatchdog = 'deadline' | 'leaving' | { broken: string }

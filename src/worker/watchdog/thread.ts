@@ -41,6 +41,7 @@ const heartbeat = new Heartbeat(lifeline, main, records)
 
 data.port.on('message', (message: ToWatchdog) => {
   if (message === 'deadline') limits.check()
+  else if (typeof message === 'object') lifeline.broken(message.broken)
   else {
     inspector.detach()
     main.detached()

@@ -1,0 +1,55 @@
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { startPool } from '../fixtures/pools.js'
+import { failure } from '../fixtures/support.js'
+
+const dist = fileURLToPath(new URL('../../dist', import.meta.url))
+
+describe('a worker', () => {
+  it('inherits no descriptor of the host', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'prefork-test-'))
+    const secret = openSync(join(directory, 'secret'), 'w')
+    const server = createServer().listen(0)
+    try {
+      const pool = await startPool()
+      const open = (await pool.run('openFiles', [])) as string[]
+      expect(open.length).toBeGreaterThan(5)
+      expect(open.filter((name) => name.includes('secret'))).toEqual([])
+      const sockets = open.filter((name) => name.startsWith('socket:'))
+      // stderr, jobs, results and lifeline: nothing else is a socket, whatever the host has open.
+      expect(sockets).toHaveLength(4)
+    } finally {
+      closeSync(secret)
+      server.close()
+      rmSync(directory, { recursive: true, force: true })
+    }
+  })
+
+  it.runIf(process.allowedNodeEnvironmentFlags.has('--permission') && !process.version.startsWith('v22'))('may have fewer rights than the host', async () => {
+    const pool = await startPool({ execArgv: ['--permission', '--allow-fs-read=*', '--allow-worker'] })
+    expect(await pool.run('echo', ['fine'])).toBe('fine')
+    expect(await failure(pool.run('mark', ['/dev/null', 1]))).toMatchObject({ code: 'ERR_ACCESS_DENIED' })
+    expect(await failure(pool.run('spawnChild', []))).toMatchObject({ code: 'ERR_ACCESS_DENIED' })
+    expect(await failure(pool.run('spinFor', [60_000], { timeLimit: 100 }))).toMatchObject({ name: 'TimeLimitError' })
+    expect(await pool.run('echo', ['goes on'])).toBe('goes on')
+  })
+
+  it('works where no text may be made code of', async () => {
+    const pool = await startPool({ execArgv: ['--disallow-code-generation-from-strings'] })
+    const rows = Array.from({ length: 50 }, (_, id) => ({ id, name: `row ${id}`, 'a key: (with) code': [id] }))
+    expect(await pool.run('echo', [rows])).toEqual(rows)
+  })
+})
+
+describe('what is shipped', () => {
+  const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))
+
+  it.each(files)('evaluates no text: %s', (name) => {
+    const code = readFileSync(join(dist, name), 'utf8')
+    expect(code.match(/\bnew Function\b|\bFunction\(\s*["'`]|(?<![.\w])eval\(|["'](?:node:)?vm["']/g)).toBeNull()
+  })
+})

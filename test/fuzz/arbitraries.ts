@@ -1,0 +1,186 @@
+/** Bytes that are nearly right: what is nothing but noise is refused at its first byte. */
+import fc from 'fast-check'
+import { encode } from '../../src/wire/codec/index.js'
+import { entries, type Target } from './corpus.js'
+
+const byte = fc.integer({ min: 0, max: 255 })
+const u32 = fc.oneof(
+  { arbitrary: fc.constantFrom(0, 1, 2, 15, 16, 17, 0x7fffffff, 0x80000000, 0xffffffff), weight: 2 },
+  { arbitrary: fc.integer({ min: 0, max: 300 }), weight: 3 },
+)
+const joined = (parts: fc.Arbitrary<Buffer>, options: fc.ArrayConstraints): fc.Arbitrary<Buffer> => fc.array(parts, options).map((list) => Buffer.concat(list))
+const raw = (max: number): fc.Arbitrary<Buffer> => fc.uint8Array({ maxLength: max }).map((bytes) => Buffer.from(bytes))
+
+const le32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(value >>> 0)
+  return bytes
+}
+const be = (value: number, size: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value >>> 0)
+  return bytes.subarray(4 - size)
+}
+
+const words = ['__proto__', 'constructor', 'prototype', 'toString', 'length', 'then', 'push', 'a', 'key', '']
+const name = fc.constantFrom(...words).map((text) => Buffer.concat([Buffer.from([0xa0 | text.length]), Buffer.from(text)]))
+
+/** Words of MessagePack in any order: mostly a value for a while, then not. */
+const packedWord: fc.Arbitrary<Buffer> = fc.oneof(
+  { arbitrary: fc.integer({ min: 0, max: 0x7f }).map((value) => Buffer.from([value])), weight: 3 },
+  { arbitrary: fc.integer({ min: 0x80, max: 0x9f }).map((value) => Buffer.from([value])), weight: 4 },
+  { arbitrary: name, weight: 4 },
+  { arbitrary: fc.constantFrom(0xc0, 0xc1, 0xc2, 0xc3).map((value) => Buffer.from([value])), weight: 1 },
+  { arbitrary: fc.tuple(fc.constantFrom(0xc4, 0xcc, 0xd0, 0xd9), byte).map((pair) => Buffer.from(pair)), weight: 1 },
+  {
+    arbitrary: fc
+      .tuple(fc.constantFrom(0xc5, 0xc8, 0xcd, 0xd1, 0xda, 0xdc, 0xde), u32)
+      .map(([word, value]) => Buffer.concat([Buffer.from([word]), be(value, 2)])),
+    weight: 2,
+  },
+  {
+    arbitrary: fc
+      .tuple(fc.constantFrom(0xc6, 0xc9, 0xca, 0xce, 0xd2, 0xdb, 0xdd, 0xdf), u32)
+      .map(([word, value]) => Buffer.concat([Buffer.from([word]), be(value, 4)])),
+    weight: 2,
+  },
+  {
+    arbitrary: fc
+      .tuple(fc.constantFrom(0xd4, 0xd5, 0xd6, 0xd7, 0xd8), fc.constantFrom(0, 1, 2, 3, 4, 0x42, 0x62, 0x65, 0x69, 0x70, 0x72, 0x73, 0x74, 0x78, 0xff), byte)
+      .map((word) => Buffer.from(word)),
+    weight: 4,
+  },
+  { arbitrary: fc.tuple(fc.constant(0xc7), byte, fc.constantFrom(0, 1, 2, 3, 4, 0x42, 0x62, 0x69, 0x72, 0x74)).map((word) => Buffer.from(word)), weight: 1 },
+  { arbitrary: raw(9), weight: 1 },
+)
+
+const varint = u32.map((value) => {
+  const bytes: number[] = []
+  let rest = value
+  do {
+    bytes.push((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0))
+    rest = Math.floor(rest / 128)
+  } while (rest > 0)
+  return Buffer.from(bytes)
+})
+const v8Tags = '^ _0TFINUZDyxnzsocSR"a@A$;:\'!BtuwWVmM\\prh7Eu~b{-'.split('').map((tag) => tag.charCodeAt(0))
+const v8Word: fc.Arbitrary<Buffer> = fc.oneof(
+  { arbitrary: fc.tuple(fc.constantFrom(...v8Tags), varint).map(([tag, number]) => Buffer.concat([Buffer.from([tag]), number])), weight: 5 },
+  { arbitrary: fc.constantFrom(...v8Tags).map((tag) => Buffer.from([tag])), weight: 3 },
+  { arbitrary: fc.constantFrom(...words).map((text) => Buffer.concat([Buffer.from([0x22, text.length]), Buffer.from(text)])), weight: 3 },
+  {
+    arbitrary: fc
+      .tuple(fc.constantFrom(100, 101, 102, 0, 1, 6, 12), varint, varint, varint)
+      .map(([kind, ...rest]) => Buffer.concat([Buffer.from([0x5c, kind]), ...rest])),
+    weight: 1,
+  },
+  { arbitrary: raw(9), weight: 1 },
+)
+
+const packed = joined(packedWord, { maxLength: 60 })
+const byV8 = fc
+  .tuple(fc.constantFrom(0x0f, 0x0f, 0x0f, 0x0d, 0x0e, 0x09, 0x0a, 0x0c, 0x00, 0x10), joined(v8Word, { maxLength: 60 }))
+  .map(([version, rest]) => Buffer.concat([Buffer.from([0xff, version]), rest]))
+
+const table = fc
+  .tuple(u32, fc.option(u32, { nil: undefined }), fc.array(fc.tuple(u32, u32, fc.integer({ min: 0, max: 7 })), { maxLength: 5 }))
+  .map(([content, count, blobs]) =>
+    Buffer.concat([
+      le32(content),
+      le32(count ?? blobs.length),
+      ...blobs.map(([length, limit, flags]) => Buffer.concat([le32(length), le32(limit), Buffer.from([flags])])),
+    ]),
+  )
+const withTable = fc.tuple(table, fc.oneof(packed, byV8), raw(40)).map((parts) => Buffer.concat(parts))
+
+const soup = fc.oneof(
+  packed.map((rest) => Buffer.concat([Buffer.from([8]), rest])),
+  byV8.map((rest) => Buffer.concat([Buffer.from([16]), rest])),
+  byV8.map((rest) => Buffer.concat([Buffer.from([18]), rest])),
+  fc.tuple(fc.constantFrom(9, 17, 19), withTable).map(([format, rest]) => Buffer.concat([Buffer.from([format]), rest])),
+  raw(200),
+)
+
+const anything = fc.anything({
+  withBigInt: true,
+  withBoxedValues: true,
+  withDate: true,
+  withMap: true,
+  withSet: true,
+  withTypedArray: true,
+  withSparseArray: true,
+})
+const rows = fc.array(fc.record({ id: fc.integer(), constructor: fc.string(), name: fc.string() }), { minLength: 8, maxLength: 12 })
+const honest = fc.oneof(anything, rows, fc.constant(new Error('an error', { cause: new TypeError('its cause') }))).map((value) => {
+  const { body, binaries } = encode(value, 0)
+  return Buffer.concat([body, ...binaries])
+})
+
+const edit = fc.tuple(fc.constantFrom('flip', 'insert', 'remove', 'cut', 'repeat'), fc.nat(), fc.nat(), byte)
+type Edit = readonly [string, number, number, number]
+
+const edited = (bytes: Buffer, [how, where, much, value]: Edit): Buffer => {
+  if (bytes.length === 0) return Buffer.from([value])
+  const at = where % bytes.length
+  const end = Math.min(bytes.length, at + (much % 9))
+  const [before, after] = [bytes.subarray(0, at), bytes.subarray(at)]
+  switch (how) {
+    case 'flip': {
+      const copy = Buffer.from(bytes)
+      copy[at] = value
+      return copy
+    }
+    case 'insert':
+      return Buffer.concat([before, Buffer.alloc(much % 5, value), after])
+    case 'remove':
+      return Buffer.concat([before, bytes.subarray(end)])
+    case 'cut':
+      return Buffer.from(before)
+    default:
+      return Buffer.concat([before, bytes.subarray(at, end), after])
+  }
+}
+
+const mutated = (source: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> =>
+  fc.tuple(source, fc.array(edit, { minLength: 0, maxLength: 6 })).map(([bytes, edits]) => edits.reduce(edited, bytes))
+
+/** The corpus runs whole elsewhere; here what is long, or makes an array of 240 MB as it may, would only be slow. */
+const short = (target: Target): fc.Arbitrary<Buffer> =>
+  fc.constantFrom(
+    ...entries(target)
+      .filter(([name, bytes]) => bytes.length <= 2_000 && !name.includes('30 million'))
+      .map(([, bytes]) => bytes),
+  )
+
+const values = fc.oneof(soup, mutated(honest), mutated(short('values')))
+
+const KINDS: Record<Exclude<Target, 'values'>, readonly number[]> = {
+  results: [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26],
+  lifeline: [48, 49, 50, 51, 52],
+  jobs: [1, 2, 3],
+}
+
+const frame = (target: Exclude<Target, 'values'>): fc.Arbitrary<Buffer> =>
+  fc
+    .tuple(
+      fc.oneof({ arbitrary: fc.constantFrom(...KINDS[target]), weight: 9 }, { arbitrary: byte, weight: 1 }),
+      byte,
+      raw(14),
+      fc.oneof(values, raw(40)),
+      fc.option(u32, { nil: undefined, freq: 20 }),
+    )
+    .map(([kind, flags, fixed, payload, lie]) => {
+      const body = Buffer.concat([Buffer.from([kind, flags]), Buffer.concat([fixed, Buffer.alloc(14)]).subarray(0, 14), payload])
+      return Buffer.concat([le32(lie ?? body.length), body])
+    })
+
+/** For each door: bytes, and where they are cut. */
+export const inputs: Record<Target, fc.Arbitrary<readonly [Buffer, number[]]>> = {
+  values: values.map((bytes) => [bytes, []] as const),
+  results: fc.tuple(
+    fc.oneof(joined(frame('results'), { maxLength: 4 }), mutated(joined(frame('results'), { maxLength: 3 })), mutated(short('results'))),
+    fc.array(fc.nat(), { maxLength: 8 }),
+  ),
+  lifeline: fc.tuple(fc.oneof(joined(frame('lifeline'), { maxLength: 4 }), mutated(short('lifeline'))), fc.array(fc.nat(), { maxLength: 8 })),
+  jobs: fc.tuple(fc.oneof(joined(frame('jobs'), { maxLength: 4 }), mutated(short('jobs'))), fc.array(fc.nat(), { maxLength: 8 })),
+}
