@@ -1,5 +1,5 @@
 /** @import { Case, Variant } from '../types.js' */
-import { check, durations, keepCalling } from '../lib/load.js'
+import { check, keepCalling, measuredSeconds, warmUp } from '../lib/load.js'
 
 /** @typedef {Variant & { bytes: number, outstanding: number }} BufferVariant */
 
@@ -28,7 +28,7 @@ export default {
   timeout: 90,
   refuse: ({ binary }) => (binary ? undefined : 'JSON has no Buffers'),
   async measure({ open, variant: { bytes, outstanding }, quick }) {
-    const { warmUp, measured } = durations(quick, bytes > MB ? 3 : 1)
+    const measured = measuredSeconds(quick, bytes > MB ? 3 : 1)
     const pool = await open({ workers: 2, binary: true })
     const values = Array.from({ length: outstanding }, (_, caller) => Buffer.alloc(bytes, caller + 1))
     let calls = 0
@@ -44,11 +44,11 @@ export default {
       const same = view.getUint32(0, true) === number && view.getUint32(bytes - 4, true) === number && answer[bytes >> 1] === caller + 1
       check(same, "another caller's bytes came back")
     }
-    await keepCalling({ outstanding, seconds: warmUp }, call)
+    await warmUp(outstanding, call)
     const { perSecond, hostMicros } = await keepCalling({ outstanding, seconds: measured }, call)
     await pool.close()
     return { perSecond, hostMicros }
   },
-  floor: ({ bytes, outstanding }, quick) => ({ mode: 'throughput', outstanding, size: bytes, seconds: durations(quick).measured }),
+  floor: ({ bytes, outstanding }, quick) => ({ mode: 'throughput', outstanding, size: bytes, seconds: measuredSeconds(quick) }),
   fromFloor: ({ perSecond = Number.NaN, hostMicros = Number.NaN }) => ({ perSecond, hostMicros }),
 }

@@ -1,5 +1,5 @@
 /** @import { Case, OpenPool, Variant } from '../types.js' */
-import { check, keepCalling } from '../lib/load.js'
+import { check, keepCalling, warmUp } from '../lib/load.js'
 
 const CALLERS = 16
 const CRASH_EVERY = 1_000
@@ -28,7 +28,7 @@ const run = async (pool, seconds, crashes) => {
     if (answer === undefined) innocents++
     else check(answer === number, "another call's answer")
   }
-  await keepCalling({ outstanding: CALLERS, seconds: 0.3 }, call)
+  await warmUp(CALLERS, call)
   innocents = 0
   crashed = 0
   const { perSecond } = await keepCalling({ outstanding: CALLERS, seconds }, call)

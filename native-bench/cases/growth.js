@@ -1,5 +1,5 @@
 /** @import { Case, Variant } from '../types.js' */
-import { keepCalling, noopOf } from '../lib/load.js'
+import { noopOf, warmUp } from '../lib/load.js'
 
 /** @typedef {Variant & { jobs: number }} GrowthVariant */
 
@@ -23,7 +23,7 @@ export default {
   async measure({ open, variant: { jobs } }) {
     const pool = await open({ workers: 2 })
     const noop = noopOf(pool)
-    await keepCalling({ outstanding: 128, seconds: 0.5 }, noop)
+    await warmUp(128, noop)
     let done = 0
     const began = performance.now()
     do {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { freemem } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { check, durations, keepCalling, noopOf } from '../lib/load.js'
+import { check, keepCalling, measuredSeconds, noopOf, warmUp } from '../lib/load.js'
 import { objectOf } from './objects.js'
 
 /** @typedef {Variant & { load: keyof typeof LOADS, holdMB: number }} LatencyVariant */
@@ -91,8 +91,8 @@ export default {
     const { options, callOf } = LOADS[load]
     const pool = await open(options)
     const call = callOf(pool)
-    const { warmUp, measured } = durations(quick, 3)
-    await keepCalling({ outstanding: CALLERS, seconds: warmUp }, call)
+    const measured = measuredSeconds(quick, 3)
+    await warmUp(CALLERS, call)
     let perSecond = 0
     const latencies = await askWhile(measured, async () => {
       const answer = await keepCalling({ outstanding: CALLERS, seconds: measured + 0.3 }, call)

@@ -1,5 +1,5 @@
 /** @import { Case, Variant } from '../types.js' */
-import { checkIdentity, durations, keepCalling, noopOf } from '../lib/load.js'
+import { checkIdentity, keepCalling, measuredSeconds, noopOf, warmUp } from '../lib/load.js'
 
 /** @typedef {Variant & { workers: number, outstanding: number }} NoopVariant */
 
@@ -26,14 +26,14 @@ export default {
     hostMicros: { title: "host's CPU for each job", unit: 'µs', digits: 1, better: 'less' },
   },
   async measure({ open, variant: { workers, outstanding }, quick }) {
-    const { warmUp, measured } = durations(quick)
+    const measured = measuredSeconds(quick)
     const pool = await open({ workers })
-    await keepCalling({ outstanding, seconds: warmUp }, noopOf(pool))
+    await warmUp(outstanding, noopOf(pool))
     const { perSecond, hostMicros } = await keepCalling({ outstanding, seconds: measured }, noopOf(pool))
     await checkIdentity(pool)
     await pool.close()
     return { perSecond, hostMicros }
   },
-  floor: ({ workers, outstanding }, quick) => ({ mode: 'throughput', workers, outstanding, seconds: durations(quick).measured }),
+  floor: ({ workers, outstanding }, quick) => ({ mode: 'throughput', workers, outstanding, seconds: measuredSeconds(quick) }),
   fromFloor: ({ perSecond = Number.NaN, hostMicros = Number.NaN }) => ({ perSecond, hostMicros }),
 }

@@ -1,6 +1,6 @@
 /** @import { Case, Variant } from '../types.js' */
 import { isDeepStrictEqual } from 'node:util'
-import { check, durations, keepCalling } from '../lib/load.js'
+import { check, keepCalling, measuredSeconds, warmUp } from '../lib/load.js'
 
 /** @typedef {Variant & { bytes: number, outstanding: number }} ObjectVariant */
 
@@ -29,7 +29,7 @@ export default {
     hostMicros: { title: "host's CPU for each call", unit: 'µs', digits: 1, better: 'less' },
   },
   async measure({ open, variant: { bytes, outstanding }, quick }) {
-    const { warmUp, measured } = durations(quick)
+    const measured = measuredSeconds(quick)
     const pool = await open({ workers: 2 })
     const values = Array.from({ length: outstanding }, (_, caller) => objectOf(bytes, caller))
     let calls = 0
@@ -40,11 +40,11 @@ export default {
       check(answer.id === value.id, 'another object came back')
       if (value.id % DEEP_EVERY === 0) check(isDeepStrictEqual(answer, value), 'an object came back altered')
     }
-    await keepCalling({ outstanding, seconds: warmUp }, call)
+    await warmUp(outstanding, call)
     const { perSecond, hostMicros } = await keepCalling({ outstanding, seconds: measured }, call)
     await pool.close()
     return { perSecond, hostMicros }
   },
-  floor: ({ bytes, outstanding }, quick) => ({ mode: 'throughput', outstanding, size: bytes, seconds: durations(quick).measured }),
+  floor: ({ bytes, outstanding }, quick) => ({ mode: 'throughput', outstanding, size: bytes, seconds: measuredSeconds(quick) }),
   fromFloor: ({ perSecond = Number.NaN, hostMicros = Number.NaN }) => ({ perSecond, hostMicros }),
 }

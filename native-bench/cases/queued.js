@@ -1,6 +1,6 @@
 /** @import { Case, Variant } from '../types.js' */
 
-import { keepCalling, noopOf } from '../lib/load.js'
+import { noopOf, warmUp } from '../lib/load.js'
 import { forgetPeak, peakMB, residentMB } from '../lib/memory.js'
 
 /** @typedef {Variant & { jobs: number }} QueuedVariant */
@@ -20,7 +20,7 @@ export default {
   async measure({ open, variant: { jobs } }) {
     const pool = await open({ workers: 2 })
     const noop = noopOf(pool)
-    await keepCalling({ outstanding: 16, seconds: 0.3 }, noop)
+    await warmUp(128, noop)
     forgetPeak()
     const before = residentMB()
     const began = performance.now()

@@ -1,5 +1,5 @@
 /** @import { Case, OpenOptions, OpenPool, Variant } from '../types.js' */
-import { check, durations, keepCalling } from '../lib/load.js'
+import { check, keepCalling, warmUp } from '../lib/load.js'
 
 /** @typedef {Variant & { ms: number, seconds: number }} RecycleVariant */
 
@@ -12,7 +12,7 @@ const CALLERS = 16
  */
 const throughput = async (pool, ms, seconds) => {
   const call = async () => check((await pool.call('busy', ms)) === ms, "another call's answer")
-  await keepCalling({ outstanding: CALLERS, seconds: durations(true).warmUp }, call)
+  await warmUp(CALLERS, call)
   const { perSecond } = await keepCalling({ outstanding: CALLERS, seconds }, call)
   await pool.close()
   return perSecond

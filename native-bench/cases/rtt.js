@@ -1,5 +1,5 @@
 /** @import { Case, Variant } from '../types.js' */
-import { checkIdentity, durations, keepCalling, noopOf } from '../lib/load.js'
+import { checkIdentity, keepCalling, measuredSeconds, noopOf, warmUp } from '../lib/load.js'
 import { quantile } from '../lib/statistics.js'
 
 /** @type {Case<Variant>} */
@@ -14,10 +14,10 @@ export default {
     p999: { title: 'p99.9', unit: 'µs', digits: 0, better: 'less' },
   },
   async measure({ open, quick }) {
-    const { warmUp, measured } = durations(quick, 2)
+    const measured = measuredSeconds(quick, 2)
     const pool = await open({ workers: 2 })
     const noop = noopOf(pool)
-    await keepCalling({ outstanding: 1, seconds: warmUp }, noop)
+    await warmUp(1, noop)
     /** @type {number[]} */
     const took = []
     await keepCalling({ outstanding: 1, seconds: measured }, async () => {
@@ -30,6 +30,6 @@ export default {
     const sorted = Float64Array.from(took).sort()
     return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), p999: quantile(sorted, 0.999) }
   },
-  floor: (_, quick) => ({ mode: 'roundtrip', seconds: durations(quick, 2).measured }),
+  floor: (_, quick) => ({ mode: 'roundtrip', seconds: measuredSeconds(quick, 2) }),
   fromFloor: ({ p50 = Number.NaN, p99 = Number.NaN, p999 = Number.NaN }) => ({ p50, p99, p999 }),
 }
