@@ -79,11 +79,10 @@ const main = async () => {
       machineText(machine),
       rounds,
       `![The main cases as bars](${CHART})`,
-      '## Targets',
+      '### Targets',
       targetsTable(judged),
-      '## Cases',
       ...reports,
-      '## How each pool is configured',
+      '### How each pool is configured',
       configurations(POOLS, wanted.pools),
     ].join('\n\n')
     writeFileSync(PAGE, replacePart(readFileSync(PAGE, 'utf8'), text))

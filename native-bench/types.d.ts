@@ -24,7 +24,8 @@ export interface PoolModule {
   open(options: OpenOptions, flavour: string): OpenPool | Promise<OpenPool>
 }
 
-export type PoolKind = 'prefork' | 'processes' | 'threads' | 'floor'
+/** 'bare': Node's own messages, no pool. */
+export type PoolKind = 'prefork' | 'processes' | 'threads' | 'bare' | 'floor'
 
 export interface PoolEntry {
   title: string

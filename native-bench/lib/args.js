@@ -84,7 +84,7 @@ export const readArgs = (args, caseNames, pools) => {
   const quick = values.quick ?? false
   const names = Object.keys(pools)
   const kindOf = (/** @type {string} */ name) => pools[name]?.kind
-  const peers = names.filter((name) => kindOf(name) === 'processes' || kindOf(name) === 'threads')
+  const peers = names.filter((name) => kindOf(name) !== 'prefork' && kindOf(name) !== 'floor')
   const wantedPeers = listed('--peers', values.peers, peers) ?? peers
   return {
     quick,

@@ -13,10 +13,11 @@ const BAR_STEP = 21
 const MARGIN = 20
 
 /** @type {Record<PoolKind, string>} */
-const COLOURS = { prefork: '#d9480f', processes: '#1c7ed6', threads: '#868e96', floor: '#ced4da' }
+const COLOURS = { prefork: '#d9480f', processes: '#1c7ed6', threads: '#868e96', bare: '#74c0fc', floor: '#ced4da' }
 const LEGEND = /** @type {const} */ ([
   ['prefork', 'prefork'],
   ['processes', 'processes'],
+  ['bare', 'bare fork: no pool'],
   ['threads', 'threads'],
   ['floor', 'floors: no pool'],
 ])
@@ -57,7 +58,7 @@ export const svgSheet = (charts, caption) => {
   const width = COLUMNS * PANEL_WIDTH
   const height = top + rows * rowHeight
   const legend = LEGEND.map(
-    ([kind, text], n) => `<rect x="${MARGIN + n * 130}" y="34" width="11" height="11" fill="${COLOURS[kind]}"/>${label(MARGIN + 17 + n * 130, 44, text)}`,
+    ([kind, text], n) => `<rect x="${MARGIN + n * 150}" y="34" width="11" height="11" fill="${COLOURS[kind]}"/>${label(MARGIN + 17 + n * 150, 44, text)}`,
   )
   const panels = charts.map((chart, n) => panel(chart, (n % COLUMNS) * PANEL_WIDTH, top + Math.floor(n / COLUMNS) * rowHeight))
   return `${[

@@ -25,7 +25,7 @@ export class View {
    * @param {'more' | 'less'} better
    * @param {readonly PoolKind[]} kinds
    */
-  best(where, better, kinds = ['processes', 'threads']) {
+  best(where, better, kinds = ['processes', 'threads', 'bare']) {
     const found = Object.entries(this.#pools)
       .filter(([, { kind }]) => kinds.includes(kind))
       .flatMap(([pool, { title }]) => {

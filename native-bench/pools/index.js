@@ -94,14 +94,14 @@ export const POOLS = {
   },
   'fork-json': {
     title: 'bare fork, json',
-    kind: 'processes',
+    kind: 'bare',
     adapter: 'fork.js',
     flavour: 'json',
     configuration: '`child_process.fork` and a Map of promises: no queue, no replacement; each message goes to the process with the fewest',
   },
   'fork-advanced': {
     title: 'bare fork, advanced',
-    kind: 'processes',
+    kind: 'bare',
     adapter: 'fork.js',
     flavour: 'advanced',
     binary: true,
