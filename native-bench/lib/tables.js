@@ -77,7 +77,7 @@ const reasonsOf = (each, variants, pools) => {
   const all = Object.keys(variants).length
   return [...byReason].map(([reason, who]) => {
     const names = [...who].map(([pool, keys]) => (keys.length === all ? pool : `${pool} (${keys.map(titleOf).join('; ')})`))
-    return `- no figure: ${names.join(', ')}: ${reason}`
+    return `- no figure: ${names.join(' · ')}: ${reason}`
   })
 }
 
