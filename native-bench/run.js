@@ -1,53 +1,116 @@
-// Every pool in turn, round after round, each in a fresh process; medians with least and most, and ratios to prefork's peers.
-// node native-bench/run.js [--rounds 3] [--seconds 2] [--pools prefork,piscina-threads]
+// The benchmark: `npm run bench -- --help` in the repository's root.
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { CASES } from './cases/index.js'
+import { buildCFloor } from './floor/c-floor.js'
+import { readArgs, USAGE, UsageError } from './lib/args.js'
+import { barsText, chartsOf } from './lib/charts.js'
+import { machineOf } from './lib/machine.js'
+import { abandon, measureOne } from './lib/measure.js'
+import { replacePart } from './lib/page.js'
+import { progressLine } from './lib/progress.js'
+import { caseReports, configurations, machineText, targetsTable } from './lib/report.js'
+import { runAll } from './lib/run.js'
+import { svgSheet } from './lib/svg.js'
+import { judge } from './lib/targets.js'
+import { View } from './lib/view.js'
+import { POOLS } from './pools/index.js'
+
+/** @import { Wanted } from './lib/args.js' */
+/** @import { Chart } from './lib/charts.js' */
 
 const here = fileURLToPath(new URL('.', import.meta.url))
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '2' },
-    pools: { type: 'string', default: 'prefork,poolifier-threads,piscina-threads,jest-worker-processes' },
-  },
-})
-if (!existsSync(`${here}node_modules`)) {
-  const { status } = spawnSync('npm', ['ci', '--prefix', here], { stdio: 'inherit' })
-  if (status !== 0) process.exit(1)
-}
-const pools = values.pools.split(',')
+const PAGE = `${here}../docs/benchmarks.md`
+const CHART = 'benchmarks.svg'
+/** The cases that the picture shows; the tables show all. */
+const PICTURE = ['noop', 'rtt', 'objects', 'buffers', 'mixed', 'start', 'queued']
 
-const measure = (file, ...args) => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [`${here}cases/${file}`, ...args], { encoding: 'utf8', timeout: 120_000 })
-  if (status !== 0) throw new Error(`${file} ${args.join(' ')} failed:\n${stderr}`)
-  return JSON.parse(stdout.trim().split('\n').at(-1))
-}
+/** @param {string} text */
+const say = (text) => process.stderr.write(`${text}\n`)
 
-const spread = (numbers) => {
-  const sorted = [...numbers].sort((a, b) => a - b)
-  return { median: sorted[Math.floor(sorted.length / 2)], least: sorted[0], most: sorted.at(-1) }
-}
-
-const results = new Map(pools.map((name) => [name, { perSecond: [], hostMicrosPerJob: [], startMs: [] }]))
-for (let round = 1; round <= Number(values.rounds); round++) {
-  for (const name of pools) {
-    process.stderr.write(`round ${round}: ${name}\n`)
-    const { perSecond, hostMicrosPerJob } = measure('noop.js', name, '2', '128', values.seconds)
-    const result = results.get(name)
-    result.perSecond.push(perSecond)
-    result.hostMicrosPerJob.push(hostMicrosPerJob)
-    result.startMs.push(measure('start.js', name).ms)
+/** The peers are no part of the library's install: they are fetched when they are first wanted. @param {Wanted} wanted */
+const prepare = (wanted) => {
+  if (!existsSync(`${here}../dist/index.js`)) throw new UsageError('there is no dist/: run the benchmark as `npm run bench` in the root, or build first')
+  const packages = wanted.pools.some((name) => POOLS[name]?.imports !== undefined && POOLS[name].kind !== 'prefork')
+  if (packages && !existsSync(`${here}node_modules`)) {
+    // Output to stderr: stdout may be read as JSON.
+    const { status } = spawnSync('npm', ['ci', '--prefix', here, '--no-audit', '--no-fund'], { stdio: ['ignore', 2, 2] })
+    if (status !== 0) throw new UsageError('the peers cannot be installed (npm ci in native-bench)')
   }
+  if (!wanted.pools.includes('c-floor')) return
+  const problem = buildCFloor()
+  if (problem === undefined) return
+  say(`!!! WITHOUT THE FLOOR IN C: it cannot be built here (${problem})`)
+  wanted.pools = wanted.pools.filter((name) => name !== 'c-floor')
 }
 
-const ours = spread(results.get('prefork')?.perSecond ?? [Number.NaN]).median
-const shown = ({ median, least, most }, digits) => `${median.toFixed(digits)} (${least.toFixed(digits)} to ${most.toFixed(digits)})`
-console.log(`Node ${process.version}, ${values.rounds} rounds; medians (least to most)\n`)
-console.log('| pool | no-op jobs/s, 2 workers, 128 outstanding | prefork is x times that | host µs per job | create to first result, ms |')
-console.log('|---|---|---|---|---|')
-for (const [name, { perSecond, hostMicrosPerJob, startMs }] of results) {
-  const jobs = spread(perSecond)
-  console.log(`| ${name} | ${shown(jobs, 0)} | ${(ours / jobs.median).toFixed(2)} | ${shown(spread(hostMicrosPerJob), 1)} | ${shown(spread(startMs), 0)} |`)
+const main = async () => {
+  const args = process.argv.slice(2)
+  const wanted = readArgs(args, Object.keys(CASES), POOLS)
+  if (wanted.help) {
+    console.log(USAGE)
+    console.log(`\ncases: ${Object.keys(CASES).join(', ')}`)
+    console.log(`pools: ${Object.keys(POOLS).join(', ')}`)
+    return
+  }
+  prepare(wanted)
+  const machine = machineOf(args)
+  const progress = progressLine(process.stderr)
+  const results = await runAll(wanted, CASES, POOLS, measureOne, progress.show)
+  progress.end()
+
+  const judged = judge(new View(results, POOLS))
+  const charts = Object.values(CASES).flatMap((each) => chartsOf(each, results, POOLS).map((chart) => ({ name: each.name, chart })))
+  /** @type {Chart[]} */
+  const picture = charts.filter(({ name }) => PICTURE.includes(name)).map(({ chart }) => chart)
+  const reports = caseReports(CASES, results, POOLS)
+  if (wanted.json) {
+    const targets = judged.map(({ text, sense, bound, unit, found, met }) => ({ text, sense, bound, unit, ...found, met }))
+    console.log(JSON.stringify({ machine, results, targets }, null, 2))
+  } else {
+    console.log([machineText(machine), ...reports, ...charts.map(({ chart }) => barsText(chart)), targetsTable(judged)].join('\n\n'))
+  }
+  if (wanted.write) {
+    const caption = `prefork's benchmark, ${machine.date}, commit ${machine.commit}, Node ${machine.node}, ${machine.cores} cores; medians`
+    writeFileSync(`${here}../docs/${CHART}`, svgSheet(picture, caption))
+    const rounds = `Medians of ${wanted.rounds} round${wanted.rounds > 1 ? 's' : ''} (least to most).`
+    const text = [
+      machineText(machine),
+      rounds,
+      `![The main cases as bars](${CHART})`,
+      '### Targets',
+      targetsTable(judged),
+      ...reports,
+      '### How each pool is configured',
+      configurations(POOLS, wanted.pools),
+    ].join('\n\n')
+    writeFileSync(PAGE, replacePart(readFileSync(PAGE, 'utf8'), text))
+    say(`written: docs/benchmarks.md, docs/${CHART}`)
+  }
+  const broken = brokenCases(results)
+  for (const line of broken) say(line)
+  if (broken.length > 0) process.exitCode = 1
 }
+
+/** A peer that fails is a finding; prefork is not to fail in its own benchmark. @param {import('./types.js').Results} results */
+const brokenCases = (results) =>
+  Object.entries(results).flatMap(([name, variants]) =>
+    Object.entries(variants).flatMap(([variant, cells]) =>
+      Object.entries(cells).flatMap(([pool, cell]) =>
+        POOLS[pool]?.kind === 'prefork' && 'reason' in cell ? [`${pool} failed in ${name} (${variant}): ${cell.reason}`] : [],
+      ),
+    ),
+  )
+
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+  process.once(signal, () => {
+    abandon()
+    process.exit(signal === 'SIGINT' ? 130 : 143)
+  })
+}
+
+main().catch((error) => {
+  say(error instanceof UsageError ? error.message : (error?.stack ?? String(error)))
+  process.exitCode = error instanceof UsageError ? 64 : 1
+})

@@ -1,36 +1,36 @@
-/** What a pool of 4 idle workers costs over `seconds`: CPU of the host, resident memory of each worker. Prints one JSON line. */
-import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
-import { createPool } from '../../dist/index.js'
+/** @import { Case, Variant } from '../types.js' */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { checkIdentity } from '../lib/load.js'
+import { treeMB } from '../lib/memory.js'
 
-const seconds = Number(process.argv[2] ?? 60)
-const residentOf = (pid) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1_024
+const WORKERS = 4
 
-const measure = async (options) => {
-  const pool = await createPool({ tasks: new URL('../tasks.js', import.meta.url), workers: 4, ...options })
-  while (pool.stats().workers.filter(({ state }) => state === 'up').length < 4) await delay(50)
-  await delay(2_000)
-  const before = process.cpuUsage()
-  await delay(seconds * 1_000)
-  const { user, system } = process.cpuUsage(before)
-  const resident = pool.stats().workers.map(({ pid }) => residentOf(pid))
-  await pool.close()
-  return { hostPercent: (user + system) / seconds / 10_000, workerMB: resident.reduce((sum, each) => sum + each, 0) / resident.length }
+/** @type {Case<Variant>} */
+export default {
+  name: 'idle',
+  title: 'What idle workers cost',
+  about: `${WORKERS} workers that have run a few hundred jobs and now have none. Memory is what the whole tree of processes has more than before the pool, for each worker; CPU is the host's.`,
+  variants: [{ key: '4w', title: `${WORKERS} idle workers`, quick: true, maxRounds: 3 }],
+  metrics: {
+    shareMB: { title: 'memory of a worker (PSS)', unit: 'MB', digits: 0, better: 'less' },
+    residentMB: { title: 'resident memory of a worker', unit: 'MB', digits: 0, better: 'less' },
+    hostPercent: { title: "host's CPU", unit: '% of a core', digits: 2, better: 'less' },
+  },
+  async measure({ open, quick }) {
+    const before = treeMB()
+    const pool = await open({ workers: WORKERS })
+    await checkIdentity(pool)
+    await sleep(1_000)
+    const seconds = quick ? 1 : 15
+    const cpu = process.cpuUsage()
+    await sleep(seconds * 1_000)
+    const { user, system } = process.cpuUsage(cpu)
+    const after = treeMB()
+    await pool.close()
+    return {
+      shareMB: (after.share - before.share) / WORKERS,
+      residentMB: (after.resident - before.resident) / WORKERS,
+      hostPercent: (user + system) / seconds / 10_000,
+    }
+  },
 }
-
-const bare = async () => {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', "import 'msgpackr'; process.stdout.write('up'); setInterval(() => {}, 1e6)"], {
-    cwd: import.meta.dirname,
-  })
-  await new Promise((resolve) => child.stdout.once('data', resolve))
-  await delay(2_000)
-  const resident = residentOf(child.pid)
-  child.kill()
-  return resident
-}
-
-const bareMB = await bare()
-const withWatchdog = await measure({})
-const without = await measure({ watchdog: false })
-process.stdout.write(`${JSON.stringify({ seconds, bareMB, withWatchdog, without })}\n`)

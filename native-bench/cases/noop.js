@@ -1,26 +1,39 @@
-/** Jobs per second of a task that does nothing, `outstanding` at a time. Prints one JSON line. */
-const [name, workers = '2', outstanding = '128', seconds = '2'] = process.argv.slice(2)
-const { open } = await import(`../pools/${name}.js`)
-const pool = await open({ workers: Number(workers) })
+/** @import { Case, Variant } from '../types.js' */
+import { checkIdentity, keepCalling, measuredSeconds, noopOf, warmUp } from '../lib/load.js'
 
-const run = async (ms) => {
-  const end = performance.now() + ms
-  let done = 0
-  const caller = async () => {
-    while (performance.now() < end) {
-      await pool.noop()
-      done++
-    }
-  }
-  const start = performance.now()
-  const cpu = process.cpuUsage()
-  await Promise.all(Array.from({ length: Number(outstanding) }, caller))
-  const { user, system } = process.cpuUsage(cpu)
-  return { perSecond: done / ((performance.now() - start) / 1_000), hostMicrosPerJob: (user + system) / done }
+/** @typedef {Variant & { workers: number, outstanding: number }} NoopVariant */
+
+/** @type {NoopVariant[]} */
+const variants = [2, 1, 4].flatMap((workers) =>
+  [128, 1, 16, 1_024].map((outstanding) => ({
+    key: `${workers}w-${outstanding}`,
+    title: `${workers} worker${workers > 1 ? 's' : ''}, ${outstanding.toLocaleString('en')} outstanding`,
+    workers,
+    outstanding,
+    quick: workers === 2 && outstanding === 128,
+  })),
+)
+
+/** @type {Case<NoopVariant>} */
+export default {
+  name: 'noop',
+  title: 'No-op throughput',
+  about:
+    'A task that does nothing, called again and again by a number of callers, each of which awaits its answer. CPU of the host holds, for threads, the workers too.',
+  variants,
+  metrics: {
+    perSecond: { title: 'jobs', unit: '/s', digits: 0, better: 'more' },
+    hostMicros: { title: "host's CPU for each job", unit: 'µs', digits: 1, better: 'less' },
+  },
+  async measure({ open, variant: { workers, outstanding }, quick }) {
+    const measured = measuredSeconds(quick)
+    const pool = await open({ workers })
+    await warmUp(outstanding, noopOf(pool))
+    const { perSecond, hostMicros } = await keepCalling({ outstanding, seconds: measured }, noopOf(pool))
+    await checkIdentity(pool)
+    await pool.close()
+    return { perSecond, hostMicros }
+  },
+  floor: ({ workers, outstanding }, quick) => ({ mode: 'throughput', workers, outstanding, seconds: measuredSeconds(quick) }),
+  fromFloor: ({ perSecond = Number.NaN, hostMicros = Number.NaN }) => ({ perSecond, hostMicros }),
 }
-
-await run(500)
-const result = await run(Number(seconds) * 1_000)
-await pool.close()
-process.stdout.write(`${JSON.stringify({ name, ...result })}\n`)
-process.exit(0)

@@ -1,0 +1,37 @@
+/** @import { Case, Variant } from '../types.js' */
+import { noopOf, warmUp } from '../lib/load.js'
+
+/** @typedef {Variant & { jobs: number }} GrowthVariant */
+
+/** Short bursts are repeated, so that each figure stands for half a second at least. */
+const AT_LEAST_MS = 500
+
+/** @type {Case<GrowthVariant>} */
+export default {
+  name: 'growth',
+  title: 'As the queue grows',
+  about: 'So many no-ops are queued at once, and all awaited, 2 workers; smaller bursts are repeated. Each job must cost the same, however many wait.',
+  variants: [
+    { key: '1e3', title: '1,000 queued', jobs: 1_000, quick: true },
+    { key: '1e4', title: '10,000', jobs: 10_000 },
+    { key: '1e5', title: '100,000', jobs: 100_000, quick: true },
+    { key: '1e6', title: '1,000,000', jobs: 1_000_000, maxRounds: 3 },
+  ],
+  metrics: { perSecond: { title: 'jobs', unit: '/s', digits: 0, better: 'more' } },
+  chart: [{ metric: 'perSecond', variant: '1e6' }],
+  timeout: 180,
+  async measure({ open, variant: { jobs } }) {
+    const pool = await open({ workers: 2 })
+    const noop = noopOf(pool)
+    await warmUp(128, noop)
+    let done = 0
+    const began = performance.now()
+    do {
+      await Promise.all(Array.from({ length: jobs }, noop))
+      done += jobs
+    } while (performance.now() - began < AT_LEAST_MS)
+    const perSecond = (1_000 * done) / (performance.now() - began)
+    await pool.close()
+    return { perSecond }
+  },
+}

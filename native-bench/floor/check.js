@@ -1,0 +1,50 @@
+// Proves that the floor never stands still, whatever the sizes and whoever is slow: with the pipes full in one direction, in the other, and in both.
+// Every payload names its job at both ends, every job is accepted once, before its result: the floor ends with an error when one is not.
+// Run it with `npm run check:floor` in native-bench.
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+const KB = 1_024
+const MB = 1_024 * KB
+const TIMEOUT_MS = 120_000
+
+const built = spawnSync('make', ['-C', here, '--no-print-directory'], { encoding: 'utf8' })
+if (built.status !== 0 || /warning/.test(built.stderr)) {
+  process.stderr.write(`the floor cannot be built without a warning:\n${built.stdout}${built.stderr}${built.error?.message ?? ''}\n`)
+  process.exit(1)
+}
+
+/** @type {[name: string, size: number, jobs: number][]} */
+const sizes = [
+  ['nothing', 0, 200_000],
+  ['1 B', 1, 50_000],
+  ['100 B', 100, 50_000],
+  ['8 KB + 1', 8 * KB + 1, 10_000],
+  ['64 KB', 64 * KB, 3_000],
+  ['256 KB', 256 * KB, 800],
+  ['1 MB', MB, 256],
+]
+/** @type {Record<string, (size: number) => string[]>} */
+const directions = {
+  'both ways': (size) => ['--in', `${size}`, '--out', `${size}`],
+  'to the workers': (size) => ['--in', `${size}`, '--out', '9'],
+  'to the host': (size) => ['--in', '9', '--out', `${size}`],
+}
+/** @type {Record<string, string[]>} */
+const stalls = { 'nobody slow': [], 'a slow host': ['--stall-host', '2000'], 'slow workers': ['--stall-worker', '2000'] }
+
+let failed = 0
+for (const [name, size, jobs] of sizes) {
+  for (const [direction, flags] of Object.entries(directions)) {
+    for (const [stall, slow] of Object.entries(stalls)) {
+      const args = ['throughput', '--workers', '2', '--outstanding', '64', '--jobs', `${jobs}`, ...flags(size), ...slow]
+      const { status, stdout, stderr, signal } = spawnSync(`${here}floor`, args, { encoding: 'utf8', timeout: TIMEOUT_MS, killSignal: 'SIGKILL' })
+      const ok = status === 0 && JSON.parse(stdout).jobs === jobs
+      if (!ok) failed++
+      console.log(`${ok ? 'ok' : 'FAILED'}: ${name} ${direction}, 64 outstanding, ${stall}${ok ? '' : `: ${signal ?? `status ${status}`} ${stderr.trim()}`}`)
+    }
+  }
+}
+console.log(failed === 0 ? 'all passed' : `${failed} failed`)
+process.exitCode = failed === 0 ? 0 : 1

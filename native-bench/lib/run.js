@@ -1,0 +1,83 @@
+/** @import { Case, Cell, Metrics, PoolEntry, Results, Variant } from '../types.js' */
+/** @import { Wanted } from './args.js' */
+import { spread } from './statistics.js'
+
+/**
+ * @callback Measure
+ * @param {string[]} args
+ * @param {number} seconds
+ * @returns {Promise<{ metrics: Metrics } | { reason: string }>}
+ */
+
+const DEFAULT_TIMEOUT = 60
+
+/** Whether a floor has a part in this variant. @param {Case} each @param {PoolEntry} entry @param {Variant} variant */
+const takesPart = (each, entry, variant) => entry.kind !== 'floor' || each.floor?.(variant, false) !== undefined
+
+/** @param {Metrics[]} rounds @returns {Cell} */
+const cellOf = (rounds) => {
+  const names = Object.keys(rounds[0] ?? {})
+  return { metrics: Object.fromEntries(names.map((name) => [name, spread(rounds.map((metrics) => metrics[name] ?? Number.NaN))])) }
+}
+
+/**
+ * Every variant of every case: all pools in turn, then all again, so that what disturbs the machine for a while disturbs all alike.
+ * A pool that fails once is not asked again in that variant: a median of those rounds that went well would flatter it.
+ * @param {Wanted} wanted
+ * @param {Record<string, Case>} cases
+ * @param {Record<string, PoolEntry>} pools
+ * @param {Measure} measure
+ * @param {(line: string) => void} progress
+ * @returns {Promise<Results>}
+ */
+export const runAll = async (wanted, cases, pools, measure, progress) => {
+  /** @type {Results} */
+  const results = {}
+  for (const name of wanted.cases) {
+    const each = /** @type {Case} */ (cases[name])
+    results[name] = {}
+    for (const variant of each.variants.filter(({ quick }) => quick || !wanted.quick)) {
+      results[name][variant.key] = await runVariant(wanted, each, variant, pools, measure, progress)
+    }
+  }
+  return results
+}
+
+/**
+ * @param {Wanted} wanted
+ * @param {Case} each
+ * @param {Variant} variant
+ * @param {Record<string, PoolEntry>} pools
+ * @param {Measure} measure
+ * @param {(line: string) => void} progress
+ */
+const runVariant = async (wanted, each, variant, pools, measure, progress) => {
+  /** @type {Record<string, Cell>} */
+  const cells = {}
+  /** @type {Map<string, Metrics[]>} */
+  const figures = new Map()
+  for (const pool of wanted.pools) {
+    const entry = /** @type {PoolEntry} */ (pools[pool])
+    if (!takesPart(each, entry, variant)) continue
+    const reason = entry.kind === 'floor' ? undefined : each.refuse?.(entry, variant)
+    if (reason === undefined) figures.set(pool, [])
+    else cells[pool] = { reason }
+  }
+  const rounds = Math.min(wanted.rounds, variant.maxRounds ?? wanted.rounds)
+  for (let round = 1; round <= rounds; round++) {
+    for (const [pool, got] of figures) {
+      progress(`${each.name}: ${variant.title}, round ${round} of ${rounds}: ${pool}`)
+      const args = [each.name, variant.key, pool, ...(wanted.quick ? ['quick'] : [])]
+      const answer = await measure(args, each.timeout ?? DEFAULT_TIMEOUT)
+      if ('metrics' in answer) {
+        got.push(answer.metrics)
+        continue
+      }
+      cells[pool] = { reason: answer.reason }
+      figures.delete(pool)
+    }
+  }
+  for (const [pool, got] of figures) cells[pool] = cellOf(got)
+  // In the order of the pools, whoever was refused or failed.
+  return Object.fromEntries(wanted.pools.flatMap((pool) => (cells[pool] === undefined ? [] : [[pool, cells[pool]]])))
+}

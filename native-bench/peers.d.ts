@@ -1,0 +1,6 @@
+/** The peers are not installed where types are checked. */
+declare module 'jest-worker'
+declare module 'piscina'
+declare module 'poolifier'
+declare module 'tinypool'
+declare module 'workerpool'

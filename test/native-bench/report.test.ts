@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import { CASES } from '../../native-bench/cases/index.js'
+import { barsText, type Chart, chartsOf, lengths } from '../../native-bench/lib/charts.js'
+import { BEGIN, END, replacePart } from '../../native-bench/lib/page.js'
+import { svgSheet } from '../../native-bench/lib/svg.js'
+import { caseReport, markdownTable } from '../../native-bench/lib/tables.js'
+import { POOLS } from '../../native-bench/pools/index.js'
+import { noopResults } from './results.js'
+
+const results = noopResults({ piscina: 40_000, prefork: 200_000, 'c-floor': 800_000 })
+const noop = CASES.noop!
+
+describe('the charts', () => {
+  const [chart] = chartsOf(noop, results, POOLS) as [Chart]
+
+  it('have the best first', () => {
+    expect(chart.bars.map(({ title }) => title)).toEqual(['floor in C', 'prefork', 'piscina, threads'])
+  })
+
+  it('cut a floor that is far beyond the pools', () => {
+    expect(lengths(chart.bars)).toEqual([
+      { share: 1, cut: true },
+      { share: 1, cut: false },
+      { share: 0.2, cut: false },
+    ])
+    expect(barsText(chart)).toMatch(/floor in C +█+▶ 800,000\nprefork +█+ 200,000\npiscina, threads █+ 40,000/)
+  })
+
+  it('are drawn as well-formed SVG, names escaped', () => {
+    const svg = svgSheet([{ ...chart, title: 'a < b & "c"' }], 'caption')
+    expect(svg).toContain('a &#60; b &#38; &#34;c&#34;')
+    expect(svg).not.toContain('NaN')
+    const opened = svg.match(/<(text|svg)\b/g)!.length
+    expect(svg.match(/<\/(text|svg)>/g)!.length).toBe(opened)
+  })
+})
+
+describe('the tables', () => {
+  it('are aligned', () => {
+    expect(markdownTable(['a', 'long'], [['value', 'x']])).toBe('| a     | long |\n| ----- | ---- |\n| value | x    |')
+  })
+
+  it('have a dash where there is no figure, and say why, once for each reason', () => {
+    const cells = { ...results.noop!['2w-128'], poolifier: { reason: 'it broke' } }
+    const report = caseReport(noop, { noop: { '2w-128': cells, '1w-128': cells } }, POOLS)
+    expect(report).toMatch(/\| poolifier, threads +\| - +\| - +\|/)
+    expect(report.match(/it broke/g)).toHaveLength(1)
+    expect(report).toContain('- no figure: poolifier, threads: it broke')
+  })
+})
+
+describe('the page', () => {
+  it('keeps what is written by hand', () => {
+    const page = `by hand\n${BEGIN}\nold\n${END}\nfindings\n`
+    expect(replacePart(page, 'new')).toBe(`by hand\n${BEGIN}\n\nnew\n\n${END}\nfindings\n`)
+    expect(replacePart(replacePart(page, 'new'), 'new')).toBe(replacePart(page, 'new'))
+    expect(() => replacePart('no marks', 'new')).toThrow(/has not the two lines/)
+  })
+})

@@ -1,0 +1,90 @@
+import { expect, it } from 'vitest'
+import { readArgs } from '../../native-bench/lib/args.js'
+import { runAll } from '../../native-bench/lib/run.js'
+import type { Case, PoolEntry } from '../../native-bench/types.js'
+
+const pools: Record<string, PoolEntry> = {
+  a: { title: 'A', kind: 'prefork', configuration: '-' },
+  b: { title: 'B', kind: 'threads', configuration: '-' },
+  c: { title: 'C', kind: 'processes', configuration: '-' },
+  f: { title: 'F', kind: 'floor', configuration: '-' },
+}
+const some: Case = {
+  name: 'some',
+  title: 'Some',
+  about: '',
+  metrics: { ms: { title: 'time', unit: 'ms', digits: 0, better: 'less' } },
+  variants: [
+    { key: 'one', title: 'one', quick: true },
+    { key: 'two', title: 'two', maxRounds: 1 },
+  ],
+  measure: async () => ({}),
+}
+const cases = { some }
+const wanted = (...args: string[]) => readArgs(args, ['some'], pools)
+
+it('takes all pools in turn, round after round', async () => {
+  const asked: string[] = []
+  const results = await runAll(
+    wanted('--rounds', '2'),
+    cases,
+    pools,
+    async (args: string[]) => {
+      asked.push(args.join(' '))
+      return { metrics: { ms: asked.length } }
+    },
+    () => {},
+  )
+  expect(asked).toEqual([...['a', 'b', 'c', 'a', 'b', 'c'].map((pool) => `some one ${pool}`), ...['a', 'b', 'c'].map((pool) => `some two ${pool}`)])
+  expect(results.some!.one!.a).toEqual({ metrics: { ms: { median: 2.5, least: 1, most: 4, rounds: 2 } } })
+})
+
+it('takes the quick variants alone when it is to be quick, and says so to the measurement', async () => {
+  const asked: string[][] = []
+  await runAll(
+    wanted('--quick'),
+    cases,
+    pools,
+    async (args: string[]) => {
+      asked.push(args)
+      return { metrics: { ms: 1 } }
+    },
+    () => {},
+  )
+  expect(asked).toEqual(['a', 'b', 'c'].map((pool) => ['some', 'one', pool, 'quick']))
+})
+
+it('shows why a pool has no figure, and asks one that failed no more', async () => {
+  const asked: string[] = []
+  const refusing: Case = { ...some, refuse: ({ kind }) => (kind === 'processes' ? 'cannot' : undefined) }
+  const results = await runAll(
+    wanted('--rounds', '3'),
+    { some: refusing },
+    pools,
+    async ([, variant, pool]: string[]) => {
+      asked.push(`${variant} ${pool}`)
+      return pool === 'b' ? { reason: 'it broke' } : { metrics: { ms: 1 } }
+    },
+    () => {},
+  )
+  expect(asked.filter((each) => each === 'one b')).toHaveLength(1)
+  expect(asked).not.toContain('one c')
+  expect(results.some!.one).toMatchObject({ b: { reason: 'it broke' }, c: { reason: 'cannot' } })
+  expect(Object.keys(results.some!.one!)).toEqual(['a', 'b', 'c'])
+})
+
+it('gives the floors a part where the case has one for them', async () => {
+  const asked: string[] = []
+  const floored: Case = { ...some, floor: ({ key }) => (key === 'one' ? { mode: 'throughput' } : undefined), fromFloor: () => ({}) }
+  await runAll(
+    wanted('--rounds', '1'),
+    { some: floored },
+    pools,
+    async ([, variant, pool]: string[]) => {
+      asked.push(`${variant} ${pool}`)
+      return { metrics: { ms: 1 } }
+    },
+    () => {},
+  )
+  expect(asked.filter((each) => each.endsWith('f'))).toEqual(['one f'])
+})
