@@ -6,6 +6,9 @@ import { type WriteGenerator, Writer } from './writer.js'
 
 /** A timer later than this was held up by the host itself, ms. */
 const STALL_MS = 50
+/** Whoever still speaks when he is to be judged is heard out: so often, and for so long each time, ms. */
+const HEARINGS = 20
+const HEARING_MS = 50
 /** Rounds of reading that a judgement waits for at the most, so that a flood cannot put it off for ever. */
 const MAX_READ_ROUNDS = 1_000
 
@@ -104,10 +107,13 @@ export class Hub {
   judge(ms: number, readers: () => readonly Reader[], condemn: () => void): Judgement {
     let cancelled = false
     let deadline: Deadline | undefined
+    let hearings = HEARINGS
     const due = (extended: boolean) => (late: number) => {
+      const before = bytesOf(readers)
       this.#whenReadEmpty(readers, () => {
         if (cancelled || this.#closed) return
         if (late > STALL_MS && !extended) deadline = this.#timers.add(Math.min(late, ms), due(true))
+        else if (bytesOf(readers) > before && hearings-- > 0) deadline = this.#timers.add(Math.min(HEARING_MS, ms), due(extended))
         else condemn()
       })
     }
@@ -126,11 +132,10 @@ export class Hub {
   }
 
   #whenReadEmpty(readers: () => readonly Reader[], fn: () => void): void {
-    const bytesOf = (): number => readers().reduce((sum, reader) => sum + reader.bytes, 0)
     let seen = -1
     let rounds = 0
     const poll = (): void => {
-      const bytes = bytesOf()
+      const bytes = bytesOf(readers)
       if (bytes === seen || ++rounds > MAX_READ_ROUNDS) {
         fn()
         return
@@ -166,3 +171,5 @@ export class Hub {
     this.#held = 0
   }
 }
+
+const bytesOf = (readers: () => readonly Reader[]): number => readers().reduce((sum, reader) => sum + reader.bytes, 0)

@@ -25,6 +25,8 @@ export class Dispatcher {
   readonly #adaptive: boolean
   readonly #mayRecall: boolean
   #recallArmed = false
+  /** Slots that may still be taken up in this tick. */
+  #slack = 0
   /** No worker could take the job at the head of the outbox in the last tick. */
   saturated = false
 
@@ -41,6 +43,7 @@ export class Dispatcher {
   /** One tick. */
   readonly tick = (): void => {
     const pool = this.#pool
+    this.#slack = this.#countSlack()
     const ready: PoolWorker[] = []
     for (const worker of pool.workers.values()) {
       if (worker.isUp || worker.state === 'draining') this.#own(worker)
@@ -63,7 +66,7 @@ export class Dispatcher {
       const job = suspects.shift()!
       if (job.isSettled) continue
       worker.suspect = job
-      worker.assign(job)
+      this.#write(worker, job)
     }
     while (pinned.length > 0 && worker.suspect === undefined && suspects.length === 0 && this.#mayTake(worker)) {
       const job = pinned.shift()!
@@ -95,25 +98,35 @@ export class Dispatcher {
     return worker.quota(this.#pool.settings.maxJobsPerWorker)
   }
 
+  /** Slots that nobody has taken up, whoever he is: a worker that leaves hands its own over to its successor one by one. */
+  #countSlack(): number {
+    const { workers, settings, figure } = this.#pool
+    let used = 0
+    for (const worker of workers.values()) if (worker.alive && !worker.spare) used += worker.slotsUsed(settings.concurrency)
+    return figure * settings.concurrency - used
+  }
+
   #freeSlots(worker: PoolWorker): number {
-    let held = 0
-    for (let before = worker.predecessor; before !== undefined; before = before.predecessor) if (before.alive) held += before.books.inFlight
-    return this.#pool.settings.concurrency - worker.books.inFlight - held
+    const free = this.#pool.settings.concurrency - worker.books.inFlight
+    // A stand-by has its own: a broadcast reaches it, too.
+    return worker.spare ? free : Math.min(free, this.#slack)
   }
 
   /** How many more jobs may be written to it now, whatever they are. */
   #room(worker: PoolWorker): number {
-    const free = this.#freeSlots(worker)
-    if (this.#window === this.#pool.settings.concurrency || worker.predecessor?.alive) return Math.min(free, this.#quota(worker))
-    if (free <= 0 && worker.books.sentBytes > MAX_AHEAD_BYTES) return 0
-    return Math.min(this.#window - worker.books.inFlight, this.#quota(worker))
+    const { concurrency } = this.#pool.settings
+    const { inFlight, sentBytes } = worker.books
+    if (inFlight < concurrency || this.#window === concurrency) return Math.min(this.#freeSlots(worker), this.#quota(worker))
+    if (sentBytes > MAX_AHEAD_BYTES) return 0
+    return Math.min(this.#window - inFlight, this.#quota(worker))
   }
 
   /** Whether this job may be written ahead of others that are short, behind jobs that have not held it long. */
   #mayWriteAhead(worker: PoolWorker, job: JobRecord, now: number): boolean {
     const { books } = worker
-    if (worker.predecessor?.alive || books.sentBytes + job.spec.size > MAX_AHEAD_BYTES || now - worker.lastProgressAt > LONG_MS || this.#quota(worker) <= 0)
-      return false
+    // A worker with a free slot that it may not take up would begin what is meant to wait.
+    if (books.inFlight < this.#pool.settings.concurrency) return false
+    if (books.sentBytes + job.spec.size > MAX_AHEAD_BYTES || now - worker.lastProgressAt > LONG_MS || this.#quota(worker) <= 0) return false
     const { meters } = this.#pool
     if (books.sent.size >= meters.ahead(job.name)) return false
     for (const running of books.running.values()) {
@@ -174,6 +187,11 @@ export class Dispatcher {
       return
     }
     if (worker.books.sent.size === 0) worker.heldSince = this.#pool.hub.now()
+    this.#write(worker, job)
+  }
+
+  #write(worker: PoolWorker, job: JobRecord): void {
+    if (!worker.spare && worker.books.inFlight < this.#pool.settings.concurrency) this.#slack--
     worker.assign(job)
   }
 

@@ -108,6 +108,7 @@ export class Fleet {
     const { phase } = this.#pool
     if (!this.#changed) return
     this.#changed = false
+    this.#setFigure()
     if (phase === 'terminating' || phase === 'closed' || this.#dismissed) return
     this.#passOn()
     // Somebody must run what a death left, also where a pool may shrink to no worker at all.
@@ -127,6 +128,12 @@ export class Fleet {
         this.changed()
       } else this.#start(false)
     } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#starts.everUp) this.#start(true)
+  }
+
+  /** A smaller figure counts once those that were too many have left. */
+  #setFigure(): void {
+    const leaving = this.#all().some((worker) => (worker.state === 'draining' || worker.state === 'retiring') && !worker.recycled && !worker.spare)
+    this.#pool.figure = leaving ? Math.max(this.#pool.figure, this.target) : this.target
   }
 
   /** What a worker on its way out will not run any more goes to others. */
@@ -195,18 +202,9 @@ export class Fleet {
     this.changed()
   }
 
-  /** A worker on its way out whose slots nobody has taken over. */
+  /** A worker on its way out that nobody replaces yet. */
   #withoutSuccessor(): PoolWorker | undefined {
-    return this.#all().find((worker) => (worker.recycled || worker.state === 'draining') && !this.#hasHeir(worker))
-  }
-
-  /** Somebody who stays waits for its slots, be it through others who leave. */
-  #hasHeir(worker: PoolWorker): boolean {
-    return this.#all().some((each) => {
-      if (each.state === 'retiring') return false
-      for (let before = each.predecessor; before !== undefined; before = before.predecessor) if (before === worker) return true
-      return false
-    })
+    return this.#all().find((worker) => !worker.spare && (worker.recycled || worker.state === 'draining') && this.#successor(worker) === undefined)
   }
 
   /** A warm stand-by goes to work. */
@@ -313,7 +311,7 @@ export class Fleet {
     pool.workers.delete(worker.id)
     pool.past.workers++
     pool.past.writes += worker.writer.writes
-    for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = worker.predecessor
+    for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
     this.#leftovers.orphan(worker.pinned.splice(0))
     if (this.#starts.hopeless && !worker.expected) {
       const error = startError(worker, this.#starts.failures(worker.upOnce), pool.settings.tasks)

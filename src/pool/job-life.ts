@@ -138,8 +138,11 @@ export class JobLife {
       () => worker.readers,
       () => {
         const job = worker.books.running.get(delivery)
-        if (job === undefined) this.#events.retire(worker)
-        else if (stage === LimitStage.HARD) this.#timeUp(worker, job, stack)
+        if (job === undefined) {
+          // On its way out already, it may have been given something in between.
+          worker.recall()
+          this.#events.retire(worker)
+        } else if (stage === LimitStage.HARD) this.#timeUp(worker, job, stack)
         else {
           if (!job.isSettled) {
             this.#softTimedOut(job)

@@ -24,6 +24,8 @@ export class PoolState {
   /** The tasks as the newest worker announced them. */
   tasks = new Map<string, TaskInfo>()
   readonly meters = new TaskMeters()
+  /** Workers whose slots may be taken up at once, be it by those who leave or by those who follow. */
+  figure = 0
   /** Unsettled jobs. */
   pending = 0
   /** Unsettled jobs that no worker has accepted. */

@@ -34,7 +34,7 @@ export class PoolWorker implements WorkerVoice {
   state: WorkerState = 'starting'
   /** A warm stand-by that takes no jobs of the outbox. */
   spare = false
-  /** The worker whose slots it takes over: until that one has handed them over, they count. */
+  /** The worker that it replaces. */
   predecessor: PoolWorker | undefined
   /** Jobs that a death left to be run again, one after another, before anything else. */
   suspects: JobRecord[] = []
@@ -144,6 +144,11 @@ export class PoolWorker implements WorkerVoice {
   /** It must be given nothing more, whatever its state: it is damaged, or about to be killed. */
   get unfit(): boolean {
     return this.damaged || this.abandoned || this.sealed || this.condemned !== undefined
+  }
+
+  /** Slots that it takes up: it runs no more at once, however much was written ahead. */
+  slotsUsed(concurrency: number): number {
+    return Math.min(this.books.inFlight, concurrency)
   }
 
   /** How many more jobs it may be given, where it may accept `most` in its life. */

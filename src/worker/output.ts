@@ -14,11 +14,12 @@ export interface FrameOf {
 /** Frames up to this size are gathered in one buffer; copying more costs more than a second chunk. */
 const SMALL = 8 * 1024
 const CAPACITY = 64 * 1024
+const FIRST_CAPACITY = 4 * 1024
 
 /** The results pipe's writing end: frames are put, then flushed with one synchronous write. */
 export class Output {
   readonly #write: WriteChunks
-  readonly #buffer = Buffer.allocUnsafeSlow(CAPACITY)
+  #buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY)
   #used = 0
 
   constructor(write: WriteChunks) {
@@ -31,7 +32,7 @@ export class Output {
 
   /** A frame without payload. */
   putHead(kind: Kind, flags: number, of: FrameOf): void {
-    if (this.#used + FRAME_HEAD > CAPACITY) this.flush()
+    this.#room(FRAME_HEAD)
     writeHead(this.#buffer, this.#used, FRAME_HEAD - LENGTH_BYTES, kind, flags, of)
     this.#used += FRAME_HEAD
   }
@@ -48,7 +49,7 @@ export class Output {
       this.#write(before > 0 ? [this.#buffer.subarray(0, before), body, ...binaries] : [body, ...binaries])
       return
     }
-    if (this.#used + total > CAPACITY) this.flush()
+    this.#room(total)
     this.#buffer.set(body, this.#used)
     this.#used += total
   }
@@ -58,6 +59,16 @@ export class Output {
     const chunk = this.#buffer.subarray(0, this.#used)
     this.#used = 0
     this.#write([chunk])
+  }
+
+  #room(bytes: number): void {
+    if (this.#used + bytes <= this.#buffer.length) return
+    if (this.#buffer.length < CAPACITY) {
+      const larger = Buffer.allocUnsafeSlow(CAPACITY)
+      this.#buffer.copy(larger, 0, 0, this.#used)
+      this.#buffer = larger
+    }
+    if (this.#used + bytes > CAPACITY) this.flush()
   }
 }
 

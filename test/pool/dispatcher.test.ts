@@ -31,6 +31,8 @@ const setUp = (jobs: number, ms: number) => {
     alive: true,
     state: 'up',
     recalls: 0,
+    quota: () => Number.POSITIVE_INFINITY,
+    slotsUsed: () => 0,
     suspects: [],
     pinned: [],
     stuckUntil: 0,
@@ -42,6 +44,7 @@ const setUp = (jobs: number, ms: number) => {
     },
     flush: () => {},
   } as unknown as PoolWorker
+  state.figure = 1
   state.workers.set(1, worker)
   for (let number = 1; number <= jobs; number++) {
     state.outbox.add({ number, name: 'task', priority: 0, waiting: true, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)

@@ -8,14 +8,14 @@ export const STEPS = 100
 const configs: fc.Arbitrary<RunConfig> = fc
   .record({
     seed: fc.nat(),
-    workers: fc.constantFrom(1, 2, 2, 3, 4, 6),
+    workers: fc.constantFrom(1, 1, 2, 2, 2, 3, 3, 4, 5, 6),
     low: fc.integer({ min: 0, max: 6 }),
     concurrency: fc.constantFrom(1, 1, 1, 2, 3, 8),
     dispatch: fc.constantFrom<RunConfig['dispatch']>('adaptive', 'adaptive', 'fast', 'fair', 3, 20),
     maxQueue: fc.constantFrom(undefined, undefined, undefined, 1, 8, 30),
     maxPutBacks: fc.constantFrom(5, 5, 1, 0),
     spare: fc.constantFrom(0, 0, 1, 2),
-    maxJobsPerWorker: fc.constantFrom(undefined, undefined, 1, 4, 25),
+    maxJobsPerWorker: fc.constantFrom(undefined, undefined, undefined, undefined, undefined, undefined, 1, 4, 25, 25),
     watchdog: fc.constantFrom(true, true, true, true, false),
     capacity: fc.constantFrom(65_536, 65_536, 4_096, 200_000, 512),
     cuts: fc.constantFrom(0.1, 0.5, 1),

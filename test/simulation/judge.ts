@@ -145,7 +145,7 @@ export class Judge {
     this.#world.say(`worker ${worker} buried: ${reason}${expected ? ' (expected)' : ''}`)
     const { killed } = process
     if (expected || this.terminated || killed === undefined) return
-    const { at, sinceBeat, running } = killed
+    const { at, sinceBeat } = killed
     const alone = (holds: boolean): void => this.#demand(holds, () => `worker ${worker} was killed without cause: ${reason} ${JSON.stringify(killed)}`)
     if (reason.includes('watchdog was silent')) alone(sinceBeat >= HEARTBEAT_TIMEOUT - EPSILON)
     else if (reason.startsWith('No HELLO'))
@@ -153,29 +153,27 @@ export class Judge {
     else if (reason.startsWith('No WORKER_UP'))
       alone(process.broken || process.upAt === undefined || process.upAt > process.helloAt! + withinOf(reason) - EPSILON)
     else if (reason.includes('did not end within')) {
-      alone(running.some(({ number }) => at - this.#cancelledAt(number, at) >= GRACE - EPSILON))
+      alone(this.#heldUp(worker, at).some(({ job }) => at - this.#cancelledAt(job, at) >= GRACE - EPSILON))
     } else if (reason.includes('ran longer than')) {
-      alone(this.#ranTooLong(worker, at))
+      alone(this.#heldUp(worker, at).some(({ job, beginning, endedAt }) => endedAt - beginning.at >= limitOf(job) - ON_ITS_WAY))
     } else if (reason.includes('did not turn')) alone(process.watchdog.closed)
-    else if (reason.includes('to be recycled')) alone(running.length > 0)
+    else if (reason.includes('to be recycled')) alone(this.#heldUp(worker, at).length > 0)
     else if (reason.includes('resident memory')) alone(process.fattest > MEMORY_LIMIT)
     else if (/pipe was closed|EPIPE|ECONNRESET|A frame of/.test(reason)) alone(process.broken || process.diedAt !== undefined)
     else alone(reason === 'signal' || reason === 'exit')
   }
 
-  /** Was there a job over its limit, or has there been one a moment ago? */
-  #ranTooLong(worker: number, at: number): boolean {
-    return [...this.#truth.jobs.values()].some((job) =>
-      job.beginnings.some((each) => {
-        const endedAt = each.endedAt ?? at
-        return each.worker === worker && endedAt - each.at >= limitOf(job) - ON_ITS_WAY && endedAt >= at - ON_ITS_WAY
-      }),
+  /** What had not been answered by a worker when it was killed, or a moment before: the answer may still have been on its way. */
+  #heldUp(worker: number, at: number): { job: JobTruth; beginning: Beginning; endedAt: number }[] {
+    return [...this.#truth.jobs.values()].flatMap((job) =>
+      job.beginnings
+        .map((beginning) => ({ job, beginning, endedAt: this.#processes.get(worker)?.main.answered.get(beginning.delivery) ?? at }))
+        .filter(({ beginning, endedAt }) => beginning.worker === worker && endedAt >= at - ON_ITS_WAY),
     )
   }
 
   /** Of a stream it is not known when it was left. */
-  #cancelledAt(number: number, at: number): number {
-    const { cancelledAt, record } = this.#truth.of(number)
+  #cancelledAt({ cancelledAt, record }: JobTruth, at: number): number {
     return cancelledAt ?? (record === undefined ? Number.NEGATIVE_INFINITY : at)
   }
 

@@ -71,8 +71,8 @@ export class SimProcess implements LaunchedProcess {
   rss = 50e6
   /** The largest it has been. */
   fattest = 50e6
-  /** When the pool killed it, and what it was doing then. */
-  killed: { at: number; sinceBeat: number; running: { number: number; at: number }[] } | undefined
+  /** When the pool killed it, and how long nothing had been heard of it then. */
+  killed: { at: number; sinceBeat: number } | undefined
   readonly #around: Surroundings
   readonly #exit: Pollable
   #onExit: ((exit: ProcessExit) => void)[] = []
@@ -129,11 +129,10 @@ export class SimProcess implements LaunchedProcess {
 
   kill(): void {
     if (!this.alive) return
-    const { world, truth } = this.#around
+    const { world } = this.#around
     this.killed ??= {
       at: world.now,
       sinceBeat: world.now - this.watchdog.lastBeatAt,
-      running: [...truth.jobs.values()].flatMap(({ number, running }) => (running?.worker === this.id ? [{ number, at: running.at }] : [])),
     }
     world.say(`the pool kills worker ${this.id}`)
     // The signal reaches it before anything else is seen of it.

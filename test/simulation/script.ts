@@ -157,11 +157,11 @@ export class Script {
   #weighted(): readonly Command[] {
     const { faults, pool, host, world, coverage } = this.#stage
     const weights: [number, Command][] = [
-      [16, this.#rest((draw) => draw.pick([0.05, 0.3, 1, 2, 3, 8, 20]))],
-      [6, this.#rest((draw) => draw.pick([50, 120, 300, 700]))],
+      [26, this.#rest((draw) => draw.pick([0.05, 0.3, 1, 2, 3, 8, 20]))],
+      [8, this.#rest((draw) => draw.pick([50, 120, 300, 700]))],
       [1, this.#rest((draw) => draw.pick([1_500, 4_000, 9_000]))],
-      [30, (draw) => this.#submit(draw)],
-      [2, (draw) => this.#burst(draw)],
+      [26, (draw) => this.#submit(draw)],
+      [1, (draw) => this.#burst(draw)],
       [7, (draw) => this.#cancel(draw)],
       [2, (draw) => this.#abort(draw)],
       [3, (draw) => this.#consumers.open(draw)],

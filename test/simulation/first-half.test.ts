@@ -1,0 +1,3 @@
+import { shard } from './run-shard.js'
+
+shard(0)
