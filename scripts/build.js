@@ -10,29 +10,36 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const aside = `dist.${process.pid}`
 process.on('exit', () => rmSync(root + aside, { recursive: true, force: true }))
 
-await build({
+const common = {
   absWorkingDir: root,
-  entryPoints: {
-    index: 'src/index.ts',
-    'worker/index': 'src/worker/index.ts',
-    'worker/entry': 'src/worker/entry.ts',
-    'worker/watchdog': 'src/worker/watchdog/thread.ts',
-  },
   outdir: aside,
   bundle: true,
-  splitting: true,
-  chunkNames: 'chunks/[name]-[hash]',
-  format: 'esm',
   platform: 'node',
   target: 'node20.19',
   sourcemap: true,
   sourcesContent: false,
   external: ['msgpackr-extract'],
   plugins: [noEvaluation],
-  // Bundled CommonJS (cross-spawn inside execa) asks for Node's built-in modules through require.
-  banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
   legalComments: 'none',
   logLevel: 'warning',
+}
+
+await build({
+  ...common,
+  entryPoints: { index: 'src/index.ts', 'worker/index': 'src/worker/index.ts', 'worker/entry': 'src/worker/entry.ts' },
+  splitting: true,
+  chunkNames: 'chunks/[name]-[hash]',
+  format: 'esm',
+  // Bundled CommonJS (cross-spawn inside execa) asks for Node's built-in modules through require.
+  banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
+})
+
+// Each worker starts this thread: as CommonJS it needs no module loader of its own.
+await build({
+  ...common,
+  entryPoints: { 'worker/watchdog': 'src/worker/watchdog/thread.ts' },
+  format: 'cjs',
+  outExtension: { '.js': '.cjs' },
 })
 
 if (!process.argv.includes('--no-types')) {

@@ -19,7 +19,7 @@ const WANTED = [
   'dist/worker/index.js',
   'dist/worker/index.d.ts',
   'dist/worker/entry.js',
-  'dist/worker/watchdog.js',
+  'dist/worker/watchdog.cjs',
 ]
 
 const npm = (cwd, ...args) => execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })

@@ -146,7 +146,8 @@ export class Judge {
     const { killed } = process
     if (expected || this.terminated || killed === undefined) return
     const { at, sinceBeat } = killed
-    const alone = (holds: boolean): void => this.#demand(holds, () => `worker ${worker} was killed without cause: ${reason} ${JSON.stringify(killed)}`)
+    const alone = (holds: boolean): void =>
+      this.#demand(holds || process.broken, () => `worker ${worker} was killed without cause: ${reason} ${JSON.stringify(killed)}`)
     if (reason.includes('watchdog was silent')) alone(sinceBeat >= HEARTBEAT_TIMEOUT - EPSILON)
     else if (reason.startsWith('No HELLO'))
       alone(process.broken || process.helloAt === undefined || process.helloAt > process.startedAt + withinOf(reason) - EPSILON)

@@ -17,7 +17,7 @@ export const startWatchdog = (config: WorkerConfig, events: LinkEvents): Watchdo
 
 /** Where this package's built files are, and the watchdog's among them. This code may have been put into `worker/` or `chunks/`. */
 const own = new URL('..', import.meta.url)
-const threadFile = new URL('worker/watchdog.js', own)
+const threadFile = new URL('worker/watchdog.cjs', own)
 
 /** To connect to the inspector under Node's permission model, without its leave, aborts the process. */
 const mayInspect = (): boolean => {

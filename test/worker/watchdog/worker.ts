@@ -30,18 +30,17 @@ export type Event = { event: string; delivery?: number; [key: string]: unknown }
 /** Bundles main thread and watchdog as scripts/build.js does; the tasks lie outside, as a user's do. */
 export const bundle = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-watchdog-'))
+  const common = { outdir: join(folder, 'dist'), bundle: true, platform: 'node', target: 'node20.19', external: ['msgpackr-extract'] } as const
   await build({
-    entryPoints: { 'worker/entry': join(here, 'main.ts'), 'worker/watchdog': join(here, '../../../src/worker/watchdog/thread.ts') },
-    outdir: join(folder, 'dist'),
-    bundle: true,
+    ...common,
+    entryPoints: { 'worker/entry': join(here, 'main.ts') },
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
     format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    external: ['msgpackr-extract'],
     banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
   })
+  const thread = { 'worker/watchdog': join(here, '../../../src/worker/watchdog/thread.ts') }
+  await build({ ...common, entryPoints: thread, format: 'cjs', outExtension: { '.js': '.cjs' } })
   for (const file of ['tasks.js', 'spins.cjs']) cpSync(join(here, file), join(folder, file))
   cpSync(join(here, 'tasks.js'), join(folder, 'tasks.mjs'))
   return folder
