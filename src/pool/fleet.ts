@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { Deadline } from '../hub/index.js'
 import type { WorkerStartError } from '../wire/errors.js'
+import { Autoscaler } from './autoscaler.js'
 import type { JobRecord } from './job.js'
 import type { Launcher } from './launcher.js'
 import { Leftovers } from './leftovers.js'
@@ -13,8 +14,6 @@ import type { WorkerOwner } from './worker-owner.js'
 
 /** A worker that is to leave may keep its jobs for so long, unless the time limit is longer. */
 const DRAIN_MS = 60_000
-/** A backlog must last this long before another worker is started for it: starting one costs more than most jobs. */
-const SCALE_AFTER_MS = 10
 
 export interface FleetEvents {
   /** The pool's worker owner, given to each worker. */
@@ -32,11 +31,8 @@ const drainTime = ({ books }: PoolWorker, timeLimit: number): number =>
 
 /** Keeps the right number of workers: starts, replaces, recycles, scales, and bounds what is alive at once. */
 export class Fleet {
-  /** Workers wanted at work. */
-  target: number
-  /** Workers that may be at work at the most. */
-  max: number
-  min: number
+  /** How many workers are wanted. */
+  readonly scale: Autoscaler
   readonly #pool: PoolState
   readonly #launch: Launcher
   readonly #events: FleetEvents
@@ -48,16 +44,13 @@ export class Fleet {
   readonly #starts = new StartRecord()
   readonly #leftovers = new Leftovers()
   #retryTimer: Deadline | undefined
-  #scaleTimer: Deadline | undefined
   readonly #restarts: RollingRestart
 
   constructor(pool: PoolState, launch: Launcher, events: FleetEvents) {
     this.#pool = pool
     this.#launch = launch
     this.#events = events
-    this.min = pool.settings.minWorkers
-    this.max = pool.settings.maxWorkers
-    this.target = Math.max(1, this.min)
+    this.scale = new Autoscaler(pool, () => this.changed())
     this.#restarts = new RollingRestart((worker) => this.retire(worker, 'restart'))
   }
 
@@ -93,7 +86,7 @@ export class Fleet {
 
   /** Workers that are wanted and not started yet. */
   get missing(): number {
-    return Math.max(0, this.target - this.serving().length)
+    return Math.max(0, this.scale.target - this.serving().length)
   }
 
   /** A job for a worker that is still to be started. */
@@ -108,17 +101,16 @@ export class Fleet {
     const { phase } = this.#pool
     if (!this.#changed) return
     this.#changed = false
-    this.#setFigure()
+    this.scale.setFigure(this.#all())
     if (phase === 'terminating' || phase === 'closed' || this.#dismissed) return
     this.#passOn()
-    // Somebody must run what a death left, also where a pool may shrink to no worker at all.
-    if (this.target === 0 && !this.#leftovers.empty) this.target = 1
+    if (!this.#leftovers.empty) this.scale.atLeastOne()
     this.#handOut()
-    this.#restarts.release(this.serving(), this.target)
+    this.#restarts.release(this.serving(), this.scale.target)
     const serving = this.serving()
-    const wanted = this.target + this.#restarts.extra(serving)
+    const wanted = this.scale.target + this.#restarts.extra(serving)
     this.#leave(serving.length >= wanted)
-    this.#restarts.settle(serving.length >= this.target && serving.every((worker) => worker.isUp))
+    this.#restarts.settle(serving.length >= this.scale.target && serving.every((worker) => worker.isUp))
     // Nobody is to be started any more: whoever is there answers.
     if (serving.length >= wanted || this.#starts.hopeless) this.#leftovers.noMoreBirths()
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
@@ -128,12 +120,6 @@ export class Fleet {
         this.changed()
       } else this.#start(false)
     } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#starts.everUp) this.#start(true)
-  }
-
-  /** A smaller figure counts once those that were too many have left. */
-  #setFigure(): void {
-    const leaving = this.#all().some((worker) => (worker.state === 'draining' || worker.state === 'retiring') && !worker.recycled && !worker.spare)
-    this.#pool.figure = leaving ? Math.max(this.#pool.figure, this.target) : this.target
   }
 
   /** What a worker on its way out will not run any more goes to others. */
@@ -159,7 +145,7 @@ export class Fleet {
   }
 
   #mayStart(): boolean {
-    return this.#all().length < Math.max(this.max, this.target) + this.#pool.settings.spare + 1
+    return this.#all().length < Math.max(this.scale.max, this.scale.target) + this.#pool.settings.spare + 1
   }
 
   #start(spare: boolean): void {
@@ -225,7 +211,7 @@ export class Fleet {
     const able = this.#all().filter((worker) => worker.isUp && !worker.spare && worker.suspects.length === 0 && worker.suspect === undefined)
     const fresh = able.filter((worker) => worker.books.deliveries === 0)
     // Whoever is there does it when no fresh worker is to be expected: it takes nothing else before it is through.
-    const noneToCome = this.#starts.hopeless || (this.#starting() === 0 && this.serving().length >= this.target)
+    const noneToCome = this.#starts.hopeless || (this.#starting() === 0 && this.serving().length >= this.scale.target)
     const others = noneToCome ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.books.inFlight - b.books.inFlight) : []
     if (this.#leftovers.handOut(fresh, others)) this.changed()
   }
@@ -337,11 +323,14 @@ export class Fleet {
 
   // ---- how many
 
-  resize(min: number, max: number): void {
-    this.min = min
-    this.max = max
-    this.target = Math.min(max, Math.max(min, this.target))
-    this.changed()
+  /** Jobs wait and no worker has room. */
+  backlog(): void {
+    this.scale.backlog(this.serving().filter((worker) => worker.state === 'starting').length)
+  }
+
+  /** Workers above `min` that have been idle for `keepAlive` leave. */
+  retireIdle(): void {
+    if (this.#leftovers.empty) for (const worker of this.scale.idle(this.serving())) this.retire(worker, 'shrink')
   }
 
   restart(): Promise<void> {
@@ -352,42 +341,6 @@ export class Fleet {
     const done = this.#restarts.begin(this.serving().filter((worker) => worker.isUp))
     this.changed()
     return done
-  }
-
-  /** Called when jobs wait and no worker has room: more workers, up to `max`, if the backlog lasts. */
-  backlog(): void {
-    const { hub, outbox, settings } = this.#pool
-    if (this.target >= this.max) return
-    const head = outbox.peek()
-    if (head === undefined) return
-    const waited = hub.now() - head.spec.submittedAt
-    const starting = this.serving().filter((worker) => worker.state === 'starting').length
-    if (waited >= SCALE_AFTER_MS || this.target === 0) {
-      const needed = Math.ceil(outbox.size / settings.concurrency) - starting
-      if (needed > 0) {
-        this.target = Math.min(this.max, this.target + needed)
-        this.changed()
-      }
-      return
-    }
-    this.#scaleTimer ??= hub.callLater(SCALE_AFTER_MS - waited, () => {
-      this.#scaleTimer = undefined
-      this.changed()
-    })
-  }
-
-  /** Workers above `min` that have been idle for `keepAlive` leave. */
-  retireIdle(): void {
-    const { hub, settings, outbox } = this.#pool
-    if (this.target <= this.min || outbox.size > 0 || !this.#leftovers.empty) return
-    const now = hub.now()
-    for (const worker of this.serving()) {
-      if (this.target <= this.min) break
-      if (worker.state !== 'up' || worker.books.inFlight > 0 || worker.pinned.length > 0 || worker.suspects.length > 0) continue
-      if (now - worker.lastProgressAt < settings.keepAlive) continue
-      this.target--
-      this.retire(worker, 'shrink')
-    }
   }
 
   // ---- the end

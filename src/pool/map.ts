@@ -34,7 +34,7 @@ interface Failure {
 }
 
 /** Whether the queue has room, as `pool.ready()` sees it. */
-export interface QueueRoom {
+export interface MapRoom {
   readonly full: boolean
   ready(): Promise<void>
   /** Calls `stop` when the caller's signal aborts or the pool closes; returns what undoes it. */
@@ -50,7 +50,7 @@ export const mapJobs = (
   source: Source,
   ordered: boolean,
   ahead: number,
-  room?: QueueRoom,
+  room?: MapRoom,
 ): AsyncGenerator<unknown, void, undefined> => {
   const run = new MapRun(submit, source, ordered, ahead, room)
   const results = iterate(run)
@@ -92,7 +92,7 @@ class MapRun {
   readonly #source: Source
   readonly #ordered: boolean
   readonly #ahead: number
-  readonly #room: QueueRoom | undefined
+  readonly #room: MapRoom | undefined
   #iterator: Iterator<unknown> | AsyncIterator<unknown> | undefined
   #sourceEnded = false
   #pulling = false
@@ -109,7 +109,7 @@ class MapRun {
   failed: JobRecord | undefined
   ended = false
 
-  constructor(submit: (args: unknown) => JobRecord, source: Source, ordered: boolean, ahead: number, room: QueueRoom | undefined) {
+  constructor(submit: (args: unknown) => JobRecord, source: Source, ordered: boolean, ahead: number, room: MapRoom | undefined) {
     this.#submit = submit
     this.#source = source
     this.#ordered = ordered

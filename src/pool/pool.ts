@@ -8,8 +8,9 @@ import type { JobRecord } from './job.js'
 import { JobLife } from './job-life.js'
 import { Keeper } from './keeper.js'
 import type { Launcher } from './launcher.js'
-import { mapJobs, type QueueRoom, readMapOptions, type Source } from './map.js'
+import { mapJobs, readMapOptions, type Source } from './map.js'
 import type { Settings } from './options.js'
+import { QueueRoom } from './queue-room.js'
 import { closedError } from './refusals.js'
 import { poolStats } from './report.js'
 import { SignalBoard } from './signals.js'
@@ -31,7 +32,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   readonly #keeper: Keeper
   readonly #submission: Submission
   readonly #signals: SignalBoard
-  readonly #roomWaiters: { resolve: () => void; reject: (error: Error) => void }[] = []
+  readonly #room: QueueRoom
   /** Maps that are under way. */
   readonly #onClose = new Set<(error: unknown) => void>()
   #firstUp: { resolve: () => void; reject: (error: Error) => void } | undefined
@@ -59,7 +60,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         proven: () => this.#fleet.proven(),
         judge: (worker) => this.#keeper.judge(worker),
         accepted: () => {
-          if (this.#roomWaiters.length > 0) state.hub.wake()
+          if (this.#room.wanted) state.hub.wake()
         },
         changed: () => this.#fleet.changed(),
         exited: (worker) => this.#fleet.exited(worker),
@@ -68,6 +69,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       cannotStart: (error) => this.#cannotStart(error),
     })
     this.#keeper = new Keeper(state, this.#fleet)
+    this.#room = new QueueRoom(state)
     hub.onTick(this.#tick)
     this.#fleet.balance()
   }
@@ -116,25 +118,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     options?: MapOptions,
   ): AsyncIterableIterator<TaskResult<T, N>> {
     const { concurrency } = this.#state.settings
-    const { ordered, ahead, run } = readMapOptions(name, source, options, 2 * this.#fleet.max * concurrency)
-    const isFull = (): boolean => this.#state.phase === 'open' && this.#state.queued >= this.#state.settings.maxQueue
-    const room: QueueRoom = {
-      get full() {
-        return isFull()
-      },
-      ready: () => this.ready(),
-      onStop: (stop) => {
-        const aborted = (): void => stop(signal?.reason)
-        const { signal } = run as { signal?: AbortSignal }
-        this.#onClose.add(stop)
-        signal?.addEventListener('abort', aborted, { once: true })
-        if (signal?.aborted) aborted()
-        return () => {
-          this.#onClose.delete(stop)
-          signal?.removeEventListener('abort', aborted)
-        }
-      },
-    }
+    const { ordered, ahead, run } = readMapOptions(name, source, options, 2 * this.#fleet.scale.max * concurrency)
+    const { signal } = run as { signal?: AbortSignal }
+    const room = this.#room.forMap(this.#onClose, signal)
     return mapJobs((args) => this.#submit('map', name, args, run), source as Source, ordered, ahead, room) as AsyncIterableIterator<TaskResult<T, N>>
   }
 
@@ -187,10 +173,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   /** Resolves when there is room in the queue (`maxQueue`); rejects with `PoolClosedError` on close. */
   ready(): Promise<void> {
-    const { phase, queued, settings } = this.#state
-    if (phase !== 'open') return Promise.reject(closedError('pool.ready()'))
-    if (queued < settings.maxQueue) return Promise.resolve()
-    return new Promise((resolve, reject) => this.#roomWaiters.push({ resolve, reject }))
+    return this.#room.ready()
   }
 
   // ---- workers
@@ -200,8 +183,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const workers = count('workers', n, 1, 10_000)
     if (this.#state.phase !== 'open') throw closedError('pool.resize()')
     const { minWorkers, maxWorkers } = this.#state.settings
-    if (minWorkers === maxWorkers) this.#fleet.resize(workers, workers)
-    else this.#fleet.resize(Math.min(minWorkers, workers), workers)
+    if (minWorkers === maxWorkers) this.#fleet.scale.resize(workers, workers)
+    else this.#fleet.scale.resize(Math.min(minWorkers, workers), workers)
   }
 
   /** Replaces every worker, one after another, each by a successor that is up first; no job is lost. Resolves when all are replaced. */
@@ -265,7 +248,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const { hub } = this.#state
     this.#state.phase = 'closing'
     hub.hold()
-    this.#refuseWaiters()
+    this.#room.close()
     for (const stop of this.#onClose) stop(closedError('pool.map()'))
     await this.#untilQuiet(() => this.#state.pending === 0 || this.#state.phase === 'terminating')
     if (this.#state.phase === 'closing') this.#fleet.dismiss()
@@ -342,7 +325,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       if (this.#dispatcher.saturated) this.#fleet.backlog()
     }
     this.#letGoWhenIdle()
-    this.#letIn()
+    this.#room.letIn()
     this.#quiet?.()
   }
 
@@ -354,18 +337,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   }
 
   #settled(): void {
-    if (this.#state.pending === 0 || this.#roomWaiters.length > 0) this.#state.hub.wake()
-  }
-
-  #letIn(): void {
-    const { queued, settings } = this.#state
-    for (let room = settings.maxQueue - queued; room > 0 && this.#roomWaiters.length > 0; room--) this.#roomWaiters.shift()!.resolve()
-    // One that was let in may submit nothing: the others must not wait for an unrelated event.
-    if (this.#roomWaiters.length > 0 && queued < settings.maxQueue) this.#state.hub.wake()
-  }
-
-  #refuseWaiters(): void {
-    for (const waiter of this.#roomWaiters.splice(0)) waiter.reject(closedError('pool.ready()'))
+    if (this.#state.pending === 0 || this.#room.wanted) this.#state.hub.wake()
   }
 
   #up(worker: PoolWorker): void {

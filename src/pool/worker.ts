@@ -1,4 +1,4 @@
-import type { Deadline, Hub, Judgement, Reader, Writer } from '../hub/index.js'
+import type { Hub, Reader, Writer } from '../hub/index.js'
 import type { LostReason } from '../wire/errors.js'
 import { frameReader } from '../wire/frame-reader.js'
 import { FrameWriter } from '../wire/frame-writer.js'
@@ -15,72 +15,22 @@ import {
 } from '../wire/messages.js'
 import type { JobRecord } from './job.js'
 import type { LaunchedProcess, ProcessExit } from './launcher.js'
-import type { WorkerState } from './types.js'
-import { WorkerBooks } from './worker-books.js'
+import { Burial } from './worker-burial.js'
 import { lifelineInbox, resultsInbox, type WorkerVoice } from './worker-inbox.js'
 import { LIFELINE_MAX, WorkerLifeline } from './worker-lifeline.js'
+import { WorkerNotes } from './worker-notes.js'
 import { WorkerOutput } from './worker-output.js'
 import type { WorkerOwner, WorkerSettings } from './worker-owner.js'
+import { Patience } from './worker-patience.js'
 
 const GREETING_MAX = 64 * 1024
-/** How long the output pipes of a dead worker are waited for once its results are read: what it left alive may hold them open. */
-const OUTPUT_WAIT_MS = 250
 /** The end of a pipe can be seen this much before the exit that caused it. */
 const EXIT_NEWS_MS = 200
 
 /** The parent's side of one worker process, from its start to its burial. */
-export class PoolWorker implements WorkerVoice {
-  readonly books = new WorkerBooks()
-  state: WorkerState = 'starting'
-  /** A warm stand-by that takes no jobs of the outbox. */
-  spare = false
-  /** The worker that it replaces. */
-  predecessor: PoolWorker | undefined
-  /** Jobs that a death left to be run again, one after another, before anything else. */
-  suspects: JobRecord[] = []
-  /** The one of them that is running: until it has settled (a stream: brought its first item) it is alone. */
-  suspect: JobRecord | undefined
-  /** Its main thread was found not to take up what was written to it: no new job until then, ms on the hub's clock. */
-  stuckUntil = 0
-  stuckFor = 0
-  /** Since when something has been written to it that it has not accepted. */
-  heldSince = 0
-  /** Jobs meant for this worker alone (broadcast). */
-  pinned: JobRecord[] = []
-  /** RECALLs under way: no JOB is written until each is answered. */
-  recalls = 0
-  rss = 0
-  readonly startedAt: number
-  upAt = 0
-  /** When it last accepted or answered a job. */
-  lastProgressAt = 0
-  lastHeardAt = 0
-  /** ms since the main thread's last turn, as the last heartbeat said. */
-  mainAge = 0
-  /** Why the pool ends it. */
-  condemned: { reason: LostReason; error?: Error } | undefined
-  /** The pool ended it for a reason of its own: no failure. */
-  expected = false
-  /** On its way out, its place goes to another. */
-  recycled = false
-  /** Its main thread does not turn: it is about to be killed. */
-  abandoned = false
-  /** Its results could not be read to their end: what it had not handed back may have begun. */
-  resultsDamaged = false
-  /** One of its pipes is gone. */
-  damaged = false
-  /** Its claim word is closed for good: no job begins there any more. */
-  sealed = false
-  /** It has been up. */
-  upOnce = false
-  exit: ProcessExit | undefined
-  startFailure: StartFailed | undefined
-  startTimedOut = false
-  /** Index in its own table by task name. */
-  tasks = new Map<string, number>()
-  /** Its drain may last until then. */
-  drainDeadline: Deadline | undefined
+export class PoolWorker extends WorkerNotes implements WorkerVoice {
   readonly process: LaunchedProcess
+  readonly startedAt: number
   readonly writer = new FrameWriter()
   /** To its watchdog. */
   readonly lifeline: WorkerLifeline
@@ -91,9 +41,8 @@ export class PoolWorker implements WorkerVoice {
   readonly #results: Reader
   readonly #lifeline: Reader
   readonly #output: WorkerOutput
-  #startDeadline: Judgement | undefined
-  #burial: Judgement | undefined
-  #buried = false
+  readonly #patience: Patience
+  readonly #burial: Burial
   /** It has said itself that it writes no more results: nothing of what it did is unknown. */
   #wholeToItsEnd = false
 
@@ -106,6 +55,7 @@ export class PoolWorker implements WorkerVoice {
     /** Times that the start's deadlines are stretched. */
     readonly patience: number,
   ) {
+    super()
     this.#hub = hub
     this.#owner = owner
     this.#settings = settings
@@ -123,13 +73,11 @@ export class PoolWorker implements WorkerVoice {
       launched,
       settings.captureOutput ? 'lines' : settings.forwardStderr ? 'forward' : 'drop',
       (line) => this.log(this.books.running.size === 1 ? this.books.oldest()!.delivery : 0, [line]),
-      () => this.#maybeBury(),
+      () => this.#burial.look(),
     )
-    this.#startDeadline = hub.judge(
-      2 * settings.aliveTimeout * patience,
-      () => [this.#results],
-      () => this.#startTooSlow('HELLO'),
-    )
+    this.#burial = new Burial(hub, launched, this.readers, this.#output, () => owner.onBuried(this))
+    this.#patience = new Patience(hub)
+    this.#expect('HELLO', 2 * settings.aliveTimeout * patience)
     launched.onExit((exit) => this.#exited(exit))
   }
 
@@ -228,8 +176,7 @@ export class PoolWorker implements WorkerVoice {
     this.#hub.cancel(this.drainDeadline)
     this.writer.frame(Kind.QUIT, 0, 0, 0)
     this.#jobsPort.wake()
-    this.#startDeadline?.cancel()
-    this.#startDeadline = this.#hub.judge(
+    this.#patience.within(
       graceMs,
       () => this.readers,
       () => this.kill(),
@@ -254,16 +201,11 @@ export class PoolWorker implements WorkerVoice {
       return
     }
     this.#heard()
-    this.#startDeadline?.cancel()
-    this.#startDeadline = this.#hub.judge(
-      this.#settings.aliveTimeout * this.patience,
-      () => [this.#results],
-      () => this.#startTooSlow('WORKER_UP'),
-    )
+    this.#expect('WORKER_UP', this.#settings.aliveTimeout * this.patience)
   }
 
   up(up: WorkerUp): void {
-    this.#startDeadline?.cancel()
+    this.#patience.end()
     this.#heard()
     this.rss = up.rss
     this.upAt = this.#hub.now()
@@ -358,14 +300,20 @@ export class PoolWorker implements WorkerVoice {
     this.stuckFor = 0
   }
 
-  #startTooSlow(what: string): void {
-    if (!this.alive || this.state !== 'starting') return
-    this.startTimedOut = true
-    this.condemn('killed by the pool', new Error(`No ${what} within ${(what === 'HELLO' ? 2 : 1) * this.#settings.aliveTimeout * this.patience} ms.`))
+  #expect(what: 'HELLO' | 'WORKER_UP', ms: number): void {
+    this.#patience.within(
+      ms,
+      () => [this.#results],
+      () => {
+        if (!this.alive || this.state !== 'starting') return
+        this.startTimedOut = true
+        this.condemn('killed by the pool', new Error(`No ${what} within ${ms} ms.`))
+      },
+    )
   }
 
   #pipeEnded(pipe: string, error?: Error): void {
-    if (this.#buried) return
+    if (this.#burial.done) return
     // What it says on this pipe can be trusted no more.
     if (pipe === 'results' && error !== undefined) this.resultsDamaged = true
     if (this.alive && this.state !== 'retiring') {
@@ -388,50 +336,18 @@ export class PoolWorker implements WorkerVoice {
       )
       this.#owner.onDamaged(this)
     }
-    this.#maybeBury()
+    this.#burial.look()
   }
 
   #exited(exit: ProcessExit): void {
     this.exit = exit
     this.state = 'dead'
-    this.#startDeadline?.cancel()
+    this.#patience.end()
     this.#hub.cancel(this.drainDeadline)
     this.process.killRest()
     this.#jobsPort.stop()
     this.lifeline.stop()
     this.#owner.onExit(this)
-    this.#burial = this.#hub.judge(
-      this.#settings.lostWorkerTimeout,
-      () => this.readers,
-      () => this.#bury(),
-    )
-    if (exit.error !== undefined) this.#bury()
-    else this.#maybeBury()
-  }
-
-  /** Buries it once it is gone and everything it had written is read. */
-  #maybeBury(): void {
-    if (this.alive || this.#buried) return
-    if (!this.#results.ended || !this.#lifeline.ended) return
-    if (this.#output.ended) this.#bury()
-    else {
-      this.#burial?.cancel()
-      this.#burial = this.#hub.judge(
-        OUTPUT_WAIT_MS,
-        () => this.#output.readers,
-        () => this.#bury(),
-      )
-    }
-  }
-
-  #bury(): void {
-    if (this.#buried) return
-    this.#buried = true
-    this.#burial?.cancel()
-    for (const reader of [this.#results, this.#lifeline]) reader.stop()
-    this.#output.finish()
-    const { jobs, results, lifeline, stdout, stderr } = this.process
-    for (const stream of [jobs, results, lifeline, stdout, stderr]) stream?.destroy()
-    this.#owner.onBuried(this)
+    this.#burial.begin(exit.error === undefined ? this.#settings.lostWorkerTimeout : 0)
   }
 }

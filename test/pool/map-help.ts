@@ -1,5 +1,5 @@
 import type { JobRecord } from '../../src/pool/job.js'
-import { mapJobs, type QueueRoom, type Source } from '../../src/pool/map.js'
+import { type MapRoom, mapJobs, type Source } from '../../src/pool/map.js'
 import { failed, makeJob, succeeded } from './jobs.js'
 
 /** All reactions that are due have run. */
@@ -8,7 +8,7 @@ export const quiet = (): Promise<void> => new Promise((resolve) => setImmediate(
 export interface MapSetUp {
   ordered?: boolean
   ahead?: number
-  room?: QueueRoom
+  room?: MapRoom
   /** Settles each job at once with this. */
   answer?: (args: unknown) => unknown
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { build } from 'esbuild'
+import { type BuildOptions, build } from 'esbuild'
 import { encode } from '../../../src/wire/codec/index.js'
 import { frameReader } from '../../../src/wire/frame-reader.js'
 import { FIXED_BYTES, FRAME_HEAD, Kind, type WorkerConfig } from '../../../src/wire/messages.js'
@@ -30,7 +30,7 @@ export type Event = { event: string; delivery?: number; [key: string]: unknown }
 /** Bundles main thread and watchdog as scripts/build.js does; the tasks lie outside, as a user's do. */
 export const bundle = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-watchdog-'))
-  const common = { outdir: join(folder, 'dist'), bundle: true, platform: 'node', target: 'node20.19', external: ['msgpackr-extract'] } as const
+  const common = { outdir: join(folder, 'dist'), bundle: true, platform: 'node', target: 'node20.19', external: ['msgpackr-extract'] } satisfies BuildOptions
   await build({
     ...common,
     entryPoints: { 'worker/entry': join(here, 'main.ts') },

@@ -1,0 +1,58 @@
+import type { MapRoom } from './map.js'
+import { closedError } from './refusals.js'
+import type { PoolState } from './state.js'
+
+/** Those who wait until the queue has room (`maxQueue`). */
+export class QueueRoom {
+  readonly #pool: PoolState
+  readonly #waiters: { resolve: () => void; reject: (error: Error) => void }[] = []
+
+  constructor(pool: PoolState) {
+    this.#pool = pool
+  }
+
+  /** Somebody waits. */
+  get wanted(): boolean {
+    return this.#waiters.length > 0
+  }
+
+  ready(): Promise<void> {
+    const { phase, queued, settings } = this.#pool
+    if (phase !== 'open') return Promise.reject(closedError('pool.ready()'))
+    if (queued < settings.maxQueue) return Promise.resolve()
+    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }))
+  }
+
+  /** As many as there is room for. */
+  letIn(): void {
+    const { queued, settings, hub } = this.#pool
+    for (let room = settings.maxQueue - queued; room > 0 && this.wanted; room--) this.#waiters.shift()!.resolve()
+    // One that was let in may submit nothing: the others must not wait for an unrelated event.
+    if (this.wanted && queued < settings.maxQueue) hub.wake()
+  }
+
+  close(): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(closedError('pool.ready()'))
+  }
+
+  /** What a map needs of it; the map stops with its signal, and with the pool. */
+  forMap(onClose: Set<(error: unknown) => void>, signal: AbortSignal | undefined): MapRoom {
+    const pool = this.#pool
+    return {
+      get full() {
+        return pool.phase === 'open' && pool.queued >= pool.settings.maxQueue
+      },
+      ready: () => this.ready(),
+      onStop: (stop) => {
+        const aborted = (): void => stop(signal?.reason)
+        onClose.add(stop)
+        signal?.addEventListener('abort', aborted, { once: true })
+        if (signal?.aborted) aborted()
+        return () => {
+          onClose.delete(stop)
+          signal?.removeEventListener('abort', aborted)
+        }
+      },
+    }
+  }
+}
