@@ -9,6 +9,8 @@ export interface ByteSink {
 }
 
 const STAGING_BYTES = 64 * 1024
+/** Enough for a worker that gets one job at a time. */
+const FIRST_STAGING_BYTES = 16 * 1024
 /** A payload larger than this is handed to the stream as it is, not copied beside its neighbours. */
 const COPY_LIMIT = 8 * 1024
 
@@ -90,7 +92,7 @@ export class FrameWriter {
   #room(bytes: number): void {
     if (this.#end + bytes <= this.#staging.length) return
     this.#seal()
-    this.#staging = Buffer.allocUnsafeSlow(STAGING_BYTES)
+    this.#staging = Buffer.allocUnsafeSlow(this.#staging.length === 0 ? FIRST_STAGING_BYTES : STAGING_BYTES)
     this.#start = 0
     this.#end = 0
   }

@@ -33,12 +33,14 @@ export interface Exploration {
   path?: string
   /** Not made smaller: the first failure is enough. */
   endOnFailure?: boolean
+  /** Of the log, told after a failure. */
+  lines?: number
   /** ms after which no new run is begun. */
   within?: number
 }
 
 /** Plays many runs; returns the words to print where one broke a promise. */
-export const explore = async (coverage: Coverage, { runs, seed, path, endOnFailure, within }: Exploration): Promise<string | undefined> => {
+export const explore = async (coverage: Coverage, { runs, seed, path, endOnFailure, within, lines = 60 }: Exploration): Promise<string | undefined> => {
   const property = fc.asyncProperty(configs, stepLists, async (config, steps) => {
     const { violations } = await play(config, steps, coverage)
     if (violations.length > 0) throw new Error(violations.join('\n'))
@@ -59,7 +61,7 @@ export const explore = async (coverage: Coverage, { runs, seed, path, endOnFailu
     '',
     `The run: ${JSON.stringify(config)}`,
     'What happened, at the end of it (ms of virtual time):',
-    ...log.slice(-(Number(process.env.SIM_LINES) || 60)).map((line) => `  ${line}`),
+    ...log.slice(-lines).map((line) => `  ${line}`),
     '',
     'The whole of it again:',
     `  npm run test:soak -- --seed ${details.seed} --path "${details.counterexamplePath}"`,

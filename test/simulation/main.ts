@@ -6,7 +6,8 @@ import { Coverage } from './truth.js'
 const HELP = `npm run test:soak -- --minutes N     plays new runs for N minutes
 npm run test:soak -- --runs N        plays N runs
   --seed S --path P                  one run again, as a failure prints it
-  --first                            stops at the first failure, without making it smaller`
+  --first                            stops at the first failure, without making it smaller
+  --lines N                          of the log after a failure (60)`
 
 const { values } = parseArgs({
   options: {
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     path: { type: 'string' },
     first: { type: 'boolean' },
+    lines: { type: 'string', default: '60' },
     help: { type: 'boolean' },
   },
 })
@@ -36,6 +38,7 @@ if (values.help === true) {
       seed: seed + round++,
       ...(values.path === undefined ? {} : { path: values.path }),
       ...(within === undefined ? {} : { within }),
+      lines: Number(values.lines),
       endOnFailure: values.first === true || values.path !== undefined,
     })
   } while (failure === undefined && performance.now() < until)
