@@ -14,6 +14,7 @@ export type {
   PoolOptions,
   PoolStats,
   RunOptions,
+  StreamName,
   TaskArgs,
   TaskItem,
   TaskName,

@@ -17,7 +17,7 @@ import { SignalBoard } from './signals.js'
 import { PoolState } from './state.js'
 import { StreamConsumer } from './stream.js'
 import { queueFull, Submission, unknownTask } from './submission.js'
-import type { AnyTasks, CloseOptions, Job, MapOptions, PoolEvents, PoolStats, RunOptions, TaskArgs, TaskItem, TaskName, TaskResult } from './types.js'
+import type { AnyTasks, CloseOptions, Job, MapOptions, PoolEvents, PoolStats, RunOptions, StreamName, TaskArgs, TaskItem, TaskName, TaskResult } from './types.js'
 import type { PoolWorker } from './worker.js'
 import { WorkerDesk } from './worker-desk.js'
 
@@ -129,7 +129,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    * slow consumer slows the generator. Leaving the loop cancels the job and runs the generator's `finally`. With
    * `retryLost`, it is run again only while no item has arrived.
    */
-  stream<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): AsyncIterableIterator<TaskItem<T, N>> {
+  stream<N extends StreamName<T>>(name: N, ...rest: RunRest<T, N>): AsyncIterableIterator<TaskItem<T, N>> {
     const { job, options } = this.#submission.make({ call: 'stream', stream: true }, name, rest[0], rest[1])
     const consumer = new StreamConsumer<TaskItem<T, N>>(
       () => {

@@ -8,16 +8,21 @@ export type AnyTasks = Record<string, TaskFunction>
 
 /** Names of the module's exports that are functions. */
 export type TaskName<T> = { [K in keyof T]: T[K] extends TaskFunction ? K : never }[keyof T] & string
-export type TaskArgs<T, N extends TaskName<T>> = T[N] extends (...args: infer A) => unknown ? A : never
+export type TaskArgs<T, N extends TaskName<T>> = T[N] extends (...args: infer A) => unknown ? Readonly<A> : never
 export type TaskResult<T, N extends TaskName<T>> = T[N] extends (...args: never[]) => infer R ? Awaited<R> : never
 /** What an async generator task yields. */
 export type TaskItem<T, N extends TaskName<T>> = T[N] extends (...args: never[]) => infer R
-  ? R extends AsyncIterable<infer I> | Iterable<infer I>
-    ? I
-    : Awaited<R> extends AsyncIterable<infer I> | Iterable<infer I>
+  ? unknown extends R
+    ? unknown
+    : R extends AsyncIterable<infer I> | Iterable<infer I>
       ? I
-      : never
+      : Awaited<R> extends AsyncIterable<infer I> | Iterable<infer I>
+        ? I
+        : never
   : never
+
+/** Names of the tasks that `stream` can call: those whose calls can be iterated over. */
+export type StreamName<T> = { [N in TaskName<T>]: [TaskItem<T, N>] extends [never] ? never : N }[TaskName<T>]
 
 /** Autoscaling: the pool keeps between `min` and `max` workers, by backlog. */
 export interface WorkersRange {

@@ -34,7 +34,7 @@ export class Consumers {
     const retries = draw.below(2)
     const plan = { ...drawPlan(draw, this.#key(), 'items'), ms: draw.pick([0, 0, 1, 10]), retries }
     world.say(`stream ${plan.key} of ${plan.count} items`)
-    const iterator = pool.stream('items', [plan], { retryLost: retries }) as AsyncIterableIterator<unknown>
+    const iterator = pool.stream('items', [plan], { retryLost: retries })
     const stream: Stream = { plan, iterator, got: 0, asked: 0, over: false, left: false, failed: false }
     this.#streams.push(stream)
     this.#ask(stream, draw.between(1, 5))

@@ -18,6 +18,9 @@ export const typed = async (): Promise<void> => {
   await pool.run('greet', ['you', true])
   await pool.run('sum', [1, 2, 3, 4])
 
+  const pair = [1, 2] as const
+  await pool.run('add', pair)
+
   // @ts-expect-error: no such task
   await pool.run('ad', [1, 2])
   // @ts-expect-error: exported, but no function
@@ -58,6 +61,8 @@ export const typed = async (): Promise<void> => {
   pool.map('add', [['1', '2']])
 
   // stream
+  // @ts-expect-error: its result cannot be iterated over
+  pool.stream('add', [1, 2])
   for await (const value of pool.stream('count', [3])) same<typeof value, number>()
   for await (const line of pool.stream('lines', ['a'])) same<typeof line, string>()
   // @ts-expect-error: an argument of the wrong type
