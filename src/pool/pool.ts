@@ -17,7 +17,20 @@ import { SignalBoard } from './signals.js'
 import { PoolState } from './state.js'
 import { StreamConsumer } from './stream.js'
 import { queueFull, Submission, unknownTask } from './submission.js'
-import type { AnyTasks, CloseOptions, Job, MapOptions, PoolEvents, PoolStats, RunOptions, StreamName, TaskArgs, TaskItem, TaskName, TaskResult } from './types.js'
+import type {
+  AnyTasks,
+  CloseOptions,
+  Job,
+  MapOptions,
+  PoolEvents,
+  PoolStats,
+  RunOptions,
+  StreamName,
+  TaskArgs,
+  TaskItem,
+  TaskName,
+  TaskResult,
+} from './types.js'
 import type { PoolWorker } from './worker.js'
 import { WorkerDesk } from './worker-desk.js'
 
