@@ -1,59 +1,44 @@
-// Applies each broken variant of test/mutations/ in a copy of the tree, builds it, and demands that its test fails.
-// `npm run test:mutations [-- --promise 5]`. The tree itself is never touched.
-import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+// Applies each broken variant of test/mutations/ in a copy of the tree and demands that it is caught: those of promises.js by a
+// fault test each, those of simulation.js and blind.js by the simulation alone.
+// `npm run test:mutations [-- --list promises|simulation|blind] [--promise 5] [--only TEXT]`.
 import { fileURLToPath } from 'node:url'
-import { mutations } from '../test/mutations/promises.js'
+import { parseArgs } from 'node:util'
+import { mutations as blind } from '../test/mutations/blind.js'
+import { mutations as promises } from '../test/mutations/promises.js'
+import { mutations as simulation } from '../test/mutations/simulation.js'
+import { byFaultTest } from './mutations/by-fault-test.js'
+import { bySimulation } from './mutations/by-simulation.js'
+import { Copy } from './mutations/copy.js'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const at = process.argv.indexOf('--promise')
-const wanted = at === -1 ? mutations : mutations.filter(({ promise }) => promise === Number(process.argv[at + 1]))
-const copy = mkdtempSync(join(tmpdir(), 'prefork-mutations-'))
-
-const run = (...args) => spawnSync(process.execPath, args, { cwd: copy, encoding: 'utf8', timeout: 300_000, killSignal: 'SIGKILL' })
-
-/** A variant may leave workers behind that nothing ends: they are known by the folder they run in (Linux). */
-const endSurvivors = () => {
-  for (const pid of process.platform === 'linux' ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : []) {
-    try {
-      if (readlinkSync(`/proc/${pid}/cwd`).startsWith(copy)) process.kill(Number(pid), 'SIGKILL')
-    } catch {
-      // Gone, or somebody else's.
-    }
-  }
+const LISTS = {
+  promises: { mutations: promises, judge: byFaultTest },
+  simulation: { mutations: simulation, judge: bySimulation },
+  blind: { mutations: blind, judge: bySimulation },
 }
 
-let survived = 0
+const { values } = parseArgs({ options: { list: { type: 'string' }, promise: { type: 'string' }, only: { type: 'string' } } })
+const list = values.promise === undefined ? values.list : 'promises'
+if (list !== undefined && !Object.hasOwn(LISTS, list)) throw new Error(`There is no list '${list}'; there are: ${Object.keys(LISTS).join(', ')}.`)
+
+const isWanted = ({ promise, breaks }) =>
+  (values.promise === undefined || promise === Number(values.promise)) && (values.only === undefined || breaks.includes(values.only))
+
+const wanted = Object.entries(LISTS)
+  .filter(([name]) => list === undefined || list === name)
+  .flatMap(([name, { mutations, judge }]) => mutations.filter(isWanted).map((mutation) => ({ name, mutation, judge })))
+
+const copy = new Copy(fileURLToPath(new URL('..', import.meta.url)))
+let caught = 0
 try {
-  for (const entry of ['src', 'test', 'scripts', 'docs', 'README.md', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts']) {
-    cpSync(join(root, entry), join(copy, entry), { recursive: true })
-  }
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-  for (const { promise, breaks, file, find, put, test } of wanted) {
-    const path = join(copy, file)
-    const sound = readFileSync(path, 'utf8')
-    if (sound.split(find).length !== 2) {
-      console.log(`stale     promise ${promise}: ${breaks} (its place in ${file} is gone, or not unique)`)
-      survived++
-      continue
-    }
-    writeFileSync(
-      path,
-      sound.replace(find, () => put),
-    )
-    const built = run('scripts/build.js', '--no-types')
-    const tested = built.status === 0 ? run('node_modules/vitest/vitest.mjs', 'run', '--bail=1', test) : undefined
-    writeFileSync(path, sound)
-    endSurvivors()
-    const caught = tested !== undefined && tested.status !== 0
-    if (!caught) survived++
-    const how = built.status === 0 ? '' : ' (does not build)'
-    console.log(`${caught ? 'caught   ' : 'SURVIVED '} promise ${promise}: ${breaks}${how}`)
+  for (const { name, mutation, judge } of wanted) {
+    const outcome = await copy.broken(mutation, () => judge(copy, mutation))
+    if (outcome?.caught) caught++
+    const word = outcome === undefined ? 'stale' : outcome.caught ? 'caught' : 'SURVIVED'
+    const what = mutation.promise === undefined ? name : `promise ${mutation.promise}`
+    console.log(`${word.padEnd(8)} ${what}: ${mutation.breaks} (${outcome?.how ?? `its place in ${mutation.file} is gone, or not unique`})`)
   }
 } finally {
-  rmSync(copy, { recursive: true, force: true })
+  copy.remove()
 }
-console.log(`${wanted.length - survived} of ${wanted.length} caught`)
-process.exit(survived === 0 ? 0 : 1)
+console.log(`${caught} of ${wanted.length} caught`)
+process.exitCode = caught === wanted.length && wanted.length > 0 ? 0 : 1

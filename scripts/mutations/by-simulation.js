@@ -1,0 +1,39 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { bundleSimulation } from '../simulation-bundle.js'
+
+/** Fixed, so that the figures in docs/reliability.md can be had again. */
+const SEED = 1
+const RUNS = 1_500
+/** Of CPU, for time in the simulation is not the machine's: a busy machine catches nothing. */
+const CPU_SECONDS = 400
+const WITHIN = 3_600_000
+
+/** Plays runs over the broken copy until one fails. A simulation that hangs or crashes has failed, too. */
+export const bySimulation = async ({ root }, _mutation) => {
+  const bundle = join(root, 'simulation.mjs')
+  try {
+    await bundleSimulation(root, bundle)
+  } catch {
+    return { caught: false, how: 'does not build' }
+  }
+  const args = [process.execPath, '--enable-source-maps', bundle, '--first', '--seed', String(SEED), '--runs', String(RUNS)]
+  const { status, signal, stdout, stderr } = spawnSync('sh', ['-c', `ulimit -t ${CPU_SECONDS}; exec "$0" "$@"`, ...args], {
+    cwd: root,
+    encoding: 'utf8',
+    timeout: WITHIN,
+    killSignal: 'SIGKILL',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  if (status === 0) return { caught: false, how: `${RUNS} runs` }
+  const told = /^A promise was broken after (\d+) runs?.*\n +(.*)$/m.exec(stdout)
+  if (told !== null) return { caught: true, how: `after ${told[1]} runs: ${told[2]}` }
+  const hung = signal !== null && signal !== 'SIGABRT' && signal !== 'SIGSEGV'
+  return { caught: true, how: hung ? `it hangs (${signal})` : `it crashes: ${lastLine(stderr)}` }
+}
+
+const lastLine = (text) =>
+  text
+    .split('\n')
+    .filter((line) => /error/i.test(line))
+    .at(-1) ?? 'without a word'
