@@ -1,1 +1,259 @@
-export const mutations = []
+/**
+ * Plausible bugs of the code that the simulation runs as it is. The simulation alone must catch each; `find` must stand exactly
+ * once in `file`.
+ */
+export const mutations = [
+  // ---- dispatcher
+  {
+    breaks: 'a worker may accept one job more than its quota',
+    file: 'src/pool/worker.ts',
+    find: 'return most - this.books.accepted - this.books.sent.size',
+    put: 'return most - this.books.accepted - this.books.sent.size + 1',
+  },
+  {
+    breaks: 'slots of those who leave are not counted',
+    file: 'src/pool/dispatcher.ts',
+    find: 'if (worker.alive && !worker.spare) used +=',
+    put: 'if (worker.isUp && !worker.spare) used +=',
+  },
+  {
+    breaks: 'slots taken up within a tick are not counted',
+    file: 'src/pool/dispatcher.ts',
+    find: '    if (!worker.spare && worker.books.inFlight < this.#pool.settings.concurrency) this.#slack--\n',
+    put: '',
+  },
+  {
+    breaks: 'who runs alone what a death left is given other jobs beside it',
+    file: 'src/pool/dispatcher.ts',
+    find: '      worker.suspect === undefined &&\n      worker.suspects.length === 0 &&\n      worker.pinned',
+    put: '      worker.suspects.length === 0 &&\n      worker.pinned',
+  },
+  {
+    breaks: 'what runs alone and comes back is waited for without end',
+    file: 'src/pool/dispatcher.ts',
+    find: "worker.suspect.streamed || worker.suspect.state === 'queued'",
+    put: 'worker.suspect.streamed',
+  },
+  {
+    breaks: 'after one look that found nothing, nothing is taken back any more',
+    file: 'src/pool/dispatcher.ts',
+    find: '    if (suspects.length === 0) {\n      this.#recallArmed = false\n',
+    put: '    if (suspects.length === 0) {\n',
+  },
+  {
+    breaks: 'a job may be written ahead of a free slot that another worker still holds',
+    file: 'src/pool/dispatcher.ts',
+    find: '    if (inFlight < concurrency || this.#window === concurrency) return',
+    put: '    if (this.#window === concurrency) return',
+  },
+  // ---- the outbox
+  {
+    breaks: 'a job that comes back goes to the end',
+    file: 'src/pool/job-life.ts',
+    find: '      pool.outbox.putBack(job)',
+    put: '      pool.outbox.add(job)',
+  },
+  {
+    breaks: 'of those that came back the youngest is first',
+    file: 'src/pool/outbox.ts',
+    find: 'if (heap[parent]!.number <= job.number) break',
+    put: 'if (heap[parent]!.number >= job.number) break',
+  },
+  {
+    breaks: 'the queue takes one job more than maxQueue',
+    file: 'src/pool/submission.ts',
+    find: '    if (queued >= settings.maxQueue) {',
+    put: '    if (queued > settings.maxQueue) {',
+  },
+  // ---- recall and cancellation
+  {
+    breaks: 'a recall brings back what had been claimed',
+    file: 'src/pool/worker-books.ts',
+    find: 'if (job.delivery > claimed && job.delivery <= upTo)',
+    put: 'if (job.delivery <= upTo)',
+  },
+  {
+    breaks: 'a recall that brings nothing back is never over',
+    file: 'src/pool/worker.ts',
+    find: '    if (this.recalls > 0) this.recalls--\n    const back = this.books.recalled(claimed, upTo)\n',
+    put: '    const back = this.books.recalled(claimed, upTo)\n    if (this.recalls > 0 && back.length > 0) this.recalls--\n',
+  },
+  {
+    breaks: 'a recall is answered before the claim word is closed',
+    file: 'src/worker/claim.ts',
+    find: 'if (Atomics.compareExchange(this.#word, this.#index, seen, -upTo) === seen) return this.#lastClaimed',
+    put: 'return this.#lastClaimed',
+  },
+  {
+    breaks: 'a job is begun although its claim was lost',
+    file: 'src/worker/job-loop.ts',
+    find: '      if (claimer.claim(job.delivery)) this.#begin(job, registry)\n      else this.#streams.delete(job.delivery)\n',
+    put: '      claimer.claim(job.delivery)\n      this.#begin(job, registry)\n',
+  },
+  {
+    breaks: 'CANCEL is not sent',
+    file: 'src/pool/job-life.ts',
+    find: '      worker.cancel(job, error)\n      if (running)',
+    put: '      if (running)',
+  },
+  {
+    breaks: 'a cancelled job that does not end is left alone',
+    file: 'src/pool/job-life.ts',
+    find: '      if (running) this.#watchCancelled(worker, job)\n',
+    put: '',
+  },
+  {
+    breaks: 'nobody is told whether a cancelled job that came back had begun',
+    file: 'src/pool/job-life.ts',
+    find: '      if (job.isSettled) job.markBegan(job.attempt > 1)\n      else if',
+    put: '      if (job.isSettled) continue\n      if',
+  },
+  // ---- settling
+  {
+    breaks: 'a job may settle twice',
+    file: 'src/pool/job-life.ts',
+    find: '    if (job.isSettled) return\n    const pool = this.#pool\n',
+    put: '    const pool = this.#pool\n',
+  },
+  {
+    breaks: 'ACCEPTED is told a microtask later, after the READY of the same chunk',
+    file: 'src/pool/worker.ts',
+    find: '    this.#owner.onAccepted(this, job)\n',
+    put: '    queueMicrotask(() => this.#owner.onAccepted(this, job))\n',
+  },
+  {
+    breaks: 'a job that is lost and runs again still counts as running',
+    file: 'src/pool/job-life.ts',
+    find: '      this.#pool.running--\n',
+    put: '',
+  },
+  {
+    breaks: 'a job runs again once more than retryLost says',
+    file: 'src/pool/job-life.ts',
+    find: 'if (job.attempt > job.spec.retryLost || job.streamed) return false',
+    put: 'if (job.attempt > job.spec.retryLost + 1 || job.streamed) return false',
+  },
+  {
+    breaks: 'a put-back counts as an attempt',
+    file: 'src/pool/job-life.ts',
+    find: '    pool.totals.putBack++\n',
+    put: '    pool.totals.putBack++\n    if (job.spec.retryLost > 0) job.attempt++\n',
+  },
+  {
+    breaks: 'put-backs are not counted',
+    file: 'src/pool/job-life.ts',
+    find: '++job.putBacks <= settings.maxPutBacks',
+    put: 'job.putBacks <= settings.maxPutBacks',
+  },
+  {
+    breaks: 'a job that the broken results pipe may have announced is put back',
+    file: 'src/pool/job-life.ts',
+    find: '      if (worker.resultsDamaged) {',
+    put: '      if (worker.resultsDamaged && job.attempt > 1) {',
+  },
+  {
+    breaks: 'the limits of a job that has settled are not cleared',
+    file: 'src/pool/job.ts',
+    find: '    this.endAttempt?.()\n    this.endAttempt = undefined\n',
+    put: '    this.endAttempt = undefined\n',
+  },
+  {
+    breaks: 'an idle pool keeps its hold on the host',
+    file: 'src/pool/pool.ts',
+    find: '    this.#holding = false\n    this.#state.hub.release()\n',
+    put: '    this.#holding = false\n',
+  },
+  {
+    breaks: 'close() waits only for what has not begun',
+    file: 'src/pool/pool.ts',
+    find: "this.#state.pending === 0 || this.#state.phase === 'terminating'",
+    put: "this.#state.queued === 0 || this.#state.phase === 'terminating'",
+  },
+  // ---- workers that come and go
+  {
+    breaks: 'the results of the dead are not read to their end',
+    file: 'src/pool/worker-burial.ts',
+    find: ' || this.done || !this.#pipes.every((pipe) => pipe.ended)) return',
+    put: ' || this.done) return',
+  },
+  {
+    breaks: "the jobs pipe's writer is not removed when its worker is gone",
+    file: 'src/pool/worker.ts',
+    find: '    this.#jobsPort.stop()\n',
+    put: '',
+  },
+  {
+    breaks: 'a worker that is to leave is told so while it still runs a job',
+    file: 'src/pool/fleet.ts',
+    find: "worker.state !== 'draining' || worker.books.inFlight > 0 ||",
+    put: "worker.state !== 'draining' || worker.books.sent.size > 0 ||",
+  },
+  {
+    breaks: 'a stand-by counts as a worker',
+    file: 'src/pool/fleet.ts',
+    find: "filter((worker) => !worker.spare && (worker.isUp || worker.state === 'starting'))",
+    put: "filter((worker) => worker.isUp || worker.state === 'starting')",
+  },
+  {
+    breaks: 'two failed starts are enough to give up',
+    file: 'src/pool/start-record.ts',
+    find: 'const MAX_FAILED_STARTS = 3',
+    put: 'const MAX_FAILED_STARTS = 2',
+  },
+  // ---- hub and wire
+  {
+    breaks: 'a deadline is judged when its timer fires, before the pipes are read',
+    file: 'src/hub/hub.ts',
+    find: 'deadline = this.#timers.add(ms, due(false))',
+    put: 'deadline = this.#timers.add(ms, () => condemn())',
+  },
+  {
+    breaks: 'the drain event is lost',
+    file: 'src/hub/writer.ts',
+    find: '      this.#full = false\n      this.#run()\n',
+    put: '',
+  },
+  {
+    breaks: 'compaction drops deadlines that are still to come',
+    file: 'src/hub/timers.ts',
+    find: '    this.#heap = this.#heap.filter((deadline) => !deadline.cancelled)\n',
+    put: '    this.#heap = this.#heap.filter((deadline) => !deadline.cancelled).slice(0, this.#heap.length >> 2)\n',
+  },
+  {
+    breaks: 'the staging buffer is used again while the stream still holds it',
+    file: 'src/wire/frame-writer.ts',
+    find: '    if (stream.writableLength === 0) {\n',
+    put: '    if (more) {\n',
+  },
+  {
+    breaks: 'the host loses a length that is cut by the border of a chunk',
+    file: 'src/wire/frame-reader.ts',
+    find: 'rest.length === 0 ? next : Buffer.concat([rest, next])',
+    put: 'rest.length <= 1 ? next : Buffer.concat([rest, next])',
+  },
+  // ---- the worker's job loop
+  {
+    breaks: 'the worker loses a length that is cut by the border of a chunk',
+    file: 'src/worker/frame-parser.ts',
+    find: '    if (at < bytes.length) this.#hold(bytes, at, LENGTH_BYTES)\n',
+    put: '    if (at < bytes.length - 1) this.#hold(bytes, at, LENGTH_BYTES)\n',
+  },
+  {
+    breaks: 'ACCEPTED stays in the process while the task runs',
+    file: 'src/worker/job-loop.ts',
+    find: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
+    put: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n',
+  },
+  {
+    breaks: 'a job that settles out of a promise makes no room for one that is held',
+    file: 'src/worker/job-loop.ts',
+    find: '      if (this.#held.size > 0 && this.#running < this.#slots.length) this.#link.wake()\n      this.#finishIfDone()\n',
+    put: '      this.#finishIfDone()\n',
+  },
+  {
+    breaks: 'credit that comes while a stream runs is not used',
+    file: 'src/worker/job-loop.ts',
+    find: '        if (job.pump !== undefined) this.#granted.push(job)\n',
+    put: '',
+  },
+]

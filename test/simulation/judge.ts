@@ -41,6 +41,7 @@ export class Judge {
     this.#processes = processes
     truth.onArrow = (job, from, to) => this.#arrow(job, from, to)
     truth.onSettled = (job) => this.#settled(job)
+    truth.onBegin = (job, beginning) => this.#alone(job, beginning)
   }
 
   // ---- the arrows
@@ -51,10 +52,15 @@ export class Judge {
     if (to === 'queued' || to === 'lost') {
       const process = this.#processes.get(record.worker)
       if (from === 'writing' || from === 'written') {
-        if (to === 'queued' && process?.alive === false) job.putBacks++
+        // Its pipes are closed when it is buried: before, a recall brought the job back, which is counted against nobody.
+        if (to === 'queued' && process?.lifeline.destroyed) {
+          job.putBacks++
+          this.#demand(job.putBacks <= this.#config.maxPutBacks, () => `job ${job.number} was put back ${job.putBacks} times`)
+        }
         const begun = job.beginnings.find(({ worker, delivery }) => worker === record.worker && delivery === record.delivery)
         this.#demand(begun === undefined, () => `job ${job.number} came back from worker ${record.worker}, where it had begun`)
       }
+      if (from === 'accepted' && to === 'queued') job.retries++
       if (from === 'accepted' && process !== undefined && !process.broken && !this.terminated) {
         this.#demand(
           !process.main.answered.has(record.delivery),
@@ -74,6 +80,18 @@ export class Judge {
       if (waiting === undefined || waiting === record || !waiting.inOutbox || waiting.state !== 'queued') continue
       const first = waiting.priority > record.priority || (waiting.priority === record.priority && waiting.number < record.number)
       this.#demand(!first, () => `job ${job.number} was taken before job ${waiting.number}, which waits and comes first`)
+    }
+  }
+
+  /** Who runs again is alone in its worker, but for what was cancelled there, until it has settled. */
+  #alone(job: JobTruth, { worker, attempt }: Beginning): void {
+    if (this.#config.concurrency === 1) return
+    const again = ({ record }: JobTruth, at: number): boolean => at > 1 && record?.isSettled === false
+    for (const other of this.#truth.jobs.values()) {
+      const { running } = other
+      if (other === job || running?.worker !== worker) continue
+      const together = again(job, attempt) || again(other, running.attempt)
+      this.#demand(!together, () => `jobs ${job.number} and ${other.number} run together in worker ${worker}, where one runs again`)
     }
   }
 
@@ -107,7 +125,7 @@ export class Judge {
     const process = this.#processes.get(record!.worker)
     if (record!.state === 'cancelled' && !(error instanceof PoolClosedError)) return job.cancelledAt === undefined ? 'nobody cancelled it' : undefined
     if (error instanceof WorkerLostError) {
-      if (error.accepted) return process === undefined || process.alive ? 'its worker lives' : undefined
+      if (error.accepted) return process === undefined || process.alive ? 'its worker lives' : this.#wronglyLost(job, process, error)
       if (job.beginnings.length > 0) return 'it had begun'
       return job.putBacks < this.#config.maxPutBacks ? `it was put back ${job.putBacks} times only` : undefined
     }
@@ -120,6 +138,11 @@ export class Judge {
     if (error instanceof SerializationError) return plan!.kind === 'unsendable' ? undefined : 'everything about it can be sent'
     if (error instanceof RangeError) return plan!.kind === 'throw' ? undefined : 'it threw nothing'
     return 'nothing explains it'
+  }
+
+  #wronglyLost(job: JobTruth, process: SimProcess, { reason, signal }: WorkerLostError): string | undefined {
+    if (reason !== 'put back too often' && job.retries < job.retryLost) return `it was run again ${job.retries} times only`
+    return reason === 'signal' && signal === 'SIGKILL' && process.killed !== undefined ? 'the pool killed its worker and does not say why' : undefined
   }
 
   /** A limit may only be held against a job that has really run that long, and had not answered by then. */
@@ -154,7 +177,8 @@ export class Judge {
     else if (reason.startsWith('No WORKER_UP'))
       alone(process.broken || process.upAt === undefined || process.upAt > process.helloAt! + withinOf(reason) - EPSILON)
     else if (reason.includes('did not end within')) {
-      alone(this.#heldUp(worker, at).some(({ job }) => at - this.#cancelledAt(job, at) >= GRACE - EPSILON))
+      const asked = ({ delivery }: Beginning): boolean => killed.deaf || process.watchdog.asked.has(delivery)
+      alone(this.#heldUp(worker, at).some(({ job, beginning }) => at - this.#cancelledAt(job, at) >= GRACE - EPSILON && asked(beginning)))
     } else if (reason.includes('ran longer than')) {
       alone(this.#heldUp(worker, at).some(({ job, beginning, endedAt }) => endedAt - beginning.at >= limitOf(job) - ON_ITS_WAY))
     } else if (reason.includes('did not turn')) alone(process.watchdog.closed)

@@ -13,7 +13,7 @@ export interface Plan {
   readonly ms: number
   /** Of items, of progress reports. */
   readonly count: number
-  /** An asynchronous task that stops when its signal aborts. */
+  /** An asynchronous task that stops when its signal aborts; a stream whose generator is there at once. */
   readonly heeds: boolean
   /** What fills the pipes: it travels to the worker, and back as part of the result. */
   readonly ballast: Buffer | undefined

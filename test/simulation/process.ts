@@ -71,8 +71,8 @@ export class SimProcess implements LaunchedProcess {
   rss = 50e6
   /** The largest it has been. */
   fattest = 50e6
-  /** When the pool killed it, and how long nothing had been heard of it then. */
-  killed: { at: number; sinceBeat: number } | undefined
+  /** When the pool killed it, how long nothing had been heard of it then, and whether it had yet to hear something. */
+  killed: { at: number; sinceBeat: number; deaf: boolean } | undefined
   readonly #around: Surroundings
   readonly #exit: Pollable
   #onExit: ((exit: ProcessExit) => void)[] = []
@@ -133,6 +133,7 @@ export class SimProcess implements LaunchedProcess {
     this.killed ??= {
       at: world.now,
       sinceBeat: world.now - this.watchdog.lastBeatAt,
+      deaf: this.watchdog.deaf || this.lifeline.writableLength > 0,
     }
     world.say(`the pool kills worker ${this.id}`)
     // The signal reaches it before anything else is seen of it.

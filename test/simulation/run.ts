@@ -81,7 +81,7 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
   )
   pool.on('workerExit', (exit) => judge.exited(exit))
   coverage.runs++
-  const script = new Script({ config, world, host, truth, judge, faults, processes, pool, coverage })
+  const script = new Script({ config, world, host, truth, judge, faults, processes, pool, hub, coverage })
   try {
     if (await script.begin()) {
       for (const step of steps) {

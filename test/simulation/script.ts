@@ -1,3 +1,4 @@
+import type { Hub } from '../../src/hub/index.js'
 import type { JobRecord } from '../../src/pool/job.js'
 import type { Pool } from '../../src/pool/pool.js'
 import type { RunOptions } from '../../src/pool/types.js'
@@ -8,6 +9,7 @@ import type { Faults } from './faults.js'
 import type { Host } from './host.js'
 import type { Judge } from './judge.js'
 import { drawPlan, isEndless, type Plan, type TaskName } from './plans.js'
+import { Probe } from './probe.js'
 import type { SimProcess } from './process.js'
 import { Random } from './random.js'
 import type { Coverage, JobTruth, Truth } from './truth.js'
@@ -22,6 +24,7 @@ export interface Stage {
   faults: Faults
   processes: Map<number, SimProcess>
   pool: Pool
+  hub: Hub
   coverage: Coverage
 }
 
@@ -87,7 +90,7 @@ export class Script {
 
   /** Nothing is done to anybody any more: everything settles, and every worker takes jobs again. */
   async quiet(): Promise<void> {
-    const { world, faults, truth, pool, judge, host } = this.#stage
+    const { world, faults, truth, pool, judge, host, config, hub } = this.#stage
     faults.stop()
     host.lookCost = 0
     await world.until(Math.max(world.now, host.stalledUntil) + 1)
@@ -105,7 +108,16 @@ export class Script {
       truth.demand(!host.kept, () => 'an idle pool keeps the host alive')
       const { queued, running } = pool.stats()
       truth.demand(queued === 0 && running === 0, () => `nothing is pending, and stats() says queued ${queued}, running ${running}`)
-      await this.#probe()
+      const probe = new Probe({
+        config,
+        pool,
+        hub,
+        truth,
+        send: (name, plan, options) => this.#send(name, { ...plan, key: this.#keys++ }, options),
+        cancel: (job) => this.#cancelOne(job),
+        until: (what, done, state) => this.#until(what, done, state),
+      })
+      await probe.run(this.#least(), this.#probeWorkers())
     }
   }
 
@@ -162,6 +174,7 @@ export class Script {
       [1, this.#rest((draw) => draw.pick([1_500, 4_000, 9_000]))],
       [26, (draw) => this.#submit(draw)],
       [1, (draw) => this.#burst(draw)],
+      [1, (draw) => this.#culprits(draw)],
       [7, (draw) => this.#cancel(draw)],
       [2, (draw) => this.#abort(draw)],
       [3, (draw) => this.#consumers.open(draw)],
@@ -240,8 +253,21 @@ export class Script {
     return job
   }
 
+  /** Now and then so many, with limits so long, that most deadlines in the hub's books are cancelled ones. */
   #burst(draw: Random): void {
+    if (draw.chance(0.1)) {
+      for (let left = 80; left > 0; left--) this.#send('quick', drawPlan(draw, this.#keys++, 'noop'), { timeLimit: 1_000_000 })
+      return
+    }
     for (let left = draw.between(3, 24); left > 0; left--) this.#submit(draw, 'noop', 'quick')
+  }
+
+  /** Jobs that may all run again, one of which ends its worker each time. */
+  #culprits(draw: Random): void {
+    for (let left = draw.between(2, 8); left > 0; left--) {
+      const plan = { ...drawPlan(draw, this.#keys++, left === 1 ? draw.pick(['exit', 'crash'] as const) : 'sleep'), ballast: undefined }
+      this.#send('slow', plan, { retryLost: draw.between(1, 3) })
+    }
   }
 
   #cancel(draw: Random): void {
@@ -342,43 +368,6 @@ export class Script {
       await world.until(world.now + LOOK_EVERY)
     }
     truth.violated(`not after ${QUIET_WITHIN} ms: ${what}: ${state()}`)
-  }
-
-  /** Every slot of every worker is still there: as many jobs run at once as may. */
-  async #probe(): Promise<void> {
-    const { pool, config, truth } = this.#stage
-    // Where workers are recycled after few jobs, not all slots are ever taken at once: there it is enough that all jobs are run.
-    const recycled = config.maxJobsPerWorker !== undefined
-    await this.#until(
-      'every worker is up',
-      () => pool.stats().workers.length >= this.#least() && pool.stats().workers.every(({ state }) => state === 'up'),
-      () => JSON.stringify(pool.stats().workers.map(({ id, state }) => ({ id, state }))),
-    )
-    const wanted = this.#probeWorkers() * config.concurrency
-    const first = this.#jobs.length
-    while (this.#jobs.length - first < wanted) {
-      if (pool.stats().queued >= (config.maxQueue ?? Number.POSITIVE_INFINITY))
-        await this.#until(
-          'there is room for a probe',
-          () => pool.stats().queued === 0,
-          () => '',
-        )
-      if (truth.violations.length > 0) return
-      this.#send('probe', { key: this.#keys++, kind: 'sleep', ms: recycled ? 20 : 1_000_000, count: 0, heeds: true, ballast: undefined }, {})
-    }
-    const probes = this.#jobs.slice(first)
-    const through = (): number => probes.filter(({ running, settled }) => running !== undefined || (recycled && settled === 1)).length
-    await this.#until(
-      recycled ? `${wanted} jobs are run` : `${wanted} jobs run at once`,
-      () => through() === wanted,
-      () => `${through()} do; ${JSON.stringify(pool.stats().workers.map(({ id, state }) => ({ id, state })))}`,
-    )
-    for (const job of probes) if (!job.record!.isSettled) this.#cancelOne(job)
-    await this.#until(
-      'the probes have ended',
-      () => probes.every((job) => job.settled === 1 && job.running === undefined),
-      () => this.#unsettled(),
-    )
   }
 
   /** Workers that there are at the least once nothing moves. */

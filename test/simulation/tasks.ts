@@ -89,7 +89,7 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
     }
   }
 
-  const items = (given: unknown): AsyncIterableIterator<unknown> => {
+  const items = (given: unknown): unknown => {
     const plan = given as Plan
     const job = begin(plan)
     let sent = 0
@@ -105,7 +105,7 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
       }
       return { done: false, value: itemOf(plan, sent++) }
     }
-    return {
+    const generator = {
       [Symbol.asyncIterator]() {
         return this
       },
@@ -115,6 +115,8 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
         return Promise.resolve({ done: true, value: undefined })
       },
     }
+    // Credit may be granted before there is anything to draw from.
+    return plan.heeds ? generator : new Promise((resolve) => main.later(plan.ms, () => resolve(generator)))
   }
 
   return TASKS.map((name) => ({ name, run: name === 'items' ? items : run }))

@@ -23,8 +23,10 @@ export class JobTruth {
   beganTold: boolean | undefined
   /** When somebody asked for its end. */
   cancelledAt: number | undefined
-  /** Deaths of workers that held it unaccepted. */
+  /** Deaths of workers that held it unaccepted, and did not hand it back before. */
   putBacks = 0
+  /** Times that it was given another attempt. */
+  retries = 0
   softLimit = 0
   hardLimit = 0
 
@@ -140,6 +142,7 @@ export class Truth {
     this.#world.say(`worker ${worker} begins job ${number}`)
     this.#coverage.beginnings++
     this.running++
+    this.onBegin(job, beginning)
     this.demand(this.running <= this.runningBound, () => `${this.running} jobs run at once, ${this.runningBound} may`)
     return beginning
   }
@@ -191,6 +194,7 @@ export class Truth {
   /** Set by the judge. */
   onArrow: (job: JobTruth, from: JobState, to: JobState) => void = () => {}
   onSettled: (job: JobTruth) => void = () => {}
+  onBegin: (job: JobTruth, beginning: Beginning) => void = () => {}
 
   #settled(job: JobTruth, outcome: { value: unknown } | { error: unknown }): void {
     job.settled++

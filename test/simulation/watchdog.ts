@@ -29,6 +29,8 @@ export class Watchdog {
   lastBeatAt: number
   /** The word is closed for good: nothing more begins in this worker. */
   closed = false
+  /** Deliveries that it was asked to cancel. */
+  readonly asked = new Set<number>()
   readonly #process: SimProcess
   readonly #around: Surroundings
   readonly #settings: ProcessSettings
@@ -57,6 +59,11 @@ export class Watchdog {
     this.#reader.next()
     pipes.down.onReadable = () => this.#readLater()
     pipes.up.onRoom = () => this.#flush()
+  }
+
+  /** Something has been said to it that it has not heard. */
+  get deaf(): boolean {
+    return this.#down.size > 0
   }
 
   start(): void {
@@ -181,6 +188,7 @@ export class Watchdog {
         this.#onLifeline(() => this.#recalled(delivery))
         return
       case Kind.CANCEL:
+        this.asked.add(delivery)
         this.#onLifeline(() => {
           const reason = decode(body.subarray(FIXED_BYTES), 4)
           const lastClaimed = this.#recalled(body.readUInt32LE(FIXED_BYTES))
