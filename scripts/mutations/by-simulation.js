@@ -27,7 +27,7 @@ export const bySimulation = async ({ root }, _mutation) => {
   })
   if (status === 0) return { caught: false, how: `${RUNS} runs` }
   const told = /^A promise was broken after (\d+) runs?.*\n +(.*)$/m.exec(stdout)
-  if (told !== null) return { caught: true, how: `after ${told[1]} runs: ${told[2]}` }
+  if (told !== null) return { caught: true, how: `after ${told[1]} runs: ${told[2].slice(0, 160)}` }
   const hung = signal !== null && signal !== 'SIGABRT' && signal !== 'SIGSEGV'
   return { caught: true, how: hung ? `it hangs (${signal})` : `it crashes: ${lastLine(stderr)}` }
 }

@@ -46,6 +46,12 @@ export const mutations = [
     find: '    if (inFlight < concurrency || this.#window === concurrency) return',
     put: '    if (this.#window === concurrency) return',
   },
+  {
+    breaks: 'a stand-by takes jobs of the outbox',
+    file: 'src/pool/dispatcher.ts',
+    find: '      !worker.spare &&\n      worker.recalls === 0 &&\n',
+    put: '      worker.recalls === 0 &&\n',
+  },
   // ---- the outbox
   {
     breaks: 'a job that comes back goes to the end',
@@ -189,12 +195,6 @@ export const mutations = [
     put: "worker.state !== 'draining' || worker.books.sent.size > 0 ||",
   },
   {
-    breaks: 'a stand-by counts as a worker',
-    file: 'src/pool/fleet.ts',
-    find: "filter((worker) => !worker.spare && (worker.isUp || worker.state === 'starting'))",
-    put: "filter((worker) => worker.isUp || worker.state === 'starting')",
-  },
-  {
     breaks: 'two failed starts are enough to give up',
     file: 'src/pool/start-record.ts',
     find: 'const MAX_FAILED_STARTS = 3',
@@ -214,10 +214,10 @@ export const mutations = [
     put: '',
   },
   {
-    breaks: 'compaction drops deadlines that are still to come',
+    breaks: 'compaction drops the deadlines that are still to come instead of the cancelled ones',
     file: 'src/hub/timers.ts',
     find: '    this.#heap = this.#heap.filter((deadline) => !deadline.cancelled)\n',
-    put: '    this.#heap = this.#heap.filter((deadline) => !deadline.cancelled).slice(0, this.#heap.length >> 2)\n',
+    put: '    this.#heap = this.#heap.filter((deadline) => deadline.cancelled)\n',
   },
   {
     breaks: 'the staging buffer is used again while the stream still holds it',

@@ -129,7 +129,7 @@ export class Judge {
       if (job.beginnings.length > 0) return 'it had begun'
       return job.putBacks < this.#config.maxPutBacks ? `it was put back ${job.putBacks} times only` : undefined
     }
-    if (error instanceof PoolClosedError) return this.ended ? undefined : 'nobody closed the pool'
+    if (error instanceof PoolClosedError) return this.terminated || (this.ended && job.refused) ? undefined : 'the pool was to finish it'
     if (error instanceof QueueFullError) return this.#config.maxQueue === undefined ? 'the queue is unbounded' : undefined
     if (error instanceof WorkerStartError) return this.#badStarts() < 3 ? 'starts did not fail' : undefined
     if (error instanceof TimeLimitError) return this.#early(last, process, record!.spec.hardLimit)

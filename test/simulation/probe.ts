@@ -96,8 +96,9 @@ export class Probe {
     // Mostly short: what is long among them was not to be foreseen.
     const short = (count: number): JobTruth[] => Array.from({ length: count }, () => this.#sleep('quick', 0, {}))
     await this.#ended(short(40))
+    const before = short(2 * slots)
     const long = Array.from({ length: slots - 1 }, () => this.#sleep('quick', FOREVER, {}))
-    const others = [this.#sleep('quick', 30, {}), ...short(4 * slots)]
+    const others = [...before, ...short(4 * slots)]
     await until(
       `${others.length} short jobs are run beside ${long.length} long ones`,
       () => others.every(({ settled }) => settled === 1),

@@ -32,6 +32,8 @@ export interface Stage {
 const QUIET_WITHIN = 400_000
 const LOOK_EVERY = 250
 
+const LAST: Omit<Plan, 'key'> = { kind: 'sleep', ms: 8_000, count: 0, heeds: true, ballast: undefined }
+
 type Command = (draw: Random) => void | Promise<void>
 
 /** Turns numbers into what a user, or fate, does to the pool; then lets it come to rest, tries it, and ends it. */
@@ -118,6 +120,9 @@ export class Script {
         until: (what, done, state) => this.#until(what, done, state),
       })
       await probe.run(this.#least(), this.#probeWorkers())
+      // What runs longer than a worker that leaves is given, for close() to wait for.
+      for (let left = 2; left > 0; left--) this.#send('slow', { ...LAST, key: this.#keys++ }, {})
+      await settlePromises()
     }
   }
 
@@ -246,6 +251,7 @@ export class Script {
     job.retryLost = options.retryLost ?? 0
     this.#jobs.push(job)
     const refused = record.verdict !== undefined && 'error' in record.verdict ? record.verdict.error : undefined
+    job.refused = refused !== undefined
     if (judge.ended) truth.demand(refused instanceof PoolClosedError, () => `a job was taken after the end: ${String(refused)}`)
     else if (queued >= (config.maxQueue ?? Number.POSITIVE_INFINITY)) {
       truth.demand(refused instanceof QueueFullError, () => `a job was taken although ${queued} wait: ${String(refused)}`)

@@ -19,6 +19,8 @@ export class JobTruth {
   plan: Plan | undefined
   retryLost = 0
   settled = 0
+  /** Not taken at its submission. */
+  refused = false
   outcome: { value: unknown } | { error: unknown } | undefined
   beganTold: boolean | undefined
   /** When somebody asked for its end. */
