@@ -1,10 +1,10 @@
 /** Starts in a row that may fail, with no worker up, until the jobs that wait are told. */
 const MAX_FAILED_STARTS = 3
-/** The same for deaths of workers that had come up and accepted no job: they may have been killed from outside. */
+/** The same for deaths of workers that had come up and accepted no job, or that somebody has killed: that says nothing about the modules. */
 const MAX_UNPROVEN = 10
 const FIRST_BACK_OFF_MS = 100
 const MAX_BACK_OFF_MS = 30_000
-/** Where it came up before it died, the module is known to load: it is tried again sooner. */
+/** There the next one is tried sooner. */
 const MAX_UNPROVEN_BACK_OFF_MS = 1_000
 /** A start after a timeout gets twice the time, up to this many times. */
 const MAX_PATIENCE = 8
@@ -19,7 +19,7 @@ export class StartRecord {
   notBefore = 0
   /** Starts in a row that failed before they were up. */
   #failedStarts = 0
-  /** Deaths in a row of workers that had come up and accepted no job. */
+  /** Deaths in a row of workers that had accepted no job, and whose modules loaded, or had no time to. */
   #unproven = 0
 
   /** Starts fail again and again. */
@@ -28,8 +28,8 @@ export class StartRecord {
   }
 
   /** Failures in a row of the kind that this worker's was. */
-  failures(upOnce: boolean): number {
-    return upOnce ? this.#unproven : this.#failedStarts
+  failures(blameless: boolean): number {
+    return blameless ? this.#unproven : this.#failedStarts
   }
 
   up(): void {
@@ -38,10 +38,10 @@ export class StartRecord {
     this.#failedStarts = 0
   }
 
-  failed(now: number, upOnce: boolean, timedOut: boolean): void {
-    const failures = upOnce ? ++this.#unproven : ++this.#failedStarts
+  failed(now: number, blameless: boolean, timedOut: boolean): void {
+    const failures = blameless ? ++this.#unproven : ++this.#failedStarts
     if (timedOut) this.patience = Math.min(MAX_PATIENCE, 2 * this.patience)
-    this.notBefore = now + Math.min(upOnce ? MAX_UNPROVEN_BACK_OFF_MS : MAX_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (failures - 1))
+    this.notBefore = now + Math.min(blameless ? MAX_UNPROVEN_BACK_OFF_MS : MAX_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (failures - 1))
   }
 
   /** A job was accepted: the tasks are known to be taken up. True: nothing stands against the next start any more. */

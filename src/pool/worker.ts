@@ -109,6 +109,11 @@ export class PoolWorker extends WorkerNotes implements WorkerVoice {
     return this.exit === undefined
   }
 
+  /** It died without its task modules being to blame: they had loaded, or somebody killed it before they could. */
+  get blameless(): boolean {
+    return this.upOnce || (this.exit?.signal === 'SIGKILL' && this.condemned === undefined)
+  }
+
   get stderr(): string {
     return this.#output.tail.text
   }
