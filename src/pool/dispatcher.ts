@@ -126,6 +126,8 @@ export class Dispatcher {
     const { books } = worker
     // A worker with a free slot that it may not take up would begin what is meant to wait.
     if (books.inFlight < this.#pool.settings.concurrency) return false
+    // Back from a worker that died, it waits behind nobody: others' crashes must not make it one that is given up.
+    if (job.putBacks > 0) return false
     if (books.sentBytes + job.spec.size > MAX_AHEAD_BYTES || now - worker.lastProgressAt > LONG_MS || this.#quota(worker) <= 0) return false
     const { meters } = this.#pool
     if (books.sent.size >= meters.ahead(job.name)) return false

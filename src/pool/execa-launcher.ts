@@ -20,7 +20,7 @@ export interface LaunchOptions {
 /** Starts workers as child processes of the host, through execa. */
 export const execaLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOptions): Launcher => {
   const entryPath = fileURLToPath(entry)
-  return (id) => {
+  const launch: Launcher = (id) => {
     const workerConfig: WorkerConfig = { ...config, id }
     const shortage = descriptorShortage()
     if (shortage !== undefined) return neverStarted(Promise.reject(shortage))
@@ -64,6 +64,14 @@ export const execaLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOptio
       killRest: () => {
         if (config.killTree) kill(-pid)
       },
+    }
+  }
+  // Whatever the host has done to what a spawn needs, it is told as a start that failed.
+  return (id) => {
+    try {
+      return launch(id)
+    } catch (error) {
+      return neverStarted(Promise.reject(error))
     }
   }
 }

@@ -1,6 +1,7 @@
 import { count, flag, knownNames, plainObject } from './checks.js'
 import { Deque } from './deque.js'
 import type { JobRecord } from './job.js'
+import { nameText } from './submission.js'
 import type { MapOptions } from './types.js'
 
 const NAMES = [
@@ -20,10 +21,10 @@ export type Source = Iterable<unknown> | AsyncIterable<unknown>
 export const readMapOptions = (name: string, source: unknown, given: unknown, defaultAhead: number): { ordered: boolean; ahead: number; run: object } => {
   const iterable = source as Partial<Iterable<unknown> & AsyncIterable<unknown>> | null | undefined
   if (typeof iterable?.[Symbol.asyncIterator] !== 'function' && (typeof iterable?.[Symbol.iterator] !== 'function' || typeof source === 'string')) {
-    throw new TypeError(`pool.map wants an iterable of argument arrays: pool.map('${name}', [[1], [2], [3]]).`)
+    throw new TypeError(`pool.map wants an iterable of argument arrays: pool.map('${nameText(name)}', [[1], [2], [3]]).`)
   }
   const options = plainObject('options', given ?? {}) as MapOptions
-  knownNames(`pool.map('${name}', …)`, options, NAMES)
+  knownNames(`pool.map('${nameText(name)}', …)`, options, NAMES)
   const { ordered = true, concurrency, ...run } = options
   flag('ordered', ordered)
   return { ordered, ahead: concurrency === undefined ? defaultAhead : count('concurrency', concurrency, 1), run }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { bytes, count, flag, knownNames, milliseconds, oneOf, plainObject, refuse } from './checks.js'
 import { inheritedEnv, inheritedExecArgv } from './inherited.js'
-import type { Dispatch, PoolOptions } from './types.js'
+import type { Dispatch, PoolLogger, PoolOptions } from './types.js'
 
 /** Workers at the most that one pool may be asked for: beyond it is a mistake, not a wish. */
 const MAX_WORKERS = 10_000
@@ -200,5 +200,21 @@ const readLogger = (name: string, given: unknown): PoolOptions['logger'] => {
   for (const level of ['trace', 'debug', 'info', 'warn', 'error'] as const) {
     if (typeof (given as Record<string, unknown>)[level] !== 'function') throw refuse(name, wants, given)
   }
-  return given as PoolOptions['logger']
+  return guarded(given as PoolLogger)
+}
+
+/** A logger that throws must not stop the pool half way: as with a listener, its error comes up by itself. */
+const guarded = (logger: PoolLogger): PoolLogger => {
+  const call =
+    (level: keyof PoolLogger) =>
+    (details: object, message: string): void => {
+      try {
+        logger[level](details, message)
+      } catch (error) {
+        process.nextTick(() => {
+          throw error
+        })
+      }
+    }
+  return { trace: call('trace'), debug: call('debug'), info: call('info'), warn: call('warn'), error: call('error') }
 }

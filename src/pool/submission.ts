@@ -38,7 +38,7 @@ export class Submission {
       return { job: new JobRecord(this.#owner, spec), options }
     } catch (error) {
       const id = typeof (given as { id?: unknown } | undefined)?.id === 'string' ? (given as { id: string }).id : undefined
-      const job = new JobRecord(this.#owner, this.#spec(number, String(name), id, NO_META, 0, 0))
+      const job = new JobRecord(this.#owner, this.#spec(number, nameText(name), id, NO_META, 0, 0))
       job.markBegan(false)
       job.settle({ state: 'failed', error })
       return { job, options: undefined }
@@ -47,7 +47,7 @@ export class Submission {
 
   #admit(number: number, { call, stream }: Wish, name: unknown, args: unknown, given: unknown): { spec: JobSpec; options: JobOptions } {
     const { phase, tasks, settings, queued } = this.#pool
-    if (phase !== 'open') throw closedError(`pool.${call}('${String(name)}')`)
+    if (phase !== 'open') throw closedError(`pool.${call}('${nameText(name)}')`)
     if (typeof name !== 'string') throw new TypeError(`A task is called by its name: pool.${call}('name', [arguments]).`)
     const task = tasks.get(name)
     if (task === undefined) throw unknownTask(name, [...tasks.keys()])
@@ -102,6 +102,15 @@ export class Submission {
       size,
       submittedAt: this.#pool.hub.now(),
     }
+  }
+}
+
+/** A name that is none must not throw in the midst of its refusal. */
+export const nameText = (name: unknown): string => {
+  try {
+    return String(name)
+  } catch {
+    return `a ${typeof name} without a text`
   }
 }
 

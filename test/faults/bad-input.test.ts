@@ -173,4 +173,12 @@ describe('a call', () => {
       expect(await failure(Promise.resolve(call()))).toMatchObject({ name: 'PoolClosedError' })
     }
   })
+
+  it('a name that cannot even be told rejects like any other', async () => {
+    const pool = await startPool()
+    const name = Object.create(null) as string
+    expect(await failure(pool.run(name, []))).toBeInstanceOf(TypeError)
+    expect(await failure(pool.submit(name, []).result)).toBeInstanceOf(TypeError)
+    expect(await failure(pool.stream(name, []).next())).toBeInstanceOf(TypeError)
+  })
 })

@@ -15,6 +15,16 @@ const heldWorker = async (pool: TestPool) => {
 }
 
 describe('jobs that a dead worker had not accepted', () => {
+  it('are not given up for the crashes of others that they stood behind', async () => {
+    const pool = await startPool({ workers: 2 })
+    // Short until now, so that the dispatcher writes ahead.
+    await Promise.all(Array.from({ length: 50 }, (_, n) => pool.run('exitIf', [false, n])))
+    const jobs = Array.from({ length: 240 }, (_, n) => pool.run('exitIf', [n % 12 === 11, n]))
+    const outcomes = await Promise.allSettled(jobs)
+    const failed = outcomes.flatMap(({ status }, n) => (status === 'rejected' ? [n] : []))
+    expect(failed).toEqual(Array.from({ length: 20 }, (_, crash) => 12 * crash + 11))
+  })
+
   it('run elsewhere, each once, and each in its old place', async () => {
     // A window of five: the holder and four behind it are written, the other four wait in the outbox.
     const pool = await startPool({ dispatch: 5 })

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { MAX_MS } from '../../src/pool/checks.js'
 import { readOptions, type Settings } from '../../src/pool/options.js'
 import type { PoolOptions } from '../../src/pool/types.js'
@@ -205,8 +205,32 @@ test('execArgv is an array of strings, and stands as it is', () => {
 test('a logger has the five methods of pino', () => {
   const say = () => {}
   const logger = { trace: say, debug: say, info: say, warn: say, error: say }
-  expect(read({ logger: logger as unknown as PoolOptions['logger'] }).logger).toBe(logger)
+  expect(read({ logger: logger as unknown as PoolOptions['logger'] }).logger).toBeDefined()
   for (const given of [{ ...logger, warn: undefined }, null, say]) expect(refused({ logger: given })).toMatch(/^Option 'logger' must be a pino logger/)
+})
+
+test('a logger that throws throws to nobody who logs: its error comes up by itself', () => {
+  const ticks: (() => void)[] = []
+  const nextTick = vi.spyOn(process, 'nextTick').mockImplementation((fn) => void ticks.push(fn as () => void))
+  const heard: unknown[] = []
+  const logger = {
+    trace: () => {},
+    debug: () => {},
+    info(details: object, message: string) {
+      heard.push(this === logger, details, message)
+    },
+    warn: () => {},
+    error: () => {
+      throw new RangeError('full')
+    },
+  }
+  const guarded = read({ logger }).logger!
+  guarded.info({ a: 1 }, 'up')
+  guarded.error({}, 'down')
+  nextTick.mockRestore()
+  expect(heard).toEqual([true, { a: 1 }, 'up'])
+  expect(ticks).toHaveLength(1)
+  expect(ticks[0]).toThrow(new RangeError('full'))
 })
 
 describe('options that belong together', () => {
