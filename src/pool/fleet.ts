@@ -232,6 +232,7 @@ export class Fleet {
     if (why !== 'shrink') totals.workersRecycled++
     log?.debug({ worker: worker.id, why }, 'worker retires')
     if (worker.state === 'starting') {
+      worker.state = 'retiring'
       worker.expected = true
       worker.kill()
       return

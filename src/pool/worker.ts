@@ -212,6 +212,8 @@ export class PoolWorker extends WorkerNotes implements WorkerVoice {
   up(up: WorkerUp): void {
     this.#patience.end()
     this.#heard()
+    // It is being killed, and this was in its pipe already: nobody must count on it any more.
+    if (this.state === 'retiring') return
     this.rss = up.rss
     this.upAt = this.#hub.now()
     this.lastProgressAt = this.upAt

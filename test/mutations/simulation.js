@@ -195,6 +195,12 @@ export const mutations = [
     put: "worker.state !== 'draining' || worker.books.sent.size > 0 ||",
   },
   {
+    breaks: 'a worker that was killed while it started comes up all the same, and is given jobs',
+    file: 'src/pool/worker.ts',
+    find: "    if (this.state === 'retiring') return\n    this.rss",
+    put: "    if (this.state === 'retiring') this.state = 'starting'\n    this.rss",
+  },
+  {
     breaks: 'two failed starts are enough to give up',
     file: 'src/pool/start-record.ts',
     find: 'const MAX_FAILED_STARTS = 3',

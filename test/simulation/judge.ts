@@ -150,7 +150,8 @@ export class Judge {
     if (limit === 0) return 'it has no such limit'
     if (last === undefined || process === undefined) return 'it had not begun'
     if (this.#world.now - last.at < limit - EPSILON) return 'its time was not up'
-    const answeredAt = process.main.answered.get(last.delivery)
+    // What was on its way in a pipe that broke is lost.
+    const answeredAt = process.broken ? undefined : process.main.answered.get(last.delivery)
     return answeredAt !== undefined && answeredAt < Math.min(last.at + limit - EPSILON, this.#world.now - ON_ITS_WAY)
       ? 'its answer was there before'
       : undefined
