@@ -143,8 +143,7 @@ export class Faults {
     } else if (kind === 'freeze') {
       this.#ledger.struck(target.name, worker.id, 'frozen')
       this.#stop(target, worker, 5_000)
-    }
-    else if (kind === 'exit') this.#doomed(target, 'exits', [random.int(0, 9)], {})
+    } else if (kind === 'exit') this.#doomed(target, 'exits', [random.int(0, 9)], {})
     else if (kind === 'segv') this.#doomed(target, 'signals', ['SIGSEGV'], {})
     else if (kind === 'killSelf') this.#doomed(target, 'signals', ['SIGKILL'], {})
     else if (kind === 'abort') this.#doomed(target, 'aborts', [], {})

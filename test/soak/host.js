@@ -115,7 +115,16 @@ const rest = async (label) => {
     await delay(config.restMs / 3)
   }
   const { rss, heapUsed, external } = process.memoryUsage()
-  const figures = { label, seconds: Math.round(performance.now() / 1000), rss, heapUsed, external, descriptors: descriptors(), workers: children(), listeners: listeners() }
+  const figures = {
+    label,
+    seconds: Math.round(performance.now() / 1000),
+    rss,
+    heapUsed,
+    external,
+    descriptors: descriptors(),
+    workers: children(),
+    listeners: listeners(),
+  }
   say('rest', figures)
   return figures
 }

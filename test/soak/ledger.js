@@ -194,7 +194,8 @@ export class Ledger {
         this.violation(`${id} was retried though it is not pending`, job)
         return
       }
-      if (!job.accepts.some((accept) => accept.attempt === job.attempt)) this.violation(`${id} was retried though attempt ${job.attempt} was never accepted`, job)
+      if (!job.accepts.some((accept) => accept.attempt === job.attempt))
+        this.violation(`${id} was retried though attempt ${job.attempt} was never accepted`, job)
       if (attempt !== job.attempt + 1) this.violation(`${id}: attempt ${attempt} follows ${job.attempt}`, job)
       if (attempt > 1 + job.plan.retry) this.violation(`${id} is to begin more often than retryLost allows`, job)
       job.attempt = attempt
@@ -388,7 +389,8 @@ export class Ledger {
     const accept = accepts.find((each) => each.attempt === job.attempt)
     if (accept === undefined) without('said to be accepted, and never was')
     else if (accept.worker?.exit === undefined) without(`its worker ${accept.worker?.id} lives`)
-    else if (!accept.worker.exit.expected && this.#causeOf(accept.worker) === undefined) without(`its worker died of nothing: ${JSON.stringify(accept.worker.exit)}`)
+    else if (!accept.worker.exit.expected && this.#causeOf(accept.worker) === undefined)
+      without(`its worker died of nothing: ${JSON.stringify(accept.worker.exit)}`)
     else if (accept.worker.exit.expected) without(`its worker left in good order: ${JSON.stringify(accept.worker.exit)}`)
   }
 
@@ -411,7 +413,9 @@ export class Ledger {
     const name = cause ?? 'unexplained'
     this.ends[name] = (this.ends[name] ?? 0) + 1
     if (cause === undefined) {
-      this.violation(`${worker.pool}: worker ${worker.id} (pid ${worker.pid}) died of nothing: ${JSON.stringify(worker.exit)}, known: ${[...worker.causes.keys()]}`)
+      this.violation(
+        `${worker.pool}: worker ${worker.id} (pid ${worker.pid}) died of nothing: ${JSON.stringify(worker.exit)}, known: ${[...worker.causes.keys()]}`,
+      )
     }
   }
 

@@ -1,7 +1,7 @@
 // The load: jobs of every kind that a pool takes, and the one way in which all of them are submitted and watched.
 import { isDeepStrictEqual } from 'node:util'
 import { kindOf } from './ledger.js'
-import { bufferOf, valueOf } from './random.js'
+import { bufferOf, mixedOf } from './random.js'
 
 /** Jobs that a pool may have outstanding, ms between two rounds of submitting, and how often whole bursts come. */
 const OUTSTANDING = 250
@@ -87,7 +87,7 @@ export class Load {
     else if (kind === 'nap' || kind === 'spin') {
       const ms = random.int(0, kind === 'nap' || random.chance(0.1) ? 50 : 5)
       submit(kind, [ms], ms)
-    } else if (kind === 'value') submit('echo', [valueOf(seed)], () => valueOf(seed))
+    } else if (kind === 'value') submit('echo', [mixedOf(seed)], () => mixedOf(seed))
     else if (kind === 'buffer') {
       const size = random.int(0, 32 * 1024)
       submit('echo', [bufferOf(seed, size)], () => bufferOf(seed, size))
@@ -127,7 +127,8 @@ export class Load {
       (result) => {
         settled('succeeded', 'value')
         const expected = typeof plan.value === 'function' ? plan.value() : plan.value
-        if (result?.id !== id || (expected !== undefined && !isDeepStrictEqual(result.value, expected))) ledger.violation(`${id} (${plan.kind}) got another value`)
+        if (result?.id !== id || (expected !== undefined && !isDeepStrictEqual(result.value, expected)))
+          ledger.violation(`${id} (${plan.kind}) got another value`)
       },
       (error) => settled(job.state, plan.cancelled && error === plan.reason ? 'cancelled' : kindOf(error, id)),
     )

@@ -28,7 +28,7 @@ export const randomOf = (seed) => {
 }
 
 /** A value of mixed types; the same seed makes an equal one. */
-export const valueOf = (seed) => {
+export const mixedOf = (seed) => {
   const random = randomOf(seed)
   return {
     seed,
