@@ -1,5 +1,5 @@
 // The faults, struck at a steady rate. A deadly one is chosen whenever the machine has restarted enough of the workers that
-// died before; else one that ends nobody.
+// died before, or fewer have died than were asked for; else one that ends nobody.
 
 const DEADLY = {
   kill: 30,
@@ -42,6 +42,8 @@ const HARMLESS = {
 }
 /** Of those that could be deadly, this share is not: so that each kind of the others comes all the time. */
 const MERCY = 0.15
+/** Of the deadly faults that make up for deaths that are behind, this share are signals, which wait in no queue. */
+const AT_ONCE = 0.7
 const TICK_MS = 10
 
 export class Faults {
@@ -51,9 +53,11 @@ export class Faults {
   #pools
   #perSecond
   #missingAllowed
+  #deathsPerSecond
   #timer
   #last = 0
   #due = 0
+  #owed = 0
   #stopped = new Map()
   #deadlyPending = 0
   struck = 0
@@ -61,13 +65,14 @@ export class Faults {
   /** Rolling restarts under way. */
   restarts = new Set()
 
-  constructor(ledger, load, random, pools, { perSecond, missingAllowed }) {
+  constructor(ledger, load, random, pools, { perSecond, missingAllowed, deathsPerSecond }) {
     this.#ledger = ledger
     this.#load = load
     this.#random = random
     this.#pools = pools
     this.#perSecond = perSecond
     this.#missingAllowed = missingAllowed
+    this.#deathsPerSecond = deathsPerSecond
   }
 
   start() {
@@ -87,6 +92,7 @@ export class Faults {
   #round() {
     const now = performance.now()
     this.#due += ((now - this.#last) * this.#perSecond) / 1000
+    this.#owed += ((now - this.#last) * this.#deathsPerSecond) / 1000
     this.#last = now
     for (; this.#due >= 1; this.#due -= 1) this.#strike()
   }
@@ -96,9 +102,10 @@ export class Faults {
     const tables = this.#pools.map((target) => ({ target, workers: target.pool.stats().workers }))
     const atWork = tables.reduce((sum, { workers }) => sum + workers.filter(isUp).length, 0)
     const wanted = tables.reduce((sum, { target }) => sum + target.wanted, 0)
-    const deadly = wanted - atWork + this.#deadlyPending < this.#missingAllowed && !random.chance(MERCY)
+    const behind = this.#ledger.counts.deaths + this.#deadlyPending < this.#owed && atWork > 0
+    const deadly = behind || (wanted - atWork + this.#deadlyPending < this.#missingAllowed && !random.chance(MERCY))
     const { target, workers } = random.pick(tables)
-    let kind = random.weighted(deadly ? DEADLY : HARMLESS)
+    let kind = behind && random.chance(AT_ONCE) ? 'kill' : random.weighted(deadly ? DEADLY : HARMLESS)
     // Some need a worker, or a pool, of a certain kind.
     const up = workers.filter((worker) => isUp(worker) && !this.#stopped.has(worker.pid))
     if (kind === 'hoard' && !target.memory) kind = 'exit'

@@ -31,7 +31,7 @@ const children = () =>
 const listeners = () => process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
 
 const random = randomOf(config.seed)
-const ledger = new Ledger(config.journal, config.keepMs)
+const ledger = new Ledger(config.journal, config.keepMs, (violation) => say('violation', violation))
 const common = {
   tasks: new URL('./tasks.js', import.meta.url),
   env: { ...process.env, PREFORK_SOAK_JOURNAL: config.journal },
@@ -70,7 +70,11 @@ for (const { name, size, memory, freezes, options } of shapes) {
   ledger.watch(name, pool, options)
 }
 const load = new Load(ledger, random, pools, config.jobsPerSecond)
-const faults = new Faults(ledger, load, random, pools, { perSecond: config.faultsPerSecond, missingAllowed: config.missingAllowed })
+const faults = new Faults(ledger, load, random, pools, {
+  perSecond: config.faultsPerSecond,
+  missingAllowed: config.missingAllowed,
+  deathsPerSecond: config.deathsPerSecond,
+})
 
 const sweeps = setInterval(() => ledger.readJournal(), 250)
 const judgements = setInterval(() => ledger.sweep(), 1_000)
@@ -186,5 +190,4 @@ say('report', {
   before,
   after,
   violationCount: ledger.violationCount,
-  violations: ledger.violations,
 })

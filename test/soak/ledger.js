@@ -41,7 +41,6 @@ const INQUEST_MS = 3_000
 export class Ledger {
   jobs = new Map()
   workers = new Map()
-  violations = []
   violationCount = 0
   pending = new Map()
   counts = {
@@ -55,6 +54,7 @@ export class Ledger {
     begunTwice: 0,
     lostWithoutCause: 0,
     lostUnaccepted: 0,
+    neverSettled: 0,
     lostAndNeverBegan: 0,
     putBack: 0,
     putBackByDeath: 0,
@@ -78,11 +78,15 @@ export class Ledger {
   #chunk = Buffer.allocUnsafe(256 * 1024)
   #keepMs
 
-  constructor(path, keepMs) {
+  #onViolation
+
+  /** `keepMs`: how long a settled job is watched before it is judged and forgotten. */
+  constructor(path, keepMs, onViolation) {
     writeFileSync(path, '')
     this.#path = path
     this.#fd = openSync(path, 'r')
     this.#keepMs = keepMs
+    this.#onViolation = onViolation
   }
 
   get path() {
@@ -91,7 +95,7 @@ export class Ledger {
 
   violation(what, job) {
     this.violationCount += 1
-    if (this.violations.length < 50) this.violations.push({ at: new Date().toISOString(), what, ...(job === undefined ? {} : { job: told(job) }) })
+    if (this.violationCount <= 50) this.#onViolation({ at: new Date().toISOString(), what, ...(job === undefined ? {} : { job: told(job) }) })
   }
 
   pendingIn(pool) {
@@ -439,9 +443,16 @@ export class Ledger {
   /** What is left to judge at the end, and what should not be there. */
   finish() {
     this.sweep(true)
-    for (const job of this.jobs.values()) this.violation(`${job.id} (${job.plan?.kind}) never settled`, job)
+    for (const job of this.jobs.values()) {
+      this.counts.neverSettled += 1
+      this.violation(`${job.id} (${job.plan?.kind}) never settled`, job)
+    }
     for (const worker of this.workers.values()) this.violation(`${worker.pool}: worker ${worker.id} (pid ${worker.pid}) never left`)
-    for (const [id, plan] of this.#plans) if (plan.promise) this.violation(`${id} (${plan.kind}): its promise never settled`)
+    for (const [id, plan] of this.#plans) {
+      if (!plan.promise) continue
+      this.counts.neverSettled += 1
+      this.violation(`${id} (${plan.kind}): its promise never settled`)
+    }
   }
 }
 

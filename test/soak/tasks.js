@@ -55,12 +55,14 @@ export const throws = async (ms) => {
   if (ms > 0) await delay(ms)
   throw Object.assign(new RangeError(`thrown by ${id}`), { code: 'E_SOAK', job: id })
 }
-export const mapped = async (n, ms) => {
+const numbered = async (n, ms) => {
   begin()
   if (ms > 0) await delay(ms)
   return n
 }
-export const mappedAgain = defineTask({ retryLost: 2 }, mapped)
+// Two functions: options that defineTask is given stay with the function, under whatever name it is exported.
+export const mapped = (n, ms) => numbered(n, ms)
+export const mappedAgain = defineTask({ retryLost: 2 }, (n, ms) => numbered(n, ms))
 export const told = () => {
   begin()
   return process.pid
