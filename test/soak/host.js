@@ -12,6 +12,8 @@ const config = JSON.parse(process.argv[2])
 const MB = 2 ** 20
 /** Everything that was submitted has to settle within this once nothing more comes, ms. */
 const QUIET_MS = 60_000
+/** Once something was waited for in vain, the rest is not waited for so long. */
+const BROKEN_MS = 3_000
 
 const say = (word, value) => writeSync(1, `${word} ${JSON.stringify(value)}\n`)
 const descriptors = () => readdirSync('/proc/self/fd').length
@@ -38,9 +40,11 @@ const common = {
   cancelGrace: 200,
 }
 const heap = ['--max-old-space-size=40']
+/** Where nothing may be lost for having been in the hands of too many who died; the third pool keeps the default of 5. */
+const maxPutBacks = 1_000
 const shapes = [
-  { name: 'single', size: 4, options: { workers: 4, output: 'ignore', execArgv: heap } },
-  { name: 'shared', size: 2, options: { workers: 2, concurrency: 4, output: 'capture', execArgv: heap, maxQueue: 200 } },
+  { name: 'single', size: 4, options: { workers: 4, output: 'ignore', execArgv: heap, maxPutBacks } },
+  { name: 'shared', size: 2, options: { workers: 2, concurrency: 4, output: 'capture', execArgv: heap, maxQueue: 200, maxPutBacks } },
   {
     name: 'scaled',
     size: 2,
@@ -79,16 +83,33 @@ const faults = new Faults(ledger, load, random, pools, {
 const sweeps = setInterval(() => ledger.readJournal(), 250)
 const judgements = setInterval(() => ledger.sweep(), 1_000)
 
-const waitUntil = async (what, check, ms = QUIET_MS) => {
+/** Something was waited for in vain: the run is over, and says so soon. */
+let broken = false
+const waitUntil = async (what, check, limit = QUIET_MS) => {
+  const ms = broken ? Math.min(limit, BROKEN_MS) : limit
   const end = performance.now() + ms
   while (!check()) {
     if (performance.now() > end) {
+      broken = true
       ledger.violation(`waited ${ms} ms in vain until ${what}`)
-      return false
+      return
     }
     await delay(20)
   }
-  return true
+}
+/** A call of the pool that has to settle. */
+const settles = async (what, promise) => {
+  let settled = false
+  promise.then(
+    () => {
+      settled = true
+    },
+    (error) => {
+      settled = true
+      ledger.violation(`${what} failed: ${error?.stack}`)
+    },
+  )
+  await waitUntil(`${what} has settled`, () => settled)
 }
 
 /** All quiet: everything has settled, the fleets are whole, each worker answers. Then sizes can be compared. */
@@ -108,8 +129,10 @@ const rest = async (label) => {
   }
   await waitUntil('the fleets are whole', () => pools.every(whole))
   for (const target of pools) {
-    const pids = await target.pool.broadcast('told', [])
-    if (new Set(pids).size !== least(target)) ledger.violation(`${target.name}: a broadcast at rest was answered by ${pids}`)
+    const answered = target.pool.broadcast('told', []).then((pids) => {
+      if (new Set(pids).size !== least(target)) ledger.violation(`${target.name}: a broadcast at rest was answered by ${pids}`)
+    })
+    await settles(`a broadcast of ${target.name} at rest`, answered)
   }
   ledger.compare()
   // What is still in the books would be taken for the pool's.
@@ -160,7 +183,7 @@ const rests = [await rest('after the warm-up')]
 const beats = setInterval(progress, config.progressMs)
 const counted = { struck: faults.struck, deaths: ledger.counts.deaths, at: performance.now() }
 let worked = 0
-for (let left = config.ms; left > 0; left -= config.roundMs) {
+for (let left = config.ms; left > 0 && !broken; left -= config.roundMs) {
   const began = performance.now()
   resume()
   await delay(Math.min(left, config.roundMs))
@@ -171,7 +194,7 @@ const done = { faults: faults.struck - counted.struck, deaths: ledger.counts.dea
 clearInterval(beats)
 clearInterval(sweeps)
 clearInterval(judgements)
-for (const { pool } of pools) await pool.close()
+for (const { name, pool } of pools) await settles(`close() of ${name}`, broken ? pool.terminate() : pool.close())
 await waitUntil('no process is left', () => children() === 0, 5_000)
 ledger.finish()
 const after = { descriptors: descriptors(), listeners: listeners() }

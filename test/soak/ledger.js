@@ -380,7 +380,7 @@ export class Ledger {
     }
     if (settled.reason === 'put back too often') {
       const deaths = job.putBacks.filter((each) => each.death).length
-      if (deaths < 5) without(`put back too often, after ${deaths} deaths`)
+      if (deaths < (this.#pools.get(job.pool).options.maxPutBacks ?? 5)) without(`put back too often, after ${deaths} deaths`)
       if (lines.some((line) => line.attempt === job.attempt)) wrong('was never accepted, and ran')
       return
     }

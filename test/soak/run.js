@@ -16,10 +16,10 @@ const { values: given } = parseArgs({
     seed: { type: 'string' },
     faults: { type: 'string', default: '20' },
     /** Deaths a second that are asked for at the least. */
-    deaths: { type: 'string', default: '4' },
+    deaths: { type: 'string', default: '3.2' },
     jobs: { type: 'string', default: '200' },
     /** So many workers may be missing before another is ended: what a machine restarts in time is what it gets. */
-    missing: { type: 'string', default: '5' },
+    missing: { type: 'string', default: '4' },
     'keep-journal': { type: 'boolean', default: false },
   },
 })
@@ -35,6 +35,8 @@ const short = seconds < 30
 const keepMs = 20_000
 /** The host has nothing more to do once it has reported, ms. */
 const EXIT_MS = 10_000
+/** It reports this much after the last fault at the latest, ms. */
+const REPORT_MS = 600_000
 
 const directory = mkdtempSync(join(tmpdir(), 'prefork-soak-'))
 const token = randomBytes(8).toString('hex')
@@ -116,12 +118,14 @@ host.stdout.setEncoding('utf8').on('data', (text) => {
 host.stderr.setEncoding('utf8').on('data', (text) => {
   if (noise.length < 10_000) noise += text
 })
+setTimeout(() => host.kill('SIGKILL'), config.ms * 2 + REPORT_MS).unref()
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => host.kill('SIGKILL'))
 
 const ended = await new Promise((resolve) => host.once('close', (code, signal) => resolve({ code, signal })))
 const exitMs = Math.round(performance.now() - reportedAt)
-// What is left after a host that died leaves within 2 seconds, says promise 6.
+// What is left after a host that was killed leaves within 2 seconds, or when it wakes, says promise 6.
 let left = survivors()
+if (report === undefined) for (const pid of left) process.kill(Number(pid), 'SIGCONT')
 for (let tries = 0; left.length > 0 && tries < 40; tries += 1) {
   await delay(50)
   left = survivors()
