@@ -29,6 +29,9 @@ const drainTime = ({ books }: PoolWorker, timeLimit: number): number =>
     timeLimit > 0 ? timeLimit : DRAIN_MS,
   )
 
+const holdsNothing = ({ books, pinned, suspects, recalls }: PoolWorker): boolean =>
+  books.inFlight === 0 && pinned.length === 0 && suspects.length === 0 && recalls === 0
+
 /** Keeps the right number of workers: starts, replaces, recycles, scales, and bounds what is alive at once. */
 export class Fleet {
   /** How many workers are wanted. */
@@ -134,7 +137,7 @@ export class Fleet {
   /** A worker that is to leave does so once it holds nothing and its successor is up, or cannot be started before it is gone. */
   #leave(complete: boolean): void {
     for (const worker of this.#all()) {
-      if (worker.state !== 'draining' || worker.books.inFlight > 0 || worker.pinned.length > 0 || worker.suspects.length > 0 || worker.recalls > 0) continue
+      if (worker.state !== 'draining' || !holdsNothing(worker)) continue
       const successor = this.#successor(worker)
       if (!worker.recycled || successor?.isUp || (successor === undefined && (complete || !this.#mayStart()))) worker.quit(5 * this.#pool.settings.cancelGrace)
     }
@@ -241,7 +244,9 @@ export class Fleet {
     worker.recycled = why !== 'shrink'
     worker.recall()
     worker.drainDeadline = hub.callLater(drainTime(worker, settings.timeLimit), () => {
-      worker.condemn('killed by the pool', new Error('It was to be recycled and its jobs did not end in time.'))
+      // It is its successor that is late.
+      if (holdsNothing(worker)) worker.quit(5 * settings.cancelGrace)
+      else worker.condemn('killed by the pool', new Error('It was to be recycled and its jobs did not end in time.'))
     })
     this.changed()
   }

@@ -191,8 +191,8 @@ export const mutations = [
   {
     breaks: 'a worker that is to leave is told so while it still runs a job',
     file: 'src/pool/fleet.ts',
-    find: "worker.state !== 'draining' || worker.books.inFlight > 0 ||",
-    put: "worker.state !== 'draining' || worker.books.sent.size > 0 ||",
+    find: 'books.inFlight === 0 && pinned.length === 0',
+    put: 'books.sent.size === 0 && pinned.length === 0',
   },
   {
     breaks: 'a worker that was killed while it started comes up all the same, and is given jobs',
