@@ -29,12 +29,6 @@ export const mutations = [
     put: '      worker.suspects.length === 0 &&\n      worker.pinned',
   },
   {
-    breaks: 'what runs alone and comes back is waited for without end',
-    file: 'src/pool/dispatcher.ts',
-    find: "worker.suspect.streamed || worker.suspect.state === 'queued'",
-    put: 'worker.suspect.streamed',
-  },
-  {
     breaks: 'after one look that found nothing, nothing is taken back any more',
     file: 'src/pool/dispatcher.ts',
     find: '    if (suspects.length === 0) {\n      this.#recallArmed = false\n',
