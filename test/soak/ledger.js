@@ -297,6 +297,11 @@ export class Ledger {
       this.#byPid.get(Number(second))?.causes.set(third, performance.now())
       return
     }
+    if (id === '=') {
+      const answered = this.jobs.get(second)
+      if (answered !== undefined) answered.answered = true
+      return
+    }
     this.counts.began += 1
     const job = this.jobs.get(id)
     if (job === undefined) {
@@ -390,6 +395,7 @@ export class Ledger {
       return
     }
     if (lines.length === 0) this.counts.lostAndNeverBegan += 1
+    if (job.answered && !settled.worker?.causes.has('pipe')) without('its answer had been written')
     const accept = accepts.find((each) => each.attempt === job.attempt)
     if (accept === undefined) without('said to be accepted, and never was')
     else if (accept.worker?.exit === undefined) without(`its worker ${accept.worker?.id} lives`)

@@ -87,13 +87,16 @@ export class Load {
     else if (kind === 'nap' || kind === 'spin') {
       const ms = random.int(0, kind === 'nap' || random.chance(0.1) ? 50 : 5)
       submit(kind, [ms], ms)
-    } else if (kind === 'value') submit('echo', [mixedOf(seed)], () => mixedOf(seed))
-    else if (kind === 'buffer') {
-      const size = random.int(0, 32 * 1024)
-      submit('echo', [bufferOf(seed, size)], () => bufferOf(seed, size))
-    } else if (kind === 'big') {
-      const size = random.int(64 * 1024, 256 * 1024)
-      submit('echo', [bufferOf(seed, size)], () => bufferOf(seed, size))
+    } else if (kind === 'value') {
+      const given = mixedOf(seed)
+      submit('echo', [given], () => mixedOf(seed))
+      // Arguments are taken at the call.
+      given.list.push('too late')
+    } else if (kind === 'buffer' || kind === 'big') {
+      const size = kind === 'big' ? random.int(64 * 1024, 256 * 1024) : random.int(0, 32 * 1024)
+      const given = bufferOf(seed, size)
+      submit('echo', [given], () => bufferOf(seed, size))
+      given.fill(0)
     } else if (kind === 'transfer') {
       const size = random.int(1, 128 * 1024)
       const given = new ArrayBuffer(size)

@@ -1,5 +1,5 @@
 // The tasks of the soak. Each writes `<job> <attempt> <pid>` to the journal as its first act; one that is about to end its
-// worker writes `! <pid> <how>` before it does.
+// worker writes `! <pid> <how>` before it does, and `= <job>` if it has answered already.
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -132,7 +132,10 @@ export const hoards = async () => {
 export const answersAndDies = () => {
   const { id } = begin()
   doom('SIGKILL')
-  setImmediate(() => process.kill(process.pid, 'SIGKILL'))
+  setImmediate(() => {
+    writeSync(journal, `= ${id}\n`)
+    process.kill(process.pid, 'SIGKILL')
+  })
   return { id, value: 'answered' }
 }
 export const diesUntil = async (attempts, ms) => {
