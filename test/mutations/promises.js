@@ -151,8 +151,8 @@ export const mutations = [
     promise: 11,
     breaks: 'the new worker does not wait for the slots of the old',
     file: 'src/pool/dispatcher.ts',
-    find: 'if (before.alive) held += before.books.inFlight',
-    put: 'if (before.alive) held += 0',
+    find: 'if (worker.alive && !worker.spare) used +=',
+    put: 'if (worker.isUp && !worker.spare) used +=',
     test: 'test/faults/bounds.test.ts',
   },
 ]
