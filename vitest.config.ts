@@ -5,7 +5,17 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const units = ['test/hub/**/*.test.ts', 'test/wire/**/*.test.ts', 'test/pool/**/*.test.ts', 'test/native-bench/**/*.test.ts']
 
 /** The longest first, or the last of them runs on alone when all else is done. */
-const LONGEST = ['three-hundred-kills', 'first-half', 'second-half', 'worker/watchdog', 'guides', 'bad-start', 'soft-limit-places', 'own-host', 'frozen-and-stalled']
+const LONGEST = [
+  'three-hundred-kills',
+  'first-half',
+  'second-half',
+  'worker/watchdog',
+  'guides',
+  'bad-start',
+  'soft-limit-places',
+  'own-host',
+  'frozen-and-stalled',
+]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
