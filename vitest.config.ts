@@ -32,6 +32,8 @@ export default defineConfig({
     pool: 'forks',
     // Suites start real processes, and many of them wait for a deadline: on two cores a third fills the gaps.
     maxWorkers: 3,
+    // The simulation makes much that does not live long.
+    execArgv: ['--max-semi-space-size=64'],
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 30_000,
