@@ -89,12 +89,13 @@ export class ConfirmingPublisher {
   }
 
   #write(channel: AmqpChannel, each: Outstanding): void {
-    const { exchange, key, body, options } = each.publication
+    const { exchange, key, body, options, written } = each.publication
     this.#written.add(each)
     each.sent++
     each.returned = false
     try {
       this.#writable = channel.publish(exchange, key, body, options, (error) => this.#confirmed(channel, each, error))
+      written?.()
     } catch (cause) {
       // amqplib could not encode the headers, or the channel has gone in this very moment: then `gone` follows.
       if (this.#channel === channel && !isClosedError(cause)) this.#fail(each, `The message cannot be encoded: ${String(cause)}`, 'no', cause)

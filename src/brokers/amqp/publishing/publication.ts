@@ -10,6 +10,8 @@ export interface Publication {
   readonly resend: boolean
   /** ms that it may take, waiting for a connection included; undefined for as long as it takes. */
   readonly timeout?: number | undefined
+  /** Called each time that it has been written. */
+  readonly written?: (() => void) | undefined
 }
 
 /** One that nobody has confirmed yet. */
