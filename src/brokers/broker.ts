@@ -9,6 +9,8 @@ import type { FarmEvent, FarmEventBody } from '../runtime/report.js'
 export interface Broker {
   /** For logs: 'amqp', 'faktory' … */
   readonly kind: string
+  /** The queues it takes jobs from. */
+  readonly queues: readonly string[]
   /** Whether it can be reached just now. */
   readonly connected: boolean
   /**
