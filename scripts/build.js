@@ -26,7 +26,14 @@ const common = {
 
 await build({
   ...common,
-  entryPoints: { index: 'src/index.ts', 'worker/index': 'src/worker/index.ts', 'worker/entry': 'src/worker/entry.ts' },
+  entryPoints: {
+    index: 'src/index.ts',
+    'worker/index': 'src/worker/index.ts',
+    'worker/entry': 'src/worker/entry.ts',
+    'runtime/index': 'src/runtime/index.ts',
+    'runtime/path-task': 'src/runtime/path-task.ts',
+    'brokers/node/index': 'src/brokers/node/index.ts',
+  },
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   format: 'esm',
