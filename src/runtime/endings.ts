@@ -1,7 +1,7 @@
 import type { Job } from '../pool/types.js'
 import { WorkerLostError } from '../wire/errors.js'
 import type { DeadReason, HistoryEntry, Settlement } from './delivery.js'
-import { errorLine } from './failure.js'
+import { errorLine, serializeError } from './failure.js'
 import type { Held } from './held.js'
 import { encodeReply } from './message/index.js'
 import { failureOutcome } from './policy.js'
@@ -214,7 +214,7 @@ export class Endings {
   }
 
   #settle(held: Held, settlement: Settlement, answer?: { ok: true; value: unknown } | { ok: false; error: unknown }): void {
-    const reply = answer === undefined || held.headers.replyTo === undefined ? undefined : { body: replyBody(answer), ok: answer.ok }
+    const reply = answer === undefined || held.headers.replyTo === undefined ? undefined : replyBody(answer)
     const outcome: Outcome = { settlement, reply, settling: undefined }
     if (held.identity !== undefined && settlement.kind !== 'requeue') this.#state.finished.set(held.identity, outcome)
     const { deliveries } = held
@@ -233,10 +233,11 @@ export class Endings {
 
 const durationOf = ({ startedAt }: Held): number => (startedAt === 0 ? 0 : Date.now() - startedAt)
 
-const replyBody = (answer: { ok: true; value: unknown } | { ok: false; error: unknown }): Buffer => {
+/** A value that cannot be carried is answered with the reason, though the job has succeeded. */
+const replyBody = (answer: { ok: true; value: unknown } | { ok: false; error: unknown }): { body: Buffer; ok: boolean } => {
   try {
-    return encodeReply(answer)
+    return { body: encodeReply(answer.ok ? answer : { ok: false, error: serializeError(answer.error) }), ok: answer.ok }
   } catch (error) {
-    return encodeReply({ ok: false, error })
+    return { body: encodeReply({ ok: false, error: serializeError(error) }), ok: false }
   }
 }

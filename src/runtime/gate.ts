@@ -1,5 +1,5 @@
-import type { Job, RunOptions } from '../pool/types.js'
 import { unknownTask } from '../pool/submission.js'
+import type { Job, RunOptions } from '../pool/types.js'
 import type { Endings } from './endings.js'
 import type { Held, Target } from './held.js'
 import { decodeJob, type JobMessage } from './message/index.js'
@@ -23,15 +23,19 @@ export class Gate {
 
   enter(held: Held): void {
     const { body } = held.deliveries[0]!
+    let decoded: JobMessage | Promise<JobMessage>
     try {
-      const decoded = decodeJob(body, held.headers, { maxBodySize: this.#state.settings.maxBodySize })
-      if (!(decoded instanceof Promise)) return this.#decoded(held, decoded)
+      decoded = decodeJob(body, held.headers, { maxBodySize: this.#state.settings.maxBodySize })
+    } catch (error) {
+      this.#undecodable(held, error)
+      return
+    }
+    if (!(decoded instanceof Promise)) this.#decoded(held, decoded)
+    else {
       decoded.then(
         (message) => this.#decoded(held, message),
         (error: unknown) => this.#undecodable(held, error),
       )
-    } catch (error) {
-      this.#undecodable(held, error)
     }
   }
 

@@ -84,7 +84,10 @@ export class Policy {
 }
 
 /** How a run that failed is written down. */
-export const failureOutcome = (error: unknown, softTimedOut: boolean): Extract<HistoryEntry['outcome'], 'failed' | 'hard_timeout' | 'soft_timeout' | 'memory_limit'> => {
+export const failureOutcome = (
+  error: unknown,
+  softTimedOut: boolean,
+): Extract<HistoryEntry['outcome'], 'failed' | 'hard_timeout' | 'soft_timeout' | 'memory_limit'> => {
   const code = (error as { code?: unknown } | null | undefined)?.code
   if (code === 'ERR_PREFORK_TIME_LIMIT') return 'hard_timeout'
   if (code === 'ERR_PREFORK_MEMORY_LIMIT') return 'memory_limit'

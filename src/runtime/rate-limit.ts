@@ -6,7 +6,10 @@ const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000 }
 export const parseRate = (text: unknown): number => {
   const [, figure, unit] = (typeof text === 'string' ? RATE.exec(text) : null) ?? []
   const starts = Number(figure)
-  if (unit === undefined || !(starts > 0)) throw new RangeError(`A rate limit is a number of starts per second, minute or hour: '10/s', '600/m', '1000/h'; not ${typeof text === 'string' ? `'${text}'` : String(text)}.`)
+  if (unit === undefined || !(starts > 0))
+    throw new RangeError(
+      `A rate limit is a number of starts per second, minute or hour: '10/s', '600/m', '1000/h'; not ${typeof text === 'string' ? `'${text}'` : String(text)}.`,
+    )
   return starts / UNIT_MS[unit as keyof typeof UNIT_MS]
 }
 

@@ -21,7 +21,10 @@ const workers = (name: string, value: unknown): number => count(name, value, 1, 
 /** Only what is there: an absent field stays absent. */
 const compact = <T extends object>(fields: T): T => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 
-const plain = (command: 'ping' | 'snapshot' | 'stats' | 'quiet' | 'pause' | 'resume' | 'restart') => ({ fields: [] as string[], read: (): Command => ({ command }) })
+const plain = (command: 'ping' | 'snapshot' | 'stats' | 'quiet' | 'pause' | 'resume' | 'restart') => ({
+  fields: [] as string[],
+  read: (): Command => ({ command }),
+})
 
 const rateLimit = ({ task, queue, limit }: Fields): Command => {
   if ((task === undefined) === (queue === undefined)) throw new TypeError("rate_limit wants exactly one of 'task' and 'queue'.")
@@ -71,7 +74,9 @@ export const readCommand = (given: unknown): Command => {
   const { command, ...rest } = fields
   if (typeof command !== 'string' || !Object.hasOwn(COMMANDS, command)) {
     const near = typeof command === 'string' ? nearest(command, COMMAND_NAMES) : undefined
-    throw new TypeError(`There is no command '${String(command)}'${near === undefined ? '' : `; did you mean '${near}'?`} There are: ${COMMAND_NAMES.join(', ')}.`)
+    throw new TypeError(
+      `There is no command '${String(command)}'${near === undefined ? '' : `; did you mean '${near}'?`} There are: ${COMMAND_NAMES.join(', ')}.`,
+    )
   }
   const { fields: names, read } = COMMANDS[command as CommandName]
   knownNames(`the command '${command}'`, rest, names)

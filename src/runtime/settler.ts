@@ -81,7 +81,9 @@ export class Settler {
       }
       if (delivery.gone.aborted) return false
       if (tries >= TRIES || this.#hurry.signal.aborted) return this.#giveBack(delivery)
-      await sleep(Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tries - 1)), undefined, { signal: AbortSignal.any([delivery.gone, this.#hurry.signal]) }).catch(() => {})
+      await sleep(Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tries - 1)), undefined, { signal: AbortSignal.any([delivery.gone, this.#hurry.signal]) }).catch(
+        () => {},
+      )
       if (delivery.gone.aborted) return false
     }
   }
@@ -93,7 +95,10 @@ export class Settler {
       await delivery.settle({ kind: 'requeue' })
       this.#log?.error({ job: delivery.id, queue: delivery.queue }, 'a delivery was given back because its settlement was refused')
     } catch (error) {
-      this.#log?.error({ job: delivery.id, queue: delivery.queue, err: error }, 'a delivery could not even be given back: it stays unsettled until its connection ends')
+      this.#log?.error(
+        { job: delivery.id, queue: delivery.queue, err: error },
+        'a delivery could not even be given back: it stays unsettled until its connection ends',
+      )
     }
     return false
   }

@@ -1,8 +1,8 @@
+import { randomInt } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { randomInt } from 'node:crypto'
 import { bytes, count, knownNames, milliseconds, oneOf, plainObject, refuse } from '../../pool/checks.js'
 import type { PoolLogger } from '../../pool/types.js'
 import type { Backoff } from '../../runtime/delivery.js'
@@ -132,7 +132,8 @@ export const grace = (name: string, value: unknown): number => (value === 0 ? 0 
 const list = (name: string, given: unknown): (URL | string)[] => {
   const wants = "a path, a file: URL, or an array of them: new URL('./tasks.js', import.meta.url)"
   return (Array.isArray(given) ? given : [given]).map((each: unknown) => {
-    if (each instanceof URL ? each.protocol !== 'file:' : typeof each !== 'string' || each === '') throw refuse(name, wants, each instanceof URL ? each.href : each)
+    if (each instanceof URL ? each.protocol !== 'file:' : typeof each !== 'string' || each === '')
+      throw refuse(name, wants, each instanceof URL ? each.href : each)
     return each as URL | string
   })
 }

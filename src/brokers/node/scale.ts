@@ -21,10 +21,7 @@ export class Scale {
   round(depth: number | undefined, idle: number): void {
     const { prefetchPerWorker, scaleUpBatch, scaleDownBatch } = this.#settings
     this.#want(
-      wantedWorkers(
-        { depth, alive: this.wanted, idle },
-        { min: this.min, max: this.max, prefetchPerWorker, upBatch: scaleUpBatch, downBatch: scaleDownBatch },
-      ),
+      wantedWorkers({ depth, alive: this.wanted, idle }, { min: this.min, max: this.max, prefetchPerWorker, upBatch: scaleUpBatch, downBatch: scaleDownBatch }),
     )
   }
 
