@@ -128,7 +128,13 @@ describe('a message that cannot become a job', () => {
   it('goes to the dead letters at once when it cannot be decoded, and blocks nobody', async () => {
     const farm = await startNode()
     const { server } = farm
-    server.store({ id: 'junk', body: Buffer.from([0xc1, 1, 2]), headers: { ...NO_HEADERS, replyTo: 'me' }, counts: { attempt: 1, losses: 0, requeues: 0 }, redelivered: false })
+    server.store({
+      id: 'junk',
+      body: Buffer.from([0xc1, 1, 2]),
+      headers: { ...NO_HEADERS, replyTo: 'me' },
+      counts: { attempt: 1, losses: 0, requeues: 0 },
+      redelivered: false,
+    })
     const id = server.add('echo', [1])
     await settled(farm)
     expect(server.dead).toMatchObject([{ message: { id: 'junk' }, settlement: { reason: 'undecodable', error: { name: 'UndecodableError' } } }])
