@@ -90,7 +90,7 @@ export const corner = (url = RABBITMQ_URL) => {
       controlExchange,
       eventExchange,
       secret: undefined,
-      consumerTimeout: 86_400_000,
+      consumerTimeout: undefined,
       ...rest,
     }
   }
