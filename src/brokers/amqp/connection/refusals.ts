@@ -1,0 +1,34 @@
+/** Which failures pass by themselves, and what a person can do about the others. */
+import { BrokerError } from '../errors.js'
+
+/** Without the password. */
+export const shownUrl = (url: string): string => {
+  try {
+    const parsed = new URL(url)
+    if (parsed.password !== '') parsed.password = '***'
+    return parsed.href
+  } catch {
+    return 'the URL given'
+  }
+}
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** An error of connecting that will not pass, in words that say what to do; undefined for one that may. */
+export const lastingRefusal = (url: string, error: unknown): BrokerError | undefined => {
+  const message = text(error)
+  if (/ACCESS[-_]REFUSED/.test(message))
+    return new BrokerError(
+      `RabbitMQ at ${shownUrl(url)} refused the login: check user and password, and that this user may log in from this machine ('guest' only from localhost).`,
+      { cause: error },
+    )
+  // amqplib does not say why; the virtual host is what is refused at this point.
+  if (/NOT[-_]ALLOWED|Expected ConnectionOpenOk; got <ConnectionClose/.test(message))
+    return new BrokerError(
+      `RabbitMQ at ${shownUrl(url)} refused the virtual host: check that it exists, that the user may use it (rabbitmqctl add_vhost, set_permissions) and that its limit of connections is not reached.`,
+      { cause: error },
+    )
+  if (/Expected amqp: or amqps:|Invalid URL/.test(message))
+    return new BrokerError(`'${shownUrl(url)}' is not the URL of a RabbitMQ: it begins with amqp:// or amqps://.`, { cause: error })
+  return undefined
+}
