@@ -92,8 +92,11 @@ export interface Delivery {
   readonly countedHere: boolean
   /** Aborts when what delivered it (a channel, a lease) is gone: its settlement would be dropped, and the message is handed out again. */
   readonly gone: AbortSignal
-  /** Never rejects for a generation that has gone; rejects only when the broker refuses the publication. */
-  settle(settlement: Settlement): Promise<SettleResult>
+  /**
+   * Never rejects for a generation that has gone; rejects only when the broker refuses the publication. Answers at once where
+   * nothing is to be waited for: a promise for each acknowledgement would be felt.
+   */
+  settle(settlement: Settlement): SettleResult | Promise<SettleResult>
   /** Sends the answer to `replyTo`, without waiting for anybody to take it. A no-op without `replyTo`. */
   reply(body: Buffer, headers: { ok: boolean }): Promise<void>
 }

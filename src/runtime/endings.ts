@@ -227,7 +227,7 @@ export class Endings {
     const outcome: Outcome = { settlement, reply, settling: undefined }
     if (held.identity !== undefined && settlement.kind !== 'requeue') this.#state.finished.set(held.identity, outcome)
     const { deliveries } = held
-    if (deliveries.length > 0) void this.#state.settler.settle(deliveries, outcome)
+    if (deliveries.length > 0) this.#state.settler.settle(deliveries, outcome)
     this.#release(held)
   }
 

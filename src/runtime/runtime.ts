@@ -55,7 +55,7 @@ export class Runtime {
     if (outcome !== undefined) {
       this.#state.totals.recognised++
       this.#state.log?.info({ job: arrived.id, counts: arrived.counts, settlement: outcome.settlement.kind }, 'delivery recognised: its job has ended here')
-      void settler.settle([delivery], outcome)
+      settler.settle([delivery], outcome)
       return
     }
     const present = held.get(arrived.id)
@@ -236,7 +236,7 @@ export class Runtime {
   #giveBackUnbegun(): void {
     for (const held of [...this.#state.held.values()]) {
       for (const delivery of held.behind.splice(0))
-        void this.#state.settler.settle([delivery], { settlement: { kind: 'requeue' }, reply: undefined, settling: undefined })
+        this.#state.settler.settle([delivery], { settlement: { kind: 'requeue' }, reply: undefined, settling: undefined })
       if (held.phase === 'submitted') takeBack(held, 'requeue')
       else if (held.message !== undefined) this.#endings.giveBack(held)
     }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolLogger } from '../pool/types.js'
-import type { Delivery, Settlement } from './delivery.js'
+import type { Delivery, Settlement, SettleResult } from './delivery.js'
 
 /** What became of a job, kept until the broker has taken it, and its like recognised for longer. */
 export interface Outcome {
@@ -46,16 +46,36 @@ export class Settler {
   }
 
   /** The same outcome for all that were delivered: the first live one carries it out, the others are acknowledged. */
-  settle(deliveries: readonly Delivery[], outcome: Outcome): Promise<void> {
+  settle(deliveries: readonly Delivery[], outcome: Outcome): void {
     const before = outcome.settling
-    const settled = before === undefined ? this.#settleAll(deliveries, outcome) : before.then(() => this.#settleAll(deliveries, outcome))
-    const work = settled.finally(() => {
-      this.#underWay.delete(work)
-      if (outcome.settling === work) outcome.settling = undefined
-    })
+    const [only] = deliveries
+    if (before === undefined && deliveries.length === 1 && outcome.settlement.kind === 'acknowledge') this.#acknowledge(only!, outcome)
+    else this.#track(before === undefined ? this.#settleAll(deliveries, outcome) : before.then(() => this.#settleAll(deliveries, outcome)), outcome)
+  }
+
+  /** What nearly every job comes to: no promise is made for it where the broker needs none. */
+  #acknowledge(delivery: Delivery, outcome: Outcome): void {
+    if (delivery.gone.aborted) return
+    this.#reply(delivery, outcome)
+    let answer: SettleResult | Promise<SettleResult>
+    try {
+      answer = delivery.settle(ACKNOWLEDGE)
+    } catch (error) {
+      answer = Promise.reject(error)
+    }
+    if (answer instanceof Promise) this.#track(this.#settleOne(delivery, ACKNOWLEDGE, answer), outcome)
+  }
+
+  /** Whoever waits for the settlements waits for this one too. */
+  #track(settled: Promise<unknown>, outcome: Outcome): void {
+    const work: Promise<void> = settled
+      .then(() => {})
+      .finally(() => {
+        this.#underWay.delete(work)
+        if (outcome.settling === work) outcome.settling = undefined
+      })
     outcome.settling = work
     this.#underWay.add(work)
-    return work
   }
 
   async #settleAll(deliveries: readonly Delivery[], outcome: Outcome): Promise<void> {
@@ -70,11 +90,11 @@ export class Settler {
   }
 
   /** True: the republication or dead letter is stored, or nothing needed to be. */
-  async #settleOne(delivery: Delivery, settlement: Settlement): Promise<boolean> {
+  async #settleOne(delivery: Delivery, settlement: Settlement, first?: Promise<SettleResult>): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       try {
         if (settlement.kind === 'requeue') this.requeued++
-        const { published, settled } = await delivery.settle(settlement)
+        const { published, settled } = await (tries === 1 && first !== undefined ? first : delivery.settle(settlement))
         return published || settled
       } catch (error) {
         this.#log?.error({ job: delivery.id, queue: delivery.queue, settlement: settlement.kind, tries, err: error }, 'the broker refused a settlement')

@@ -106,7 +106,9 @@ export class Node implements FarmNode, CommandedNode {
   #emit(body: FarmEventBody): void {
     const { broker, settings } = this.parts
     // The body was made for this: three copies a job would be felt.
-    const event = Object.assign(body, { node: settings.name, at: Date.now() })
+    const event = body as FarmEvent
+    event.node = settings.name
+    event.at = Date.now()
     broker.control.emit(event)
     for (const listener of this.#listeners) {
       try {

@@ -60,7 +60,8 @@ export interface AmqpChannel {
   ): Promise<{ consumerTag: string }>
   cancel(consumerTag: string): Promise<unknown>
   get(queue: string, options?: { noAck?: boolean }): Promise<AmqpMessage | false>
-  ack(message: AmqpMessage): void
+  /** Only the tag is looked at. `allUpTo`: with all unsettled ones before it. */
+  ack(message: { readonly fields: Pick<AmqpMessage['fields'], 'deliveryTag'> }, allUpTo?: boolean): void
   nack(message: AmqpMessage, allUpTo: boolean, requeue: boolean): void
   prefetch(count: number): Promise<unknown>
 }

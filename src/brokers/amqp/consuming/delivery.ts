@@ -17,6 +17,11 @@ export interface Desk {
 /** ms that an answer to a `call` may take to be confirmed: nobody waits for it for ever. */
 const REPLY_TIMEOUT = 60_000
 
+type Publishing = Extract<Settlement, { kind: 'republish' | 'dead-letter' }>
+
+const SETTLED: SettleResult = { settled: true, published: false }
+const NOT_SETTLED: SettleResult = { settled: false, published: false }
+
 export class AmqpDelivery implements Delivery {
   readonly id: string | undefined
   readonly queue: string
@@ -29,7 +34,7 @@ export class AmqpDelivery implements Delivery {
   readonly #message: AmqpMessage
   readonly #generation: Generation
   readonly #desk: Desk
-  #result: Promise<SettleResult> | undefined
+  #result: SettleResult | Promise<SettleResult> | undefined
 
   /** `queue`: the name that the node was given, whichever of the queues behind it delivered. */
   constructor(message: AmqpMessage, generation: Generation, queue: string, countedHere: boolean, desk: Desk) {
@@ -46,17 +51,21 @@ export class AmqpDelivery implements Delivery {
     this.gone = generation.gone
   }
 
-  settle(settlement: Settlement): Promise<SettleResult> {
+  settle(settlement: Settlement): SettleResult | Promise<SettleResult> {
     // A second one would acknowledge a tag that the broker does not know, and end the channel with all that it holds.
     this.#result ??= this.#settle(settlement)
     return this.#result
   }
 
-  async #settle(settlement: Settlement): Promise<SettleResult> {
-    if (settlement.kind === 'acknowledge') return { settled: this.#generation.settle(this.#message, 'ack'), published: false }
-    if (settlement.kind === 'requeue') return { settled: this.#generation.settle(this.#message, 'requeue'), published: false }
+  #settle(settlement: Settlement): SettleResult | Promise<SettleResult> {
+    if (settlement.kind === 'acknowledge') return this.#generation.settle(this.#message, 'ack') ? SETTLED : NOT_SETTLED
+    if (settlement.kind === 'requeue') return this.#generation.settle(this.#message, 'requeue') ? SETTLED : NOT_SETTLED
+    return this.#publishAndAcknowledge(settlement)
+  }
+
+  async #publishAndAcknowledge(settlement: Publishing): Promise<SettleResult> {
     // It comes back as it was: a second copy would be one too many.
-    if (this.gone.aborted) return { settled: false, published: false }
+    if (this.gone.aborted) return NOT_SETTLED
     try {
       await this.#publish(settlement)
     } catch (error) {
@@ -67,7 +76,7 @@ export class AmqpDelivery implements Delivery {
     return { settled: this.#generation.settle(this.#message, 'ack'), published: true }
   }
 
-  #publish(settlement: Extract<Settlement, { kind: 'republish' | 'dead-letter' }>): Promise<void> {
+  #publish(settlement: Publishing): Promise<void> {
     if (settlement.kind === 'dead-letter') return this.#desk.jobs.bury(this.queue, this.body, buried(this.#message, this.queue, this.#desk.node, settlement))
     const { delay } = settlement
     return this.#desk.jobs.publish({ queue: this.queue, body: this.body, options: republished(this.#message, settlement), delay })

@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
+import { Acknowledgements } from './acknowledgements.js'
 
 interface Consumer {
   readonly tag: string
@@ -28,6 +29,7 @@ export class Generation {
   readonly #gone = new AbortController()
   readonly #consumers = new Set<Consumer>()
   readonly #holders = new Map<AmqpMessage, Consumer>()
+  readonly #acknowledgements: Acknowledgements
   #target = 0
   #working: Promise<void> | undefined
   #catchUp: NodeJS.Timeout | undefined
@@ -46,6 +48,7 @@ export class Generation {
     this.#consumerArguments = consumerArguments
     this.#receive = receive
     this.#cancelledByServer = cancelledByServer
+    this.#acknowledgements = new Acknowledgements(channel)
   }
 
   /** Aborts when the channel is gone. */
@@ -55,8 +58,14 @@ export class Generation {
 
   end(reason: Error): void {
     clearTimeout(this.#catchUp)
+    this.#acknowledgements.end()
     this.#gone.abort(reason)
     this.#holders.clear()
+  }
+
+  /** Sends what has been settled in this turn. */
+  flush(): void {
+    this.#acknowledgements.flush()
   }
 
   /** False: it was not sent, because its channel has gone. */
@@ -64,11 +73,15 @@ export class Generation {
     if (this.#gone.signal.aborted) return false
     const holder = this.#holders.get(message)
     this.#holders.delete(message)
-    try {
-      if (how === 'ack') this.#channel.ack(message)
-      else this.#channel.nack(message, false, true)
-    } catch {
-      return false
+    const { deliveryTag } = message.fields
+    if (how === 'ack') this.#acknowledgements.add(deliveryTag)
+    else {
+      try {
+        this.#channel.nack(message, false, true)
+      } catch {
+        return false
+      }
+      this.#acknowledgements.settled(deliveryTag)
     }
     if (holder !== undefined) {
       holder.held--
@@ -96,6 +109,7 @@ export class Generation {
    */
   resize(target: number): Promise<void> {
     this.#target = target
+    this.#acknowledgements.room = target
     return this.#adjust()
   }
 
@@ -110,6 +124,8 @@ export class Generation {
 
   async #step(): Promise<void> {
     if (this.#gone.signal.aborted) return
+    // To the broker they are held until they are acknowledged.
+    this.flush()
     try {
       const active = [...this.#consumers].filter((each) => !each.cancelled)
       const excess = sum(active) - this.#target

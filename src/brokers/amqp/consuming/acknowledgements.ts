@@ -1,0 +1,101 @@
+/**
+ * The acknowledgements of one channel, gathered for one turn of the event loop. Those without a gap before them go out as one, for a
+ * frame and a system call each would cost a node under load more than the jobs themselves.
+ */
+import type { AmqpChannel } from '../connection/client.js'
+
+type AckChannel = Pick<AmqpChannel, 'ack'>
+
+/** So few frames are sent at once, whatever comes before them. */
+const FEW = 8
+/** ms that more may wait for those before them. */
+const HOLD = 5
+
+export class Acknowledgements {
+  readonly #channel: AckChannel
+  /** To be sent. */
+  #gathered: number[] = []
+  #turn: NodeJS.Immediate | undefined
+  #wait: NodeJS.Timeout | undefined
+  /** Every delivery up to this tag is settled. A channel counts its deliveries from 1. */
+  #floor = 0
+  /** Settled above the floor. */
+  readonly #above = new Set<number>()
+  /** Deliveries that may be held at once: when a good part of them wait here, others could be delivered. */
+  room = 0
+
+  constructor(channel: AckChannel) {
+    this.#channel = channel
+  }
+
+  /** The delivery of this tag is to be acknowledged. */
+  add(tag: number): void {
+    this.#gathered.push(tag)
+    this.settled(tag)
+    this.#turn ??= setImmediate(() => this.#endOfTurn())
+  }
+
+  /** The delivery of this tag was settled in another way. */
+  settled(tag: number): void {
+    if (tag !== this.#floor + 1) {
+      this.#above.add(tag)
+      return
+    }
+    this.#floor = tag
+    while (this.#above.delete(this.#floor + 1)) this.#floor++
+  }
+
+  #endOfTurn(): void {
+    this.#turn = undefined
+    this.#sendUpToFloor()
+    const { length } = this.#gathered
+    if (length === 0) return
+    if (length <= FEW || length * 4 > this.room) this.flush()
+    else this.#wait ??= setTimeout(() => this.flush(), HOLD)
+  }
+
+  /** Sends all that is to be sent. */
+  flush(): void {
+    this.#stop()
+    this.#sendUpToFloor()
+    const tags = this.#gathered
+    this.#gathered = []
+    for (const tag of tags) this.#send(tag, false)
+  }
+
+  /** One frame for all that have no gap before them. It must name one that is unsettled itself: RabbitMQ ends the channel for another. */
+  #sendUpToFloor(): void {
+    let last = 0
+    let count = 0
+    for (const tag of this.#gathered) {
+      if (tag > this.#floor) continue
+      count++
+      if (tag > last) last = tag
+    }
+    if (count === 0) return
+    this.#gathered = count === this.#gathered.length ? [] : this.#gathered.filter((tag) => tag > this.#floor)
+    this.#send(last, count > 1)
+  }
+
+  /** What cannot be sent, because the channel has gone in this very moment, is lost with it: its message comes back, and is recognised. */
+  #send(deliveryTag: number, allUpTo: boolean): void {
+    try {
+      this.#channel.ack({ fields: { deliveryTag } }, allUpTo)
+    } catch {
+      this.#gathered = []
+    }
+  }
+
+  #stop(): void {
+    clearImmediate(this.#turn)
+    clearTimeout(this.#wait)
+    this.#turn = undefined
+    this.#wait = undefined
+  }
+
+  /** The channel is gone. */
+  end(): void {
+    this.#stop()
+    this.#gathered = []
+  }
+}
