@@ -1,0 +1,36 @@
+import { render } from 'ink'
+import type { ControlClient } from '../brokers/broker.js'
+import type { FarmNode } from '../brokers/node/types.js'
+import { Controller, type ControllerOptions } from './controller.js'
+import { LocalSource } from './model/local-source.js'
+import type { LogTail } from './model/log-tail.js'
+import { RemoteSource } from './model/remote-source.js'
+import { takeScreen } from './terminal/screen.js'
+import { App } from './view/app.js'
+
+/** Shows the node of this process until the function that it resolves with is called. */
+export const openLocal = (node: FarmNode, { log, onQuit }: { log: LogTail; onQuit(): void }): Promise<() => Promise<void>> =>
+  open({ source: new LocalSource(node), node: node.name, log, onQuit, quitQuestion: 'Drain and stop this node?' })
+
+/** Shows the nodes of a broker until the function that it resolves with is called. */
+export const openRemote = (client: ControlClient, { node, onQuit }: { node: string | undefined; onQuit(): void }): Promise<() => Promise<void>> =>
+  open({ source: new RemoteSource(client), node, onQuit })
+
+const open = async (options: ControllerOptions): Promise<() => Promise<void>> => {
+  const controller = new Controller(options)
+  const giveBack = takeScreen(process.stdout, process.stdin)
+  // Ctrl-C is a key like others; what is printed meanwhile would tear the picture, and is not expected.
+  const picture = render(<App controller={controller} />, { exitOnCtrlC: false, patchConsole: false, maxFps: 10 })
+  const close = async (): Promise<void> => {
+    picture.unmount()
+    giveBack()
+    await options.source.close()
+  }
+  try {
+    await controller.open()
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return close
+}
