@@ -1,13 +1,40 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Tests that leave nothing behind in their process: many files may share one, which spares a start for each. */
 const units = ['test/hub/**/*.test.ts', 'test/wire/**/*.test.ts', 'test/pool/**/*.test.ts', 'test/native-bench/**/*.test.ts']
+
+/** The longest first, or the last of them runs on alone when all else is done. */
+const LONGEST = [
+  'three-hundred-kills',
+  'first-half',
+  'second-half',
+  'worker/watchdog',
+  'guides',
+  'bad-start',
+  'soft-limit-places',
+  'own-host',
+  'frozen-and-stalled',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = LONGEST.findIndex((name) => moduleId.includes(name))
+      return at === -1 ? LONGEST.length : at
+    }
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+  }
+}
 
 export default defineConfig({
   test: {
     pool: 'forks',
     // Suites start real processes, and many of them wait for a deadline: on two cores a third fills the gaps.
     maxWorkers: 3,
+    // The simulation makes much that does not live long.
+    execArgv: ['--max-semi-space-size=64'],
+    sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 30_000,
     projects: [

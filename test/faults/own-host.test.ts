@@ -32,7 +32,7 @@ const FAULTS: Record<string, Fault> = {
   'process.abort()': { task: 'abort', outcome: signal('SIGABRT') },
   'process.exit(3)': { task: 'exitWith', args: [3], outcome: lost('exit', { exitCode: 3 }) },
   'an exhausted heap': { task: 'exhaustHeap', pool: SMALL_HEAP, outcome: signal('SIGABRT') },
-  'a heap exhausted while the arguments are decoded': { task: 'sizeOf', size: 1_000_000, pool: SMALL_HEAP, outcome: signal('SIGABRT') },
+  'a heap exhausted while the arguments are decoded': { task: 'sizeOf', size: 600_000, pool: SMALL_HEAP, outcome: signal('SIGABRT') },
   'memory over the hard limit': {
     task: 'leakAndHang',
     args: [400_000_000],

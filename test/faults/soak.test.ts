@@ -12,8 +12,8 @@ interface Report {
 
 const seed = Number(process.env.PREFORK_SEED ?? (Math.random() * 2 ** 31) | 0)
 
-it(`a few seconds of the soak: load and twenty faults a second, and no promise broken (PREFORK_SEED=${seed})`, async () => {
-  const soak = new Host(process.execPath, [fileURLToPath(new URL('../soak/run.js', import.meta.url)), '--seconds', '4', '--seed', String(seed)])
+it(`two seconds of the soak: load and twenty faults a second, and no promise broken (PREFORK_SEED=${seed})`, async () => {
+  const soak = new Host(process.execPath, [fileURLToPath(new URL('../soak/run.js', import.meta.url)), '--seconds', '2', '--seed', String(seed)])
   const ended = await soak.ends(120_000)
   expect(soak.lines.filter((line) => line.startsWith('VIOLATION'))).toEqual([])
   const { counts, done, ...report } = await soak.says<Report>('report')

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const minutes = Number(process.env.PREFORK_FUZZ_MINUTES ?? 0)
 const seed = Number(process.env.PREFORK_SEED ?? Date.now() % 1_000_000_000)
-const RANDOM_MS = minutes > 0 ? minutes * 60_000 : 2_000
+const RANDOM_MS = minutes > 0 ? minutes * 60_000 : 1_000
 /** A child that says nothing for so long hangs. */
 const SILENCE_MS = 30_000
 /** MB of heap: a value is allowed what its own limits allow, and no more. */

@@ -169,10 +169,12 @@ export class Judge {
     this.#world.say(`worker ${worker} buried: ${reason}${expected ? ' (expected)' : ''}`)
     const { killed } = process
     if (expected || this.terminated || killed === undefined) return
-    const { at, sinceBeat } = killed
+    const { at, sinceBeat, silence } = killed
     const alone = (holds: boolean): void =>
       this.#demand(holds || process.broken, () => `worker ${worker} was killed without cause: ${reason} ${JSON.stringify(killed)}`)
-    if (reason.includes('watchdog was silent')) alone(sinceBeat >= HEARTBEAT_TIMEOUT - EPSILON)
+    const frozen = HEARTBEAT_TIMEOUT - EPSILON
+    // A beat that ends the silence while the host judges is still on its way.
+    if (reason.includes('watchdog was silent')) alone(sinceBeat >= frozen || (sinceBeat < ON_ITS_WAY && silence >= frozen))
     else if (reason.startsWith('No HELLO'))
       alone(process.broken || process.helloAt === undefined || process.helloAt > process.startedAt + withinOf(reason) - EPSILON)
     else if (reason.startsWith('No WORKER_UP'))

@@ -72,7 +72,7 @@ export class SimProcess implements LaunchedProcess {
   /** The largest it has been. */
   fattest = 50e6
   /** When the pool killed it, how long nothing had been heard of it then, and whether it had yet to hear something. */
-  killed: { at: number; sinceBeat: number; deaf: boolean } | undefined
+  killed: { at: number; sinceBeat: number; silence: number; deaf: boolean } | undefined
   readonly #around: Surroundings
   readonly #exit: Pollable
   #onExit: ((exit: ProcessExit) => void)[] = []
@@ -133,6 +133,7 @@ export class SimProcess implements LaunchedProcess {
     this.killed ??= {
       at: world.now,
       sinceBeat: world.now - this.watchdog.lastBeatAt,
+      silence: this.watchdog.silence,
       deaf: this.watchdog.deaf || this.lifeline.writableLength > 0,
     }
     world.say(`the pool kills worker ${this.id}`)

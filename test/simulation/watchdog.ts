@@ -27,6 +27,8 @@ interface Limited {
  */
 export class Watchdog {
   lastBeatAt: number
+  /** ms of silence that the last beat ended. */
+  silence = 0
   /** The word is closed for good: nothing more begins in this worker. */
   closed = false
   /** Deliveries that it was asked to cancel. */
@@ -260,6 +262,7 @@ export class Watchdog {
         return
       }
       this.#unsent.shift()
+      this.silence = this.#around.world.now - this.lastBeatAt
       this.lastBeatAt = this.#around.world.now
     }
   }

@@ -189,10 +189,8 @@ export class Faults {
     else if (kind === 'cannotBeCopied') submit('cannotBeCopied', [], ['serialization'])
     else if (kind === 'badArgument') submit('echo', [() => {}], ['serialization'])
     else if (kind === 'unknownTask') submit('noSuchTask', [], ['unknown task'])
-    else if (kind === 'stall') {
-      const end = performance.now() + random.int(20, 200)
-      while (performance.now() < end);
-    } else if (kind === 'resize') {
+    else if (kind === 'stall') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, random.int(20, 200))
+    else if (kind === 'resize') {
       target.wanted = random.int(Math.max(1, target.size - 1), target.size + 1)
       target.pool.resize(target.wanted)
     } else if (kind === 'restart') {

@@ -177,7 +177,7 @@ test('what structuredClone copies arrives as structuredClone copies it', () => {
       const value = build([])
       expect(difference(sent(value), structuredClone(value))).toBeUndefined()
     }),
-    { numRuns: 6000 },
+    { numRuns: 4000 },
   )
 })
 
@@ -186,7 +186,7 @@ test('plain data takes the way of msgpackr, and arrives the same', () => {
     fc.property(fc.object({ maxDepth: 4, withDate: true, withBigInt: true, key: text, values: [primitive] }), (value) => {
       expect(difference(sent(value), structuredClone(value))).toBeUndefined()
     }),
-    { numRuns: 3000 },
+    { numRuns: 2000 },
   )
 })
 
