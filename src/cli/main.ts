@@ -28,7 +28,9 @@ const explain = (error: unknown, typed: readonly string[]): [line: string | unde
   if (error instanceof CommanderError) {
     // Without a command there is nothing to say but the help, which commander has printed.
     if (error.code === 'commander.help') return [undefined, EXIT.usage]
+    // A command that there is not has no help either.
     const words = typed.filter((each) => /^[a-z_]+$/.test(each)).slice(0, typed[0] === 'control' || typed[0] === 'dlq' ? 2 : 1)
+    if (error.code === 'commander.unknownCommand') words.pop()
     return [`${oneLine(error.message.replace(/^error: /, ''))}. Try: ${['prefork', ...words, '--help'].join(' ')}`, EXIT.usage]
   }
   if (error instanceof CommandError) return [oneLine(error.message), error.exitCode]

@@ -27,14 +27,14 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
 
   const several = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
   const command = (parent: Program, name: string, help: string): Program => parent.command(name).description(help).helpOption('-h, --help', 'print this help')
-  const withBroker = (each: Program): Program =>
+  const withBroker = (each: Program): Program => each.option('-b, --broker <url>', 'where RabbitMQ is (RABBITMQ_URL)')
+  const withQueues = (each: Program): Program => withBroker(each).option('-q, --queue <names>', 'queues, with commas between (ASYNC_FARM_JOBS_QUEUE)', several)
+  const withExchanges = (each: Program): Program =>
     each
-      .option('-b, --broker <url>', 'where RabbitMQ is (RABBITMQ_URL)')
-      .option('-q, --queue <names>', 'queues, with commas between (ASYNC_FARM_JOBS_QUEUE)', several)
       .option('--control-exchange <name>', 'commands to the nodes (ASYNC_FARM_CONTROL_EXCHANGE)')
       .option('--worker-exchange <name>', 'events of the nodes (ASYNC_FARM_WORKER_EXCHANGE)')
 
-  withBroker(command(program, 'work', 'take jobs and run them'))
+  withExchanges(withQueues(command(program, 'work', 'take jobs and run them')))
     .option('-t, --tasks <modules>', 'modules whose exported functions are the tasks', several)
     .option('--root <folders>', 'folders below which module/path#export may name a task', several)
     .option('--import <modules>', 'modules loaded in the node and, before any task, in each worker', several)
@@ -62,7 +62,7 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     .addHelpText('after', WORK_HELP)
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/work.js')).work(flags, given)))
 
-  withBroker(command(program, 'publish', 'publish a job'))
+  withQueues(command(program, 'publish', 'publish a job'))
     .argument('<task>', 'the name of the task')
     .argument('[args]', 'its arguments, as a JSON array')
     .option('--wait', 'for the result, and print it')
@@ -79,13 +79,13 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
       chosen(async (given) => (await import('./commands/publish.js')).publish(task, args, flags, given)),
     )
 
-  withBroker(command(program, 'top', 'a dashboard of the nodes, over the broker'))
+  withExchanges(withBroker(command(program, 'top', 'a dashboard of the nodes, over the broker')))
     .option('--node <name>', 'the node to show first')
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/top.js')).top(flags, given)))
 
   const control = command(program, 'control', 'ask nodes, or steer them')
   for (const [name, typed] of Object.entries(CONTROL_COMMANDS)) {
-    const each = withBroker(command(control, name, typed.help))
+    const each = withExchanges(withBroker(command(control, name, typed.help)))
       .option('-n, --node <names>', 'the nodes, with commas between', several)
       .option('--all', 'all nodes')
       .option('--timeout <time>', 'for the answers; default 10s from named nodes, 2s from all')
@@ -98,16 +98,16 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     })
   }
 
-  withBroker(command(program, 'purge', 'remove every job that waits in the queues'))
+  withQueues(command(program, 'purge', 'remove every job that waits in the queues'))
     .option('--yes', 'really')
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).purge(flags, given)))
 
   const dead = command(program, 'dlq', 'the dead letters: jobs that could not be done')
-  withBroker(command(dead, 'list', 'show them; they stay where they are'))
+  withQueues(command(dead, 'list', 'show them; they stay where they are'))
     .option('--limit <count>', 'to show at the most; default 100')
     .option('--json', 'a line of JSON each, as where the output is no terminal')
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).listDead(flags, given)))
-  withBroker(command(dead, 'retry', 'send them back to their queues'))
+  withQueues(command(dead, 'retry', 'send them back to their queues'))
     .argument('[ids...]', 'their ids')
     .option('--all', 'all of them')
     .action((ids: string[], flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).retryDead(ids, flags, given)))

@@ -64,16 +64,12 @@ export const CONTROL_COMMANDS: { readonly [N in CommandName]: Typed<Command & { 
     arguments: '<limit>',
     flags: [
       ['--task <name>', 'the task'],
-      ['--queue-name <name>', 'the queue'],
+      ['--queue <name>', 'the queue'],
     ],
     read: ([limit], flags) => {
-      const { task, queueName } = flags
-      if ((task === undefined) === (queueName === undefined)) throw new UsageError('rate_limit wants one of --task NAME and --queue-name NAME.')
-      return {
-        command: 'rate_limit',
-        limit: argument('The limit', rate, limit!),
-        ...(task === undefined ? { queue: String(queueName) } : { task: String(task) }),
-      }
+      const { task, queue } = flags
+      if ((task === undefined) === (queue === undefined)) throw new UsageError('rate_limit wants one of --task NAME and --queue NAME.')
+      return { command: 'rate_limit', limit: argument('The limit', rate, limit!), ...(task === undefined ? { queue: String(queue) } : { task: String(task) }) }
     },
   },
   stack: {

@@ -16,7 +16,7 @@ const SETTINGS = {
   heartbeatInterval: { flag: '--heartbeat', variable: 'HEARTBEAT_INTERVAL_S', reader: duration() },
   maxStall: { flag: '--max-stall', variable: 'MAX_STALL_S', reader: duration() },
   taskHistory: { flag: '--history', variable: 'TASK_HISTORY_MAX', reader: count(0, 1_000_000) },
-  maxLosses: { flag: '--max-losses', variable: 'MAX_LOSSES', reader: count(1, 1_000_000) },
+  maxLosses: { flag: '--max-losses', variable: 'MAX_LOSSES', reader: count(1) },
   maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, 1_000_000) },
   softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
   timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },

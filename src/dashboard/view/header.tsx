@@ -30,7 +30,7 @@ export const Header = ({ controller, width }: { controller: Controller; width: n
   const connection = stats.connected ? '' : '  no broker!'
   return (
     <>
-      <Text>
+      <Text wrap="truncate">
         <Text bold>prefork </Text>
         {name}{' '}
         <Text color={node.down !== undefined || silent || !stats.connected ? 'red' : STATE_COLOURS[stats.state]}>
@@ -49,7 +49,7 @@ const Work = ({ controller, width }: { controller: Controller; width: number }) 
   const { depth, held, prefetch, running } = stats!
   const text = `queue ${depth === undefined ? '?' : shownCount(depth)}  held ${held}/${prefetch}  running ${running}  ${shownRate(throughput.at(-1) ?? 0)} `
   return (
-    <Text>
+    <Text wrap="truncate">
       {text}
       <Text color="green">{sparkline(throughput, Math.max(0, Math.min(30, width - text.length)))}</Text>
     </Text>

@@ -7,6 +7,8 @@ export interface Column<T> {
   /** In columns of the terminal; 0 takes what the others leave (one of them). */
   readonly width: number
   readonly right?: boolean
+  /** Left out where there is too little room, the highest first. */
+  readonly optional?: number
   value(row: T): string
   colour?(row: T): Colour
 }
@@ -24,9 +26,25 @@ export interface TableProps<T> {
   readonly empty: string
 }
 
+/** Columns that the one of no width of its own should have at the least. */
+const ROOM = 20
+
+const fitting = <T,>(columns: readonly Column<T>[], width: number): readonly Column<T>[] => {
+  let kept = columns
+  while (width - taken(kept) < ROOM) {
+    const least = Math.max(0, ...kept.map((each) => each.optional ?? 0))
+    if (least === 0) break
+    kept = kept.filter((each) => each.optional !== least)
+  }
+  return kept
+}
+
+const taken = <T,>(columns: readonly Column<T>[]): number => columns.reduce((sum, each) => sum + each.width + 1, 1)
+
 /** One line of titles and a window of rows around the chosen one. */
-export function Table<T>({ title, columns, rows, chosen, focused, width, height, keyOf, empty }: TableProps<T>) {
-  const fixed = columns.reduce((sum, each) => sum + each.width + 1, 1)
+export function Table<T>({ title, columns: all, rows, chosen, focused, width, height, keyOf, empty }: TableProps<T>) {
+  const columns = fitting(all, width)
+  const fixed = taken(columns)
   const widthOf = (column: Column<T>): number => (column.width === 0 ? Math.max(4, width - fixed) : column.width)
   const at = Math.max(0, chosen === undefined ? 0 : rows.indexOf(chosen))
   const first = Math.max(0, Math.min(at - Math.floor(height / 2), rows.length - height))
@@ -34,12 +52,12 @@ export function Table<T>({ title, columns, rows, chosen, focused, width, height,
   const titles = columns.map((column, i) => cell(i === 0 ? title : column.title, widthOf(column), column.right && i > 0 ? 'right' : 'left')).join(' ')
   return (
     <>
-      <Text bold color={focused ? 'cyan' : undefined}>
+      <Text bold wrap="truncate" color={focused ? 'cyan' : undefined}>
         {focused ? '▸' : ' '}
         {titles}
       </Text>
       {shown.map((row) => (
-        <Text key={keyOf(row)} inverse={focused && row === chosen}>
+        <Text key={keyOf(row)} wrap="truncate" inverse={focused && row === chosen}>
           {' '}
           {columns.map((column, i) => (
             <Text key={column.title} color={column.colour?.(row)}>

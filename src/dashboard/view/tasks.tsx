@@ -7,10 +7,10 @@ import { STATUS_COLOURS } from './theme.js'
 const columnsAt = (now: number): readonly Column<TaskRecord>[] => [
   { title: 'tasks', width: 12, value: ({ status }) => status, colour: ({ status }) => STATUS_COLOURS[status] },
   { title: 'name', width: 0, value: ({ name, error }) => (error === undefined ? name : `${name}: ${error}`) },
-  { title: 'id', width: 14, value: ({ id }) => id },
-  { title: 'try', width: 3, right: true, value: ({ counts }) => String(counts.attempt) },
-  { title: 'w', width: 3, right: true, value: ({ worker }) => (worker === undefined ? '' : String(worker)) },
-  { title: 'received', width: 8, value: ({ received }) => shownClock(received) },
+  { title: 'id', width: 14, optional: 3, value: ({ id }) => id },
+  { title: 'try', width: 3, right: true, optional: 1, value: ({ counts }) => String(counts.attempt) },
+  { title: 'w', width: 3, right: true, optional: 1, value: ({ worker }) => (worker === undefined ? '' : String(worker)) },
+  { title: 'received', width: 8, optional: 2, value: ({ received }) => shownClock(received) },
   { title: 'took', width: 7, right: true, value: (task) => durationOf(task, now) },
 ]
 

@@ -16,8 +16,8 @@ const COLUMNS: readonly Column<NodeWorker>[] = [
   },
   { title: 'task', width: 0, value: ({ job, running }) => (job === undefined ? '' : `${job.name}${running > 1 ? ` +${running - 1}` : ''} ${job.id}`) },
   { title: 'age', width: 7, right: true, value: ({ job }) => (job === undefined ? '' : shownTime(job.age)) },
-  { title: 'rss', width: 7, right: true, value: ({ rss }) => (rss > 0 ? shownBytes(rss) : '') },
-  { title: 'done', width: 7, right: true, value: ({ done }) => shownCount(done) },
+  { title: 'rss', width: 7, right: true, optional: 1, value: ({ rss }) => (rss > 0 ? shownBytes(rss) : '') },
+  { title: 'done', width: 7, right: true, optional: 2, value: ({ done }) => shownCount(done) },
   { title: 'failed', width: 6, right: true, value: ({ failed }) => shownCount(failed), colour: ({ failed }) => (failed > 0 ? 'red' : undefined) },
 ]
 
