@@ -13,6 +13,8 @@ export type Overlay =
 export interface Notice {
   readonly text: string
   readonly bad: boolean
+  /** When it was told, ms since the epoch. */
+  readonly at: number
 }
 
 /** A question that `y` answers. */
@@ -108,6 +110,13 @@ export class Controller {
     this.changed()
   }
 
+  /** Gives the keys to the other list, and keeps its choice however many jobs come. */
+  changeFocus(): void {
+    this.focus = this.focus === 'workers' ? 'tasks' : 'workers'
+    this.chosenTask = this.task?.id
+    this.changed()
+  }
+
   nextNode(): void {
     const all = this.nodes()
     const at = all.findIndex((each) => each.name === this.shownNode)
@@ -190,7 +199,7 @@ export class Controller {
   }
 
   tell(text: string, bad = false): void {
-    this.notice = { text, bad }
+    this.notice = { text, bad, at: this.now() }
     this.changed()
   }
 

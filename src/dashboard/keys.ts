@@ -29,9 +29,7 @@ const NAMED: { readonly [name in NonNullable<Key['name']>]: (controller: Control
   pageup: (controller) => controller.move(-10),
   pagedown: (controller) => controller.move(10),
   tab(controller) {
-    if (controller.overlay !== undefined) return
-    controller.focus = controller.focus === 'workers' ? 'tasks' : 'workers'
-    controller.changed()
+    if (controller.overlay === undefined) controller.changeFocus()
   },
   enter(controller) {
     if (controller.overlay !== undefined) controller.close()
@@ -76,6 +74,10 @@ const revoke = (controller: Controller): void => {
     return
   }
   const runs = task.status === 'running'
+  if (!runs && task.status !== 'pending' && task.status !== 'retried') {
+    controller.tell(`${task.name} ${task.id} has ended.`, true)
+    return
+  }
   controller.confirm({
     text: `${runs ? 'End' : 'Revoke'} ${task.name} ${task.id}?`,
     yes: () => controller.ask({ command: 'revoke', id: task.id, terminate: runs }),

@@ -18,11 +18,12 @@ export const openRemote = (client: ControlClient, { node, onQuit }: { node: stri
 
 const open = async (options: ControllerOptions): Promise<() => Promise<void>> => {
   const controller = new Controller(options)
-  const giveBack = takeScreen(process.stdout, process.stdin)
+  let stopDrawing = (): void => {}
+  const giveBack = takeScreen(process.stdout, process.stdin, () => stopDrawing())
   // Ctrl-C is a key like others; what is printed meanwhile would tear the picture, and is not expected.
   const picture = render(<App controller={controller} />, { exitOnCtrlC: false, patchConsole: false, maxFps: 10 })
+  stopDrawing = () => picture.unmount()
   const close = async (): Promise<void> => {
-    picture.unmount()
     giveBack()
     await options.source.close()
   }

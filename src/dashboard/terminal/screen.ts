@@ -12,14 +12,20 @@ export interface TerminalStream {
 /**
  * Takes the second screen of the terminal; the function that it returns gives the first one back. So does every end of this
  * process that can still do anything: an exit, an uncaught exception (before Node prints it, so that it can be read).
+ * `stopDrawing` is called first: a last picture belongs to the second screen.
  */
-export const takeScreen = (stdout: TerminalStream, stdin: { isRaw?: boolean; setRawMode?(raw: boolean): unknown }): (() => void) => {
+export const takeScreen = (stdout: TerminalStream, stdin: { isRaw?: boolean; setRawMode?(raw: boolean): unknown }, stopDrawing: () => void): (() => void) => {
   let taken = true
   const leave = (): void => {
     if (!taken) return
     taken = false
     process.off('exit', leave)
     process.off('uncaughtExceptionMonitor', leave)
+    try {
+      stopDrawing()
+    } catch {
+      // It may be what has crashed.
+    }
     try {
       if (stdin.isRaw === true) stdin.setRawMode?.(false)
       // Synchronously: there may be no later.

@@ -40,8 +40,12 @@ export const Screen = ({ controller, size }: { controller: Controller; size: Siz
 
 const BOTTOM = 'Tab ↑↓ Enter  p pause  + - scale  r restart  t stack  x revoke  ? help  q quit'
 
+/** ms that a notice is shown. */
+const TOLD = 10_000
+
 const Footer = ({ controller, width }: { controller: Controller; width: number }) => {
-  const { question, notice, overlay } = controller
+  const { question, overlay } = controller
+  const notice = controller.notice !== undefined && controller.now() - controller.notice.at < TOLD ? controller.notice : undefined
   const told = question !== undefined ? `${question.text} y / n` : (notice?.text ?? '')
   return (
     <>
