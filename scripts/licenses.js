@@ -11,7 +11,7 @@ const file = join(root, 'THIRD-PARTY-LICENSES.md')
 
 /** Published without their license file: what their sources say of the copyright. */
 const WITHOUT_FILE = { 'yoga-layout': 'Copyright (c) Meta Platforms, Inc. and affiliates.' }
-const MIT = readFileSync(join(root, 'LICENSE'), 'utf8').replace(/^[^]*?(?=Permission is hereby granted)/, '')
+const MIT = readFileSync(join(root, 'LICENSE'), 'utf8').replace(/^.*?(?=Permission is hereby granted)/s, '')
 
 const common = {
   absWorkingDir: root,
@@ -38,7 +38,7 @@ for (const { inputs } of bundles.flatMap(({ metafile }) => Object.values(metafil
   }
 }
 
-const sections = []
+const byKey = new Map()
 for (const folder of folders) {
   const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
   const text = readdirSync(join(root, folder)).find((each) => /^licen[cs]e(-mit)?(\.(md|txt))?$/i.test(each))
@@ -46,9 +46,10 @@ for (const folder of folders) {
   const body = (text === undefined ? `MIT License\n\n${WITHOUT_FILE[name]}\n\n${MIT}` : readFileSync(join(root, folder, text), 'utf8'))
     .replaceAll('\r\n', '\n')
     .trim()
-  sections.push({ key: `${name}@${version}`, body: `## ${name} ${version}\n\nLicense: ${license}\n\n\`\`\`text\n${body}\n\`\`\`\n` })
+  // A package may be there more than once, below those that want this version.
+  byKey.set(`${name}@${version}`, { key: `${name}@${version}`, body: `## ${name} ${version}\n\nLicense: ${license}\n\n\`\`\`text\n${body}\n\`\`\`\n` })
 }
-sections.sort((a, b) => (a.key < b.key ? -1 : 1))
+const sections = [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
 
 const page = `# Third-party licenses
 

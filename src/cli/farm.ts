@@ -1,8 +1,8 @@
-import type { Logger } from 'pino'
 import type { ControlClient } from '../brokers/broker.js'
 import type { FarmNode, NodeOptions } from '../brokers/node/types.js'
 import type { BrokerSettings } from './settings/broker.js'
 
+/** Times in ms. */
 export interface PublishOptions {
   readonly delay?: number
   readonly priority?: number
@@ -13,34 +13,41 @@ export interface PublishOptions {
   readonly correlationId?: string
 }
 
+export type CallOutcome = { readonly kind: 'result'; readonly value: unknown } | { readonly kind: 'failed'; readonly error: Error } | { readonly kind: 'timeout' }
+
 export interface FarmPublisher {
-  /** Resolves with the message's id once the broker has it. */
-  publish(name: string, args: readonly unknown[], options?: PublishOptions): Promise<string>
-  /** Resolves with the task's result, rejects with its error. */
-  call(name: string, args: readonly unknown[], options?: PublishOptions & { signal?: AbortSignal }): Promise<unknown>
+  /** Resolves with the job's id once the broker has it. */
+  publish(name: string, args: readonly unknown[], options: PublishOptions): Promise<string>
+  /** Rejects when the job could not be handed to the broker. `timeout`: ms to wait for the answer. */
+  call(name: string, args: readonly unknown[], options: PublishOptions & { timeout: number }): Promise<CallOutcome>
   close(): Promise<void>
 }
 
 export interface DeadLetter {
   readonly id: string | undefined
   readonly task: string | undefined
+  readonly args: readonly unknown[] | undefined
   readonly queue: string
   readonly reason: string
   readonly error: string
   /** ms since the epoch. */
   readonly at: number | undefined
-  readonly attempts: number
+  readonly node: string | undefined
+  readonly attempt: number
   readonly losses: number
+  readonly requeues: number
 }
 
-/** What the command line needs of a broker. */
+/** What the command line needs of a broker. All reject with CommandError `EXIT.broker` when it cannot be reached, but `createNode`, which keeps trying. */
 export interface Farm {
   createNode(broker: BrokerSettings, options: NodeOptions): Promise<FarmNode>
-  createPublisher(broker: BrokerSettings, options: { timeout: number; logger: Logger }): Promise<FarmPublisher>
-  createControlClient(broker: BrokerSettings): Promise<ControlClient>
-  listDeadLetters(broker: BrokerSettings, options: { limit: number }): Promise<DeadLetter[]>
-  /** Resolves with how many went back to their queues. */
-  retryDeadLetters(broker: BrokerSettings, options: { ids?: readonly string[] }): Promise<number>
-  /** Resolves with how many messages were removed. */
-  purge(broker: BrokerSettings, queue: string): Promise<number>
+  /** `timeout`: ms to reach the broker, and to publish. */
+  createPublisher(broker: BrokerSettings, options: { timeout: number }): Promise<FarmPublisher>
+  createControlClient(broker: BrokerSettings, options: { timeout: number }): Promise<ControlClient>
+  /** The oldest of one queue. */
+  listDeadLetters(broker: BrokerSettings, queue: string, options: { limit: number }): Promise<DeadLetter[]>
+  /** Resolves with how many went back. */
+  retryDeadLetters(broker: BrokerSettings, queue: string, options: { ids?: readonly string[] }): Promise<number>
+  /** Resolves with how many messages were removed. `dead`: the dead letters instead of the jobs. */
+  purge(broker: BrokerSettings, queue: string, options: { dead: boolean }): Promise<number>
 }

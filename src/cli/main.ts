@@ -34,7 +34,10 @@ const explain = (error: unknown, typed: readonly string[]): [line: string | unde
     return [`${oneLine(error.message.replace(/^error: /, ''))}. Try: ${['prefork', ...words, '--help'].join(' ')}`, EXIT.usage]
   }
   if (error instanceof CommandError) return [oneLine(error.message), error.exitCode]
-  return [oneLine(error instanceof Error ? error.message || error.name : String(error)), EXIT.failed]
+  // By its code: the library is another bundle, with classes of its own.
+  const { code } = (error ?? {}) as { code?: unknown }
+  const exitCode = code === 'ERR_PREFORK_BROKER' || code === 'ERR_PREFORK_PUBLISH' ? EXIT.broker : EXIT.failed
+  return [oneLine(error instanceof Error ? error.message || error.name : String(error)), exitCode]
 }
 
 const oneLine = (text: string): string =>

@@ -29,12 +29,16 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
   const command = (parent: Program, name: string, help: string): Program => parent.command(name).description(help).helpOption('-h, --help', 'print this help')
   const withBroker = (each: Program): Program => each.option('-b, --broker <url>', 'where RabbitMQ is (RABBITMQ_URL)')
   const withQueues = (each: Program): Program => withBroker(each).option('-q, --queue <names>', 'queues, with commas between (ASYNC_FARM_JOBS_QUEUE)', several)
+  const withShape = (each: Program): Program =>
+    withQueues(each)
+      .option('--queue-type <type>', "how queues are declared: 'quorum' (the default) or 'classic'")
+      .option('--priority-levels <count>', 'levels of priority of the queues; default 1: none')
   const withExchanges = (each: Program): Program =>
     each
       .option('--control-exchange <name>', 'commands to the nodes (ASYNC_FARM_CONTROL_EXCHANGE)')
       .option('--worker-exchange <name>', 'events of the nodes (ASYNC_FARM_WORKER_EXCHANGE)')
 
-  withExchanges(withQueues(command(program, 'work', 'take jobs and run them')))
+  withExchanges(withShape(command(program, 'work', 'take jobs and run them')))
     .option('-t, --tasks <modules>', 'modules whose exported functions are the tasks', several)
     .option('--root <folders>', 'folders below which module/path#export may name a task', several)
     .option('--import <modules>', 'modules loaded in the node and, before any task, in each worker', several)
@@ -62,7 +66,7 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     .addHelpText('after', WORK_HELP)
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/work.js')).work(flags, given)))
 
-  withQueues(command(program, 'publish', 'publish a job'))
+  withShape(command(program, 'publish', 'publish a job'))
     .argument('<task>', 'the name of the task')
     .argument('[args]', 'its arguments, as a JSON array')
     .option('--wait', 'for the result, and print it')
@@ -98,7 +102,8 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     })
   }
 
-  withQueues(command(program, 'purge', 'remove every job that waits in the queues'))
+  withShape(command(program, 'purge', 'remove every job that waits in the queues'))
+    .option('--dead', 'the dead letters instead')
     .option('--yes', 'really')
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).purge(flags, given)))
 
@@ -107,7 +112,7 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     .option('--limit <count>', 'to show at the most; default 100')
     .option('--json', 'a line of JSON each, as where the output is no terminal')
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).listDead(flags, given)))
-  withQueues(command(dead, 'retry', 'send them back to their queues'))
+  withShape(command(dead, 'retry', 'send them back to their queues'))
     .argument('[ids...]', 'their ids')
     .option('--all', 'all of them')
     .action((ids: string[], flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).retryDead(ids, flags, given)))

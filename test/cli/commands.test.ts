@@ -81,7 +81,7 @@ const publishing = (publisher: Partial<FarmPublisher>) => {
     },
     async call(...given) {
       published.push(given)
-      return { sum: 3n, of: new Map([['a', 1]]) }
+      return { kind: 'result', value: { sum: 3n, of: new Map([['a', 1]]) } }
     },
     async close() {
       closed++
@@ -104,26 +104,26 @@ test('publish --wait prints the result, or why there is none', async () => {
   const good = publishing({})
   expect(await good.run('publish', 'add', '--wait')).toBe(0)
   expect(JSON.parse(good.stdout.text)).toEqual({ sum: '3', of: { a: 1 } })
-  const bad = publishing({ call: () => Promise.reject(new RangeError('too many')) })
+  const bad = publishing({ call: async () => ({ kind: 'failed', error: new RangeError('too many') }) })
   expect(await bad.run('publish', 'add', '--wait')).toBe(6)
   expect(bad.stderr.text).toBe('prefork: add failed: RangeError: too many\n')
-  const late = publishing({
-    call: (_, __, options) => new Promise((_resolve, reject) => options?.signal?.addEventListener('abort', () => reject(options.signal?.reason))),
-  })
+  const late = publishing({ call: async () => ({ kind: 'timeout' }) })
   expect(await late.run('publish', 'add', '--wait', '--timeout', '20ms')).toBe(5)
-  expect(late.stderr.text).toMatch(/No answer within 0\.02 s\. The job is in the queue/)
+  expect(late.stderr.text).toMatch(/No answer within 0\.02 s\. The job may still run/)
+  const away = publishing({ publish: () => Promise.reject(Object.assign(new Error('the broker is away'), { code: 'ERR_PREFORK_BROKER' })) })
+  expect(await away.run('publish', 'add')).toBe(4)
   expect([good.closed(), bad.closed(), late.closed()]).toEqual([1, 1, 1])
 })
 
 test('dead letters: lines for people on a terminal, JSON elsewhere; sent back by id or all', async () => {
-  const letter = { id: 'd1', task: 'mail', queue: 'q', reason: 'failed', error: 'Error: no\x1b[2J', at: 0, attempts: 3, losses: 0 }
+  const letter = { id: 'd1', task: 'mail', queue: 'q', reason: 'failed', error: 'Error: no\x1b[2J', at: 0, node: 'n', args: [1], attempt: 3, losses: 0, requeues: 0 }
   const asked: unknown[] = []
   const farm: Partial<Farm> = {
-    async listDeadLetters(_, options) {
+    async listDeadLetters(_broker, _queue, options) {
       asked.push(options)
       return [letter]
     },
-    async retryDeadLetters(_, options) {
+    async retryDeadLetters(_broker, _queue, options) {
       asked.push(options)
       return 1
     },
@@ -133,7 +133,7 @@ test('dead letters: lines for people on a terminal, JSON elsewhere; sent back by
   expect(JSON.parse(piped.stdout.text)).toEqual(letter)
   const terminal = commandLine({ farm, terminal: true })
   expect(await terminal.run('dlq', 'list', '--limit', '5')).toBe(0)
-  expect(terminal.stdout.text).toBe('1970-01-01T00:00:00.000Z  d1  mail  q  failed  attempts 3, losses 0  Error: no\\x1b[2J\n1 shown (--limit 5).\n')
+  expect(terminal.stdout.text).toBe('1970-01-01T00:00:00.000Z  d1  mail  q  failed  attempt 3, losses 0  Error: no\\x1b[2J\n1 shown (--limit 5).\n')
   expect(await piped.run('dlq', 'retry', '--all')).toBe(0)
   expect(await piped.run('dlq', 'retry', 'd1')).toBe(0)
   expect(await piped.run('dlq', 'retry', 'd1', 'd2')).toBe(1)

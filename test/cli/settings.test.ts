@@ -19,6 +19,8 @@ test('the defaults that are the command line’s own', () => {
     controlExchange: 'async_farm.supervisor',
     workerExchange: 'async_farm.worker',
     secret: undefined,
+    queueType: 'quorum',
+    priorityLevels: 1,
   })
   expect(node).toMatchObject({ minWorkers: 1, maxWorkers: 10 })
   expect(node.tasks).toEqual([new URL(import.meta.url)])
@@ -62,7 +64,7 @@ test('the broker of flags and variables', () => {
     ASYNC_FARM_WORKER_EXCHANGE: 'w',
     ASYNC_FARM_SECRET: 's',
   }
-  expect(read({}, env).broker).toEqual({ url: 'amqps://rabbit/v', queues: ['a', 'b'], controlExchange: 'c', workerExchange: 'w', secret: 's' })
+  expect(read({}, env).broker).toMatchObject({ url: 'amqps://rabbit/v', queues: ['a', 'b'], controlExchange: 'c', workerExchange: 'w', secret: 'long enough' })
   expect(read({ broker: 'amqp://other', queue: ['x,y', 'z'] }, env).broker).toMatchObject({ url: 'amqp://other', queues: ['x', 'y', 'z'] })
 })
 
@@ -79,6 +81,8 @@ test.each<[Flags, Environment, RegExp]>([
   [{}, { TASK_HISTORY_MAX: '1e3' }, /^TASK_HISTORY_MAX must/],
   [{}, { RABBITMQ_URL: 'http://localhost' }, /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:/],
   [{}, { RABBITMQ_URL: 'localhost:5672' }, /^RABBITMQ_URL must/],
+  [{}, { RABBITMQ_URL: 'amqp//me:s3cret@host' }, /^RABBITMQ_URL must [^@]*$/],
+  [{}, { ASYNC_FARM_SECRET: 'short' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters\.$/],
   [{}, { ASYNC_FARM_JOBS_QUEUE: 'a,,b' }, /^ASYNC_FARM_JOBS_QUEUE must be the name of a queue, several/],
   [{}, { ASYNC_FARM_CONTROL_EXCHANGE: 'two words' }, /^ASYNC_FARM_CONTROL_EXCHANGE must/],
   [{ workers: '2', autoscale: '1,2' }, {}, /^--workers and --autoscale exclude/],

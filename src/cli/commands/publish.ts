@@ -1,6 +1,6 @@
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
-import { createLogger } from '../log/logger.js'
+import { toJson } from '../json.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
 import type { Flags, Setting } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
@@ -16,6 +16,9 @@ const OPTIONS = {
   maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, 1_000_000) },
   correlationId: { flag: '--correlation-id', variable: undefined, reader: name('an id') },
 } as const satisfies { [K in keyof PublishOptions]?: Setting<NonNullable<PublishOptions[K]>> }
+
+/** ms to reach the broker, at the most. */
+const REACH = 10_000
 
 const readArguments = (text: string | undefined): unknown[] => {
   if (text === undefined) return []
@@ -37,36 +40,26 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   for (const [option, setting] of Object.entries(OPTIONS) as [string, Setting<unknown>][]) options[option] = readSetting(setting, flags, around.env)
   const timeout = readTimeout(flags, flags.wait === true ? 60_000 : 10_000)
   const farm = await around.farm()
-  const publisher = await farm.createPublisher(broker, { timeout, logger: createLogger(around.stderr, around.env) })
+  const publisher = await farm.createPublisher(broker, { timeout: Math.min(timeout, REACH) })
   try {
     if (flags.wait !== true) {
       around.stdout.write(`${await publisher.publish(task, given, options)}\n`)
       return EXIT.ok
     }
-    const late = AbortSignal.timeout(timeout)
-    try {
-      const result = await publisher.call(task, given, { ...options, signal: late })
-      around.stdout.write(`${toJson(result)}\n`)
-      return EXIT.ok
-    } catch (error) {
-      if (late.aborted) {
+    const outcome = await publisher.call(task, given, { ...options, timeout })
+    switch (outcome.kind) {
+      case 'result':
+        around.stdout.write(`${toJson(outcome.value)}\n`)
+        return EXIT.ok
+      case 'failed':
+        throw new CommandError(`${task} failed: ${outcome.error.name}: ${outcome.error.message}`, EXIT.refused, { cause: outcome.error })
+      case 'timeout':
         throw new CommandError(
-          `No answer within ${timeout / 1_000} s. The job is in the queue and will run; is a node at work? --timeout 5m waits longer.`,
+          `No answer within ${timeout / 1_000} s. The job may still run: is a node at work on this queue? --timeout 5m waits longer.`,
           EXIT.noAnswer,
         )
-      }
-      if (error instanceof CommandError) throw error
-      throw new CommandError(`${task} failed: ${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}`, EXIT.refused, { cause: error })
     }
   } finally {
     await publisher.close()
   }
 }
-
-/** Results are of any type; those that JSON lacks are shown by name. */
-const toJson = (value: unknown): string =>
-  JSON.stringify(
-    value,
-    (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each instanceof Map ? Object.fromEntries(each) : each instanceof Set ? [...each] : each),
-    2,
-  ) ?? 'undefined'

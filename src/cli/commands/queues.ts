@@ -1,6 +1,7 @@
 import { harmless } from '../../dashboard/terminal/harmless.js'
 import { EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { DeadLetter } from '../farm.js'
+import { toJsonLine } from '../json.js'
 import { readBroker } from '../settings/broker.js'
 import type { Flags } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
@@ -10,9 +11,12 @@ import type { Surroundings } from '../surroundings.js'
 /** Removes what waits in the queues. Not to be undone, hence `--yes`. */
 export const purge = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
   const broker = readBroker(flags, around.env)
-  if (flags.yes !== true) throw new UsageError(`This removes every job that waits in ${broker.queues.join(', ')}, for good: say --yes.`)
+  const dead = flags.dead === true
+  if (flags.yes !== true) {
+    throw new UsageError(`This removes every ${dead ? 'dead letter of' : 'job that waits in'} ${broker.queues.join(', ')}, for good: say --yes.`)
+  }
   const farm = await around.farm()
-  for (const queue of broker.queues) around.stdout.write(`${queue}: ${await farm.purge(broker, queue)} removed\n`)
+  for (const queue of broker.queues) around.stdout.write(`${queue}: ${await farm.purge(broker, queue, { dead })} removed\n`)
   return EXIT.ok
 }
 
@@ -20,9 +24,11 @@ export const purge = async (flags: Flags, around: Surroundings): Promise<ExitCod
 export const listDead = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
   const limit = readSetting({ flag: '--limit', variable: undefined, reader: count(1, 100_000) }, flags, around.env) ?? 100
   const farm = await around.farm()
-  const letters = await farm.listDeadLetters(readBroker(flags, around.env), { limit })
+  const broker = readBroker(flags, around.env)
+  const letters: DeadLetter[] = []
+  for (const queue of broker.queues) letters.push(...(await farm.listDeadLetters(broker, queue, { limit: limit - letters.length })))
   if (flags.json === true || around.stdout.isTTY !== true) {
-    for (const letter of letters) around.stdout.write(`${JSON.stringify(letter)}\n`)
+    for (const letter of letters) around.stdout.write(`${toJsonLine(letter)}\n`)
     return EXIT.ok
   }
   for (const letter of letters) around.stdout.write(`${lineOf(letter)}\n`)
@@ -30,10 +36,10 @@ export const listDead = async (flags: Flags, around: Surroundings): Promise<Exit
   return EXIT.ok
 }
 
-const lineOf = ({ id, task, queue, reason, error, at, attempts, losses }: DeadLetter): string => {
+const lineOf = ({ id, task, queue, reason, error, at, attempt, losses }: DeadLetter): string => {
   const when = at === undefined ? '-' : new Date(at).toISOString()
   return harmless(
-    `${when}  ${id ?? '(no id)'}  ${task ?? '(unreadable)'}  ${queue}  ${reason}  attempts ${attempts}, losses ${losses}  ${error.split('\n', 1)[0]}`,
+    `${when}  ${id ?? '(no id)'}  ${task ?? '(unreadable)'}  ${queue}  ${reason}  attempt ${attempt}, losses ${losses}  ${error.split('\n', 1)[0]}`,
   )
 }
 
@@ -42,7 +48,9 @@ export const retryDead = async (ids: readonly string[], flags: Flags, around: Su
   if (ids.length === 0 && flags.all !== true) throw new UsageError('Which dead letters? Name their ids (prefork dlq list shows them) or say --all.')
   if (ids.length > 0 && flags.all === true) throw new UsageError('Ids and --all exclude each other.')
   const farm = await around.farm()
-  const sent = await farm.retryDeadLetters(readBroker(flags, around.env), flags.all === true ? {} : { ids })
+  const broker = readBroker(flags, around.env)
+  let sent = 0
+  for (const queue of broker.queues) sent += await farm.retryDeadLetters(broker, queue, flags.all === true ? {} : { ids })
   around.stdout.write(`${sent} went back to their queues.\n`)
   return flags.all === true || sent >= new Set(ids).size ? EXIT.ok : EXIT.failed
 }

@@ -11,7 +11,7 @@ export const top = async (flags: Flags, around: Surroundings): Promise<ExitCode>
   if (around.stdout.isTTY !== true) throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)
   const node = readSetting({ flag: '--node', variable: undefined, reader: name('the name of a node') }, flags, around.env)
   const farm = await around.farm()
-  const client = await farm.createControlClient(readBroker(flags, around.env))
+  const client = await farm.createControlClient(readBroker(flags, around.env), { timeout: 10_000 })
   const { openRemote } = await import('../../dashboard/open.js')
   let quit = (): void => {}
   const asked = new Promise<void>((resolve) => {

@@ -20,7 +20,7 @@ const keyOf = (flag: string): string => flag.slice(2).replace(/-([a-z])/g, (_, l
 
 const readAs = <T>(reader: Reader<T>, source: string, text: string): T => {
   const value = reader.read(text)
-  if (value === undefined) throw new UsageError(`${source} must be ${reader.wants}; it was given ${shown(text)}.`)
+  if (value === undefined) throw new UsageError(`${source} must be ${reader.wants}${reader.secret ? '' : `; it was given ${shown(text)}`}.`)
   return value
 }
 

@@ -3,6 +3,8 @@ export interface Reader<T> {
   /** Completes "must be …". */
   readonly wants: string
   read(text: string): T | undefined
+  /** What was given is not repeated in the refusal. */
+  readonly secret?: boolean
 }
 
 /** Timers of Node hold no more: about 24.8 days. */
@@ -61,6 +63,8 @@ export const range: Reader<{ min: number; max: number }> = {
 export const port: Reader<number> = count(0, 65_535)
 
 export const brokerUrl: Reader<string> = {
+  // It may hold a password.
+  secret: true,
   wants: 'the URL of a RabbitMQ, such as amqp://user:password@host:5672/vhost',
   read(text) {
     try {
