@@ -12,7 +12,10 @@ const controlOf = ({ url, controlExchange, workerExchange, secret }: BrokerSetti
 const reached = async <T>(connecting: Promise<T>, url: string, timeout: number): Promise<T> => {
   const given = new AbortController()
   const late = sleep(timeout, undefined, { signal: given.signal }).then(() => {
-    throw new CommandError(`RabbitMQ at ${withoutPassword(url)} cannot be reached within ${timeout / 1_000} s. Is it running? --broker or RABBITMQ_URL say where it is.`, EXIT.broker)
+    throw new CommandError(
+      `RabbitMQ at ${withoutPassword(url)} cannot be reached within ${timeout / 1_000} s. Is it running? --broker or RABBITMQ_URL say where it is.`,
+      EXIT.broker,
+    )
   })
   late.catch(() => {})
   try {

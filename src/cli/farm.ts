@@ -13,7 +13,10 @@ export interface PublishOptions {
   readonly correlationId?: string
 }
 
-export type CallOutcome = { readonly kind: 'result'; readonly value: unknown } | { readonly kind: 'failed'; readonly error: Error } | { readonly kind: 'timeout' }
+export type CallOutcome =
+  | { readonly kind: 'result'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly error: Error }
+  | { readonly kind: 'timeout' }
 
 export interface FarmPublisher {
   /** Resolves with the job's id once the broker has it. */

@@ -9,6 +9,7 @@ const code = await main(process.argv.slice(2), {
   env: process.env,
   folder: process.cwd(),
   version,
+  stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   signals: process,

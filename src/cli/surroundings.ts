@@ -13,6 +13,7 @@ export interface Surroundings {
   readonly env: Environment
   readonly folder: string
   readonly version: string
+  readonly stdin: { readonly isTTY?: boolean }
   readonly stdout: Output
   readonly stderr: Output
   /** Signals arrive here. */

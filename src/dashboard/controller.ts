@@ -60,7 +60,7 @@ export class Controller {
   async open(): Promise<void> {
     await this.options.source.open((event) => {
       const known = this.model.get(event.node) !== undefined
-      this.model.take(event)
+      this.model.take(event, this.now())
       // What it did before the dashboard was opened.
       if (!known) this.ask({ command: 'snapshot' }, { node: event.node, silent: true, answered: (value) => this.takeSnapshot(event.node, value) })
       this.changed()
@@ -69,6 +69,11 @@ export class Controller {
 
   now(): number {
     return this.options.now?.() ?? Date.now()
+  }
+
+  /** Now, by the clock of the node that is shown. */
+  nodeNow(): number {
+    return this.now() - (this.node?.skew ?? 0)
   }
 
   onChange(listener: () => void): void {

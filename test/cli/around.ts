@@ -30,6 +30,8 @@ export const commandLine = ({ env = {}, farm = {}, terminal = false }: { env?: S
     ...farm,
   }
   const around: Surroundings = {
+    stdin: { isTTY: terminal },
+
     env: { NO_COLOR: '1', ...env },
     folder: import.meta.dirname,
     version: '1.2.3',

@@ -116,7 +116,19 @@ test('publish --wait prints the result, or why there is none', async () => {
 })
 
 test('dead letters: lines for people on a terminal, JSON elsewhere; sent back by id or all', async () => {
-  const letter = { id: 'd1', task: 'mail', queue: 'q', reason: 'failed', error: 'Error: no\x1b[2J', at: 0, node: 'n', args: [1], attempt: 3, losses: 0, requeues: 0 }
+  const letter = {
+    id: 'd1',
+    task: 'mail',
+    queue: 'q',
+    reason: 'failed',
+    error: 'Error: no\x1b[2J',
+    at: 0,
+    node: 'n',
+    args: [1],
+    attempt: 3,
+    losses: 0,
+    requeues: 0,
+  }
   const asked: unknown[] = []
   const farm: Partial<Farm> = {
     async listDeadLetters(_broker, _queue, options) {

@@ -8,16 +8,19 @@ import type { Surroundings } from '../surroundings.js'
 
 /** The dashboard, against any node, over the control exchange. */
 export const top = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
-  if (around.stdout.isTTY !== true) throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)
+  if (around.stdin.isTTY !== true || around.stdout.isTTY !== true)
+    throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)
   const node = readSetting({ flag: '--node', variable: undefined, reader: name('the name of a node') }, flags, around.env)
   const farm = await around.farm()
   const client = await farm.createControlClient(readBroker(flags, around.env), { timeout: 10_000 })
   const { openRemote } = await import('../../dashboard/open.js')
   let quit = (): void => {}
-  const asked = new Promise<void>((resolve) => {
+  let fail = (_: unknown): void => {}
+  const asked = new Promise<void>((resolve, reject) => {
     quit = resolve
+    fail = reject
   })
-  const close = await openRemote(client, { node, onQuit: quit })
+  const close = await openRemote(client, { node, onQuit: quit, onFailure: fail })
   const stopListening = onSignals(around.signals, { stop: quit, quiet() {}, resume() {} })
   try {
     await asked

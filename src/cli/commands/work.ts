@@ -7,6 +7,7 @@ import { CommandError, EXIT, type ExitCode } from '../exit.js'
 import { serveHttp } from '../http/server.js'
 import { createLogger } from '../log/logger.js'
 import { paintFor } from '../log/paint.js'
+import { prettyLine } from '../log/pretty.js'
 import { findModules } from '../settings/modules.js'
 import type { Flags } from '../settings/setting.js'
 import { readWork, type WorkSettings } from '../settings/work.js'
@@ -19,7 +20,8 @@ export const work = async (flags: Flags, around: Surroundings): Promise<ExitCode
   await loadImports(flags, around)
   const settings = readWork(flags, around.env, around.folder)
   if (!settings.tui) return await run(settings, around, createLogger(around.stdout, around.env, settings))
-  if (around.stdout.isTTY !== true) throw new CommandError('--tui needs a terminal: leave it out where the output goes to a file or a pipe.', EXIT.usage)
+  if (around.stdin.isTTY !== true || around.stdout.isTTY !== true)
+    throw new CommandError('--tui needs a terminal: leave it out where input or output is a file or a pipe.', EXIT.usage)
   const { LogTail } = await import('../../dashboard/model/log-tail.js')
   const tail = new LogTail()
   return await run(settings, around, createLogger(tail, around.env, settings), tail)
@@ -48,7 +50,7 @@ const run = async (settings: WorkSettings, around: Surroundings, logger: Logger,
     if (node === undefined) return EXIT.ok
     http?.attach(node)
     stop.node = node
-    const closeDashboard = tail === undefined ? undefined : await openDashboard(node, tail, stop)
+    const closeDashboard = tail === undefined ? undefined : await openDashboard(node, tail, stop, around)
     const report = await node.done
     await closeDashboard?.()
     tellEnd(report, logger)
@@ -60,9 +62,15 @@ const run = async (settings: WorkSettings, around: Surroundings, logger: Logger,
   }
 }
 
-const openDashboard = async (node: FarmNode, tail: LogTail, stop: Stop) => {
+const openDashboard = async (node: FarmNode, tail: LogTail, stop: Stop, { stdout, env }: Surroundings) => {
   const { openLocal } = await import('../../dashboard/open.js')
-  return await openLocal(node, { log: tail, onQuit: () => stop.stop('SIGINT', stop.asked) })
+  const onQuit = (): void => stop.stop('SIGINT', stop.asked)
+  const onFailure = (error: unknown): void => {
+    // The node is worth more than its picture.
+    tail.forward = (json) => stdout.write(prettyLine(json, paintFor(stdout, env)))
+    stop.logger.error({ err: error }, 'The dashboard has failed; the node goes on')
+  }
+  return await openLocal(node, { log: tail, onQuit, onFailure })
 }
 
 const announce = (settings: WorkSettings, { stdout, env, folder, version }: Surroundings, logger: Logger): void => {
@@ -88,7 +96,7 @@ class Stop {
   readonly beforeTheNode: Promise<undefined>
   private giveUp!: (nothing: undefined) => void
 
-  constructor(private readonly logger: Logger) {
+  constructor(readonly logger: Logger) {
     this.beforeTheNode = new Promise((resolve) => {
       this.giveUp = resolve
     })

@@ -8,13 +8,13 @@ const REMEMBERED = 60_000
 export class FarmModel {
   private readonly byName = new Map<string, NodeModel>()
 
-  take(event: FarmEvent): void {
+  take(event: FarmEvent, now: number): void {
     let node = this.byName.get(event.node)
     if (node === undefined) {
       node = new NodeModel(event.node)
       this.byName.set(event.node, node)
     }
-    node.take(event)
+    node.take(event, now)
   }
 
   /** By name. `kept`: stays in the list however long it has been silent. */

@@ -11,6 +11,8 @@ export interface LogLine {
 /** Where the log of a node goes while the dashboard has the terminal: its last lines are kept. */
 export class LogTail {
   readonly lines: LogLine[] = []
+  /** Where the lines go when there is no dashboard to show them any more. */
+  forward: ((json: string) => void) | undefined
   private listener: (() => void) | undefined
 
   /** Takes a JSON line as pino writes it. */
@@ -18,6 +20,7 @@ export class LogTail {
     this.lines.push(read(json))
     if (this.lines.length > KEPT) this.lines.splice(0, this.lines.length - KEPT)
     this.listener?.()
+    this.forward?.(json)
   }
 
   onLine(listener: () => void): void {

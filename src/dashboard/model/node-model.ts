@@ -12,16 +12,20 @@ export class NodeModel {
   readonly tasks = new TaskList()
   /** Jobs ended in a second, newest last. */
   readonly throughput: number[] = []
-  /** When it was last heard of, ms since the epoch. */
+  /** When it was last heard of, by the clock of this machine: ms since the epoch. */
   heard = 0
+  /** ms that the clock of this machine is ahead of the node's, as far as it is known. */
+  skew = 0
   /** Why it has ended, when it has. */
   down: string | undefined
   private counted: { at: number; ended: number } | undefined
 
   constructor(readonly name: string) {}
 
-  take(event: FarmEvent): void {
-    this.heard = Math.max(this.heard, event.at)
+  /** `now`: by the clock of this machine. */
+  take(event: FarmEvent, now: number): void {
+    this.heard = now
+    this.skew = now - event.at
     if (event.type === 'node.heartbeat') {
       this.stats = event.stats
       this.down = undefined

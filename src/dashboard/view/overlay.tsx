@@ -51,7 +51,7 @@ const pageOf = (controller: Controller, overlay: Overlay, width: number): Page =
       const task = controller.node?.tasks.get(overlay.id)
       return task === undefined
         ? { title: overlay.id, lines: ['The node no longer remembers this job.'], fromTheEnd: false }
-        : { title: `${task.name} ${task.id}`, lines: [...factsOf(task, controller.now(), width), '', ...logOf(task, width)], fromTheEnd: false }
+        : { title: `${task.name} ${task.id}`, lines: [...factsOf(task, controller.nodeNow(), width), '', ...logOf(task, width)], fromTheEnd: false }
     }
   }
 }

@@ -20,7 +20,7 @@ const durationOf = ({ duration, started, ended }: TaskRecord, now: number): stri
 export const TaskTable = ({ controller, width, height }: { controller: Controller; width: number; height: number }) => (
   <Table
     title="tasks"
-    columns={columnsAt(controller.now())}
+    columns={columnsAt(controller.nodeNow())}
     rows={controller.node?.tasks.list() ?? []}
     chosen={controller.task}
     focused={controller.focus === 'tasks'}
