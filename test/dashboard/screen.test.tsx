@@ -1,6 +1,6 @@
 import { renderToString } from 'ink'
 import stringWidth from 'string-width'
-import { expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Controller } from '../../src/dashboard/controller.js'
 import { press } from '../../src/dashboard/keys.js'
 import { LocalSource } from '../../src/dashboard/model/local-source.js'
@@ -11,6 +11,13 @@ import { controlClientOf, ScriptedNode, scriptedStats, scriptedTask, scriptedWor
 
 const NOW = 1_700_000_003_000
 
+beforeEach(() => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
 const shown = (controller: Controller, columns = 80, rows = 24): string =>
   renderToString(<Screen controller={controller} size={{ columns, rows }} />, { columns })
 
@@ -18,7 +25,7 @@ const shown = (controller: Controller, columns = 80, rows = 24): string =>
 const openOver = async (node: ScriptedNode, more: Partial<ConstructorParameters<typeof Controller>[0]> = {}) => {
   const quits: number[] = []
   const source = new LocalSource(node)
-  const controller = new Controller({ source, node: node.name, now: () => NOW, onQuit: () => quits.push(1), ...more })
+  const controller = new Controller({ source, node: node.name, onQuit: () => quits.push(1), ...more })
   await controller.open()
   await vi.waitFor(() => expect(node.asked).toContainEqual({ command: 'snapshot' }))
   return { controller, quits, close: () => source.close() }
