@@ -19,7 +19,7 @@ const common = {
   target: 'node20.19',
   sourcemap: true,
   sourcesContent: false,
-  external: ['msgpackr-extract'],
+  external: ['msgpackr-extract', 'amqplib'],
   plugins: [noEvaluation],
   legalComments: 'none',
   logLevel: 'warning',
@@ -27,7 +27,12 @@ const common = {
 
 await build({
   ...common,
-  entryPoints: { index: 'src/index.ts', 'worker/index': 'src/worker/index.ts', 'worker/entry': 'src/worker/entry.ts' },
+  entryPoints: {
+    index: 'src/index.ts',
+    'worker/index': 'src/worker/index.ts',
+    'worker/entry': 'src/worker/entry.ts',
+    'brokers/amqp/index': 'src/brokers/amqp/index.ts',
+  },
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   format: 'esm',

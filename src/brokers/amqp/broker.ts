@@ -1,0 +1,140 @@
+/** RabbitMQ as a node sees it. */
+import { EventEmitter } from 'node:events'
+import type { Delivery } from '../../runtime/delivery.js'
+import type { Broker, Consumption, OutgoingJob } from '../broker.js'
+import { SteadyConnection } from './connection/connection.js'
+import { Errands } from './connection/errands.js'
+import { AmqpConsumption } from './consuming/consumption.js'
+import { AmqpDelivery, type Desk } from './consuming/delivery.js'
+import { AmqpNodeControl } from './control/node-control.js'
+import { BrokerError } from './errors.js'
+import { featureWarnings, readFeatures } from './features.js'
+import { writeHeaders } from './message-headers.js'
+import { ConfirmingPublisher } from './publishing/confirming-publisher.js'
+import { JobPublisher } from './publishing/job-publisher.js'
+import type { AmqpSettings } from './settings.js'
+import { declareQueue, queuesBehind } from './topology/topology.js'
+
+/** ms that a closing node waits for confirms. */
+const CLOSE_TIMEOUT = 10_000
+/** ms within which the same warning is given once. */
+const SAME_WARNING = 10_000
+
+interface Events {
+  connected: []
+  disconnected: [reason: Error]
+  warning: [message: string]
+}
+
+export class AmqpBroker implements Broker {
+  readonly kind = 'amqp'
+  readonly control: AmqpNodeControl
+  readonly #settings: AmqpSettings
+  readonly #events = new EventEmitter<Events>()
+  /** Two: what a full broker holds back is publications, and acknowledgements must not stand behind them. */
+  readonly #consuming: SteadyConnection
+  readonly #publishing: SteadyConnection
+  readonly #errands: Errands
+  readonly #publisher: ConfirmingPublisher
+  readonly #jobs: JobPublisher
+  readonly #desk: Desk
+  readonly #warned = new Map<string, number>()
+  #consumption: AmqpConsumption | undefined
+  #connected = false
+
+  constructor(settings: AmqpSettings, node: string) {
+    this.#settings = settings
+    this.#consuming = new SteadyConnection(settings.url, `prefork ${node} (jobs)`)
+    this.#publishing = new SteadyConnection(settings.url, `prefork ${node} (publications)`)
+    const warn = (message: string): void => this.#warn(message)
+    for (const connection of [this.#consuming, this.#publishing]) {
+      connection.on('up', () => this.#judge())
+      connection.on('down', (reason) => this.#judge(reason))
+      connection.on('retry', (error) => warn(`RabbitMQ cannot be reached, and is tried again: ${error.message}`))
+      connection.on('blocked', (reason) => warn(`RabbitMQ takes no publications for now: ${reason}. Retries and dead letters wait.`))
+    }
+    this.#errands = new Errands(this.#publishing)
+    this.#publisher = new ConfirmingPublisher(this.#publishing)
+    this.#jobs = new JobPublisher(this.#publisher, this.#errands, settings.shape)
+    this.#desk = { node, jobs: this.#jobs, publisher: this.#publisher }
+    const { controlExchange, eventExchange, secret } = settings
+    this.control = new AmqpNodeControl(this.#consuming, this.#publishing, { node, controlExchange, eventExchange, secret, warn })
+  }
+
+  get connected(): boolean {
+    return this.#connected
+  }
+
+  on(event: 'connected' | 'disconnected', listener: (reason?: Error) => void): void
+  on(event: 'warning', listener: (message: string) => void): void
+  on(event: keyof Events, listener: (given: never) => void): void {
+    this.#events.on(event as 'warning', listener as unknown as (message: string) => void)
+  }
+
+  #judge(reason?: Error): void {
+    const connected = this.#consuming.current !== undefined && this.#publishing.current !== undefined
+    if (connected === this.#connected) return
+    this.#connected = connected
+    if (connected) this.#events.emit('connected')
+    else this.#events.emit('disconnected', reason ?? new Error('The connection was closed.'))
+  }
+
+  /** The same once in a while: what goes wrong at each attempt would fill the log. */
+  #warn(message: string): void {
+    const now = performance.now()
+    for (const [each, at] of this.#warned) if (now - at > SAME_WARNING) this.#warned.delete(each)
+    if (this.#warned.has(message)) return
+    this.#warned.set(message, now)
+    this.#events.emit('warning', message)
+  }
+
+  async start(): Promise<void> {
+    try {
+      await Promise.all([this.#consuming.start(), this.#publishing.start()])
+      const { queues, shape, consumerTimeout } = this.#settings
+      for (const queue of queues) await this.#errands.run((channel) => declareQueue(channel, queue, shape))
+      const connection = this.#consuming.current
+      if (connection !== undefined) for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), consumerTimeout)) this.#warn(each)
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  consume(capacity: number, receive: (delivery: Delivery) => void): Consumption {
+    if (this.#consumption !== undefined) throw new BrokerError('A broker consumes once: use resume() of the consumption that there is.')
+    const { queues, shape, consumerTimeout } = this.#settings
+    this.#consumption = new AmqpConsumption(this.#consuming, {
+      sources: queues.flatMap((base) => queuesBehind(base, shape).map((queue) => ({ base, queue }))),
+      shape,
+      consumerArguments: () => {
+        const properties = this.#consuming.current?.connection.serverProperties
+        return properties !== undefined && readFeatures(properties).consumerTimeout ? { 'x-consumer-timeout': consumerTimeout } : {}
+      },
+      receive: (message, generation, base) => receive(new AmqpDelivery(message, generation, base, shape.queueType === 'classic', this.#desk)),
+      warn: (message) => this.#warn(message),
+    })
+    this.#consumption.setCapacity(capacity)
+    return this.#consumption
+  }
+
+  depth(): Promise<number> {
+    const { queues, shape } = this.#settings
+    return this.#errands.runNow(async (channel) => {
+      let depth = 0
+      for (const base of queues) for (const queue of queuesBehind(base, shape)) depth += (await channel.checkQueue(queue)).messageCount
+      return depth
+    })
+  }
+
+  publish({ id, queue, body, headers, counts, history, delay }: OutgoingJob): Promise<void> {
+    return this.#jobs.publish({ queue, body, options: { ...writeHeaders(headers, counts, history, delay), messageId: id }, delay })
+  }
+
+  async close(): Promise<void> {
+    await this.#publisher.close(CLOSE_TIMEOUT)
+    await Promise.all([this.#consumption?.close(), this.control.close(), this.#errands.close()])
+    const closed = new BrokerError('The connection to RabbitMQ has been closed.')
+    await Promise.all([this.#consuming.close(closed), this.#publishing.close(closed)])
+  }
+}

@@ -1,0 +1,37 @@
+/** Which failures pass by themselves, and what a person can do about the others. */
+import { BrokerError } from '../errors.js'
+
+/** Without the password. */
+export const shownUrl = (url: string): string => {
+  try {
+    const parsed = new URL(url)
+    if (parsed.password !== '') parsed.password = '***'
+    return parsed.href
+  } catch {
+    return 'the URL given'
+  }
+}
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** An error of connecting that will not pass, in words that say what to do; undefined for one that may. */
+export const lastingRefusal = (url: string, error: unknown): BrokerError | undefined => {
+  const message = text(error)
+  if (/ACCESS[-_]REFUSED/.test(message))
+    return new BrokerError(
+      `RabbitMQ at ${shownUrl(url)} refused the login: check user and password, and that this user may log in from this machine ('guest' only from localhost).`,
+      { cause: error },
+    )
+  if (/NOT[-_]ALLOWED/.test(message))
+    return new BrokerError(
+      `RabbitMQ at ${shownUrl(url)} refused the virtual host: check that it exists and that the user may use it (rabbitmqctl add_vhost, set_permissions). It said: ${message}`,
+      { cause: error },
+    )
+  if (/Expected amqp: or amqps:|Invalid URL/.test(message))
+    return new BrokerError(`'${shownUrl(url)}' is not the URL of a RabbitMQ: it begins with amqp:// or amqps://.`, { cause: error })
+  return undefined
+}
+
+/** Whether the server closed a channel because what exists differs from what was declared, is locked, forbidden or not valid. */
+export const isLastingChannelError = (error: unknown): boolean =>
+  [403, 405, 406].includes((error as { code?: number }).code ?? 0) || /NOT_IMPLEMENTED|COMMAND_INVALID/.test(text(error))

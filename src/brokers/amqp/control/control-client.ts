@@ -1,0 +1,181 @@
+/** An operator's end of the control exchange. */
+import { randomUUID } from 'node:crypto'
+import { knownNames, milliseconds, plainObject } from '../../../pool/checks.js'
+import type { Address, Answer, Command } from '../../../runtime/commands.js'
+import type { FarmEvent } from '../../../runtime/report.js'
+import type { ControlClient } from '../../broker.js'
+import { SteadyChannel } from '../connection/channel.js'
+import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
+import { SteadyConnection } from '../connection/connection.js'
+import { Errands } from '../connection/errands.js'
+import { BrokerError } from '../errors.js'
+import { CONNECTION_NAMES, CONTROL_NAMES, type ConnectionOptions, type ControlOptions, readControl, readUrl } from '../farm-options.js'
+import { REPLY_TO } from '../publishing/calls.js'
+import { declareExchanges } from '../topology/topology.js'
+import { EVENT_KEY, JSON_TYPE, readAnswer, readEvent, toJson } from './messages.js'
+import { seal } from './seal.js'
+
+const ASK_TIMEOUT = 2_000
+
+/** Answers of one question as they come; `undefined` in the queue is its end. */
+class Answers {
+  readonly #ready: (Answer | Error | undefined)[] = []
+  #wake: (() => void) | undefined
+
+  push(answer: Answer | Error | undefined): void {
+    this.#ready.push(answer)
+    this.#wake?.()
+  }
+
+  async next(): Promise<Answer | undefined> {
+    while (this.#ready.length === 0) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    const answer = this.#ready.shift()
+    if (answer instanceof Error) throw answer
+    return answer
+  }
+}
+
+export class AmqpControlClient implements ControlClient {
+  readonly #connection: SteadyConnection
+  readonly #errands: Errands
+  readonly #asking: SteadyChannel
+  readonly #controlExchange: string
+  readonly #eventExchange: string
+  readonly #secret: string | undefined
+  readonly #questions = new Map<string, Answers>()
+  #waiting: ((channel: AmqpChannel) => void)[] = []
+
+  constructor(url: string, { controlExchange, eventExchange, secret }: { controlExchange: string; eventExchange: string; secret: string | undefined }) {
+    this.#controlExchange = controlExchange
+    this.#eventExchange = eventExchange
+    this.#secret = secret
+    this.#connection = new SteadyConnection(url, `prefork operator ${process.pid}`)
+    this.#errands = new Errands(this.#connection)
+    this.#asking = new SteadyChannel(this.#connection, {
+      confirm: false,
+      setup: async (channel) => {
+        await declareExchanges(channel, controlExchange, eventExchange)
+        await channel.consume(REPLY_TO, (message) => this.#answered(message), { noAck: true })
+      },
+      opened: (channel) => {
+        const waiting = this.#waiting
+        this.#waiting = []
+        for (const resolve of waiting) resolve(channel)
+      },
+      gone: (_channel, reason) => {
+        for (const answers of this.#questions.values())
+          answers.push(new BrokerError(`The connection to RabbitMQ was lost: ${reason.message}`, { cause: reason }))
+      },
+    })
+  }
+
+  /** @internal */
+  async start(): Promise<void> {
+    try {
+      await this.#connection.start()
+      // Differences that do not pass show here, once; the channel itself would try again for ever.
+      await this.#errands.run((channel) => declareExchanges(channel, this.#controlExchange, this.#eventExchange))
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  #answered(message: AmqpMessage | null): void {
+    const answer = message === null ? undefined : readAnswer(message.content)
+    if (answer !== undefined) this.#questions.get(message?.properties.correlationId ?? '')?.push(answer)
+  }
+
+  async *ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer> {
+    const timeout = options?.timeout === undefined ? ASK_TIMEOUT : milliseconds('timeout', options.timeout)
+    const id = randomUUID()
+    const answers = new Answers()
+    const outstanding = to === 'all' ? undefined : new Set(to)
+    if (outstanding?.size === 0) return
+    this.#questions.set(id, answers)
+    const timer = setTimeout(() => answers.push(undefined), timeout)
+    try {
+      const channel = this.#asking.channel ?? (await this.#open(timeout))
+      const body = toJson({ to, command })
+      channel.publish(this.#controlExchange, '', body, { contentType: JSON_TYPE, correlationId: id, replyTo: REPLY_TO, headers: seal(this.#secret, body) })
+      for (let answer = await answers.next(); answer !== undefined; answer = await answers.next()) {
+        yield answer
+        outstanding?.delete(answer.node)
+        if (outstanding?.size === 0) return
+      }
+    } finally {
+      clearTimeout(timer)
+      this.#questions.delete(id)
+    }
+  }
+
+  #open(timeout: number): Promise<AmqpChannel> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new BrokerError(`RabbitMQ could not be reached within ${timeout} ms.`)), timeout)
+      this.#waiting.push((channel) => {
+        clearTimeout(timer)
+        resolve(channel)
+      })
+    })
+  }
+
+  async listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>> {
+    const ready = deferred()
+    const listening = new SteadyChannel(this.#connection, {
+      confirm: false,
+      setup: async (channel) => {
+        await declareExchanges(channel, this.#controlExchange, this.#eventExchange)
+        const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false })
+        await channel.bindQueue(queue, this.#eventExchange, EVENT_KEY)
+        await channel.consume(
+          queue,
+          (message) => {
+            if (message === null) void channel.close().catch(() => {})
+            const event = message === null ? undefined : readEvent(message.content)
+            if (event !== undefined) listener(event)
+          },
+          { noAck: true },
+        )
+      },
+      opened: () => ready.resolve(undefined),
+    })
+    await ready.promise
+    return () => listening.close()
+  }
+
+  async close(): Promise<void> {
+    for (const answers of this.#questions.values()) answers.push(undefined)
+    await Promise.all([this.#asking.close(), this.#errands.close()])
+    await this.#connection.close(new BrokerError('The control client has been closed.'))
+  }
+}
+
+const deferred = (): { promise: Promise<unknown>; resolve: (value: unknown) => void } => {
+  let resolve: (value: unknown) => void = () => {}
+  const promise = new Promise((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
+export interface ControlClientOptions extends ConnectionOptions, ControlOptions {}
+
+const NAMES = [...CONNECTION_NAMES, ...CONTROL_NAMES] as const satisfies readonly (keyof ControlClientOptions)[]
+
+/**
+ * Connects an operator to the control exchange.
+ *
+ * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
+ * @throws {BrokerError} the login is refused, or an exchange exists as something else
+ */
+export const createControlClient = async (options: ControlClientOptions = {}): Promise<ControlClient> => {
+  const given = plainObject('options', options)
+  knownNames('createControlClient', given, NAMES)
+  const client = new AmqpControlClient(readUrl(given), readControl(given))
+  await client.start()
+  return client
+}

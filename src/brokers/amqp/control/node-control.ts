@@ -1,0 +1,100 @@
+/** A node's end of the control exchange: a queue of its own, gone with its connection, bound to the exchange that reaches all. */
+import type { Answer, Command } from '../../../runtime/commands.js'
+import type { FarmEvent } from '../../../runtime/report.js'
+import type { NodeControl } from '../../broker.js'
+import { SteadyChannel } from '../connection/channel.js'
+import type { AmqpMessage } from '../connection/client.js'
+import type { SteadyConnection } from '../connection/connection.js'
+import { declareExchanges } from '../topology/topology.js'
+import { EVENT_KEY, JSON_TYPE, readControl, toJson } from './messages.js'
+import { SealCheck } from './seal.js'
+
+export interface ControlSettings {
+  readonly node: string
+  readonly controlExchange: string
+  readonly eventExchange: string
+  readonly secret: string | undefined
+  warn(message: string): void
+}
+
+export class AmqpNodeControl implements NodeControl {
+  readonly #settings: ControlSettings
+  readonly #check: SealCheck
+  readonly #commands: SteadyChannel
+  /** On the connection that publishes: an alarm of the broker's stops whoever publishes, and must not stop acknowledgements. */
+  readonly #voice: SteadyChannel
+  #handler: ((command: Command) => Promise<unknown>) | undefined
+
+  constructor(consuming: SteadyConnection, publishing: SteadyConnection, settings: ControlSettings) {
+    this.#settings = settings
+    this.#check = new SealCheck(settings.secret)
+    const { controlExchange, eventExchange } = settings
+    const failed = (error: Error): void => settings.warn(`The control exchanges cannot be used just now: ${error.message}`)
+    this.#commands = new SteadyChannel(consuming, {
+      confirm: false,
+      setup: async (channel) => {
+        await declareExchanges(channel, controlExchange, eventExchange)
+        const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false })
+        await channel.bindQueue(queue, controlExchange, '')
+        await channel.consume(
+          queue,
+          (message) => {
+            if (message === null) void channel.close().catch(() => {})
+            else void this.#received(message)
+          },
+          { noAck: true },
+        )
+      },
+      failed,
+    })
+    this.#voice = new SteadyChannel(publishing, { confirm: false, setup: (channel) => declareExchanges(channel, controlExchange, eventExchange), failed })
+  }
+
+  /** The queue is bound: commands arrive. */
+  get listening(): boolean {
+    return this.#commands.channel !== undefined
+  }
+
+  onCommand(handler: (command: Command) => Promise<unknown>): void {
+    this.#handler = handler
+  }
+
+  emit(event: FarmEvent): void {
+    this.#say(this.#settings.eventExchange, EVENT_KEY, toJson(event), undefined)
+  }
+
+  #say(exchange: string, key: string, body: Buffer, correlationId: string | undefined): void {
+    try {
+      this.#voice.channel?.publish(exchange, key, body, { contentType: JSON_TYPE, correlationId })
+    } catch {
+      // The channel has gone in this very moment: what is said is lost, as it is when nobody listens.
+    }
+  }
+
+  async #received({ content, properties }: AmqpMessage): Promise<void> {
+    const message = readControl(content)
+    const { node } = this.#settings
+    if (message === undefined || !(message.to === 'all' || message.to.includes(node))) return
+    const answer = await this.#answer(message.command, content, properties.headers ?? {})
+    if (properties.replyTo !== undefined) this.#say('', properties.replyTo, toJson(answer), properties.correlationId)
+  }
+
+  async #answer(command: Command, body: Buffer, headers: Readonly<Record<string, unknown>>): Promise<Answer> {
+    const { node, warn } = this.#settings
+    const refusal = this.#check.refusal(headers, body)
+    if (refusal !== undefined) {
+      warn(`The command '${command.command}' was refused: ${refusal}.`)
+      return { node, ok: false, error: `The node refused the command: ${refusal}.` }
+    }
+    if (this.#handler === undefined) return { node, ok: false, error: 'The node is starting and takes no commands yet.' }
+    try {
+      return { node, ok: true, value: await this.#handler(command) }
+    } catch (error) {
+      return { node, ok: false, error: error instanceof Error ? error.message : String(error) }
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#commands.close(), this.#voice.close()])
+  }
+}

@@ -1,0 +1,35 @@
+import { knownNames, milliseconds, plainObject } from '../../pool/checks.js'
+import type { AnyTasks } from '../../pool/types.js'
+import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readQueueName, readShape, readUrl } from './farm-options.js'
+import { Publisher } from './publishing/publisher.js'
+import { DEFAULT_QUEUE } from './topology/topology.js'
+
+/** Times in milliseconds. An option given as `undefined` counts as absent. */
+export interface PublisherOptions extends ConnectionOptions, QueueOptions {
+  /** Default `async_farm.jobs`. */
+  queue?: string
+  /** ms that one publication may take, a wait for the broker included. Default 30,000. */
+  publishTimeout?: number
+}
+
+const NAMES = [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'publishTimeout'] as const satisfies readonly (keyof PublisherOptions)[]
+
+/**
+ * Connects a publisher to RabbitMQ; resolves when it is connected and the queue exists. While the broker is away it keeps trying.
+ *
+ * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
+ * @throws {BrokerError} the login is refused, or the queue exists as something else
+ * @throws {PreforkError} `ERR_PREFORK_AMQPLIB_MISSING`: the package amqplib is not installed
+ */
+export const createPublisher = async <T = AnyTasks>(options: PublisherOptions = {}): Promise<Publisher<T>> => {
+  const given = plainObject('options', options)
+  knownNames('createPublisher', given, NAMES)
+  const publisher = new Publisher<T>({
+    url: readUrl(given),
+    queue: given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue),
+    shape: readShape(given),
+    publishTimeout: given.publishTimeout === undefined ? 30_000 : milliseconds('publishTimeout', given.publishTimeout),
+  })
+  await publisher.start()
+  return publisher
+}

@@ -1,0 +1,166 @@
+/** What can be done with dead letters: look at them, give them another try. */
+import { count, knownNames, plainObject, refuse } from '../../../pool/checks.js'
+import type { Counts, HistoryEntry, SerializedError } from '../../../runtime/delivery.js'
+import { decodeJob, type JobMessage } from '../../../runtime/message/index.js'
+import type { AmqpChannel, AmqpConnection, AmqpMessage } from '../connection/client.js'
+import { SteadyConnection } from '../connection/connection.js'
+import { Errands } from '../connection/errands.js'
+import { BrokerError } from '../errors.js'
+import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readQueueName, readShape, readUrl } from '../farm-options.js'
+import { readCounts, readDeath, readHeaders, readHistory, revived } from '../message-headers.js'
+import { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
+import { JobPublisher } from '../publishing/job-publisher.js'
+import { DEFAULT_QUEUE, deadLetterQueue } from '../topology/topology.js'
+import { readyIn, visit } from './visit.js'
+
+/** A job that is not tried again unless somebody says so. */
+export interface DeadLetter {
+  readonly id: string | undefined
+  /** Name, arguments and context of the job; undefined when the body cannot be read. */
+  readonly message: JobMessage | undefined
+  /** 'failed', 'lost', 'undecodable', 'unknown_task', 'expired', 'refused' or 'redelivered' (too often). */
+  readonly reason: string
+  readonly error: SerializedError | undefined
+  /** The queue that it came from. */
+  readonly queue: string
+  /** ms since the epoch. */
+  readonly at: number | undefined
+  /** The node that gave it up; undefined when it was the broker. */
+  readonly node: string | undefined
+  readonly counts: Counts
+  readonly history: readonly HistoryEntry[]
+  /** Bytes of the body. */
+  readonly size: number
+}
+
+export interface DeadLetterOptions extends ConnectionOptions {
+  /** The queue whose dead letters are meant. Default `async_farm.jobs`. */
+  queue?: string
+  /** How many at the most. Default: listing 100, retrying all. */
+  limit?: number
+}
+
+export interface RetryOptions extends DeadLetterOptions, QueueOptions {
+  /** Only those with these ids. Default all. */
+  ids?: readonly string[]
+}
+
+/** Bodies of dead letters are shown, not run: a limit of its own. */
+const MAX_SHOWN_BODY = 16 * 1024 * 1024
+
+const readQueue = (given: Readonly<Record<string, unknown>>): string => (given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue))
+const readLimit = (given: Readonly<Record<string, unknown>>, otherwise: number): number =>
+  given.limit === undefined ? otherwise : count('limit', given.limit, 1)
+
+const noQueue = (queue: string): BrokerError =>
+  new BrokerError(`There is no queue '${deadLetterQueue(queue)}': no node and no publisher has declared '${queue}' yet.`)
+
+const show = async (message: AmqpMessage, queue: string): Promise<DeadLetter> => {
+  const { headers } = message.properties
+  const death = readDeath(headers)
+  let job: JobMessage | undefined
+  try {
+    job = await decodeJob(message.content, readHeaders(message), { maxBodySize: MAX_SHOWN_BODY })
+  } catch {
+    // That may be why it is here.
+  }
+  return {
+    id: message.properties.messageId,
+    message: job,
+    reason: death.reason,
+    error: death.error,
+    queue: death.queue ?? queue,
+    at: death.at,
+    node: death.node,
+    counts: readCounts(headers),
+    history: readHistory(headers?.history),
+    size: message.content.length,
+  }
+}
+
+/**
+ * Shows the oldest dead letters of a queue, and leaves them where they are.
+ *
+ * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
+ * @throws {BrokerError} RabbitMQ cannot be reached, or there is no such queue
+ */
+export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<DeadLetter[]> => {
+  const given = plainObject('options', options)
+  knownNames('listDeadLetters', given, [...CONNECTION_NAMES, 'queue', 'limit'])
+  const queue = readQueue(given)
+  const limit = readLimit(given, 100)
+  return visit(readUrl(given), async (connection) => {
+    if ((await readyIn(connection, deadLetterQueue(queue))) === undefined) throw noQueue(queue)
+    const channel = await connection.createChannel()
+    const shown: DeadLetter[] = []
+    // Held until the channel closes, which gives them back: so each is seen once.
+    while (shown.length < limit) {
+      const message = await channel.get(deadLetterQueue(queue))
+      if (message === false) break
+      shown.push(await show(message, queue))
+    }
+    await channel.close()
+    return shown
+  })
+}
+
+/**
+ * Gives dead letters another try: each is published to its queue again, with all its attempts before it and `requeues` + 1, and is
+ * removed once that is confirmed. Each at most once in one call.
+ *
+ * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
+ * @throws {BrokerError} RabbitMQ cannot be reached, or there is no such queue
+ */
+export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ retried: number }> => {
+  const given = plainObject('options', options)
+  knownNames('retryDeadLetters', given, [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'limit', 'ids'])
+  const queue = readQueue(given)
+  const url = readUrl(given)
+  const shape = readShape(given)
+  const limit = readLimit(given, Number.POSITIVE_INFINITY)
+  if (given.ids !== undefined && !(Array.isArray(given.ids) && given.ids.every((each) => typeof each === 'string')))
+    throw refuse('ids', 'an array of job ids', given.ids)
+  const ids = given.ids === undefined ? undefined : new Set(given.ids as string[])
+  return visit(url, async (connection) => {
+    const publishing = new SteadyConnection(url, `prefork operator ${process.pid} (publications)`)
+    const errands = new Errands(publishing)
+    const publisher = new ConfirmingPublisher(publishing)
+    try {
+      await publishing.start()
+      const jobs = new JobPublisher(publisher, errands, shape)
+      return { retried: await retryAll(connection, queue, limit, (message) => ids?.has(message.properties.messageId ?? '') ?? true, jobs) }
+    } finally {
+      await publisher.close(0)
+      await errands.close()
+      await publishing.close(new BrokerError('The connection to RabbitMQ has been closed.'))
+    }
+  })
+}
+
+/** ms that one publication may take: an operator waits for it. */
+const PUBLISH_TIMEOUT = 30_000
+
+const retryAll = async (
+  connection: AmqpConnection,
+  queue: string,
+  limit: number,
+  wanted: (message: AmqpMessage) => boolean,
+  jobs: JobPublisher,
+): Promise<number> => {
+  const waiting = await readyIn(connection, deadLetterQueue(queue))
+  if (waiting === undefined) throw noQueue(queue)
+  const channel: AmqpChannel = await connection.createChannel()
+  let retried = 0
+  // As many as there were: one that dies again meanwhile comes behind them, and waits for the next call.
+  for (let seen = 0; seen < waiting && retried < limit; seen++) {
+    const message = await channel.get(deadLetterQueue(queue))
+    if (message === false) break
+    // Those not wanted are held, and given back when the channel closes.
+    if (!wanted(message)) continue
+    await jobs.publish({ queue, body: message.content, options: revived(message), timeout: PUBLISH_TIMEOUT })
+    channel.ack(message)
+    retried++
+  }
+  await channel.close()
+  return retried
+}

@@ -1,0 +1,47 @@
+/** A connection for one errand of an operator's: it fails at once where a node would keep trying. */
+import { type AmqpConnection, loadClient } from '../connection/client.js'
+import { lastingRefusal, shownUrl } from '../connection/refusals.js'
+import { BrokerError } from '../errors.js'
+
+const CONNECT_TIMEOUT = 10_000
+
+/** Connects, runs `errand` and closes. Rejects with BrokerError when RabbitMQ cannot be reached. */
+export const visit = async <T>(url: string, errand: (connection: AmqpConnection) => Promise<T>): Promise<T> => {
+  const client = await loadClient()
+  let connection: AmqpConnection
+  try {
+    connection = await client.connect(url, {
+      timeout: CONNECT_TIMEOUT,
+      noDelay: true,
+      keepAlive: true,
+      clientProperties: { connection_name: `prefork operator ${process.pid}`, product: 'prefork' },
+    })
+  } catch (cause) {
+    throw (
+      lastingRefusal(url, cause) ??
+      new BrokerError(`RabbitMQ at ${shownUrl(url)} cannot be reached: ${cause instanceof Error ? cause.message || cause.name : String(cause)}`, { cause })
+    )
+  }
+  // What goes wrong shows in the call that it happens to.
+  connection.on('error', () => {})
+  try {
+    return await errand(connection)
+  } finally {
+    await connection.close().catch(() => {})
+    connection.connection.stream?.destroy()
+  }
+}
+
+/** How many messages are ready in a queue; undefined when there is none of that name. */
+export const readyIn = async (connection: AmqpConnection, queue: string): Promise<number | undefined> => {
+  const channel = await connection.createChannel()
+  channel.on('error', () => {})
+  try {
+    const { messageCount } = await channel.checkQueue(queue)
+    await channel.close()
+    return messageCount
+  } catch (error) {
+    if ((error as { code?: number }).code === 404) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,13 @@
+/** What travels in a message's body: MessagePack that any language reads, never an executable format. */
+export type { Compression } from './compression.js'
+export {
+  type BodyHeaders,
+  CONTENT_TYPE,
+  decodeJob,
+  type EncodedJob,
+  encodeJob,
+  type JobMessage,
+  SCHEMA_VERSION,
+} from './job.js'
+export { decodeReply, encodeReply, type Reply } from './reply.js'
+export { UndecodableError } from './undecodable.js'

@@ -1,0 +1,108 @@
+/** A job's message ↔ bytes. */
+import { type Compression, compress, compressionNamed, decompress, tooLarge } from './compression.js'
+import { looksLikeJson, parseJson } from './json.js'
+import { pack } from './msgpack/pack.js'
+import { unpack } from './msgpack/unpack.js'
+import { UndecodableError } from './undecodable.js'
+
+/** What a body holds. */
+export interface JobMessage {
+  readonly task: string
+  readonly args: readonly unknown[]
+  /** For publishers in other languages: becomes a last object argument. */
+  readonly kwargs?: Readonly<Record<string, unknown>>
+  /** What `currentJob().context` shows in the task. */
+  readonly context?: unknown
+}
+
+export interface EncodedJob {
+  readonly body: Buffer
+  readonly contentType: string
+  readonly contentEncoding: string | undefined
+  readonly schemaVersion: number
+}
+
+/** The part of a message's headers that says how its body is read. */
+export interface BodyHeaders {
+  readonly contentType: string | undefined
+  readonly contentEncoding: string | undefined
+  readonly schemaVersion: number
+}
+
+export const SCHEMA_VERSION = 1
+export const CONTENT_TYPE = 'application/msgpack'
+
+/** Bytes of a body, at the most: what RabbitMQ takes by default before version 4. */
+export const MAX_ENCODED_SIZE = 128 * 1024 * 1024
+
+const msgpackTypes = new Set([CONTENT_TYPE, 'application/x-msgpack', 'application/vnd.msgpack'])
+
+/**
+ * Encodes a job as MessagePack; with `compress`, which is done off the main thread, the answer is a promise.
+ *
+ * @throws {SerializationError} the arguments or the context hold what MessagePack cannot carry exactly; names the path
+ */
+export function encodeJob(message: JobMessage): EncodedJob
+export function encodeJob(message: JobMessage, options: { compress?: Compression | undefined }): EncodedJob | Promise<EncodedJob>
+export function encodeJob(message: JobMessage, options?: { compress?: Compression | undefined }): EncodedJob | Promise<EncodedJob> {
+  const { task, args, kwargs, context } = message
+  const body = pack({ task, args: withoutTail(args), kwargs, context }, '', MAX_ENCODED_SIZE)
+  const how = options?.compress
+  const encoded = { body, contentType: CONTENT_TYPE, contentEncoding: how, schemaVersion: SCHEMA_VERSION }
+  return how === undefined ? encoded : compress(body, how).then((compressed) => ({ ...encoded, body: compressed }))
+}
+
+/** `f(1, undefined)` is `f(1)`: an optional argument that was passed on as undefined is simply not sent. */
+const withoutTail = (args: readonly unknown[]): readonly unknown[] => {
+  let { length } = args
+  while (length > 0 && args[length - 1] === undefined) length--
+  return length === args.length ? args : args.slice(0, length)
+}
+
+/**
+ * Decodes a job: MessagePack or JSON, by its content type. A compressed body is decompressed off the main thread, and the answer
+ * is then a promise; any other is answered at once.
+ *
+ * @throws {UndecodableError} (or rejects with it) the message cannot be read; the text says why
+ */
+export const decodeJob = (body: Buffer, headers: BodyHeaders, { maxBodySize }: { maxBodySize: number }): JobMessage | Promise<JobMessage> => {
+  if (headers.schemaVersion !== SCHEMA_VERSION)
+    throw new UndecodableError(`The message has schema version ${headers.schemaVersion}; this node reads version ${SCHEMA_VERSION}.`)
+  const json = isJson(headers.contentType)
+  const how = compressionNamed(headers.contentEncoding)
+  if (body.length > maxBodySize) throw tooLarge(`(${body.length} bytes) is larger`, maxBodySize)
+  if (how === undefined) return read(body, json)
+  return decompress(body, how, maxBodySize).then((whole) => read(whole, json))
+}
+
+/** Undefined: the message does not say. */
+const isJson = (contentType: string | undefined): boolean | undefined => {
+  if (contentType === undefined || contentType === '') return undefined
+  const [type, ...parameters] = contentType
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim())
+  if (msgpackTypes.has(type!)) return false
+  if (type === 'application/json' && parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each))) return true
+  throw new UndecodableError(`The content type '${contentType}' is not known; known are ${CONTENT_TYPE} and application/json (in UTF-8).`)
+}
+
+const read = (body: Buffer, json: boolean | undefined): JobMessage => shaped((json ?? looksLikeJson(body)) ? parseJson(body) : unpack(body))
+
+const shaped = (value: unknown): JobMessage => {
+  if (!isRecord(value)) throw wrong('is not a map { task, args, kwargs?, context? }')
+  // Own properties only: a body without them must not find those of Object.prototype.
+  const own = (key: string): unknown => (Object.hasOwn(value, key) ? value[key] : undefined)
+  const task = own('task')
+  const args = own('args') ?? []
+  const kwargs = own('kwargs') ?? undefined
+  if (typeof task !== 'string' || task === '') throw wrong("has no 'task': a text that names the task")
+  if (!Array.isArray(args)) throw wrong("has 'args' that are not an array")
+  if (kwargs !== undefined && !isRecord(kwargs)) throw wrong("has 'kwargs' that are not a map")
+  return { task, args, ...(kwargs === undefined ? undefined : { kwargs }), ...(own('context') === undefined ? undefined : { context: own('context') }) }
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) && !(value instanceof Uint8Array)
+
+const wrong = (what: string): UndecodableError => new UndecodableError(`The body ${what}.`)
