@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const biome = join(root, 'node_modules/.bin/biome')
 const RULES = ['--only=style/noRestrictedImports', '--only=suspicious/noImportCycles']
 
-const FLOORS = { hub: 1, wire: 1, worker: 2, pool: 3, runtime: 4, brokers: 5, dashboard: 6, cli: 6 }
+const FLOORS = { hub: 1, wire: 1, worker: 2, pool: 3, runtime: 4, brokers: 5, dashboard: 6, cli: 7 }
 
 const FORMS = {
   import: (from) => `import { stub } from '${from}'\nconsole.log(stub)\n`,

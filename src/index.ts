@@ -37,4 +37,4 @@ export {
   WorkerLostError,
   WorkerStartError,
 } from './wire/errors.js'
-export type { LogLine } from './wire/messages.js'
+export type { JobDelivery, LogLine } from './wire/messages.js'

@@ -9,13 +9,15 @@ import type { FarmEvent, FarmEventBody } from '../runtime/report.js'
 export interface Broker {
   /** For logs: 'amqp', 'faktory' … */
   readonly kind: string
+  /** The queues it takes jobs from. */
+  readonly queues: readonly string[]
   /** Whether it can be reached just now. */
   readonly connected: boolean
   /**
    * Connects and makes the topology. Rejects when that is impossible for a reason that does not pass (a refused login, a queue
    * that exists with other arguments); otherwise keeps trying, with backoff, until `close`.
    */
-  start(): Promise<void>
+  start(about?: WorkAhead): Promise<void>
   /**
    * Takes jobs from the node's queues, at most `capacity` unsettled at once; survives everything that does not pass by itself:
    * a lost connection, a dead channel, a consumer that the server cancelled.
@@ -31,6 +33,12 @@ export interface Broker {
   on(event: 'warning', listener: (message: string) => void): void
   /** Gives back what is unsettled and closes. Everything settled has reached the broker by then. */
   close(): Promise<void>
+}
+
+/** What the broker's own timeouts must leave room for. */
+export interface WorkAhead {
+  /** ms that one delivery may stay unsettled: the largest hard limit of the node and its tasks, and the grace of a shutdown. Undefined: there is no hard limit. */
+  readonly longestDelivery: number | undefined
 }
 
 export interface Consumption {

@@ -13,6 +13,7 @@ const NAMES = [
   'jobRetried',
   'jobPutBack',
   'softTimeLimit',
+  'jobLog',
   'output',
 ] as const satisfies readonly (keyof PoolEvents)[]
 

@@ -4,7 +4,7 @@ import { MemoryLimitError, SerializationError, SoftTimeLimitError, TimeLimitErro
 import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, LimitStage, NO_STACK } from '../wire/messages.js'
 import { decodeError } from '../wire/remote-error/index.js'
 import type { JobRecord, Verdict } from './job.js'
-import { lostError, poolClosedError, putBackTooOften } from './refusals.js'
+import { deathReason, lostError, poolClosedError, putBackTooOften } from './refusals.js'
 import type { PoolState } from './state.js'
 import type { PoolWorker } from './worker.js'
 
@@ -89,6 +89,7 @@ export class JobLife {
     }
     const pool = this.#pool
     const now = pool.hub.now()
+    job.withdrawal = undefined
     job.state = 'accepted'
     job.acceptedAt = now
     pool.queued--
@@ -168,6 +169,19 @@ export class JobLife {
       if (running) this.#watchCancelled(worker, job)
     }
     return true
+  }
+
+  /** Cancels the job if it has not begun: at once, or when its worker has given it back. */
+  withdraw(job: JobRecord, reason: unknown): void {
+    if (job.isSettled || job.accepted) return
+    if (job.state === 'queued') {
+      this.cancel(job, reason)
+      return
+    }
+    job.withdrawal ??= { reason }
+    const worker = this.#pool.workers.get(job.worker)
+    // Of a worker that is gone it comes back by itself.
+    if (worker?.alive) worker.recall()
   }
 
   #watchCancelled(worker: PoolWorker, job: JobRecord): void {
@@ -271,6 +285,10 @@ export class JobLife {
     job.state = 'queued'
     job.worker = 0
     job.delivery = 0
+    if (job.withdrawal !== undefined) {
+      this.cancel(job, job.withdrawal.reason)
+      return
+    }
     pool.totals.putBack++
     if (pool.events.wants('jobPutBack')) pool.events.emit('jobPutBack', { id: job.id, name: job.name, worker: worker.id })
     if (job.pinned) inOrder(worker.pinned, job)
@@ -323,7 +341,8 @@ export class JobLife {
       job.acceptedAt = 0
       job.endAttempt?.()
       job.endAttempt = undefined
-      if (this.#pool.events.wants('jobRetried')) this.#pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt })
+      if (this.#pool.events.wants('jobRetried'))
+        this.#pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt, worker: worker.id, reason: deathReason(worker) })
       this.#pool.log?.warn({ job: job.id, task: job.name, attempt: job.attempt }, 'job runs again after its worker died')
     }
     const suspects = [...again, ...worker.suspects.splice(0)].filter((job) => !job.isSettled).sort((a, b) => a.number - b.number)

@@ -37,6 +37,7 @@ export interface ItemSink {
 export interface JobOwner {
   readonly poolId: string
   cancelJob(job: JobRecord, reason: unknown): boolean
+  withdrawJob(job: JobRecord, reason: unknown): void
 }
 
 type Listeners = { [E in keyof JobEvents]?: Map<JobEvents[E], JobEvents[E]> }
@@ -62,6 +63,8 @@ export class JobRecord implements Job {
   items: ItemSink | undefined
   /** An item has arrived: it is not run again. */
   streamed = false
+  /** It is to be cancelled if it comes back unbegun. */
+  withdrawal: { readonly reason: unknown } | undefined
   /** Undoes what hangs on the job from outside (the caller's signal, host deadlines). */
   onSettled: (() => void) | undefined
   /** Undoes the deadlines of the attempt that is over. */
@@ -168,6 +171,12 @@ export class JobRecord implements Job {
 
   cancel(reason?: unknown): boolean {
     return this.#owner.cancelJob(this, reason)
+  }
+
+  async withdraw(reason?: unknown): Promise<boolean> {
+    if (this.isSettled || this.#began === true) return false
+    this.#owner.withdrawJob(this, reason)
+    return !(await this.began) && this.state === 'cancelled'
   }
 
   get logs(): readonly LogLine[] {

@@ -1,5 +1,6 @@
 import { Hub } from '../hub/index.js'
 import { PoolClosedError, type WorkerStartError } from '../wire/errors.js'
+import type { TaskInfo } from '../wire/messages.js'
 import { closeTimeout, count } from './checks.js'
 import { Dispatcher } from './dispatcher.js'
 import { EventHub } from './events.js'
@@ -64,7 +65,11 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       abandon: (worker) => this.#fleet.abandon(worker),
     })
     this.#signals = new SignalBoard((job, reason) => this.#life.cancel(job, reason))
-    this.#submission = new Submission(state, { poolId: state.id, cancelJob: (job, reason) => this.#life.cancel(job, reason) })
+    this.#submission = new Submission(state, {
+      poolId: state.id,
+      cancelJob: (job, reason) => this.#life.cancel(job, reason),
+      withdrawJob: (job, reason) => this.#life.withdraw(job, reason),
+    })
     this.#dispatcher = new Dispatcher(state)
     this.#dispatcher.onUnknownTask = (worker, job) => this.#life.fail(job, unknownTask(job.name, [...worker.tasks.keys()]))
     this.#fleet = new Fleet(state, makeLauncher(state.id), {
@@ -221,10 +226,27 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   /** What worker `id` is executing right now: its JavaScript stack, read by its watchdog even during a busy loop. */
   stack(id: number): Promise<string> {
-    const worker = this.#state.workers.get(id)
-    if (worker === undefined || !worker.alive)
-      return Promise.reject(new RangeError(`There is no worker ${id}; there are: ${[...this.#state.workers.keys()].join(', ')}.`))
-    return worker.lifeline.stack()
+    try {
+      return this.#living(id).lifeline.stack()
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /**
+   * Ends worker `id` now, by SIGKILL, and replaces it. What it was running is lost, or runs again where `retryLost` allows it;
+   * `reason` is in the error and in the `workerExit` event.
+   *
+   * @throws {RangeError} there is no such worker
+   */
+  end(id: number, reason: string): void {
+    if (typeof reason !== 'string' || reason === '') throw new TypeError("pool.end(id, 'reason'): say why, for the errors of its jobs.")
+    this.#living(id).condemn('killed by the pool', new Error(reason))
+  }
+
+  /** @internal What `defineTask` said of a task. */
+  taskInfo(name: string): Readonly<TaskInfo> | undefined {
+    return this.#state.tasks.get(name)
   }
 
   on<E extends keyof PoolEvents>(event: E, listener: (event: PoolEvents[E]) => void): this {
@@ -295,6 +317,12 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   }
 
   // ---- within
+
+  #living(id: number): PoolWorker {
+    const worker = this.#state.workers.get(id)
+    if (worker?.alive) return worker
+    throw new RangeError(`There is no worker ${id}; there are: ${[...this.#state.workers.keys()].join(', ')}.`)
+  }
 
   #submit(call: string, name: string, args: unknown, given: unknown): JobRecord {
     const { job, options } = this.#submission.make({ call }, name, args, given)

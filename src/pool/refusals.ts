@@ -29,6 +29,9 @@ export const lostReason = (worker: PoolWorker): WorkerLostError['reason'] => {
   return worker.exit?.signal ? 'signal' : 'exit'
 }
 
+/** Why it left, in a few words. */
+export const deathReason = (worker: PoolWorker): string => worker.condemned?.error?.message ?? lostReason(worker)
+
 const details = (worker: PoolWorker, accepted: boolean) => ({
   accepted,
   reason: lostReason(worker),

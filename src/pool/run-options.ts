@@ -1,9 +1,19 @@
-import type { TaskInfo } from '../wire/messages.js'
-import { count, knownNames, milliseconds, refuse } from './checks.js'
+import type { JobDelivery, TaskInfo } from '../wire/messages.js'
+import { count, knownNames, milliseconds, plainObject, refuse } from './checks.js'
 import type { Settings } from './options.js'
 import type { RunOptions } from './types.js'
 
-const NAMES = ['timeLimit', 'softTimeLimit', 'signal', 'priority', 'retryLost', 'transfer', 'context', 'id'] as const satisfies readonly (keyof RunOptions)[]
+const NAMES = [
+  'timeLimit',
+  'softTimeLimit',
+  'signal',
+  'priority',
+  'retryLost',
+  'transfer',
+  'context',
+  'delivery',
+  'id',
+] as const satisfies readonly (keyof RunOptions)[]
 
 /** What a job runs with, once the levels are merged. Limits in ms, 0 for none. */
 export interface JobOptions {
@@ -14,6 +24,7 @@ export interface JobOptions {
   retryLost: number
   transfer: readonly ArrayBuffer[] | undefined
   context: unknown
+  delivery: JobDelivery | undefined
   id: string | undefined
 }
 
@@ -47,6 +58,7 @@ export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown)
       retryLost: task.retryLost ?? 0,
       transfer: undefined,
       context: undefined,
+      delivery: undefined,
       id: undefined,
     }
   }
@@ -78,6 +90,7 @@ export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown)
     retryLost: options.retryLost === undefined ? (task.retryLost ?? 0) : count('retryLost', options.retryLost, 0),
     transfer,
     context: options.context,
+    delivery: options.delivery === undefined ? undefined : (plainObject('delivery', options.delivery) as unknown as JobDelivery),
     id,
   }
 }

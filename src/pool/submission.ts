@@ -66,7 +66,7 @@ export class Submission {
     let flags = stream ? FLAG_STREAM : 0
     let parts: Uint8Array[] = binaries.length === 0 ? [body] : [body, ...binaries]
     let total = size
-    if (options.id !== undefined || options.context !== undefined) {
+    if (options.id !== undefined || options.context !== undefined || options.delivery !== undefined) {
       const meta = this.#meta(options)
       flags |= FLAG_META
       total += meta.length
@@ -78,10 +78,11 @@ export class Submission {
     return { spec: this.#spec(number, name, options.id, parts, total, flags, options), options }
   }
 
-  #meta({ id, context }: JobOptions): Buffer {
+  #meta({ id, context, delivery }: JobOptions): Buffer {
     const meta: JobMeta = {}
     if (id !== undefined) meta.id = id
     if (context !== undefined) meta.context = context
+    if (delivery !== undefined) meta.delivery = delivery
     const { body, binaries } = encode(meta, 4, { copyBinaries: true, root: 'options' })
     const all = Buffer.concat([body, ...binaries])
     all.writeUInt32LE(all.length - 4, 0)

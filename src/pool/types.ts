@@ -1,4 +1,4 @@
-import type { LogLine } from '../wire/messages.js'
+import type { JobDelivery, LogLine } from '../wire/messages.js'
 
 /** The exported functions of a task module, by name. */
 // biome-ignore lint/suspicious/noExplicitAny: the shape of an arbitrary module; `unknown` would refuse modules whose functions take parameters.
@@ -120,11 +120,13 @@ export interface RunOptions {
   transfer?: readonly ArrayBuffer[]
   /** A value that `currentJob().context` shows in the task. */
   context?: unknown
+  /** How a message broker delivered the job: what `currentJob().delivery` shows in the task. */
+  delivery?: JobDelivery
   /** The job's id; default one unique to the pool. */
   id?: string
 }
 
-export interface MapOptions extends Omit<RunOptions, 'id' | 'transfer'> {
+export interface MapOptions extends Omit<RunOptions, 'id' | 'transfer' | 'delivery'> {
   /** Results in the order of the source. Default true. */
   ordered?: boolean
   /** Jobs outstanding at the most. Default 2 x workers x concurrency. */
@@ -161,6 +163,11 @@ export interface Job<R = unknown> {
   off<E extends keyof JobEvents>(event: E, listener: JobEvents[E]): this
   /** Cancels the job: it rejects at once with `reason` (an `AbortError` by default). False when it had settled already. */
   cancel(reason?: unknown): boolean
+  /**
+   * Cancels the job only if it has not begun; one that has, or begins meanwhile, is left alone. Resolves with whether it was
+   * taken back: then it rejects with `reason` (an `AbortError` by default) and never runs. Never rejects.
+   */
+  withdraw(reason?: unknown): Promise<boolean>
 }
 
 export type WorkerState = 'starting' | 'up' | 'busy' | 'draining' | 'retiring' | 'dead'
@@ -269,9 +276,12 @@ export interface PoolEvents {
   jobSubmitted: { id: string; name: string }
   jobAccepted: { id: string; name: string; worker: number; attempt: number }
   jobSettled: { id: string; name: string; state: JobState; worker: number | undefined; ms: number; error: unknown }
-  jobRetried: { id: string; name: string; attempt: number }
+  /** It runs again because `worker` died with it, for `reason`. */
+  jobRetried: { id: string; name: string; attempt: number; worker: number; reason: string }
   jobPutBack: { id: string; name: string; worker: number }
   softTimeLimit: { id: string; name: string; worker: number }
+  /** Lines that a job has written (`output: 'capture'`, and `currentJob().log`). */
+  jobLog: { id: string; name: string; worker: number; lines: readonly LogLine[] }
   /** A line of output that belongs to no job (`output: 'capture'`). */
   output: { worker: number; line: LogLine }
 }

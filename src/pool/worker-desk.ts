@@ -2,7 +2,7 @@ import { decode } from '../wire/codec/index.js'
 import type { Fault, LimitStage, LogLine, WorkerUp } from '../wire/messages.js'
 import type { JobRecord } from './job.js'
 import type { JobLife } from './job-life.js'
-import { lostReason } from './refusals.js'
+import { deathReason } from './refusals.js'
 import type { PoolState } from './state.js'
 import type { PoolWorker } from './worker.js'
 import type { WorkerOwner } from './worker-owner.js'
@@ -91,6 +91,7 @@ export class WorkerDesk implements WorkerOwner {
       else if (events.wants('output')) events.emit('output', { worker: worker.id, line })
       log?.debug({ worker: worker.id, job: job?.id, stream: line.stream }, line.text)
     }
+    if (job !== undefined && events.wants('jobLog')) events.emit('jobLog', { id: job.id, name: job.name, worker: worker.id, lines })
   }
 
   onFault(worker: PoolWorker, fault: Fault, job: JobRecord | undefined): void {
@@ -136,7 +137,7 @@ export class WorkerDesk implements WorkerOwner {
         pid: worker.pid,
         exitCode: worker.exit?.exitCode ?? null,
         signal: worker.exit?.signal ?? null,
-        reason: worker.condemned?.error?.message ?? lostReason(worker),
+        reason: deathReason(worker),
         expected: worker.expected,
         stderr: worker.stderr,
         jobs,

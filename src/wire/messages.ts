@@ -87,6 +87,21 @@ export interface JobMeta {
   /** The id given by the caller; absent: the worker derives the same default as the host (see `defaultJobId`). */
   id?: string
   context?: unknown
+  delivery?: JobDelivery
+}
+
+/** How a job came to this pool from a message broker, and how often it has been tried before. */
+export interface JobDelivery {
+  /** The broker has handed it out before: it may have begun elsewhere. */
+  readonly redelivered: boolean
+  /** Counts from 1; a retry after a failure adds one. */
+  readonly attempt: number
+  /** Times it began on a worker that died, before this delivery. */
+  readonly losses: number
+  /** Times it was published again without having been tried. */
+  readonly requeues: number
+  /** The queue it was taken from. */
+  readonly queue: string
 }
 
 /** HELLO's payload (codec). */

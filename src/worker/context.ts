@@ -33,4 +33,5 @@ const detached = (): CurrentJob => ({
   log: silentLog,
   progress: silent,
   context: undefined,
+  delivery: undefined,
 })

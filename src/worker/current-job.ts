@@ -1,3 +1,5 @@
+import type { JobDelivery } from '../wire/messages.js'
+
 /** Writes a line to the job's log; the arguments are formatted as `console.log` does. */
 export interface JobLogger {
   (...args: unknown[]): void
@@ -20,4 +22,6 @@ export interface CurrentJob {
   readonly progress: (value: unknown) => void
   /** The `context` of the run options. */
   readonly context: unknown
+  /** How a message broker delivered the job, so that a task can recognise a second run; undefined for a job of the pool's own host. */
+  readonly delivery: JobDelivery | undefined
 }

@@ -1,4 +1,5 @@
 /** `prefork/worker`: what a task module may use. It also loads outside a worker, so that tasks can be unit-tested. */
+export type { JobDelivery } from '../wire/messages.js'
 export { currentJob } from './context.js'
 export type { CurrentJob, JobLogger } from './current-job.js'
 export { defineTask, type TaskOptions } from './define-task.js'

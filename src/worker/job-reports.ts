@@ -83,6 +83,9 @@ export class JobReports {
       get context() {
         return job.context
       },
+      get delivery() {
+        return job.delivered
+      },
       get signal() {
         return job.signal
       },

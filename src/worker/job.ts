@@ -1,6 +1,6 @@
 import { decode } from '../wire/codec/index.js'
 import { ProtocolError } from '../wire/errors.js'
-import { defaultJobId, FLAG_META, FLAG_STREAM, JOB_HEAD, type JobMeta, LENGTH_BYTES } from '../wire/messages.js'
+import { defaultJobId, FLAG_META, FLAG_STREAM, JOB_HEAD, type JobDelivery, type JobMeta, LENGTH_BYTES } from '../wire/messages.js'
 import type { CurrentJob } from './current-job.js'
 import type { ItemPump } from './item-pump.js'
 import type { JobLog } from './job-log.js'
@@ -82,6 +82,10 @@ export class WorkerJob {
 
   get context(): unknown {
     return this.#metaOf().context
+  }
+
+  get delivered(): JobDelivery | undefined {
+    return this.#metaOf().delivery
   }
 
   get signal(): AbortSignal {

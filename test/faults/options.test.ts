@@ -160,7 +160,7 @@ describe('undefined', () => {
     ]
     const pool = await createPool({ tasks: fixture('second.js'), workers: 1, ...Object.fromEntries(names.map((name) => [name, undefined])) })
     try {
-      const run = ['timeLimit', 'softTimeLimit', 'signal', 'priority', 'retryLost', 'transfer', 'context', 'id']
+      const run = ['timeLimit', 'softTimeLimit', 'signal', 'priority', 'retryLost', 'transfer', 'context', 'delivery', 'id']
       expect(await pool.run('second' as never, [] as never, Object.fromEntries(run.map((name) => [name, undefined])))).toBe('second')
       expect(upPids(pool as never).every(isAlive)).toBe(true)
     } finally {

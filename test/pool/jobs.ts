@@ -10,6 +10,7 @@ export const makeJob = (number: number, spec: Partial<JobSpec> = {}, settled?: (
       settled?.(job, error)
       return true
     },
+    withdrawJob: () => {},
   }
   return new JobRecord(owner, {
     number,

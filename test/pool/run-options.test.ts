@@ -50,6 +50,7 @@ describe('a call', () => {
       retryLost: 0,
       transfer: undefined,
       context: undefined,
+      delivery: undefined,
       id: undefined,
     }
     expect(merge(undefined)).toEqual(defaults)

@@ -1,0 +1,52 @@
+import { createPool } from '../../pool/create-pool.js'
+import { inheritedExecArgv } from '../../pool/inherited.js'
+import { Runtime } from '../../runtime/runtime.js'
+import { pathTaskModule } from '../../runtime/task-paths.js'
+import type { Broker } from '../broker.js'
+import { Intake } from './intake.js'
+import { poolLogger } from './logging.js'
+import { Node } from './node.js'
+import { upWorkers } from './node-stats.js'
+import { type NodeSettings, readNodeOptions } from './options.js'
+import { Scale } from './scale.js'
+import type { FarmNode, NodeOptions } from './types.js'
+
+/**
+ * Starts a node: a pool whose jobs come from `broker`. Resolves when a worker is up and the broker is connected.
+ *
+ * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
+ * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
+ * @throws what the broker refuses for a reason that does not pass: a login, a queue that exists with other arguments
+ */
+export const createNode = async (broker: Broker, options: NodeOptions): Promise<FarmNode> => {
+  const settings = readNodeOptions(options)
+  const pool = await startPool(settings)
+  const intake = new Intake(broker, settings.prefetchPerWorker)
+  const scale = new Scale(settings, (workers) => {
+    pool.resize(workers)
+    intake.grown(upWorkers(pool.stats().workers), workers)
+  })
+  const node = new Node((report) => ({ settings, broker, pool, runtime: new Runtime(pool, { ...settings, node: settings.name, report }), intake, scale }))
+  try {
+    await node.start()
+  } catch (error) {
+    await Promise.allSettled([pool.terminate(), broker.close()])
+    throw error
+  }
+  return node
+}
+
+const startPool = (settings: NodeSettings) => {
+  const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit, logger } = settings
+  return createPool({
+    tasks: roots.length > 0 ? [...tasks, pathTaskModule()] : tasks,
+    workers: minWorkers,
+    concurrency,
+    heartbeatInterval,
+    softTimeLimit,
+    timeLimit,
+    output: 'capture',
+    execArgv: imports.length === 0 ? undefined : [...inheritedExecArgv(process.execArgv), ...imports.flatMap((each) => ['--import', each])],
+    logger: poolLogger(logger),
+  })
+}

@@ -1,0 +1,243 @@
+import type { Job } from '../pool/types.js'
+import { WorkerLostError } from '../wire/errors.js'
+import type { DeadReason, HistoryEntry, Settlement } from './delivery.js'
+import { errorLine, serializeError } from './failure.js'
+import type { Held } from './held.js'
+import { encodeReply } from './message/index.js'
+import { failureOutcome } from './policy.js'
+import type { TaskStatus } from './report.js'
+import type { Outcome } from './settler.js'
+import type { RuntimeState } from './state.js'
+import { closeEntry } from './task-book.js'
+
+/** What the endings ask of the rest. */
+export interface EndingsOwner {
+  /** It was taken back because its delivery was gone, and has been delivered again meanwhile. */
+  again(held: Held): void
+  /** It is out of the books: what came under its id meanwhile has its turn. */
+  released(held: Held): void
+}
+
+/** The ways in which a held job ends: each leads to a settlement, and is told to those who watch. */
+export class Endings {
+  readonly #state: RuntimeState
+  readonly #owner: EndingsOwner
+  /** Killed with the node, to be settled once their workers are gone. */
+  readonly #killed: Held[] = []
+
+  constructor(state: RuntimeState, owner: EndingsOwner) {
+    this.#state = state
+    this.#owner = owner
+  }
+
+  // ---- before it began
+
+  /** Its deliveries are gone and it has not begun: nothing is known of it any more. */
+  forget(held: Held): void {
+    if (held.entry !== undefined) this.#state.tasks.remove(held.entry)
+    this.#release(held)
+  }
+
+  giveBack(held: Held): void {
+    if (held.entry !== undefined) this.#state.tasks.remove(held.entry)
+    this.#settle(held, { kind: 'requeue' })
+  }
+
+  /** It goes back to the queue, counted, or to the dead letters where that came too often. */
+  untried(held: Held, error: unknown, delay?: number): void {
+    const { state } = held.job ?? {}
+    const settlement = this.#state.policy.untried(held, error, delay)
+    if (settlement.kind === 'dead-letter') this.#buried(held, settlement, error, 'failure')
+    else {
+      if (held.entry !== undefined) this.#state.tasks.remove(held.entry)
+      this.#state.log?.warn({ job: held.id, task: held.name, requeues: held.counts.requeues + 1, state }, 'job goes back to the queue untried')
+      this.#settle(held, settlement)
+    }
+  }
+
+  dead(held: Held, reason: DeadReason, error: unknown): void {
+    this.#buried(held, this.#state.policy.dead(held, reason, error), error, 'failure')
+  }
+
+  unknown(held: Held, error: unknown): void {
+    this.#line(held, 'unknown_task', error)
+    this.#retryOrBury(held, this.#state.policy.unknownTask(held, error), error, undefined)
+  }
+
+  revoked(held: Held): void {
+    const error = new Error('The job was revoked.')
+    error.name = 'RevokedError'
+    this.#state.totals.revoked++
+    this.#state.log?.info({ job: held.id, task: held.name, worker: held.worker }, 'job revoked')
+    this.#state.report({ type: 'task.revoked', id: held.id, name: held.name })
+    this.#close(held, 'revoked', error)
+    this.#settle(held, { kind: 'acknowledge' }, { ok: false, error })
+  }
+
+  // ---- after the pool had it
+
+  succeeded(held: Held, job: Job, value: unknown): void {
+    if (held.job !== job || held.phase === 'done') return
+    const { totals, log } = this.#state
+    const duration = durationOf(held)
+    totals.succeeded++
+    log?.info({ job: held.id, task: held.name, worker: held.worker, ms: duration }, 'job succeeded')
+    this.#state.report({ type: 'task.succeeded', id: held.id, name: held.name, worker: held.worker, duration })
+    this.#close(held, 'success', undefined)
+    this.#settle(held, { kind: 'acknowledge' }, { ok: true, value })
+  }
+
+  ended(held: Held, job: Job, error: unknown): void {
+    if (held.job !== job || held.phase === 'done') return
+    if (job.state === 'failed' && job.accepted) this.#failed(held, job, error)
+    else if (job.state === 'failed') this.#refused(held, error)
+    else if (job.state === 'lost' && error instanceof WorkerLostError) this.#lostByPool(held, error)
+    else if (held.intent === 'revoked') this.revoked(held)
+    else if (held.intent === 'killed') this.#killed.push(held)
+    else if (held.begun) this.#lost(held, error, held.running)
+    else this.#takenBack(held)
+  }
+
+  /** It came back before it began. */
+  #takenBack(held: Held): void {
+    const { intent } = held
+    held.intent = undefined
+    if (intent === 'expired') this.dead(held, 'expired', new Error('It expired before it began.'))
+    else if (intent === 'gone' && held.deliveries.length === 0) this.forget(held)
+    else if (intent === 'gone') {
+      held.job = undefined
+      held.phase = 'preparing'
+      this.#owner.again(held)
+    } else this.giveBack(held)
+  }
+
+  /** The pool would not take it. */
+  #refused(held: Held, error: unknown): void {
+    const code = (error as { code?: unknown } | null)?.code
+    if (code === 'ERR_PREFORK_TASK_NOT_FOUND') this.unknown(held, error)
+    // That is no fault of the job's: there is nobody to run it here.
+    else if (code === 'ERR_PREFORK_POOL_CLOSED' || code === 'ERR_PREFORK_WORKER_START' || code === 'ERR_PREFORK_QUEUE_FULL') this.giveBack(held)
+    else this.dead(held, 'refused', error)
+  }
+
+  #failed(held: Held, job: Job, error: unknown): void {
+    if ((error as { code?: unknown } | null)?.code === 'ERR_PREFORK_TASK_NOT_FOUND' && held.target?.name !== held.name) {
+      this.unknown(held, error)
+      return
+    }
+    const outcome = failureOutcome(error, job.softTimedOut)
+    const duration = durationOf(held)
+    const about = { id: held.id, name: held.name, worker: held.worker, duration }
+    if (outcome === 'hard_timeout') this.#state.report({ type: 'task.hard_timeout', ...about })
+    if (outcome === 'soft_timeout') this.#state.report({ type: 'task.soft_timeout', ...about })
+    if (held.worker !== undefined) this.#state.failures.set(held.worker, (this.#state.failures.get(held.worker) ?? 0) + 1)
+    this.#line(held, outcome, error)
+    const status = outcome === 'hard_timeout' || outcome === 'soft_timeout' ? outcome : undefined
+    this.#retryOrBury(held, this.#state.policy.failed(held, error), error, status)
+  }
+
+  /** Its worker died, or worker after worker before it could begin. */
+  #lostByPool(held: Held, error: WorkerLostError): void {
+    if (held.intent === 'revoked') this.revoked(held)
+    else if (error.reason !== 'put back too often') this.#lost(held, error, true)
+    else if (held.intent === 'gone') this.#takenBack(held)
+    else this.untried(held, error)
+  }
+
+  /** `running`: it was running when it was lost, which has not been counted yet. */
+  #lost(held: Held, error: unknown, running: boolean): void {
+    if (running) this.loss(held, held.worker, errorLine(error))
+    const ofTask = held.target === undefined ? undefined : this.#state.pool.taskInfo(held.target.name)?.retryLost
+    const settlement = this.#state.policy.lost(held, ofTask, error)
+    if (settlement.kind === 'dead-letter') this.#buried(held, settlement, error, 'lost')
+    else this.#retried(held, settlement, error, 'retried')
+  }
+
+  /** One beginning was lost, whether or not the job runs again. */
+  loss(held: Held, worker: number | undefined, reason: string): void {
+    held.running = false
+    held.losses++
+    held.lines.push({ attempt: held.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
+    this.#state.totals.lost++
+    this.#state.log?.error({ job: held.id, task: held.name, worker, losses: held.lossesSoFar, reason }, 'job lost with its worker')
+    this.#state.report({ type: 'task.lost', id: held.id, name: held.name, worker, reason, losses: held.lossesSoFar })
+  }
+
+  /** The workers are gone: what was killed with them follows the rule of losses. Answers how many there were. */
+  settleKilled(): number {
+    const killed = this.#killed.splice(0)
+    for (const held of killed) this.#lost(held, new Error('The node shut down before the job had ended.'), held.running)
+    return killed.length
+  }
+
+  // ---- the books
+
+  #retryOrBury(held: Held, settlement: Settlement, error: unknown, status: TaskStatus | undefined): void {
+    if (settlement.kind === 'dead-letter') this.#buried(held, settlement, error, status ?? 'failure')
+    else this.#retried(held, settlement, error, status ?? 'retried')
+  }
+
+  #retried(held: Held, settlement: Settlement, error: unknown, status: TaskStatus): void {
+    if (settlement.kind !== 'republish') return
+    const { delay, counts } = settlement
+    this.#state.totals.retried++
+    this.#state.log?.warn({ job: held.id, task: held.name, worker: held.worker, delay, counts, err: error }, 'job will be tried again')
+    this.#state.report({ type: 'task.retried', id: held.id, name: held.name, delay, counts, error: errorLine(error) })
+    this.#close(held, status, error)
+    this.#settle(held, settlement)
+  }
+
+  #buried(held: Held, settlement: Settlement, error: unknown, status: TaskStatus): void {
+    const { totals, log } = this.#state
+    const dead = settlement.kind === 'dead-letter' ? settlement.reason : undefined
+    totals.failed++
+    totals.deadLettered++
+    log?.error({ job: held.id, task: held.name, worker: held.worker, reason: dead, counts: held.counts, err: error }, 'job goes to the dead letters')
+    this.#state.report({ type: 'task.failed', id: held.id, name: held.name, worker: held.worker, duration: durationOf(held), error: errorLine(error), dead })
+    this.#close(held, status, error)
+    this.#settle(held, settlement, { ok: false, error })
+  }
+
+  #line(held: Held, outcome: HistoryEntry['outcome'], error: unknown): void {
+    held.lines.push({ attempt: held.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome, error: errorLine(error) })
+  }
+
+  #close({ entry, worker, startedAt }: Held, status: TaskStatus, error: unknown): void {
+    if (entry === undefined) return
+    const { record } = entry
+    record.status = status
+    record.ended = Date.now()
+    record.duration = startedAt === 0 ? undefined : record.ended - startedAt
+    record.worker = worker
+    record.error = error === undefined ? undefined : errorLine(error)
+    closeEntry(entry)
+  }
+
+  #settle(held: Held, settlement: Settlement, answer?: { ok: true; value: unknown } | { ok: false; error: unknown }): void {
+    const reply = answer === undefined || held.headers.replyTo === undefined ? undefined : replyBody(answer)
+    const outcome: Outcome = { settlement, reply, settling: undefined }
+    if (held.identity !== undefined && settlement.kind !== 'requeue') this.#state.finished.set(held.identity, outcome)
+    const { deliveries } = held
+    if (deliveries.length > 0) void this.#state.settler.settle(deliveries, outcome)
+    this.#release(held)
+  }
+
+  #release(held: Held): void {
+    held.phase = 'done'
+    held.stopTimers()
+    for (const { gone } of [...held.deliveries, ...held.behind]) this.#state.generations.forget(gone, held)
+    this.#state.held.delete(held.id)
+    this.#owner.released(held)
+  }
+}
+
+const durationOf = ({ startedAt }: Held): number => (startedAt === 0 ? 0 : Date.now() - startedAt)
+
+/** A value that cannot be carried is answered with the reason, though the job has succeeded. */
+const replyBody = (answer: { ok: true; value: unknown } | { ok: false; error: unknown }): { body: Buffer; ok: boolean } => {
+  try {
+    return { body: encodeReply(answer.ok ? answer : { ok: false, error: serializeError(answer.error) }), ok: answer.ok }
+  } catch (error) {
+    return { body: encodeReply({ ok: false, error: serializeError(error) }), ok: false }
+  }
+}

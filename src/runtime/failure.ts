@@ -1,0 +1,48 @@
+import type { HistoryEntry, SerializedError } from './delivery.js'
+
+/** History lines that travel with a message: they share one frame of the broker's with everything else. */
+export const MAX_HISTORY = 20
+const MAX_LINE = 500
+const MAX_MESSAGE = 2_000
+const MAX_STACK = 8_000
+
+const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length - 1)}…` : text)
+
+const textOf = (value: unknown): string => {
+  try {
+    return String(value)
+  } catch {
+    return 'a value that has no text'
+  }
+}
+
+const field = (value: object, name: string): string | undefined => {
+  try {
+    const found = (value as Record<string, unknown>)[name]
+    return typeof found === 'string' ? found : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** An error, or whatever was thrown instead, as it is stored beside a message. */
+export const serializeError = (thrown: unknown): SerializedError => {
+  if (!(thrown instanceof Error)) return { name: 'NonError', message: cut(textOf(thrown), MAX_MESSAGE), stack: undefined, code: undefined }
+  const stack = field(thrown, 'stack')
+  return {
+    name: field(thrown, 'name') ?? 'Error',
+    message: cut(field(thrown, 'message') ?? '', MAX_MESSAGE),
+    stack: stack === undefined ? undefined : cut(stack, MAX_STACK),
+    code: field(thrown, 'code'),
+  }
+}
+
+/** Name and message of an error in one line, cut. */
+export const errorLine = (thrown: unknown): string => {
+  const { name, message } = serializeError(thrown)
+  return cut(`${name}: ${message}`, MAX_LINE)
+}
+
+/** The history with what has been added; the newest lines are kept. */
+export const withHistory = (history: readonly HistoryEntry[], ...lines: readonly HistoryEntry[]): readonly HistoryEntry[] =>
+  [...history, ...lines].slice(-MAX_HISTORY)

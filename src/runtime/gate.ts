@@ -1,0 +1,179 @@
+import { unknownTask } from '../pool/submission.js'
+import type { Job, RunOptions } from '../pool/types.js'
+import type { Endings } from './endings.js'
+import type { Held, Target } from './held.js'
+import { decodeJob, type JobMessage } from './message/index.js'
+import type { RuntimeState } from './state.js'
+import { findPathTask, looksLikePath, PATH_TASK } from './task-paths.js'
+
+/** Longest delay of a timer, ms. */
+const MAX_TIMER = 0x7fff_ffff
+/** A hard limit that is not above the soft one is read as the soft one and so much more, ms. */
+const HARD_AFTER_SOFT = 1_000
+
+/** What stands between a delivery and the pool: decoding, expiry, revocation, the task's name, the rate limits. */
+export class Gate {
+  readonly #state: RuntimeState
+  readonly #endings: Endings
+
+  constructor(state: RuntimeState, endings: Endings) {
+    this.#state = state
+    this.#endings = endings
+  }
+
+  enter(held: Held): void {
+    const { body } = held.deliveries[0]!
+    let decoded: JobMessage | Promise<JobMessage>
+    try {
+      decoded = decodeJob(body, held.headers, { maxBodySize: this.#state.settings.maxBodySize })
+    } catch (error) {
+      this.#undecodable(held, error)
+      return
+    }
+    if (!(decoded instanceof Promise)) this.#decoded(held, decoded)
+    else {
+      decoded.then(
+        (message) => this.#decoded(held, message),
+        (error: unknown) => this.#undecodable(held, error),
+      )
+    }
+  }
+
+  #undecodable(held: Held, error: unknown): void {
+    if (held.phase === 'done') return
+    if (held.deliveries.length === 0) this.#endings.forget(held)
+    else this.#endings.dead(held, 'undecodable', error)
+  }
+
+  #decoded(held: Held, message: JobMessage): void {
+    if (held.phase === 'done') return
+    held.message = message
+    const [delivery] = held.deliveries
+    if (delivery?.redelivered && delivery.countedHere) {
+      this.#endings.untried(held, new Error('It was delivered too often without an end.'), 0)
+      return
+    }
+    const { id, queue, counts } = held
+    held.entry = this.#state.tasks.add({
+      id,
+      name: held.name,
+      queue,
+      status: 'pending',
+      counts,
+      received: Date.now(),
+      started: undefined,
+      ended: undefined,
+      duration: undefined,
+      worker: undefined,
+      error: undefined,
+    })
+    this.#state.report({ type: 'task.received', id, name: held.name, queue, counts })
+    this.look(held)
+  }
+
+  /** Whatever keeps it from beginning is looked at anew: also after a wait. */
+  look(held: Held): void {
+    const state = this.#state
+    held.stopTimers()
+    if (held.phase === 'done') return
+    if (held.deliveries.length === 0) this.#endings.forget(held)
+    else if (state.phase !== 'open') this.#endings.giveBack(held)
+    else if (held.expired) this.#endings.dead(held, 'expired', new Error(`It expired at ${new Date(held.headers.expiresAt!).toISOString()}, before it began.`))
+    else if (state.revoked.has(held.id)) this.#endings.revoked(held)
+    else if (held.target === undefined) this.#findTask(held)
+    else if (!held.admitted) this.#awaitTurn(held)
+    else this.#submit(held, held.target)
+  }
+
+  // ---- the task
+
+  #findTask(held: Held): void {
+    const { task, args, kwargs } = held.message!
+    const { pool, settings } = this.#state
+    const given = kwargs === undefined ? args : [...args, kwargs]
+    if (task !== PATH_TASK && pool.taskInfo(task) !== undefined) {
+      held.target = { name: task, args: given }
+      this.look(held)
+    } else if (settings.roots.length > 0 && looksLikePath(task)) this.#findPath(held, task, given)
+    else this.#unknown(held)
+  }
+
+  #findPath(held: Held, task: string, args: readonly unknown[]): void {
+    findPathTask(this.#state.settings.roots, task).then(
+      (found) => {
+        if (found !== undefined) held.target = { name: PATH_TASK, args: [found.module, found.export, args] }
+        if (found !== undefined || held.phase === 'done' || held.deliveries.length === 0) this.look(held)
+        else this.#unknown(held)
+      },
+      (error: unknown) => {
+        if (held.phase === 'done' || held.deliveries.length === 0) this.look(held)
+        else this.#endings.dead(held, 'refused', error)
+      },
+    )
+  }
+
+  #unknown(held: Held): void {
+    this.#endings.unknown(held, unknownTask(held.name, knownTasks(this.#state)))
+  }
+
+  // ---- its turn
+
+  #awaitTurn(held: Held): void {
+    held.admitted = true
+    const wait = this.#state.limits.reserve(held.name, held.queue, performance.now())
+    if (wait === 0) {
+      this.look(held)
+      return
+    }
+    held.phase = 'waiting'
+    held.timer = setTimeout(() => this.look(held), Math.min(wait, MAX_TIMER))
+  }
+
+  /** A limit has changed: those that wait are ranked anew, in their old order. */
+  rankAnew(): void {
+    for (const held of [...this.#state.held.values()]) {
+      if (held.phase !== 'waiting') continue
+      held.phase = 'preparing'
+      held.admitted = false
+      this.look(held)
+    }
+  }
+
+  #submit(held: Held, { name, args }: Target): void {
+    held.phase = 'submitted'
+    const job = this.#state.pool.submit(name, args, this.#runOptions(held, name)) as Job
+    held.job = job
+    if (held.entry !== undefined) held.entry.source = job
+    job.result.then(
+      (value) => this.#endings.succeeded(held, job, value),
+      (error: unknown) => this.#endings.ended(held, job, error),
+    )
+    const { expiresAt } = held.headers
+    if (expiresAt !== undefined) held.expiry = setTimeout(() => takeBack(held, 'expired'), Math.min(expiresAt - Date.now(), MAX_TIMER)).unref()
+  }
+
+  #runOptions(held: Held, name: string): RunOptions {
+    const { headers, counts, queue, message } = held
+    const { softTimeLimit, timeLimit } = headers
+    const tooTight = softTimeLimit !== undefined && timeLimit !== undefined && timeLimit <= softTimeLimit
+    return {
+      id: held.id,
+      context: message!.context,
+      priority: headers.priority,
+      softTimeLimit,
+      timeLimit: tooTight ? softTimeLimit + HARD_AFTER_SOFT : timeLimit,
+      retryLost: this.#state.policy.retryLost(held, this.#state.pool.taskInfo(name)?.retryLost),
+      delivery: { redelivered: held.deliveries.some(({ redelivered }) => redelivered), ...counts, queue },
+    }
+  }
+}
+
+/** Takes a job back from the pool if it has not begun; its end then decides by the intent. */
+export const takeBack = (held: Held, intent: NonNullable<Held['intent']>): void => {
+  if (held.job === undefined || held.begun) return
+  held.intent ??= intent
+  void held.job.withdraw()
+}
+
+/** The names that a message may use. */
+export const knownTasks = ({ pool }: Pick<RuntimeState, 'pool'>): string[] => pool.tasks.filter((name) => name !== PATH_TASK)

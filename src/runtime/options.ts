@@ -1,0 +1,57 @@
+import type { Pool } from '../pool/pool.js'
+import type { PoolLogger } from '../pool/types.js'
+import type { Backoff } from './delivery.js'
+import type { FarmEventBody } from './report.js'
+
+/** Options of the runtime. Times in milliseconds. An option given as `undefined` counts as absent. */
+export interface RuntimeOptions {
+  /** The node's name, for the history that travels with messages. Required. */
+  node: string
+  /** Gets each event of a job. Required. */
+  report: (event: FarmEventBody) => void
+  /** Real paths of the folders below which `module/path#export` may name a task. Default none. */
+  roots?: readonly string[]
+  /** A job that began this often on workers that died is dead-lettered. Default 3. */
+  maxLosses?: number
+  /** Attempts of a job whose message and task name none. Default 3. */
+  maxAttempts?: number
+  /** The wait between attempts when neither message nor task says. Default exponential from 1,000 to 60,000 with jitter 0.2. */
+  backoff?: Backoff
+  /** Per task: what its messages do not say. */
+  taskDefaults?: Readonly<Record<string, { maxAttempts?: number; backoff?: Backoff; rateLimit?: string }>>
+  /** What a job that names no known task does. Default 'retry': it waits, up to `maxAttempts`. */
+  unknownTask?: 'retry' | 'dead-letter'
+  /** Times that a message may come back without having been tried, where the broker does not count that. Default 20. */
+  maxRequeues?: number
+  /** Bytes of one body once decompressed, at the most. Default 64 MiB. */
+  maxBodySize?: number
+  /** Jobs remembered for snapshots. Default 300. */
+  taskHistory?: number
+  /** Finished deliveries, and revoked ids, that are recognised. Default 10,000 of each. */
+  memory?: number
+  logger?: PoolLogger
+}
+
+/** The pool, as far as the runtime needs it. */
+// biome-ignore lint/suspicious/noExplicitAny: whatever the type of its tasks; names and arguments come from messages.
+export type RuntimePool = Pick<Pool<any>, 'submit' | 'on' | 'off' | 'tasks' | 'taskInfo'>
+
+export const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', delay: 1_000, maxDelay: 60_000, jitter: 0.2 }
+
+export type RuntimeSettings = Required<Omit<RuntimeOptions, 'logger'>> & Pick<RuntimeOptions, 'logger'>
+
+export const runtimeSettings = (options: RuntimeOptions): RuntimeSettings => ({
+  node: options.node,
+  report: options.report,
+  roots: options.roots ?? [],
+  maxLosses: options.maxLosses ?? 3,
+  maxAttempts: options.maxAttempts ?? 3,
+  backoff: options.backoff ?? DEFAULT_BACKOFF,
+  taskDefaults: options.taskDefaults ?? {},
+  unknownTask: options.unknownTask ?? 'retry',
+  maxRequeues: options.maxRequeues ?? 20,
+  maxBodySize: options.maxBodySize ?? 64 * 1024 * 1024,
+  taskHistory: options.taskHistory ?? 300,
+  memory: options.memory ?? 10_000,
+  logger: options.logger,
+})

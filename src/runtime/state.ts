@@ -1,0 +1,60 @@
+import type { PoolLogger } from '../pool/types.js'
+import { BoundedMap } from './bounded.js'
+import type { Delivery } from './delivery.js'
+import { Generations } from './generations.js'
+import type { Held } from './held.js'
+import type { RuntimePool, RuntimeSettings } from './options.js'
+import { Policy } from './policy.js'
+import { RateLimits } from './rate-limit.js'
+import type { FarmEventBody, NodeStats } from './report.js'
+import { type Outcome, Settler } from './settler.js'
+import { TaskBook } from './task-book.js'
+
+/** What the parts of one runtime share. */
+export class RuntimeState {
+  /** 'paused', 'closing': nothing begins; what is delivered is given back. */
+  phase: 'open' | 'paused' | 'closing' = 'open'
+  /** Jobs in this node's hands, by id: never two under one id. */
+  readonly held = new Map<string, Held>()
+  /** Outcomes by the identity of their delivery. */
+  readonly finished: BoundedMap<Outcome>
+  /** Ids that were revoked. */
+  readonly revoked: BoundedMap<true>
+  readonly totals: NodeStats['totals'] = { received: 0, succeeded: 0, failed: 0, retried: 0, revoked: 0, lost: 0, deadLettered: 0, recognised: 0 }
+  /** Failed jobs by worker. */
+  readonly failures = new Map<number, number>()
+  readonly limits = new RateLimits()
+  readonly tasks: TaskBook
+  readonly policy: Policy
+  readonly settler: Settler
+  readonly generations: Generations<Held>
+
+  constructor(
+    readonly pool: RuntimePool,
+    readonly settings: RuntimeSettings,
+    onGone: (held: Held) => void,
+  ) {
+    this.finished = new BoundedMap(settings.memory)
+    this.revoked = new BoundedMap(settings.memory)
+    this.tasks = new TaskBook(settings.taskHistory)
+    this.policy = new Policy(settings)
+    this.settler = new Settler(settings.logger)
+    this.generations = new Generations(onGone)
+  }
+
+  get log(): PoolLogger | undefined {
+    return this.settings.logger
+  }
+
+  report(event: FarmEventBody): void {
+    this.settings.report(event)
+  }
+
+  /** Deliveries that are not settled and whose generation lives. */
+  get unsettled(): number {
+    const live = (deliveries: readonly Delivery[]): number => deliveries.reduce((sum, { gone }) => sum + (gone.aborted ? 0 : 1), 0)
+    let sum = this.settler.size
+    for (const { deliveries, behind } of this.held.values()) sum += live(deliveries) + live(behind)
+    return sum
+  }
+}

@@ -1,0 +1,61 @@
+import { realpath, stat } from 'node:fs/promises'
+import { isAbsolute, join, sep } from 'node:path'
+
+/** The name under which the helper task module exports itself; no message may name it. */
+export const PATH_TASK = 'prefork:path'
+
+/** What stands after the module's path when a task name leaves it out. */
+const ENDINGS = ['', '.js', '.mjs', '.cjs']
+
+/** A task named by its path leaves the roots, or is no path at all. */
+export class PathRefusedError extends Error {}
+PathRefusedError.prototype.name = 'PathRefusedError'
+
+export interface PathTask {
+  /** Real path of the module. */
+  module: string
+  export: string
+}
+
+/** `module/path#export`: looks like a task named by its path. */
+export const looksLikePath = (task: string): boolean => task.includes('#')
+
+/** The helper task module, beside the bundle that this code ends up in. */
+export const pathTaskModule = (): URL => {
+  const at = import.meta.url.lastIndexOf('/dist/')
+  return new URL('runtime/path-task.js', import.meta.url.slice(0, at + '/dist/'.length))
+}
+
+/**
+ * Finds the module of a task named `module/path#export` below one of the roots. Undefined: there is none.
+ *
+ * @throws {PathRefusedError} the path is absolute, climbs with `..`, or leads out of its root by a symbolic link
+ */
+export const findPathTask = async (roots: readonly string[], task: string): Promise<PathTask | undefined> => {
+  const at = task.lastIndexOf('#')
+  const path = task.slice(0, at)
+  const name = task.slice(at + 1)
+  if (path === '' || name === '') throw new PathRefusedError(`A task below the roots is named module/path#export, not '${task}'.`)
+  if (isAbsolute(path) || /^[A-Za-z]:|\\|\0/.test(path) || path.split('/').includes('..'))
+    throw new PathRefusedError(`The task '${task}' leaves the roots: its path must be relative, without '..'.`)
+  for (const root of roots) {
+    for (const ending of ENDINGS) {
+      const module = await realFile(join(root, path + ending))
+      if (module === undefined) continue
+      const realRoot = await realpath(root)
+      if (!module.startsWith(realRoot.endsWith(sep) ? realRoot : realRoot + sep))
+        throw new PathRefusedError(`The task '${task}' leaves the root ${root}: a symbolic link leads out of it.`)
+      return { module, export: name }
+    }
+  }
+  return undefined
+}
+
+const realFile = async (path: string): Promise<string | undefined> => {
+  try {
+    const real = await realpath(path)
+    return (await stat(real)).isFile() ? real : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,135 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createNode } from 'prefork/node'
+import { decodeReply } from 'prefork/runtime'
+import { describe, expect, it } from 'vitest'
+import { MemoryBroker, MemoryServer } from '../../fixtures/memory-broker.js'
+import { startNode } from '../../fixtures/nodes.js'
+import { fixture } from '../../fixtures/pools.js'
+import { failure, Gate, Journal, scratch, until } from '../../fixtures/support.js'
+
+describe('workers', () => {
+  it('grow with the backlog by batches, to the maximum, and the capacity with them; the idle are retired to the minimum', async () => {
+    const farm = await startNode({ minWorkers: 1, maxWorkers: 3, prefetchPerWorker: 2, scaleUpBatch: 1 })
+    const { node, server, broker } = farm
+    expect(node.stats()).toMatchObject({ prefetch: 2, scale: { min: 1, max: 3, wanted: 1, alive: 1, auto: true } })
+    const journal = new Journal()
+    const gate = new Gate()
+    for (let index = 0; index < 20; index++) server.add('hold', [gate.path, journal.path, `h${index}`])
+    await until('three are at work', () => node.stats().scale.alive === 3 && broker.unsettled === 6)
+    expect(node.stats()).toMatchObject({ prefetch: 6, running: 6, depth: expect.any(Number) })
+    expect(broker.capacities).toEqual([2, 4, 6])
+    gate.open()
+    await until('one is left', () => node.stats().workers.length === 1 && node.stats().prefetch === 2)
+    expect(server.acknowledged).toHaveLength(20)
+    expect(broker.mostUnsettled).toBe(6)
+  })
+
+  it('stay as they are while the broker cannot be asked', async () => {
+    const farm = await startNode({ minWorkers: 1, maxWorkers: 3, prefetchPerWorker: 1 })
+    farm.broker.depthFails = true
+    const journal = new Journal()
+    const gate = new Gate()
+    for (let index = 0; index < 9; index++) farm.server.add('hold', [gate.path, journal.path, `h${index}`])
+    await journal.seen('+h0')
+    let asked = 0
+    const depth = farm.broker.depth.bind(farm.broker)
+    farm.broker.depth = () => {
+      asked++
+      return depth()
+    }
+    await until('it was asked some times', () => asked > 3)
+    expect(farm.node.stats().scale).toMatchObject({ wanted: 1, alive: 1 })
+    gate.open()
+  })
+
+  it('that die are replaced without the broker handing out more than there is room for', async () => {
+    const farm = await startNode({ minWorkers: 2, prefetchPerWorker: 3, concurrency: 3 })
+    const journal = new Journal()
+    for (let index = 0; index < 30; index++) {
+      farm.server.add('sleep', [2, index])
+      if (index % 10 === 0) farm.server.add('dieOnAttempts', [1, journal.path, 'x'])
+    }
+    await until('all are done', () => farm.server.acknowledged.length === 33, 30_000)
+    expect(farm.broker.mostUnsettled).toBeLessThanOrEqual(6)
+  })
+
+  it('load the imports before any task', async () => {
+    const directory = scratch()
+    writeFileSync(join(directory, 'boot.mjs'), "process.env.BOOTED = 'yes'\n")
+    const farm = await startNode({ imports: [join(directory, 'boot.mjs')] })
+    farm.server.add('env', ['BOOTED'], { replyTo: 'me' })
+    await until('it is answered', () => farm.server.replies.length === 1)
+    expect(decodeReply(farm.server.replies[0]!.body)).toEqual({ ok: true, value: 'yes' })
+  })
+})
+
+describe('a command', () => {
+  it('is carried out and answered', async () => {
+    const farm = await startNode({ minWorkers: 1, maxWorkers: 4, name: 'node-1' })
+    const { node } = farm
+    const ask = (command: unknown): Promise<unknown> => farm.broker.command!(command as never)
+    expect(await ask({ command: 'ping' })).toMatchObject({ node: 'node-1', state: 'running', at: expect.any(Number) })
+    expect(await ask({ command: 'grow', by: 2 })).toMatchObject({ min: 3, max: 4, wanted: 3 })
+    await until('three are up', () => node.stats().scale.alive === 3)
+    expect(await ask({ command: 'shrink' })).toMatchObject({ min: 2, max: 2, wanted: 2, auto: false })
+    expect(await ask({ command: 'autoscale', min: 1, max: 5 })).toMatchObject({ min: 1, max: 5, auto: true })
+    expect(await ask({ command: 'stats' })).toMatchObject({ node: 'node-1', version: expect.stringMatching(/^\d+\.\d+/), queues: ['jobs'] })
+    expect(await ask({ command: 'snapshot' })).toMatchObject({ stats: { node: 'node-1' }, tasks: [] })
+    expect(await ask({ command: 'shutdown', grace: 100 })).toEqual({ state: 'draining' })
+    await node.done
+    expect(await failure(ask({ command: 'grow' }))).toMatchObject({ message: expect.stringContaining('shuts down') })
+  })
+
+  it('stack shows what a busy worker is executing', async () => {
+    const farm = await startNode()
+    farm.server.add('spinFor', [600_000], { id: 'spins' })
+    await until('it runs', () => farm.node.stats().running === 1)
+    const [worker] = farm.node.stats().workers
+    expect(worker).toMatchObject({ job: { id: 'spins', name: 'spinFor' } })
+    expect(await farm.node.command({ command: 'stack', worker: worker!.id })).toMatchObject({ stack: expect.stringContaining('spinFor') })
+    expect(await failure(farm.node.command({ command: 'stack', worker: 99 }))).toBeInstanceOf(RangeError)
+    await farm.node.command({ command: 'revoke', id: 'spins', terminate: true })
+  })
+})
+
+describe('a node', () => {
+  it('tells its heartbeats, with the stall of each main thread', async () => {
+    const farm = await startNode({ heartbeatInterval: 20 })
+    farm.server.add('spinFor', [600])
+    await until('a heartbeat shows the stall', () =>
+      farm.broker.events.some((event) => event.type === 'node.heartbeat' && event.stats.workers.some(({ stalled }) => stalled > 100)),
+    )
+    expect(farm.broker.events.every(({ node, at }) => node === farm.node.name && at > 0)).toBe(true)
+  })
+
+  it('warns of a grace shorter than the longest soft limit, and hands the broker the longest delivery', async () => {
+    const warnings: string[] = []
+    const log = (): void => {}
+    const server = new MemoryServer()
+    const broker = new MemoryBroker(server)
+    const about: unknown[] = []
+    const start = broker.start.bind(broker)
+    broker.start = (ahead?: unknown) => {
+      about.push(ahead)
+      return start()
+    }
+    await startNode(
+      { shutdownGrace: 500, timeLimit: 70_000, logger: { trace: log, debug: log, info: log, error: log, warn: (_, text) => warnings.push(text) } },
+      server,
+      broker,
+    )
+    expect(warnings).toEqual([expect.stringMatching(/grace.*500 ms.*60000 ms/)])
+    expect(about).toEqual([{ longestDelivery: 70_500 }])
+  })
+
+  it('does not come up with tasks that do not load, nor with a broker that refuses; nothing is left', async () => {
+    const server = new MemoryServer()
+    const refused = await failure(createNode(new MemoryBroker(server), { tasks: fixture('starts/throws.js') }))
+    expect(refused).toMatchObject({ code: 'ERR_PREFORK_WORKER_START' })
+    const broker = new MemoryBroker(server)
+    broker.start = () => Promise.reject(new Error('login refused'))
+    expect(await failure(createNode(broker, { tasks: fixture('farm-tasks.js') }))).toMatchObject({ message: 'login refused' })
+    expect(broker.closed).toBe(true)
+  })
+})

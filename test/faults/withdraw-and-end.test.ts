@@ -1,0 +1,146 @@
+import { WorkerLostError } from 'prefork'
+import { describe, expect, it } from 'vitest'
+import { allUp, fixture, pidOf, startPool } from '../fixtures/pools.js'
+import { failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
+
+describe('a job that is withdrawn', () => {
+  it('while queued never runs and rejects with the reason', async () => {
+    const pool = await startPool({ dispatch: 'fair' })
+    const journal = new Journal()
+    const gate = new Gate()
+    pool.run('hold', [gate.path, journal.path, 'holder'])
+    await journal.seen('+holder')
+    const victim = pool.submit('mark', [journal.path, 'victim'])
+    expect(await victim.withdraw('gone')).toBe(true)
+    expect(await failure(victim.result)).toBe('gone')
+    expect(await victim.withdraw()).toBe(false)
+    gate.open()
+    await pool.close()
+    expect(journal.lines).toEqual(['+holder', '-holder'])
+  })
+
+  it('while written ahead to a worker in a busy loop comes back and never runs; its neighbours do', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    const journal = new Journal()
+    const gate = new Gate()
+    const pid = await pidOf(pool)
+    pool.run('holdSync', [gate.path, journal.path, 'holder'])
+    await journal.seen('+holder')
+    const jobs = [1, 2, 3].map((id) => pool.submit('mark', [journal.path, id]))
+    await until('they are written', () => jobs.every(({ state }) => state === 'written'))
+    expect(await within(jobs[1]!.withdraw(), 3_000)).toBe(true)
+    expect(await failure(jobs[1]!.result)).toMatchObject({ name: 'AbortError' })
+    expect(jobs[1]).toMatchObject({ state: 'cancelled', accepted: false })
+    gate.open()
+    expect(await Promise.all([jobs[0]!.result, jobs[2]!.result])).toEqual([1, 3])
+    expect(journal.lines).toEqual(['+holder', '-holder', '1', '3'])
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('once it runs is left alone, also while it waits to run again', async () => {
+    const pool = await startPool()
+    const journal = new Journal()
+    const gate = new Gate()
+    const running = pool.submit('hold', [gate.path, journal.path, 'x'])
+    await journal.seen('+x')
+    expect(await running.withdraw()).toBe(false)
+    gate.open()
+    expect(await running.result).toBe('x')
+    const again = pool.submit('dieOnAttempts', [1, journal.path, 'y'], { retryLost: 1 })
+    await until('it waits to run again', () => again.attempt === 2)
+    expect(await again.withdraw()).toBe(false)
+    expect(await again.result).toBe(2)
+  })
+
+  it('in any number, while they begin: each either ran or was taken back', async () => {
+    const pool = await startPool({ workers: 2, dispatch: 'adaptive' })
+    await allUp(pool, 2)
+    const journal = new Journal()
+    const jobs = Array.from({ length: 2_000 }, (_, id) => pool.submit('mark', [journal.path, id]))
+    await until('some have run', () => jobs.some(({ state }) => state === 'succeeded'))
+    const back = await Promise.all(jobs.map((job) => job.withdraw()))
+    await Promise.allSettled(jobs.map((job) => job.result))
+    const ran = new Set(journal.lines.map(Number))
+    expect(journal.lines).toHaveLength(ran.size)
+    for (const [id, job] of jobs.entries()) {
+      expect([job.state, ran.has(id)]).toEqual(back[id] ? ['cancelled', false] : ['succeeded', true])
+    }
+    expect(back).toContain(true)
+  })
+
+  it('whose worker dies first is taken back, not put back', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    const journal = new Journal()
+    const gate = new Gate()
+    const pid = await pidOf(pool)
+    const holder = failure(pool.run('holdSync', [gate.path, journal.path, 'holder']))
+    await journal.seen('+holder')
+    const job = pool.submit('mark', [journal.path, 'x'])
+    await until('it is written', () => job.state === 'written')
+    // Frozen, its watchdog answers nothing any more.
+    process.kill(pid, 'SIGSTOP')
+    const back = job.withdraw()
+    process.kill(pid, 'SIGKILL')
+    expect(await back).toBe(true)
+    await holder
+    expect(await pool.run('echo', [1])).toBe(1)
+    expect(journal.has('x')).toBe(false)
+  })
+})
+
+describe('pool.end', () => {
+  it('ends one worker with the reason, in the error and in the event, and replaces it', async () => {
+    const pool = await startPool({ workers: 2 })
+    const pids = await allUp(pool, 2)
+    const journal = new Journal()
+    const gate = new Gate()
+    const exits: { worker: number; reason: string; expected: boolean }[] = []
+    pool.on('workerExit', (event) => exits.push(event))
+    const job = pool.submit('holdSync', [gate.path, journal.path, 'x'])
+    await journal.seen('+x')
+    const busy = pool.stats().workers.find(({ running }) => running === 1)!
+    pool.end(busy.id, 'It stood still.')
+    const error = await failure(job.result)
+    expect(error).toBeInstanceOf(WorkerLostError)
+    expect(error).toMatchObject({ reason: 'killed by the pool', accepted: true, message: expect.stringContaining('It stood still.') })
+    await gone([busy.pid!])
+    expect(exits).toMatchObject([{ worker: busy.id, reason: 'It stood still.', expected: false }])
+    expect((await allUp(pool, 2)).filter((pid) => pids.includes(pid))).toHaveLength(1)
+  })
+
+  it('lets what may be lost run again elsewhere', async () => {
+    const pool = await startPool()
+    const journal = new Journal()
+    const gate = new Gate()
+    const retried: unknown[] = []
+    pool.on('jobRetried', (event) => retried.push(event))
+    const job = pool.submit('hold', [gate.path, journal.path, 'x'], { retryLost: 1 })
+    await journal.seen('+x')
+    pool.end(1, 'Enough.')
+    await until('it runs again', () => journal.lines.length === 2)
+    gate.open()
+    expect(await job.result).toBe('x')
+    expect(retried).toMatchObject([{ attempt: 2, worker: 1, reason: 'Enough.' }])
+  })
+
+  it('refuses a worker that is not there, and wants a reason', async () => {
+    const pool = await startPool()
+    expect(() => pool.end(7, 'x')).toThrow(/no worker 7; there are: 1/)
+    expect(() => pool.end(1, '')).toThrow(TypeError)
+  })
+})
+
+it('lines of a job are an event, and its delivery is what the task sees', async () => {
+  const pool = await startPool({ tasks: fixture('farm-tasks.js'), output: 'capture' })
+  const seen: unknown[] = []
+  pool.on('jobLog', ({ id, worker, lines }) => seen.push(...lines.map(({ stream, text }) => [id, worker, stream, text])))
+  await pool.run('print', ['one', 'two'], { id: 'p' })
+  expect(seen).toEqual([
+    ['p', 1, 'stdout', 'one'],
+    ['p', 1, 'stdout', 'two'],
+  ])
+  const delivery = { redelivered: true, attempt: 2, losses: 1, requeues: 3, queue: 'q' }
+  expect(await pool.run('shown', [], { delivery })).toMatchObject({ delivery })
+  expect(await pool.run('shown', [])).toMatchObject({ delivery: undefined })
+  expect(await failure(pool.run('shown', [], { delivery: 'no' as never }))).toMatchObject({ message: expect.stringContaining("Option 'delivery'") })
+})

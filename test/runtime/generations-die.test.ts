@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest'
+import { settled, startNode } from '../fixtures/nodes.js'
+import { Gate, Journal, until } from '../fixtures/support.js'
+
+describe('when what delivered a job is gone', () => {
+  it('a job that has begun is kept, and acknowledged when it comes back, without running again', async () => {
+    const farm = await startNode()
+    const { broker, server } = farm
+    const journal = new Journal()
+    const gate = new Gate()
+    const id = server.add('hold', [gate.path, journal.path, 'x'], { replyTo: 'me' })
+    await journal.seen('+x')
+    broker.cut()
+    gate.open()
+    await journal.seen('-x')
+    await until('its outcome is known', () => farm.node.stats().totals.succeeded === 1)
+    expect(server.replies).toEqual([])
+    broker.reconnect()
+    await settled(farm)
+    expect(server.acknowledged).toEqual([id])
+    expect(server.replies).toMatchObject([{ id, ok: true }])
+    expect(journal.lines).toEqual(['+x', '-x'])
+    expect(farm.node.stats().totals).toMatchObject({ received: 2, succeeded: 1, recognised: 1 })
+  })
+
+  it('one that is delivered again while it runs is not run twice', async () => {
+    const farm = await startNode()
+    const { broker, server } = farm
+    const journal = new Journal()
+    const gate = new Gate()
+    const id = server.add('hold', [gate.path, journal.path, 'x'])
+    await journal.seen('+x')
+    broker.cut()
+    broker.reconnect()
+    await until('it is delivered again', () => farm.node.stats().totals.received === 2)
+    expect(farm.node.stats()).toMatchObject({ held: 1, running: 1 })
+    gate.open()
+    await settled(farm)
+    expect(server.acknowledged).toEqual([id])
+    expect(journal.lines).toEqual(['+x', '-x'])
+  })
+
+  it('a failure that was known then is published when it comes back, once', async () => {
+    const farm = await startNode()
+    const { broker, server } = farm
+    const journal = new Journal()
+    const gate = new Gate()
+    server.add('holdThenFail', [gate.path, journal.path, 'x'], { maxAttempts: 2 })
+    await journal.seen('+x')
+    broker.cut()
+    gate.open()
+    await until('its outcome is known', () => farm.node.stats().totals.retried === 1)
+    broker.reconnect()
+    await settled(farm)
+    expect(server.republished).toHaveLength(1)
+    expect(server.dead).toHaveLength(1)
+    expect(journal.lines).toEqual(['+x', '+x'])
+  })
+
+  it('a republication that was stored before the acknowledgement was lost is not stored again', async () => {
+    const farm = await startNode()
+    const { broker, server } = farm
+    broker.losesAcknowledgements = true
+    const id = server.add('failUntil', [2])
+    await until('the connection is lost', () => !broker.connected)
+    broker.losesAcknowledgements = false
+    broker.reconnect()
+    await settled(farm)
+    expect(server.republished).toHaveLength(1)
+    expect(server.acknowledged).toEqual([id, id])
+    expect(farm.node.stats().totals).toMatchObject({ recognised: 1, succeeded: 1 })
+  })
+
+  it('those that have not begun never begin here on its account, and run once when delivered again', async () => {
+    const farm = await startNode({ prefetchPerWorker: 6, concurrency: 1 })
+    const { broker, server } = farm
+    const journal = new Journal()
+    const gate = new Gate()
+    server.add('hold', [gate.path, journal.path, 'first'], { id: 'first' })
+    await journal.seen('+first')
+    const ids = Array.from({ length: 5 }, (_, index) => server.add('mark', [journal.path, `m${index}`]))
+    await until('all are held', () => farm.node.stats().held === 6)
+    broker.cut()
+    await until('only the running one is left', () => farm.node.snapshot().tasks.length === 1)
+    gate.open()
+    await journal.seen('-first')
+    expect(journal.lines).toEqual(['+first', '-first'])
+    broker.reconnect()
+    await settled(farm)
+    expect(server.acknowledged.sort()).toEqual(['first', ...ids].sort())
+    expect(journal.lines.slice(2).sort()).toEqual(['m0', 'm1', 'm2', 'm3', 'm4'])
+  })
+
+  it('without a message id nothing is recognised: it runs again', async () => {
+    const farm = await startNode()
+    const { broker, server } = farm
+    const journal = new Journal()
+    const gate = new Gate()
+    server.add('hold', [gate.path, journal.path, 'x'], { id: null })
+    await journal.seen('+x')
+    broker.cut()
+    gate.open()
+    await until('its outcome is known', () => farm.node.stats().totals.succeeded === 1)
+    broker.reconnect()
+    await settled(farm)
+    expect(journal.lines).toEqual(['+x', '-x', '+x', '-x'])
+    expect(farm.node.stats().totals).toMatchObject({ recognised: 0, succeeded: 2 })
+  })
+})
+
+it('a message stored twice is run once while this node remembers it', async () => {
+  const farm = await startNode()
+  const journal = new Journal()
+  const gate = new Gate()
+  farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'twice' })
+  farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'twice' })
+  await until('both are delivered', () => farm.node.stats().totals.received === 2)
+  gate.open()
+  await settled(farm)
+  farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'twice' })
+  await settled(farm)
+  expect(journal.lines).toEqual(['+x', '-x'])
+  expect(farm.server.acknowledged).toEqual(['twice', 'twice', 'twice'])
+})
+
+it('other work under the id of a running job waits for its end', async () => {
+  const farm = await startNode()
+  const journal = new Journal()
+  const gate = new Gate()
+  farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'same' })
+  await journal.seen('+x')
+  farm.server.add('mark', [journal.path, 'retry'], { id: 'same', counts: { attempt: 2 } })
+  const other = farm.server.add('echo', [1])
+  await until('another is through', () => farm.server.acknowledged.includes(other))
+  expect(farm.node.stats()).toMatchObject({ held: 2, running: 1 })
+  gate.open()
+  await settled(farm)
+  expect(journal.lines).toEqual(['+x', '-x', 'retry'])
+})
+
+it('a settlement that the broker refuses is tried again, and is carried out once it takes it', async () => {
+  const farm = await startNode()
+  const { server } = farm
+  server.refusing = true
+  server.add('fail', [], { maxAttempts: 1 })
+  await until('its outcome is known', () => farm.node.stats().totals.failed === 1)
+  expect(server.dead).toEqual([])
+  server.refusing = false
+  await settled(farm)
+  expect(server.dead).toHaveLength(1)
+})

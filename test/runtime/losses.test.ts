@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import { eventsOf, settled, startNode } from '../fixtures/nodes.js'
+import { Gate, Journal, until } from '../fixtures/support.js'
+
+describe('a job whose worker dies', () => {
+  it('runs again at once, and may succeed', async () => {
+    const farm = await startNode()
+    const journal = new Journal()
+    const id = farm.server.add('dieOnAttempts', [2, journal.path, 'x'])
+    await settled(farm)
+    expect(farm.server.acknowledged).toEqual([id])
+    expect(journal.lines).toEqual(['+x', '+x', '+x', '-x'])
+    expect(eventsOf(farm, id)).toEqual(['task.received', 'task.started', 'task.lost', 'task.started', 'task.lost', 'task.started', 'task.succeeded'])
+    expect(farm.node.stats().totals).toMatchObject({ lost: 2, succeeded: 1 })
+  })
+
+  it('began maxLosses times on workers that died: dead letters, with a line for each loss', async () => {
+    const farm = await startNode()
+    const id = farm.server.add('killSelf', ['SIGKILL'], { replyTo: 'me' })
+    await until('it is dead', () => farm.server.dead.length === 1)
+    expect(farm.server.dead[0]).toMatchObject({
+      message: { id },
+      settlement: {
+        reason: 'lost',
+        error: { name: 'WorkerLostError', code: 'ERR_PREFORK_WORKER_LOST' },
+        history: [{ outcome: 'lost' }, { outcome: 'lost' }, { outcome: 'lost', error: expect.stringContaining('SIGKILL') }],
+      },
+    })
+    expect(farm.server.replies).toMatchObject([{ id, ok: false }])
+    expect(farm.node.snapshot().tasks).toMatchObject([{ id, status: 'lost' }])
+    expect(farm.node.stats().totals).toMatchObject({ lost: 3, deadLettered: 1 })
+  })
+
+  it('counts the losses of earlier deliveries', async () => {
+    const farm = await startNode()
+    farm.server.add('killSelf', ['SIGKILL'], { counts: { losses: 2 } })
+    await until('it is dead', () => farm.server.dead.length === 1)
+    expect(farm.server.dead[0]!.settlement.history).toHaveLength(1)
+  })
+
+  it('has the figure of its message, else of its task', async () => {
+    const farm = await startNode({ maxLosses: 5 })
+    farm.server.add('killSelf', ['SIGKILL'], { id: 'message', retryLost: 1 })
+    await until('one is dead', () => farm.server.dead.length === 1)
+    farm.server.add('oneLife', [], { id: 'task' })
+    await until('both are dead', () => farm.server.dead.length === 2)
+    expect(farm.server.dead.map(({ message, settlement }) => [message.id, settlement.history.length])).toEqual([
+      ['message', 2],
+      ['task', 1],
+    ])
+  })
+
+  it('takes its losses along when it is tried again after a failure', async () => {
+    const farm = await startNode()
+    const { server } = farm
+    server.add('dieThenFail', [1], { maxAttempts: 2 })
+    await until('it is dead', () => server.dead.length === 1)
+    expect(server.republished).toMatchObject([{ settlement: { counts: { attempt: 2, losses: 1 }, history: [{ outcome: 'lost' }, { outcome: 'failed' }] } }])
+  })
+
+  it('costs its neighbours nothing: the poison goes, they are done', async () => {
+    const farm = await startNode({ minWorkers: 2, concurrency: 4 })
+    const ids = Array.from({ length: 40 }, (_, index) => farm.server.add('sleep', [5, index]))
+    farm.server.add('killSelf', ['SIGKILL'], { id: 'poison' })
+    ids.push(...Array.from({ length: 40 }, (_, index) => farm.server.add('sleep', [5, index])))
+    await settled(farm)
+    expect(farm.server.dead.map(({ message }) => message.id)).toEqual(['poison'])
+    expect(farm.server.acknowledged.sort()).toEqual(ids.sort())
+  })
+})
+
+it('a worker whose main thread stands still for longer than maxStall is ended, and its job is a loss', async () => {
+  const farm = await startNode({ maxStall: 300, heartbeatInterval: 100 })
+  const journal = new Journal()
+  const gate = new Gate()
+  const exits: unknown[] = []
+  farm.node.onEvent((event) => {
+    if (event.type === 'worker.exit') exits.push(event)
+  })
+  farm.server.add('holdSync', [gate.path, journal.path, 'x'], { retryLost: 0 })
+  await until('it is dead', () => farm.server.dead.length === 1)
+  expect(farm.server.dead[0]!.settlement).toMatchObject({ reason: 'lost', error: { message: expect.stringContaining('maxStall') } })
+  await until('its exit is told', () => exits.length > 0)
+  expect(exits[0]).toMatchObject({ reason: expect.stringContaining('maxStall'), expected: false })
+})

@@ -1,0 +1,204 @@
+import { decodeReply } from 'prefork/runtime'
+import { describe, expect, it } from 'vitest'
+import { NO_HEADERS } from '../fixtures/memory-broker.js'
+import { eventsOf, settled, startNode } from '../fixtures/nodes.js'
+import { until } from '../fixtures/support.js'
+
+const reply = (body: Buffer | undefined) => decodeReply(body!)
+
+describe('a job that succeeds', () => {
+  it('has its arguments, kwargs last, its context, and what is known of its delivery', async () => {
+    const farm = await startNode()
+    const { server } = farm
+    server.add('echoAll', [1, 'two'], { id: 'args', kwargs: { three: 3 }, replyTo: 'me' })
+    server.add('shown', [], { id: 'shown', context: { user: 5 }, counts: { attempt: 2, losses: 1, requeues: 4 }, replyTo: 'me' })
+    await settled(farm)
+    const answers = new Map(server.replies.map(({ id, body }) => [id, reply(body)]))
+    expect(answers.get('args')).toEqual({ ok: true, value: [1, 'two', { three: 3 }] })
+    expect(answers.get('shown')).toEqual({
+      ok: true,
+      value: {
+        id: 'shown',
+        attempt: 1,
+        context: { user: 5 },
+        delivery: { redelivered: false, attempt: 2, losses: 1, requeues: 4, queue: 'jobs' },
+      },
+    })
+  })
+
+  it('is not answered where nobody asked, and without a message id has an id of its own', async () => {
+    const farm = await startNode()
+    farm.server.add('echo', [1], { id: null })
+    farm.server.add('echo', [1], { id: null })
+    await settled(farm)
+    expect(farm.server.replies).toEqual([])
+    expect(new Set(farm.node.snapshot().tasks.map(({ id }) => id)).size).toBe(2)
+    expect(farm.node.stats().totals).toMatchObject({ received: 2, succeeded: 2, recognised: 0 })
+  })
+})
+
+describe('a job that fails', () => {
+  it('is tried again with its attempt counted and its history, and succeeds', async () => {
+    const farm = await startNode()
+    const { server, node } = farm
+    const id = server.add('failUntil', [3], { replyTo: 'me' })
+    await settled(farm)
+    expect(server.acknowledged).toEqual([id])
+    expect(server.republished.map(({ settlement }) => settlement)).toMatchObject([
+      { delay: 1, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [{ attempt: 1, outcome: 'failed', node: node.name, error: 'Error: not yet' }] },
+      { delay: 1, counts: { attempt: 3 }, history: [{ attempt: 1 }, { attempt: 2 }] },
+    ])
+    expect(server.replies).toHaveLength(1)
+    expect(eventsOf(farm, id)).toEqual([
+      ...['task.received', 'task.started', 'task.retried'],
+      ...['task.received', 'task.started', 'task.retried'],
+      ...['task.received', 'task.started', 'task.succeeded'],
+    ])
+    expect(node.stats().totals).toMatchObject({ succeeded: 1, retried: 2, failed: 0 })
+    expect(node.stats().workers).toMatchObject([{ failed: 2, done: 3 }])
+  })
+
+  it('out of attempts goes to the dead letters with error, stack and history; its caller is told', async () => {
+    const farm = await startNode()
+    const { server } = farm
+    const id = server.add('fail', ['alas'], { maxAttempts: 2, replyTo: 'me' })
+    await settled(farm)
+    expect(server.dead).toMatchObject([
+      {
+        message: { id, counts: { attempt: 2 } },
+        settlement: {
+          reason: 'failed',
+          error: { name: 'Error', message: 'alas', code: 'E_FAIL', stack: expect.stringContaining('farm-tasks.js') },
+          history: [
+            { attempt: 1, outcome: 'failed' },
+            { attempt: 2, outcome: 'failed' },
+          ],
+        },
+      },
+    ])
+    expect(server.acknowledged).toEqual([])
+    expect(server.replies.map(({ ok, body }) => [ok, reply(body)])).toMatchObject([[false, { ok: false, error: { message: 'alas', code: 'E_FAIL' } }]])
+    expect(eventsOf(farm, id).at(-1)).toBe('task.failed')
+    expect(farm.node.stats().totals).toMatchObject({ failed: 1, retried: 1, deadLettered: 1 })
+  })
+
+  it('has the attempts of its message, else of its task, else of the node', async () => {
+    const farm = await startNode({ maxAttempts: 1, taskDefaults: { failUntil: { maxAttempts: 2 } } })
+    const { server } = farm
+    server.add('fail', [], { id: 'node' })
+    server.add('failUntil', [9], { id: 'task' })
+    server.add('failUntil', [9], { id: 'message', maxAttempts: 4 })
+    await until('all are dead', () => server.dead.length === 3)
+    expect(Object.fromEntries(server.dead.map(({ message }) => [message.id, message.counts.attempt]))).toEqual({ node: 1, task: 2, message: 4 })
+  })
+
+  it('by its hard limit is tried again as well, and its worker is replaced', async () => {
+    const farm = await startNode({ timeLimit: 150 })
+    const { server } = farm
+    const id = server.add('spinFor', [60_000], { maxAttempts: 2 })
+    await until('it is dead', () => server.dead.length === 1)
+    expect(server.dead[0]!.settlement).toMatchObject({
+      reason: 'failed',
+      error: { name: 'TimeLimitError', code: 'ERR_PREFORK_TIME_LIMIT' },
+      history: [{ outcome: 'hard_timeout' }, { outcome: 'hard_timeout' }],
+    })
+    expect(eventsOf(farm, id).filter((type) => type === 'task.hard_timeout')).toHaveLength(2)
+    expect(farm.node.snapshot().tasks.map(({ status }) => status)).toEqual(['hard_timeout', 'hard_timeout'])
+  })
+
+  it('by its soft limit says so; a hard limit that is not above it is read as one second more', async () => {
+    const farm = await startNode()
+    const { server } = farm
+    const id = server.add('spinFor', [60_000], { softTimeLimit: 100, timeLimit: 50, maxAttempts: 1 })
+    await until('it is dead', () => server.dead.length === 1)
+    expect(server.dead[0]!.settlement).toMatchObject({ error: { name: 'SoftTimeLimitError' }, history: [{ outcome: 'soft_timeout' }] })
+    expect(eventsOf(farm, id)).toEqual(['task.received', 'task.started', 'task.soft_timeout', 'task.failed'])
+    expect(farm.node.stats().workers).toMatchObject([{ id: 1 }])
+  })
+
+  it('because its result cannot be sent has begun, and is tried again', async () => {
+    const farm = await startNode()
+    farm.server.add('unsendable', [], { maxAttempts: 2 })
+    await until('it is dead', () => farm.server.dead.length === 1)
+    expect(farm.server.dead[0]!.settlement).toMatchObject({ reason: 'failed', error: { name: 'SerializationError' }, history: [{}, {}] })
+  })
+})
+
+describe('a message that cannot become a job', () => {
+  it('goes to the dead letters at once when it cannot be decoded, and blocks nobody', async () => {
+    const farm = await startNode()
+    const { server } = farm
+    server.store({
+      id: 'junk',
+      body: Buffer.from([0xc1, 1, 2]),
+      headers: { ...NO_HEADERS, replyTo: 'me' },
+      counts: { attempt: 1, losses: 0, requeues: 0 },
+      redelivered: false,
+    })
+    const id = server.add('echo', [1])
+    await settled(farm)
+    expect(server.dead).toMatchObject([{ message: { id: 'junk' }, settlement: { reason: 'undecodable', error: { name: 'UndecodableError' } } }])
+    expect(server.acknowledged).toEqual([id])
+    expect(server.replies).toMatchObject([{ id: 'junk', ok: false }])
+  })
+
+  it('goes there with reason refused when the pool would not take its limits', async () => {
+    const farm = await startNode()
+    farm.server.add('echo', [1], { timeLimit: -5 })
+    await settled(farm)
+    expect(farm.server.dead).toMatchObject([{ settlement: { reason: 'refused', error: { message: expect.stringContaining('timeLimit') } } }])
+  })
+
+  it('expired: goes there without having begun', async () => {
+    const farm = await startNode()
+    const id = farm.server.add('echo', [1], { expiresAt: Date.now() - 1 })
+    await settled(farm)
+    expect(farm.server.dead).toMatchObject([{ message: { id }, settlement: { reason: 'expired' } }])
+    expect(eventsOf(farm, id)).toEqual(['task.received', 'task.failed'])
+  })
+
+  it('of an unknown task waits, and is dead-lettered out of attempts with the names this node knows', async () => {
+    const farm = await startNode()
+    const { server } = farm
+    const id = server.add('ecko', [], { maxAttempts: 2 })
+    await until('it is dead', () => server.dead.length === 1)
+    expect(server.dead[0]!.settlement).toMatchObject({
+      reason: 'unknown_task',
+      error: { name: 'TaskNotFoundError', message: expect.stringMatching(/did you mean 'echo'\?.*killSelf/) },
+      history: [
+        { attempt: 1, outcome: 'unknown_task' },
+        { attempt: 2, outcome: 'unknown_task' },
+      ],
+    })
+    expect(eventsOf(farm, id)).not.toContain('task.started')
+  })
+
+  it("of an unknown task goes there at once with unknownTask: 'dead-letter'", async () => {
+    const farm = await startNode({ unknownTask: 'dead-letter' })
+    farm.server.add('ecko')
+    await settled(farm)
+    expect(farm.server.dead).toMatchObject([{ message: { counts: { attempt: 1 } }, settlement: { reason: 'unknown_task' } }])
+    expect(farm.server.republished).toEqual([])
+  })
+})
+
+it('a redelivery that the broker does not count is published again, counted, before it runs; too many of them are dead-lettered', async () => {
+  const { MemoryBroker, MemoryServer } = await import('../fixtures/memory-broker.js')
+  const server = new MemoryServer()
+  const farm = await startNode({}, server, new MemoryBroker(server, { countedHere: true }))
+  const store = (id: string, requeues: number): void => {
+    const added = server.add('shown', [], { id, counts: { requeues }, replyTo: 'me' })
+    expect(added).toBe(id)
+  }
+  farm.broker.cut()
+  store('again', 2)
+  store('enough', 20)
+  for (const message of server.ready) message.redelivered = true
+  farm.broker.reconnect()
+  await settled(farm)
+  expect(server.republished).toMatchObject([{ id: 'again', settlement: { delay: 0, counts: { attempt: 1, losses: 0, requeues: 3 } } }])
+  expect(server.dead).toMatchObject([{ message: { id: 'enough' }, settlement: { reason: 'redelivered' } }])
+  expect(server.acknowledged).toEqual(['again'])
+  const shown = reply(server.replies.find(({ id }) => id === 'again')?.body)
+  expect(shown).toMatchObject({ value: { delivery: { requeues: 3 } } })
+})

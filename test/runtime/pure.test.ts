@@ -1,0 +1,259 @@
+import { describe, expect, it, vi } from 'vitest'
+import { retryDelay } from '../../src/runtime/backoff.js'
+import { BoundedMap } from '../../src/runtime/bounded.js'
+import type { Counts, HistoryEntry, JobHeaders } from '../../src/runtime/delivery.js'
+import { errorLine, MAX_HISTORY, serializeError, withHistory } from '../../src/runtime/failure.js'
+import { Generations } from '../../src/runtime/generations.js'
+import { identityOf } from '../../src/runtime/identity.js'
+import { failureOutcome, Policy, type PolicyOptions, type Tried } from '../../src/runtime/policy.js'
+import { parseRate, RateLimits, TokenBucket } from '../../src/runtime/rate-limit.js'
+import { COMMAND_NAMES, readCommand } from '../../src/runtime/read-command.js'
+import { closeEntry, TaskBook } from '../../src/runtime/task-book.js'
+import { NO_HEADERS } from '../fixtures/memory-broker.js'
+
+describe('the wait before another attempt', () => {
+  it('is fixed, or doubles up to its maximum', () => {
+    expect([1, 2, 9].map((attempt) => retryDelay({ kind: 'fixed', delay: 50 }, attempt))).toEqual([50, 50, 50])
+    const exponential = { kind: 'exponential', delay: 100, maxDelay: 1_000 } as const
+    expect([1, 2, 3, 4, 5, 50, 2_000].map((attempt) => retryDelay(exponential, attempt))).toEqual([100, 200, 400, 800, 1_000, 1_000, 1_000])
+  })
+
+  it('never overflows a timer, and loses its share of jitter at the most', () => {
+    expect(retryDelay({ kind: 'exponential', delay: 1_000 }, 5_000)).toBe(0x7fff_ffff)
+    expect(retryDelay({ kind: 'fixed', delay: 1_000, jitter: 0.2 }, 1, () => 0)).toBe(1_000)
+    expect(retryDelay({ kind: 'fixed', delay: 1_000, jitter: 0.2 }, 1, () => 1)).toBe(800)
+  })
+})
+
+it('a delivery is recognised by its id together with every count, and never without an id', () => {
+  const counts: Counts = { attempt: 1, losses: 2, requeues: 3 }
+  const same = identityOf('a', counts)
+  expect(identityOf('a', { ...counts })).toBe(same)
+  for (const other of [{ attempt: 2 }, { losses: 0 }, { requeues: 4 }]) expect(identityOf('a', { ...counts, ...other })).not.toBe(same)
+  expect(identityOf('b', counts)).not.toBe(same)
+  // No way to write one identity as another.
+  expect(identityOf('3.a', { attempt: 1, losses: 2, requeues: 3 })).not.toBe(identityOf('a', { attempt: 1, losses: 2, requeues: 33 }))
+  expect(identityOf(undefined, counts)).toBeUndefined()
+})
+
+describe('rate limits', () => {
+  it('are read, or refused with what they look like', () => {
+    expect([parseRate('10/s'), parseRate(' 600 / m'), parseRate('0.5/h')]).toEqual([0.01, 0.01, 0.5 / 3_600_000])
+    for (const wrong of ['0/s', '10', '10/d', '-1/s', '', 10, null, '1e9/s']) expect(() => parseRate(wrong)).toThrow(/'10\/s', '600\/m', '1000\/h'/)
+  })
+
+  it('a bucket holds what one second brings, and fills evenly', () => {
+    const bucket = new TokenBucket(parseRate('10/s'))
+    for (let n = 0; n < 10; n++) {
+      expect(bucket.wait(1_000)).toBe(0)
+      bucket.take(1_000)
+    }
+    expect(bucket.wait(1_000)).toBe(100)
+    expect(bucket.wait(1_060)).toBeCloseTo(40)
+    expect(bucket.wait(1_100)).toBe(0)
+    expect(bucket.wait(99_000)).toBe(0)
+  })
+
+  it('a slow one holds a single token', () => {
+    const bucket = new TokenBucket(parseRate('60/h'))
+    expect(bucket.wait(0)).toBe(0)
+    bucket.take(0)
+    expect(bucket.wait(0)).toBe(60_000)
+  })
+
+  it('never let more start in any second than twice the rate, whenever they come', () => {
+    const limits = new RateLimits()
+    limits.set('task', 't', '20/s')
+    const starts: number[] = []
+    for (let now = 0; now < 5_000; now += 7) starts.push(now + limits.reserve('t', 'q', now))
+    for (const [index, start] of starts.entries()) {
+      const within = starts.slice(index).findIndex((other) => other >= start + 1_000)
+      expect(within === -1 ? starts.length - index : within).toBeLessThanOrEqual(40)
+    }
+  })
+
+  it('of task and queue both hold', () => {
+    const limits = new RateLimits()
+    limits.set('task', 't', '1/s')
+    limits.set('queue', 'q', '2/s')
+    expect([limits.reserve('t', 'q', 0), limits.reserve('other', 'q', 0), limits.reserve('t', 'q', 0), limits.reserve('other', 'elsewhere', 0)]).toEqual([
+      0, 0, 1_000, 0,
+    ])
+    expect(limits.list()).toEqual({ 'task t': '1/s', 'queue q': '2/s' })
+    limits.set('task', 't', null)
+    expect(limits.list()).toEqual({ 'queue q': '2/s' })
+  })
+})
+
+it('a bounded map forgets the oldest', () => {
+  const map = new BoundedMap<number>(2)
+  map.set('a', 1)
+  map.set('b', 2)
+  map.set('a', 3)
+  map.set('c', 4)
+  expect([map.get('a'), map.get('b'), map.get('c'), map.size]).toEqual([3, undefined, 4, 2])
+})
+
+it('a generation tells all its members once, and keeps nothing of those that left', () => {
+  const gone: string[] = []
+  const generations = new Generations<string>((member) => gone.push(member))
+  const channel = new AbortController()
+  const add = vi.spyOn(channel.signal, 'addEventListener')
+  const remove = vi.spyOn(channel.signal, 'removeEventListener')
+  for (const member of ['a', 'b', 'c']) generations.watch(channel.signal, member)
+  expect(add).toHaveBeenCalledTimes(1)
+  generations.forget(channel.signal, 'b')
+  channel.abort()
+  expect(gone).toEqual(['a', 'c'])
+  const lease = new AbortController()
+  const removed = vi.spyOn(lease.signal, 'removeEventListener')
+  generations.watch(lease.signal, 'd')
+  generations.forget(lease.signal, 'd')
+  expect(removed).toHaveBeenCalledTimes(1)
+  expect(remove).not.toHaveBeenCalled()
+})
+
+describe('an error beside a message', () => {
+  it('has name, message, stack and code; whatever else was thrown has its text', () => {
+    const error = Object.assign(new TypeError('wrong'), { code: 'E_WRONG' })
+    expect(serializeError(error)).toEqual({ name: 'TypeError', message: 'wrong', stack: error.stack, code: 'E_WRONG' })
+    expect(serializeError(42)).toEqual({ name: 'NonError', message: '42', stack: undefined, code: undefined })
+    expect(serializeError(Object.create(null))).toMatchObject({ name: 'NonError' })
+    expect(serializeError(Object.assign(new Error('x'), { code: 7 }))).toMatchObject({ code: undefined })
+    const hostile = new Error('x')
+    Object.defineProperty(hostile, 'message', {
+      get: () => {
+        throw new Error('no')
+      },
+    })
+    expect(serializeError(hostile)).toMatchObject({ message: '' })
+  })
+
+  it('is cut, and so is the history', () => {
+    expect(errorLine(new Error('x'.repeat(5_000)))).toHaveLength(500)
+    expect(serializeError(new Error('x'.repeat(5_000))).message).toHaveLength(2_000)
+    const line = (attempt: number): HistoryEntry => ({ attempt, at: 0, node: 'n', outcome: 'failed', error: 'e' })
+    const history = withHistory(
+      Array.from({ length: 30 }, (_, index) => line(index)),
+      line(99),
+    )
+    expect(history).toHaveLength(MAX_HISTORY)
+    expect(history.at(-1)!.attempt).toBe(99)
+  })
+})
+
+describe('the policy', () => {
+  const policy = (options: Partial<PolicyOptions> = {}): Policy =>
+    new Policy({ maxLosses: 3, maxAttempts: 3, backoff: { kind: 'fixed', delay: 5 }, taskDefaults: {}, maxRequeues: 20, unknownTask: 'retry', ...options })
+  const tried = (counts: Partial<Counts> = {}, headers: Partial<JobHeaders> = {}, losses = 0): Tried => {
+    const all = { attempt: 1, losses: 0, requeues: 0, ...counts }
+    return { counts: all, headers: { ...NO_HEADERS, ...headers }, name: 't', lines: [], lossesSoFar: all.losses + losses }
+  }
+
+  it('gives the pool what earlier losses have left', () => {
+    expect(policy().retryLost(tried(), undefined)).toBe(2)
+    expect(policy().retryLost(tried({ losses: 1 }), undefined)).toBe(1)
+    expect(policy().retryLost(tried({ losses: 9 }), undefined)).toBe(0)
+    expect(policy().retryLost(tried({ losses: 1 }), 5)).toBe(4)
+    expect(policy().retryLost(tried({}, { retryLost: 0 }), 5)).toBe(0)
+  })
+
+  it('buries what began too often on workers that died, and publishes the rest again', () => {
+    expect(policy().lost(tried({ losses: 1 }, {}, 1), undefined, new Error('x'))).toMatchObject({ kind: 'republish', counts: { attempt: 1, losses: 2 } })
+    expect(policy().lost(tried({ losses: 1 }, {}, 2), undefined, new Error('x'))).toMatchObject({ kind: 'dead-letter', reason: 'lost' })
+    expect(policy().lost(tried({}, { retryLost: 0 }, 1), undefined, new Error('x'))).toMatchObject({ kind: 'dead-letter' })
+  })
+
+  it('counts attempts, and keeps the losses', () => {
+    expect(policy().failed(tried({ attempt: 2 }, {}, 1), new Error('x'))).toMatchObject({ kind: 'republish', delay: 5, counts: { attempt: 3, losses: 1 } })
+    expect(policy().failed(tried({ attempt: 3 }), new Error('x'))).toMatchObject({ kind: 'dead-letter', reason: 'failed' })
+    expect(policy().failed(tried({}, { backoff: { kind: 'fixed', delay: 9 } }), new Error('x'))).toMatchObject({ delay: 9 })
+    expect(policy({ taskDefaults: { t: { backoff: { kind: 'fixed', delay: 7 }, maxAttempts: 1 } } }).failed(tried({}, { maxAttempts: 2 }), 'x')).toMatchObject({
+      delay: 7,
+    })
+  })
+
+  it('what goes back untried is counted and waits longer each time, up to its limit', () => {
+    expect(policy().untried(tried({ requeues: 2 }), 'x')).toMatchObject({ kind: 'republish', delay: 400, counts: { attempt: 1, requeues: 3 } })
+    expect(policy().untried(tried({ requeues: 19 }), 'x', 0)).toMatchObject({ kind: 'republish', delay: 0, counts: { requeues: 20 } })
+    expect(policy().untried(tried({ requeues: 20 }), 'x')).toMatchObject({ kind: 'dead-letter', reason: 'redelivered' })
+  })
+
+  it('tells the ways to fail apart', () => {
+    const coded = (code: string): Error => Object.assign(new Error('x'), { code })
+    expect(failureOutcome(coded('ERR_PREFORK_TIME_LIMIT'), true)).toBe('hard_timeout')
+    expect(failureOutcome(coded('ERR_PREFORK_MEMORY_LIMIT'), false)).toBe('memory_limit')
+    expect(failureOutcome(new Error('x'), true)).toBe('soft_timeout')
+    expect(failureOutcome(null, false)).toBe('failed')
+  })
+})
+
+describe('the book of tasks', () => {
+  const record = (id: string) => ({
+    ...{ id, name: 't', queue: 'q', status: 'pending' as const, counts: { attempt: 1, losses: 0, requeues: 0 }, received: 1 },
+    ...{ started: undefined, ended: undefined, duration: undefined, worker: undefined, error: undefined },
+  })
+
+  it('keeps the newest, and reads the output of those that run', () => {
+    const book = new TaskBook(2)
+    for (const id of ['a', 'b', 'c']) book.add(record(id))
+    const entry = book.add(record('d'))
+    entry.source = { logs: [{ time: 1, stream: 'stdout', text: 'hello' }] }
+    expect(book.records().map(({ id }) => id)).toEqual(['c', 'd'])
+    expect(book.records()[1]!.logs).toEqual([{ time: 1, stream: 'stdout', text: 'hello' }])
+    closeEntry(entry)
+    expect(entry.source).toBeUndefined()
+    expect(book.records()[1]!.logs).toHaveLength(1)
+    book.remove(entry)
+    expect(book.records().map(({ id }) => id)).toEqual(['c'])
+  })
+
+  it('of none keeps none', () => {
+    const book = new TaskBook(0)
+    book.add(record('a'))
+    expect(book.records()).toEqual([])
+  })
+})
+
+describe('a command from outside', () => {
+  it.each([
+    { command: 'ping' },
+    { command: 'shutdown' },
+    { command: 'shutdown', grace: 0 },
+    { command: 'grow', by: 2 },
+    { command: 'autoscale', min: 1, max: 4 },
+    { command: 'revoke', id: 'x', terminate: true },
+    { command: 'rate_limit', task: 't', limit: '10/s' },
+    { command: 'rate_limit', queue: 'q', limit: null },
+    { command: 'stack', worker: 1 },
+  ])('%j is read as it is', (command) => {
+    expect(readCommand(command)).toEqual(command)
+  })
+
+  it.each([
+    [{ command: 'shutdwn' }, /no command 'shutdwn'; did you mean 'shutdown'\? There are: ping/],
+    [{ command: 'constructor' }, /no command 'constructor'/],
+    [{}, /no command 'undefined'/],
+    ['ping', /'command' must be an object/],
+    [{ command: 'grow', bye: 1 }, /Unknown option 'bye' of the command 'grow'; did you mean 'by'/],
+    [{ command: 'ping', to: 'x' }, /Unknown option 'to'/],
+    [{ command: 'grow', by: 0 }, /'by' must be a whole number from 1/],
+    [{ command: 'autoscale', min: 3, max: 2 }, /'max' must be at least min, 3/],
+    [{ command: 'autoscale', min: 3 }, /'max' must be/],
+    [{ command: 'revoke' }, /'id' must be a non-empty string/],
+    [{ command: 'rate_limit', limit: '1/s' }, /exactly one of 'task' and 'queue'/],
+    [{ command: 'rate_limit', task: 't', queue: 'q', limit: '1/s' }, /exactly one/],
+    [{ command: 'rate_limit', task: 't', limit: 'fast' }, /rate limit is a number of starts/],
+    [{ command: 'rate_limit', task: 't' }, /rate limit is a number of starts/],
+    [{ command: 'stack' }, /'worker' must be/],
+    [{ command: 'shutdown', grace: -1 }, /'grace' must be a number of milliseconds/],
+  ])('%j is refused', (command, message) => {
+    expect(() => readCommand(command)).toThrow(message)
+  })
+
+  it('may be any of those there are', () => {
+    expect([...COMMAND_NAMES].sort()).toEqual(
+      'autoscale,grow,pause,ping,quiet,rate_limit,restart,resume,revoke,shrink,shutdown,snapshot,stack,stats'.split(','),
+    )
+  })
+})

@@ -1,0 +1,209 @@
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { decodeReply } from 'prefork/runtime'
+import { describe, expect, it } from 'vitest'
+import { eventsOf, settled, startNode } from '../fixtures/nodes.js'
+import { Gate, isAlive, Journal, scratch, until } from '../fixtures/support.js'
+
+describe('a job that is revoked', () => {
+  it('before it comes never runs: it is acknowledged, and its caller is told', async () => {
+    const farm = await startNode()
+    expect(await farm.node.command({ command: 'revoke', id: 'x' })).toEqual({ id: 'x', outcome: 'remembered' })
+    farm.server.add('echo', [1], { id: 'x', replyTo: 'me' })
+    await settled(farm)
+    expect(farm.server.acknowledged).toEqual(['x'])
+    expect(decodeReply(farm.server.replies[0]!.body)).toMatchObject({ ok: false, error: { name: 'RevokedError' } })
+    expect(eventsOf(farm, 'x')).toEqual(['task.received', 'task.revoked'])
+    expect(farm.node.snapshot().tasks).toMatchObject([{ id: 'x', status: 'revoked' }])
+  })
+
+  it('while it is held never runs', async () => {
+    const farm = await startNode({ prefetchPerWorker: 2, concurrency: 1 })
+    const journal = new Journal()
+    const gate = new Gate()
+    farm.server.add('hold', [gate.path, journal.path, 'first'])
+    await journal.seen('+first')
+    farm.server.add('mark', [journal.path, 'second'], { id: 'second' })
+    await until('both are held', () => farm.node.stats().held === 2)
+    expect(await farm.node.command({ command: 'revoke', id: 'second' })).toMatchObject({ outcome: 'revoked' })
+    await until('it is acknowledged', () => farm.server.acknowledged.includes('second'))
+    gate.open()
+    await settled(farm)
+    expect(journal.lines).toEqual(['+first', '-first'])
+  })
+
+  it('while it runs goes on, unless it is to be terminated', async () => {
+    const farm = await startNode({ concurrency: 2 })
+    const journal = new Journal()
+    const gate = new Gate()
+    farm.server.add('hold', [gate.path, journal.path, 'on'], { id: 'on' })
+    farm.server.add('spinFor', [600_000], { id: 'off', replyTo: 'me' })
+    await until('both run', () => farm.node.stats().running === 2)
+    expect(await farm.node.command({ command: 'revoke', id: 'on' })).toMatchObject({ outcome: 'running' })
+    expect(await farm.node.command({ command: 'revoke', id: 'off', terminate: true })).toMatchObject({ outcome: 'terminated' })
+    await until('it is acknowledged', () => farm.server.acknowledged.includes('off'))
+    gate.open()
+    await settled(farm)
+    expect(journal.lines.at(-1)).toBe('-on')
+    expect(farm.server.replies).toMatchObject([{ id: 'off', ok: false }])
+    expect(eventsOf(farm, 'off').at(-1)).toBe('task.revoked')
+    expect(farm.node.stats().totals).toMatchObject({ revoked: 1, succeeded: 1 })
+  })
+})
+
+describe('a rate limit', () => {
+  const starts = (farm: Awaited<ReturnType<typeof startNode>>): number => farm.broker.events.filter(({ type }) => type === 'task.started').length
+
+  it('holds the starts of its task back, not those of others, and lets them go when it is lifted', async () => {
+    const farm = await startNode()
+    expect(await farm.node.command({ command: 'rate_limit', task: 'echo', limit: '1/h' })).toEqual({ 'task echo': '1/h' })
+    for (let index = 0; index < 3; index++) farm.server.add('echo', [index])
+    farm.server.add('pid')
+    await until('one of each has run', () => farm.server.acknowledged.length === 2)
+    expect(starts(farm)).toBe(2)
+    expect(farm.node.stats()).toMatchObject({ held: 2, running: 0, rateLimits: { 'task echo': '1/h' } })
+    await farm.node.command({ command: 'rate_limit', task: 'echo', limit: null })
+    await settled(farm)
+    expect(starts(farm)).toBe(4)
+  })
+
+  it('of a queue holds all of it back; its turn comes by itself', async () => {
+    const farm = await startNode()
+    await farm.node.command({ command: 'rate_limit', queue: 'jobs', limit: '600/m' })
+    const before = performance.now()
+    for (let index = 0; index < 14; index++) farm.server.add('echo', [index])
+    await settled(farm)
+    // Ten at once, then one each 100 ms.
+    expect(performance.now() - before).toBeGreaterThan(390)
+    expect(starts(farm)).toBe(14)
+  })
+
+  it('can be a default of the task; what waits for it when its delivery is gone is forgotten', async () => {
+    const farm = await startNode({ taskDefaults: { echo: { rateLimit: '1/h' } } })
+    farm.server.add('echo', [1])
+    await settled(farm)
+    farm.server.add('echo', [2], { id: 'waits' })
+    await until('it waits', () => farm.node.stats().held === 1)
+    farm.broker.cut()
+    expect(farm.node.stats().held).toBe(0)
+    expect(farm.node.snapshot().tasks.map(({ id }) => id)).not.toContain('waits')
+  })
+})
+
+describe('a node that is told to', () => {
+  it('pause gives back what has not begun, keeps what runs, and takes jobs again on resume', async () => {
+    const farm = await startNode({ prefetchPerWorker: 3, concurrency: 1 })
+    const journal = new Journal()
+    const gate = new Gate()
+    farm.server.add('hold', [gate.path, journal.path, 'x'])
+    await journal.seen('+x')
+    farm.server.add('mark', [journal.path, 'a'])
+    farm.server.add('mark', [journal.path, 'b'])
+    await until('all are held', () => farm.node.stats().held === 3)
+    expect(await farm.node.command({ command: 'pause' })).toEqual({ state: 'paused' })
+    await until('two are back', () => farm.server.ready.length === 2)
+    gate.open()
+    await until('the first is done', () => farm.server.acknowledged.length === 1)
+    expect(journal.lines).toEqual(['+x', '-x'])
+    expect(await farm.node.command({ command: 'resume' })).toEqual({ state: 'running' })
+    await settled(farm)
+    expect(journal.lines.slice(2).sort()).toEqual(['a', 'b'])
+  })
+
+  it('quiet takes no more jobs, and runs those it holds', async () => {
+    const farm = await startNode({ prefetchPerWorker: 2, concurrency: 1 })
+    const journal = new Journal()
+    const gate = new Gate()
+    farm.server.add('hold', [gate.path, journal.path, 'x'])
+    await journal.seen('+x')
+    farm.server.add('mark', [journal.path, 'held'])
+    await until('both are held', () => farm.node.stats().held === 2)
+    expect(await farm.node.command({ command: 'quiet' })).toEqual({ state: 'quiet' })
+    farm.server.add('mark', [journal.path, 'late'])
+    gate.open()
+    await until('what it held is done', () => farm.server.acknowledged.length === 2)
+    expect(journal.lines).toEqual(['+x', '-x', 'held'])
+    expect(farm.server.ready).toHaveLength(1)
+  })
+})
+
+describe('a task named by its path', () => {
+  const tree = (): { root: string; outside: string } => {
+    const directory = realpathSync(scratch())
+    const root = join(directory, 'root')
+    mkdirSync(join(root, 'mail'), { recursive: true })
+    writeFileSync(join(root, 'mail/send.mjs'), 'export const welcome = (name) => "Welcome, " + name\nexport const text = 1\n')
+    writeFileSync(join(root, 'old.cjs'), 'exports.add = (a, b) => a + b\n')
+    const outside = join(directory, 'outside.mjs')
+    writeFileSync(outside, 'export const stolen = () => 1\n')
+    symlinkSync(outside, join(root, 'link.mjs'))
+    return { root, outside }
+  }
+
+  it('runs below the roots, with and without its ending', async () => {
+    const farm = await startNode({ roots: [tree().root] })
+    farm.server.add('mail/send#welcome', ['Ada'], { id: 'a', replyTo: 'me' })
+    farm.server.add('./old.cjs#add', [1, 2], { id: 'b', replyTo: 'me' })
+    await settled(farm)
+    expect(Object.fromEntries(farm.server.replies.map(({ id, body }) => [id, decodeReply(body)]))).toEqual({
+      a: { ok: true, value: 'Welcome, Ada' },
+      b: { ok: true, value: 3 },
+    })
+    expect(
+      farm.node
+        .snapshot()
+        .tasks.map(({ name }) => name)
+        .sort(),
+    ).toEqual(['./old.cjs#add', 'mail/send#welcome'])
+  })
+
+  it('is refused when it leaves them', async () => {
+    const { root, outside } = tree()
+    const farm = await startNode({ roots: [root] })
+    const names = ['../outside#stolen', 'mail/../../outside#stolen', `${outside}#stolen`, 'link#stolen', '#x', 'mail/send#']
+    for (const name of names) farm.server.add(name, [], { id: name })
+    await settled(farm)
+    expect(farm.server.dead.map(({ message, settlement }) => [message.id, settlement.reason]).sort()).toEqual(names.map((name) => [name, 'refused']).sort())
+  })
+
+  it('is an unknown task when there is no such module or export, and without roots', async () => {
+    const farm = await startNode({ roots: [tree().root], maxAttempts: 1 })
+    const names = ['mail/none#welcome', 'mail/send#none', 'mail/send#text', 'mail/send#constructor', 'prefork:path']
+    for (const name of names) farm.server.add(name, ['/etc/hosts', 'x', []], { id: name })
+    await settled(farm)
+    expect(farm.server.dead.map(({ message, settlement }) => [message.id, settlement.reason]).sort()).toEqual(
+      names.map((name) => [name, 'unknown_task']).sort(),
+    )
+    const plain = await startNode({ maxAttempts: 1 })
+    plain.server.add('mail/send#welcome')
+    await settled(plain)
+    expect(plain.server.dead).toMatchObject([{ settlement: { reason: 'unknown_task' } }])
+  })
+})
+
+it('what a job prints is in its record and in the log, with job, task and worker', async () => {
+  const lines: [object, string][] = []
+  const log = (details: object, message: string): void => {
+    lines.push([details, message])
+  }
+  const farm = await startNode({ logger: { trace: log, debug: log, info: log, warn: log, error: log } })
+  const id = farm.server.add('print', ['one', 'two'])
+  const many = farm.server.add(
+    'print',
+    Array.from({ length: 600 }, (_, index) => `line ${index}`),
+  )
+  await settled(farm)
+  const [first, second] = [id, many].map((each) => farm.node.snapshot().tasks.find((task) => task.id === each)!)
+  expect(first).toMatchObject({
+    name: 'print',
+    status: 'success',
+    worker: 1,
+    duration: expect.any(Number),
+    logs: [{ stream: 'stdout', text: 'one' }, { text: 'two' }],
+  })
+  expect(second!.logs).toHaveLength(500)
+  expect(second!.logs.at(-1)!.text).toBe('line 599')
+  expect(lines.filter(([, text]) => text === 'two').map(([details]) => details)).toMatchObject([{ job: id, task: 'print', worker: 1, stream: 'stdout' }])
+  const { workers } = farm.node.stats()
+  expect(isAlive(workers[0]!.pid!)).toBe(true)
+})
