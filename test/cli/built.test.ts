@@ -42,6 +42,6 @@ test('a bad flag and a bad variable end it with 2 and one line', async () => {
   expect(await run(['work', '--tasks', PREFORK], { MAX_LOSSES: '-1' })).toEqual({
     code: 2,
     stdout: '',
-    stderr: "prefork: MAX_LOSSES must be a whole number of at least 1; it was given '-1'.\n",
+    stderr: "prefork: MAX_LOSSES must be a whole number from 1 to 1000; it was given '-1'.\n",
   })
 })

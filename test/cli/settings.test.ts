@@ -69,7 +69,7 @@ test('the broker of flags and variables', () => {
 })
 
 test.each<[Flags, Environment, RegExp]>([
-  [{}, { MIN_WORKERS: 'two' }, /^MIN_WORKERS must be a whole number from 0 to 10000; it was given 'two'\.$/],
+  [{}, { MIN_WORKERS: 'two' }, /^MIN_WORKERS must be a whole number from 1 to 10000; it was given 'two'\.$/],
   [{}, { MIN_WORKERS: '5', MAX_WORKERS: '2' }, /^MAX_WORKERS must be at least MIN_WORKERS, 5/],
   [{}, { PREFETCH_PER_WORKER: '0' }, /^PREFETCH_PER_WORKER must be a whole number from 1/],
   [{}, { PREFETCH_PER_WORKER: '1.5' }, /^PREFETCH_PER_WORKER must/],
@@ -77,7 +77,7 @@ test.each<[Flags, Environment, RegExp]>([
   [{}, { SCALE_CHECK_INTERVAL_S: '-1' }, /^SCALE_CHECK_INTERVAL_S must/],
   [{}, { HEARTBEAT_INTERVAL_S: '9999999' }, /^HEARTBEAT_INTERVAL_S must .* at most 24 days/],
   [{}, { MAX_STALL_S: 'x' }, /^MAX_STALL_S must/],
-  [{}, { MAX_LOSSES: '0' }, /^MAX_LOSSES must be a whole number of at least 1/],
+  [{}, { MAX_LOSSES: '0' }, /^MAX_LOSSES must be a whole number from 1 to 1000/],
   [{}, { TASK_HISTORY_MAX: '1e3' }, /^TASK_HISTORY_MAX must/],
   [{}, { RABBITMQ_URL: 'http://localhost' }, /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:/],
   [{}, { RABBITMQ_URL: 'localhost:5672' }, /^RABBITMQ_URL must/],
@@ -88,7 +88,7 @@ test.each<[Flags, Environment, RegExp]>([
   [{ workers: '2', autoscale: '1,2' }, {}, /^--workers and --autoscale exclude/],
   [{ autoscale: '4,2' }, {}, /^--autoscale must be two whole numbers/],
   [{ concurrency: '11' }, {}, /^--concurrency must be at most the 10 jobs that a worker holds/],
-  [{ timeLimit: '5s', softTimeLimit: '5s' }, {}, /^--time-limit must be longer/],
+  [{ timeLimit: '4s', softTimeLimit: '5s' }, {}, /^--time-limit must be at least/],
   [{ unknownTask: 'drop' }, {}, /^--unknown-task must be 'retry' or 'dead-letter'; it was given 'drop'/],
   [{ http: '70000' }, {}, /^--http must be a whole number from 0 to 65535/],
   [{ httpHost: '0.0.0.0' }, {}, /^--http-host needs --http/],

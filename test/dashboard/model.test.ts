@@ -85,10 +85,17 @@ test('the newest 300 jobs and 60 measurements are kept', () => {
   expect(node.throughput).toHaveLength(60)
 })
 
-test('a snapshot replaces what events told', () => {
+test('a snapshot replaces what events told; what runs comes first, the longest at the top, then what changed last', () => {
   const node = after(received)
-  node.takeSnapshot({ stats: scriptedStats(), tasks: [scriptedTask({ id: 'x' }), scriptedTask({ id: 'y' })] })
-  expect(node.tasks.list().map(({ id }) => id)).toEqual(['y', 'x'])
+  const status = 'success'
+  node.takeSnapshot({
+    stats: scriptedStats(),
+    tasks: [scriptedTask({ id: 'x', status }), scriptedTask({ id: 'runs', started: 9 }), scriptedTask({ id: 'y', status }), scriptedTask({ id: 'runs longest', started: 8 })],
+  })
+  const ids = (): string[] => node.tasks.list().map(({ id }) => id)
+  expect(ids()).toEqual(['runs longest', 'runs', 'y', 'x'])
+  node.take({ type: 'task.revoked', id: 'x', name: 'resize', node: 'n', at: 0 }, 0)
+  expect(ids()).toEqual(['runs longest', 'runs', 'x', 'y'])
 })
 
 test('nodes are listed by name, and forgotten a minute after the last word unless they are shown', () => {

@@ -193,7 +193,7 @@ test('from afar: nodes that are up are found, others as they come; n goes on to 
   const controller = new Controller({ source, onQuit() {} })
   expect(shown(controller)).toContain('Nobody has been heard of yet')
   await controller.open()
-  expect(shown(controller)).toMatch(/prefork alpha .*2 nodes/)
+  await vi.waitFor(() => expect(shown(controller)).toMatch(/prefork alpha .*2 nodes/))
   press(controller, { input: 'n' })
   expect(shown(controller)).toContain('prefork beta')
   press(controller, { input: '+' })

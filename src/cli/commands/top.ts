@@ -20,8 +20,9 @@ export const top = async (flags: Flags, around: Surroundings): Promise<ExitCode>
     quit = resolve
     fail = reject
   })
-  const close = await openRemote(client, { node, onQuit: quit, onFailure: fail })
+  // First: a signal that nobody listens to would leave the terminal as it is.
   const stopListening = onSignals(around.signals, { stop: quit, quiet() {}, resume() {} })
+  const close = await openRemote(client, { node, onQuit: quit, onFailure: fail })
   try {
     await asked
     return EXIT.ok

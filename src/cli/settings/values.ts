@@ -51,12 +51,12 @@ export const oneOf = <T extends string>(...allowed: readonly T[]): Reader<T> => 
 })
 
 export const range: Reader<{ min: number; max: number }> = {
-  wants: 'two whole numbers, least and most, such as 1,10',
+  wants: 'two whole numbers of at least 1, least and most, such as 1,10',
   read(text) {
     const match = /^(\d+),(\d+)$/.exec(text.replaceAll(' ', ''))
     if (match === null) return undefined
     const [min, max] = [Number(match[1]), Number(match[2])]
-    return max >= 1 && max >= min && max <= 10_000 ? { min, max } : undefined
+    return min >= 1 && max >= min && max <= 10_000 ? { min, max } : undefined
   },
 }
 

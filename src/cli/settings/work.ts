@@ -12,11 +12,11 @@ const SETTINGS = {
   scaleUpBatch: { flag: '--scale-up-batch', variable: 'SCALE_UP_BATCH_SIZE', reader: count(1, 10_000) },
   scaleDownBatch: { flag: '--scale-down-batch', variable: 'SCALE_DOWN_BATCH_SIZE', reader: count(1, 10_000) },
   scaleCheckInterval: { flag: '--scale-interval', variable: 'SCALE_CHECK_INTERVAL_S', reader: duration() },
-  shutdownGrace: { flag: '--grace', variable: 'WORKER_SHUTDOWN_GRACE_S', reader: duration() },
+  shutdownGrace: { flag: '--grace', variable: 'WORKER_SHUTDOWN_GRACE_S', reader: duration({ zero: true }) },
   heartbeatInterval: { flag: '--heartbeat', variable: 'HEARTBEAT_INTERVAL_S', reader: duration() },
   maxStall: { flag: '--max-stall', variable: 'MAX_STALL_S', reader: duration() },
   taskHistory: { flag: '--history', variable: 'TASK_HISTORY_MAX', reader: count(0, 1_000_000) },
-  maxLosses: { flag: '--max-losses', variable: 'MAX_LOSSES', reader: count(1) },
+  maxLosses: { flag: '--max-losses', variable: 'MAX_LOSSES', reader: count(1, 1_000) },
   maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, 1_000_000) },
   softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
   timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
@@ -24,7 +24,7 @@ const SETTINGS = {
   name: { flag: '--name', variable: undefined, reader: name('the name of a node') },
 } as const satisfies { [K in keyof NodeOptions]?: Setting<NonNullable<NodeOptions[K]>> }
 
-const MIN: Setting<number> = { flag: undefined, variable: 'MIN_WORKERS', reader: count(0, 10_000) }
+const MIN: Setting<number> = { flag: undefined, variable: 'MIN_WORKERS', reader: count(1, 10_000) }
 const MAX: Setting<number> = { flag: undefined, variable: 'MAX_WORKERS', reader: count(1, 10_000) }
 const WORKERS: Setting<number> = { flag: '--workers', variable: undefined, reader: count(1, 10_000) }
 const AUTOSCALE: Setting<{ min: number; max: number }> = { flag: '--autoscale', variable: undefined, reader: range }
@@ -57,8 +57,8 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
   if (concurrency !== undefined && concurrency > prefetchPerWorker) {
     throw new UsageError(`--concurrency must be at most the ${prefetchPerWorker} jobs that a worker holds (--prefetch); it was given ${concurrency}.`)
   }
-  if (softTimeLimit !== undefined && timeLimit !== undefined && timeLimit <= softTimeLimit) {
-    throw new UsageError('--time-limit must be longer than --soft-time-limit: it ends what the soft limit only asks.')
+  if (softTimeLimit !== undefined && timeLimit !== undefined && timeLimit < softTimeLimit) {
+    throw new UsageError('--time-limit must be at least --soft-time-limit: it ends what the soft limit only asks.')
   }
   const http = readSetting(HTTP, flags, env)
   const host = readSetting(HTTP_HOST, flags, env)

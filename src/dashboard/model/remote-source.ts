@@ -15,6 +15,11 @@ export class RemoteSource implements FarmSource {
 
   async open(receive: (event: FarmEvent) => void): Promise<void> {
     this.unlisten = await this.client.listen(receive)
+    // Not waited for: what is missed is heard with the next heartbeat.
+    this.greet(receive).catch(() => {})
+  }
+
+  private async greet(receive: (event: FarmEvent) => void): Promise<void> {
     for await (const answer of this.client.ask('all', { command: 'stats' }, { timeout: FIRST_ANSWERS })) {
       if (answer.ok) receive({ type: 'node.heartbeat', node: answer.node, at: Date.now(), stats: answer.value as NodeStats })
     }

@@ -9,9 +9,12 @@ type TaskEvent = Extract<FarmEvent, { id: string }>
 export class TaskList {
   private readonly records = new Map<string, TaskRecord>()
 
-  /** Newest first. */
+  /** What runs, the longest first; then the others, what was heard of last first. */
   list(): TaskRecord[] {
-    return [...this.records.values()].reverse()
+    const running: TaskRecord[] = []
+    const others: TaskRecord[] = []
+    for (const record of this.records.values()) (record.status === 'running' ? running : others).push(record)
+    return [...running.sort((a, b) => (a.started ?? 0) - (b.started ?? 0)), ...others.reverse()]
   }
 
   get(id: string): TaskRecord | undefined {
@@ -24,15 +27,12 @@ export class TaskList {
     this.forget()
   }
 
-  /** One job's record as the node has it, with its log. */
-  put(record: TaskRecord): void {
-    this.records.set(record.id, record)
-    this.forget()
-  }
-
   take(event: TaskEvent): void {
     const before = this.records.get(event.id) ?? made(event)
-    this.put({ ...before, ...changes(before, event) })
+    // The order is that of the last change.
+    this.records.delete(event.id)
+    this.records.set(event.id, { ...before, ...changes(before, event) })
+    this.forget()
   }
 
   private forget(): void {
