@@ -148,7 +148,7 @@ export class Fleet {
   }
 
   #mayStart(): boolean {
-    return this.#all().length < Math.max(this.scale.max, this.scale.target) + this.#pool.settings.spare + 1
+    return this.#all().length < this.scale.max + this.#pool.settings.spare + 1
   }
 
   #start(spare: boolean): void {

@@ -29,8 +29,6 @@ export class JobTruth {
   putBacks = 0
   /** Times that it was given another attempt. */
   retries = 0
-  softLimit = 0
-  hardLimit = 0
 
   constructor(readonly number: number) {}
 

@@ -1,8 +1,9 @@
 // The host of the soak: some pools, their load, the faults, and the books. Its argument is the configuration as JSON. It says
 // what it sees as lines of `word JSON`, and has to end by itself.
-import { readdirSync, readFileSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createPool } from 'prefork'
+import { children, descriptors, listeners } from '../fixtures/hosts/books.js'
 import { Faults } from './faults.js'
 import { Ledger } from './ledger.js'
 import { Load } from './load.js'
@@ -16,21 +17,6 @@ const QUIET_MS = 60_000
 const BROKEN_MS = 3_000
 
 const say = (word, value) => writeSync(1, `${word} ${JSON.stringify(value)}\n`)
-const descriptors = () => readdirSync('/proc/self/fd').length
-const children = () =>
-  readdirSync('/proc').filter((entry) => {
-    if (!/^\d+$/.test(entry)) return false
-    try {
-      return (
-        readFileSync(`/proc/${entry}/stat`, 'utf8')
-          .replace(/^.*\) /s, '')
-          .split(' ')[1] === String(process.pid)
-      )
-    } catch {
-      return false
-    }
-  }).length
-const listeners = () => process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
 
 const random = randomOf(config.seed)
 const ledger = new Ledger(config.journal, config.keepMs, (violation) => say('violation', violation))
