@@ -45,12 +45,11 @@ export class Endings {
 
   /** It goes back to the queue, counted, or to the dead letters where that came too often. */
   untried(held: Held, error: unknown, delay?: number): void {
-    const { state } = held.job ?? {}
     const settlement = this.#state.policy.untried(held, error, delay)
     if (settlement.kind === 'dead-letter') this.#buried(held, settlement, error, 'failure')
     else {
       if (held.entry !== undefined) this.#state.tasks.remove(held.entry)
-      this.#state.log?.warn({ job: held.id, task: held.name, requeues: held.counts.requeues + 1, state }, 'job goes back to the queue untried')
+      this.#state.log?.warn({ job: held.id, task: held.name, requeues: held.counts.requeues + 1, err: error }, 'job goes back to the queue untried')
       this.#settle(held, settlement)
     }
   }
@@ -115,8 +114,9 @@ export class Endings {
   #refused(held: Held, error: unknown): void {
     const code = (error as { code?: unknown } | null)?.code
     if (code === 'ERR_PREFORK_TASK_NOT_FOUND') this.unknown(held, error)
-    // That is no fault of the job's: there is nobody to run it here.
-    else if (code === 'ERR_PREFORK_POOL_CLOSED' || code === 'ERR_PREFORK_WORKER_START' || code === 'ERR_PREFORK_QUEUE_FULL') this.giveBack(held)
+    else if (code === 'ERR_PREFORK_POOL_CLOSED' || code === 'ERR_PREFORK_QUEUE_FULL') this.giveBack(held)
+    // No worker starts here: given back at once, it would be here again at once.
+    else if (code === 'ERR_PREFORK_WORKER_START') this.untried(held, error)
     else this.dead(held, 'refused', error)
   }
 

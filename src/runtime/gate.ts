@@ -66,6 +66,7 @@ export class Gate {
       duration: undefined,
       worker: undefined,
       error: undefined,
+      logs: [],
     })
     this.#state.report({ type: 'task.received', id, name: held.name, queue, counts })
     this.look(held)

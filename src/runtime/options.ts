@@ -1,3 +1,4 @@
+import { knownNames, refuse } from '../pool/checks.js'
 import type { Pool } from '../pool/pool.js'
 import type { PoolLogger } from '../pool/types.js'
 import type { Backoff } from './delivery.js'
@@ -40,7 +41,35 @@ export const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', delay: 1_000, max
 
 export type RuntimeSettings = Required<Omit<RuntimeOptions, 'logger'>> & Pick<RuntimeOptions, 'logger'>
 
-export const runtimeSettings = (options: RuntimeOptions): RuntimeSettings => ({
+const NAMES = [
+  'node',
+  'report',
+  'roots',
+  'maxLosses',
+  'maxAttempts',
+  'backoff',
+  'taskDefaults',
+  'unknownTask',
+  'maxRequeues',
+  'maxBodySize',
+  'taskHistory',
+  'memory',
+  'logger',
+] as const satisfies readonly (keyof RuntimeOptions)[]
+
+/** Throws TypeError for a name that there is not, and where a required one is missing. */
+const check = (options: RuntimeOptions): void => {
+  knownNames('Runtime', options, NAMES)
+  if (typeof options.node !== 'string' || options.node === '') throw refuse('node', 'a non-empty string', options.node)
+  if (typeof options.report !== 'function') throw refuse('report', 'a function that gets each event', options.report)
+}
+
+export const runtimeSettings = (options: RuntimeOptions): RuntimeSettings => {
+  check(options)
+  return filled(options)
+}
+
+const filled = (options: RuntimeOptions): RuntimeSettings => ({
   node: options.node,
   report: options.report,
   roots: options.roots ?? [],

@@ -20,8 +20,8 @@ export class TaskBook {
     this.#max = max
   }
 
-  add(record: Omit<TaskRecord, 'logs'>): TaskEntry {
-    const entry: TaskEntry = { record: { ...record, logs: [] }, source: undefined }
+  add(record: TaskRecord): TaskEntry {
+    const entry: TaskEntry = { record, source: undefined }
     if (this.#max === 0) return entry
     this.#entries.push(entry)
     if (this.#entries.length > this.#max) this.#entries.shift()
@@ -43,7 +43,7 @@ export class TaskBook {
 /** The job is over: what it has written is kept, cut. */
 export const closeEntry = (entry: TaskEntry): void => {
   if (entry.source === undefined) return
-  entry.record.logs = lastLines(entry.source.logs)
+  if (entry.source.logs.length > 0) entry.record.logs = lastLines(entry.source.logs)
   entry.source = undefined
 }
 

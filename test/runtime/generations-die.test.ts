@@ -91,6 +91,45 @@ describe('when what delivered a job is gone', () => {
     expect(journal.lines.slice(2).sort()).toEqual(['m0', 'm1', 'm2', 'm3', 'm4'])
   })
 
+  it('those that are delivered again before they could be taken back run once', async () => {
+    const farm = await startNode({ prefetchPerWorker: 6, concurrency: 1 })
+    const { broker, server } = farm
+    const journal = new Journal()
+    const gate = new Gate()
+    server.add('hold', [gate.path, journal.path, 'first'])
+    await journal.seen('+first')
+    for (let index = 0; index < 5; index++) server.add('mark', [journal.path, `m${index}`])
+    await until('all are held', () => farm.node.stats().held === 6)
+    broker.cut()
+    broker.reconnect()
+    await until('all are held again', () => farm.node.stats().totals.received === 12)
+    expect(farm.node.stats()).toMatchObject({ held: 6, running: 1 })
+    gate.open()
+    await settled(farm)
+    expect(server.acknowledged).toHaveLength(6)
+    expect(journal.lines.slice(0, 2)).toEqual(['+first', '-first'])
+    expect(journal.lines.slice(2).sort()).toEqual(['m0', 'm1', 'm2', 'm3', 'm4'])
+  })
+
+  it('again and again under load: nothing is lost, and nothing that had not begun ran for it', async () => {
+    const farm = await startNode({ minWorkers: 2, prefetchPerWorker: 10, concurrency: 3 })
+    const { broker, server } = farm
+    const journal = new Journal()
+    const ids = Array.from({ length: 300 }, (_, index) => server.add('sleepThenMark', [index % 7, journal.path, `j${index}`]))
+    for (let cuts = 1; cuts <= 12; cuts++) {
+      const before = server.acknowledged.length
+      await until('some are done', () => server.acknowledged.length >= Math.min(ids.length, before + 10))
+      broker.cut()
+      if (cuts % 3 === 0) await until('what runs has ended', () => farm.node.stats().running === 0)
+      broker.reconnect()
+    }
+    await settled(farm)
+    expect(new Set(server.acknowledged)).toEqual(new Set(ids))
+    // One node remembers what it has run.
+    expect(journal.lines).toHaveLength(ids.length)
+    expect(server.dead).toEqual([])
+  })
+
   it('without a message id nothing is recognised: it runs again', async () => {
     const farm = await startNode()
     const { broker, server } = farm

@@ -85,13 +85,17 @@ describe('rate limits', () => {
   })
 })
 
-it('a bounded map forgets the oldest', () => {
-  const map = new BoundedMap<number>(2)
-  map.set('a', 1)
-  map.set('b', 2)
-  map.set('a', 3)
-  map.set('c', 4)
-  expect([map.get('a'), map.get('b'), map.get('c'), map.size]).toEqual([3, undefined, 4, 2])
+it('a bounded map holds the newest, and twice as many at the most', () => {
+  const map = new BoundedMap<number>(10)
+  for (let index = 0; index < 1_000; index++) {
+    map.set(`k${index}`, index)
+    map.set('again', index)
+    const kept = Array.from({ length: index + 1 }, (_, each) => map.has(`k${each}`))
+    expect(kept.lastIndexOf(false)).toBeLessThanOrEqual(Math.max(-1, index - 9))
+    expect(kept.filter(Boolean).length).toBeLessThanOrEqual(20)
+    expect(map.get('again')).toBe(index)
+  }
+  expect(map.get('k1')).toBeUndefined()
 })
 
 it('a generation tells all its members once, and keeps nothing of those that left', () => {
@@ -191,7 +195,7 @@ describe('the policy', () => {
 describe('the book of tasks', () => {
   const record = (id: string) => ({
     ...{ id, name: 't', queue: 'q', status: 'pending' as const, counts: { attempt: 1, losses: 0, requeues: 0 }, received: 1 },
-    ...{ started: undefined, ended: undefined, duration: undefined, worker: undefined, error: undefined },
+    ...{ started: undefined, ended: undefined, duration: undefined, worker: undefined, error: undefined, logs: [] },
   })
 
   it('keeps the newest, and reads the output of those that run', () => {

@@ -1,14 +1,14 @@
 /** RabbitMQ as a node sees it. */
 import { EventEmitter } from 'node:events'
 import type { Delivery } from '../../runtime/delivery.js'
-import type { Broker, Consumption, OutgoingJob } from '../broker.js'
+import type { Broker, Consumption, OutgoingJob, WorkAhead } from '../broker.js'
 import { SteadyConnection } from './connection/connection.js'
 import { Errands } from './connection/errands.js'
 import { AmqpConsumption } from './consuming/consumption.js'
 import { AmqpDelivery, type Desk } from './consuming/delivery.js'
 import { AmqpNodeControl } from './control/node-control.js'
 import { BrokerError } from './errors.js'
-import { featureWarnings, readFeatures } from './features.js'
+import { consumerTimeoutFor, featureWarnings, readFeatures } from './features.js'
 import { writeHeaders } from './message-headers.js'
 import { ConfirmingPublisher } from './publishing/confirming-publisher.js'
 import { JobPublisher } from './publishing/job-publisher.js'
@@ -28,6 +28,7 @@ interface Events {
 
 export class AmqpBroker implements Broker {
   readonly kind = 'amqp'
+  readonly queues: readonly string[]
   readonly control: AmqpNodeControl
   readonly #settings: AmqpSettings
   readonly #events = new EventEmitter<Events>()
@@ -40,10 +41,13 @@ export class AmqpBroker implements Broker {
   readonly #desk: Desk
   readonly #warned = new Map<string, number>()
   #consumption: AmqpConsumption | undefined
+  /** ms; undefined when jobs may take for ever. */
+  #longest: number | undefined
   #connected = false
 
   constructor(settings: AmqpSettings, node: string) {
     this.#settings = settings
+    this.queues = settings.queues
     this.#consuming = new SteadyConnection(settings.url, `prefork ${node} (jobs)`)
     this.#publishing = new SteadyConnection(settings.url, `prefork ${node} (publications)`)
     const warn = (message: string): void => this.#warn(message)
@@ -88,13 +92,14 @@ export class AmqpBroker implements Broker {
     this.#events.emit('warning', message)
   }
 
-  async start(): Promise<void> {
+  async start(about?: WorkAhead): Promise<void> {
+    this.#longest = this.#settings.consumerTimeout ?? about?.longestDelivery
     try {
       await Promise.all([this.#consuming.start(), this.#publishing.start()])
-      const { queues, shape, consumerTimeout } = this.#settings
+      const { queues, shape } = this.#settings
       for (const queue of queues) await this.#errands.run((channel) => declareQueue(channel, queue, shape))
       const connection = this.#consuming.current
-      if (connection !== undefined) for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), consumerTimeout)) this.#warn(each)
+      if (connection !== undefined) for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), this.#longest)) this.#warn(each)
     } catch (error) {
       await this.close()
       throw error
@@ -104,12 +109,13 @@ export class AmqpBroker implements Broker {
   consume(capacity: number, receive: (delivery: Delivery) => void): Consumption {
     if (this.#consumption !== undefined) throw new BrokerError('A broker consumes once: use resume() of the consumption that there is.')
     const { queues, shape, consumerTimeout } = this.#settings
+    const timeout = consumerTimeout ?? consumerTimeoutFor(this.#longest)
     this.#consumption = new AmqpConsumption(this.#consuming, {
       sources: queues.flatMap((base) => queuesBehind(base, shape).map((queue) => ({ base, queue }))),
       shape,
       consumerArguments: () => {
         const properties = this.#consuming.current?.connection.serverProperties
-        return properties !== undefined && readFeatures(properties).consumerTimeout ? { 'x-consumer-timeout': consumerTimeout } : {}
+        return properties !== undefined && readFeatures(properties).consumerTimeout ? { 'x-consumer-timeout': timeout } : {}
       },
       receive: (message, generation, base) => receive(new AmqpDelivery(message, generation, base, shape.queueType === 'classic', this.#desk)),
       warn: (message) => this.#warn(message),

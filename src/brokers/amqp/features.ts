@@ -24,13 +24,19 @@ export const readFeatures = (serverProperties: Readonly<Record<string, unknown>>
 /** RabbitMQ's own `consumer_timeout`, ms, unless its configuration says otherwise. */
 const DEFAULT_CONSUMER_TIMEOUT = 30 * 60_000
 
-/** What an operator should know at the start. `longest`: the longest that a job may be held, ms. */
-export const featureWarnings = ({ product, version, consumerTimeout, safeDelays }: Features, longest: number): string[] => {
+/** ms asked for when nothing is known of the jobs, and at the least: what hangs, the node's own limits end long before. */
+const CONSUMER_TIMEOUT = 24 * 60 * 60_000
+
+/** The `x-consumer-timeout` to ask for, ms. `longest`: the longest that a job may be held, ms; undefined for no limit. */
+export const consumerTimeoutFor = (longest: number | undefined): number => Math.max(longest ?? 0, CONSUMER_TIMEOUT)
+
+/** What an operator should know at the start. `longest`: the longest that a job may be held, ms; undefined for no limit. */
+export const featureWarnings = ({ product, version, consumerTimeout, safeDelays }: Features, longest: number | undefined): string[] => {
   const warnings: string[] = []
   if (product !== 'RabbitMQ') warnings.push(`The broker is ${product} ${version}; prefork is tested with RabbitMQ.`)
   else if (!safeDelays)
     warnings.push(`RabbitMQ ${version} is older than 3.10: its quorum queues cannot hold delayed jobs, so delays and retries fail. Upgrade it.`)
-  if (!consumerTimeout && longest > DEFAULT_CONSUMER_TIMEOUT)
+  if (!consumerTimeout && (longest ?? Number.POSITIVE_INFINITY) > DEFAULT_CONSUMER_TIMEOUT)
     warnings.push(
       `${product} ${version} hands a job out again when a node holds it for longer than consumer_timeout (${DEFAULT_CONSUMER_TIMEOUT / 60_000} minutes unless rabbitmq.conf says otherwise), though it still runs here; a node can ask for more only from RabbitMQ 3.12 on. Keep hard time limits below that figure, or raise consumer_timeout.`,
     )

@@ -8,6 +8,6 @@ export interface AmqpSettings {
   readonly controlExchange: string
   readonly eventExchange: string
   readonly secret: string | undefined
-  /** ms that RabbitMQ lets a job be held; asked of it where it can be. */
-  readonly consumerTimeout: number
+  /** ms that RabbitMQ lets a job be held; asked of it where it can be. Undefined: by what the node knows of its jobs. */
+  readonly consumerTimeout: number | undefined
 }

@@ -1,5 +1,6 @@
 import { createPool } from '../../pool/create-pool.js'
 import { inheritedExecArgv } from '../../pool/inherited.js'
+import type { RuntimeOptions } from '../../runtime/options.js'
 import { Runtime } from '../../runtime/runtime.js'
 import { pathTaskModule } from '../../runtime/task-paths.js'
 import type { Broker } from '../broker.js'
@@ -26,7 +27,7 @@ export const createNode = async (broker: Broker, options: NodeOptions): Promise<
     pool.resize(workers)
     intake.grown(upWorkers(pool.stats().workers), workers)
   })
-  const node = new Node((report) => ({ settings, broker, pool, runtime: new Runtime(pool, { ...settings, node: settings.name, report }), intake, scale }))
+  const node = new Node((report) => ({ settings, broker, pool, runtime: new Runtime(pool, runtimeOptions(settings, report)), intake, scale }))
   try {
     await node.start()
   } catch (error) {
@@ -34,6 +35,11 @@ export const createNode = async (broker: Broker, options: NodeOptions): Promise<
     throw error
   }
   return node
+}
+
+const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report']): RuntimeOptions => {
+  const { name, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger } = settings
+  return { node: name, report, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger }
 }
 
 const startPool = (settings: NodeSettings) => {

@@ -64,12 +64,13 @@ export class Intake {
     this.#workers = workers
     if (this.#consumption === undefined && workers > 0 && this.#receive !== undefined) {
       this.#consumption = this.#broker.consume(this.capacity, this.#receive)
-      if (this.#held) void this.#apply()
+      if (this.#held) this.#apply().catch(() => {})
       return
     }
     // A capacity of none is a pause: to AMQP, a prefetch of 0 is none at all.
     if (workers > 0) this.#consumption?.setCapacity(this.capacity)
-    void this.#apply()
+    // A consumer that is lost while it is paused or resumed comes back as it was last asked to be.
+    this.#apply().catch(() => {})
   }
 
   async #apply(): Promise<void> {

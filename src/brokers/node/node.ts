@@ -105,7 +105,8 @@ export class Node implements FarmNode, CommandedNode {
 
   #emit(body: FarmEventBody): void {
     const { broker, settings } = this.parts
-    const event: FarmEvent = { ...body, node: settings.name, at: Date.now() }
+    // The body was made for this: three copies a job would be felt.
+    const event = Object.assign(body, { node: settings.name, at: Date.now() })
     broker.control.emit(event)
     for (const listener of this.#listeners) {
       try {

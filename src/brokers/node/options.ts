@@ -10,7 +10,8 @@ import { DEFAULT_BACKOFF } from '../../runtime/options.js'
 import { parseRate } from '../../runtime/rate-limit.js'
 import type { NodeOptions } from './types.js'
 
-const NAMES = [
+/** The names that there are. */
+export const NODE_OPTION_NAMES = [
   'tasks',
   'roots',
   'imports',
@@ -73,9 +74,9 @@ export interface NodeSettings {
 export const readNodeOptions = (given: unknown): NodeSettings => {
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw new TypeError("A node wants an options object: { tasks: new URL('./tasks.js', import.meta.url) }.")
-  knownNames('the node', given, NAMES)
+  knownNames('the node', given, NODE_OPTION_NAMES)
   const options = given as Record<string, unknown>
-  const read = <T, F>(name: (typeof NAMES)[number], check: (name: string, value: unknown) => T, fallback: F): T | F =>
+  const read = <T, F>(name: (typeof NODE_OPTION_NAMES)[number], check: (name: string, value: unknown) => T, fallback: F): T | F =>
     options[name] === undefined ? fallback : check(name, options[name])
   const from =
     (min: number, max = MAX_WORKERS) =>

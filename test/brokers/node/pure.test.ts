@@ -128,7 +128,11 @@ describe('the intake', () => {
       resume: () => calls.push('resume'),
       stop: async () => void calls.push('stop'),
     }
-    const broker = { consume: (capacity: number) => (calls.push(`consume ${capacity}`), consumption) } as unknown as Broker
+    const consume = (capacity: number) => {
+      calls.push(`consume ${capacity}`)
+      return consumption
+    }
+    const broker = { consume } as unknown as Broker
     return { calls, intake: new Intake(broker, 5) }
   }
 

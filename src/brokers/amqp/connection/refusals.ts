@@ -22,16 +22,13 @@ export const lastingRefusal = (url: string, error: unknown): BrokerError | undef
       `RabbitMQ at ${shownUrl(url)} refused the login: check user and password, and that this user may log in from this machine ('guest' only from localhost).`,
       { cause: error },
     )
-  if (/NOT[-_]ALLOWED/.test(message))
+  // amqplib does not say why; the virtual host is what is refused at this point.
+  if (/NOT[-_]ALLOWED|Expected ConnectionOpenOk; got <ConnectionClose/.test(message))
     return new BrokerError(
-      `RabbitMQ at ${shownUrl(url)} refused the virtual host: check that it exists and that the user may use it (rabbitmqctl add_vhost, set_permissions). It said: ${message}`,
+      `RabbitMQ at ${shownUrl(url)} refused the virtual host: check that it exists, that the user may use it (rabbitmqctl add_vhost, set_permissions) and that its limit of connections is not reached.`,
       { cause: error },
     )
   if (/Expected amqp: or amqps:|Invalid URL/.test(message))
     return new BrokerError(`'${shownUrl(url)}' is not the URL of a RabbitMQ: it begins with amqp:// or amqps://.`, { cause: error })
   return undefined
 }
-
-/** Whether the server closed a channel because what exists differs from what was declared, is locked, forbidden or not valid. */
-export const isLastingChannelError = (error: unknown): boolean =>
-  [403, 405, 406].includes((error as { code?: number }).code ?? 0) || /NOT_IMPLEMENTED|COMMAND_INVALID/.test(text(error))

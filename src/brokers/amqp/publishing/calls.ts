@@ -24,6 +24,7 @@ export class Calls {
   readonly #publisher: ConfirmingPublisher
   readonly #jobs: JobPublisher
   readonly #pending = new Map<string, Call>()
+  #closed = false
 
   constructor(connection: SteadyConnection, errands: Errands, shape: QueueShape) {
     this.#publisher = new ConfirmingPublisher(connection, {
@@ -86,12 +87,13 @@ export class Calls {
 
   #gone(reason: Error): void {
     for (const call of [...this.#pending.values()])
-      if (call.written)
+      if (call.written && !this.#closed)
         call.reject(new PublishError(`The connection was lost before the answer came; the job may still run: ${reason.message}`, 'unknown', { cause: reason }))
   }
 
   /** Waits for confirms, not for answers: those still wanted are rejected. */
   async close(timeout: number): Promise<void> {
+    this.#closed = true
     await this.#publisher.close(timeout)
     for (const call of [...this.#pending.values()])
       call.reject(new PublishError('The publisher was closed before the answer came; the job may still run.', 'unknown'))

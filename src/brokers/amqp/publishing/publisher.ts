@@ -44,6 +44,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
   readonly #publisher: ConfirmingPublisher
   readonly #jobs: JobPublisher
   #calls: Calls | undefined
+  /** Publications under way, encoding included: `close` waits for them. */
+  readonly #running = new Set<Promise<unknown>>()
   #closing: Promise<void> | undefined
 
   /** @internal Use `createPublisher`. */
@@ -78,10 +80,20 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
    *
    * Rejects with TypeError (an option), SerializationError (an argument) or PublishError.
    */
-  async publish<N extends TaskName<T>>(name: N, args: TaskArgs<T, N>, options?: PublishJobOptions): Promise<string> {
-    const [id, publication] = await this.#prepare('publish', name, args, options, NAMES)
-    await this.#jobs.publish(publication)
-    return id
+  publish<N extends TaskName<T>>(name: N, args: TaskArgs<T, N>, options?: PublishJobOptions): Promise<string> {
+    return this.#publish('publish', name, args, options, NAMES)
+  }
+
+  #publish(call: string, name: string, args: unknown, options: unknown, names: readonly string[]): Promise<string> {
+    const running = (async (): Promise<string> => {
+      const [id, publication] = await this.#prepare(call, name, args, options, names)
+      await this.#jobs.publish(publication)
+      return id
+    })()
+    this.#running.add(running)
+    const done = (): void => void this.#running.delete(running)
+    running.then(done, done)
+    return running
   }
 
   /**
@@ -102,14 +114,15 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     try {
       for await (const args of source) {
         const place = ids.push(undefined) - 1
-        const run = (async (): Promise<void> => {
-          const [id, publication] = await this.#prepare('publishMany', name, args, options, names)
-          await this.#jobs.publish(publication)
-          ids[place] = id
-        })()
-          .catch((error: unknown) => {
-            failed ??= { error }
-          })
+        const run = this.#publish('publishMany', name, args, options, names)
+          .then(
+            (id) => {
+              ids[place] = id
+            },
+            (error: unknown) => {
+              failed ??= { error }
+            },
+          )
           .finally(() => running.delete(run))
         running.add(run)
         if (running.size >= LOOK_AHEAD) await Promise.race(running)
@@ -162,6 +175,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
 
   async #closeAll(): Promise<void> {
     const { publishTimeout } = this.#settings
+    // Each is bounded by `publishTimeout` itself.
+    await Promise.allSettled(this.#running)
     await Promise.all([this.#publisher.close(publishTimeout), this.#calls?.close(publishTimeout)])
     await this.#errands.close()
     await this.#connection.close(new BrokerError('The publisher has been closed.'))

@@ -1,0 +1,109 @@
+import { afterEach, expect, it } from 'vitest'
+import { seal } from '../../../src/brokers/amqp/control/seal.js'
+import { createControlClient } from '../../../src/brokers/amqp/index.js'
+import type { ControlClient } from '../../../src/brokers/broker.js'
+import type { Address, Answer, Command } from '../../../src/runtime/commands.js'
+import type { FarmEvent } from '../../../src/runtime/report.js'
+import { admin, corner, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+
+withRabbit('the control exchange', () => {
+  const { keep, broker, controlExchange, eventExchange, cleanUp } = corner()
+  afterEach(cleanUp)
+
+  const node = async (name: string, secret?: string) => {
+    const made = await broker({ node: name, secret })
+    const asked: Command[] = []
+    made.control.onCommand(async (command) => {
+      asked.push(command)
+      if (command.command === 'restart') throw new Error('not now')
+      return { pong: name }
+    })
+    await until('it listens', () => made.control.listening)
+    return { ...made, control: made.control, asked }
+  }
+  const client = async (secret?: string): Promise<ControlClient> =>
+    keep(await createControlClient({ url: RABBITMQ_URL, controlExchange, eventExchange, secret }))
+  const ask = async (from: ControlClient, to: Address, command: Command, timeout?: number): Promise<Answer[]> => {
+    const answers: Answer[] = []
+    for await (const answer of from.ask(to, command, { timeout })) answers.push(answer)
+    return answers.toSorted((a, b) => a.node.localeCompare(b.node))
+  }
+
+  it('reaches one node, some, or all; named nodes end the question when each has answered', async () => {
+    const nodes = [await node('a'), await node('b'), await node('c')]
+    const from = await client()
+    expect(await ask(from, ['b'], { command: 'ping' }, 20_000)).toEqual([{ node: 'b', ok: true, value: { pong: 'b' } }])
+    expect(nodes.map((each) => each.asked.length)).toEqual([0, 1, 0])
+    expect((await ask(from, ['a', 'c'], { command: 'stats' }, 20_000)).map((each) => each.node)).toEqual(['a', 'c'])
+    expect((await ask(from, 'all', { command: 'ping' }, 500)).map((each) => each.node)).toEqual(['a', 'b', 'c'])
+    expect(await ask(from, ['a'], { command: 'restart' }, 20_000)).toEqual([{ node: 'a', ok: false, error: 'not now' }])
+    expect(await ask(from, ['nobody'], { command: 'ping' }, 200)).toEqual([])
+    expect(await ask(from, [], { command: 'ping' }, 20_000)).toEqual([])
+  })
+
+  it('a node with a secret obeys only those who know it', async () => {
+    const { asked } = await node('a', 'correct horse')
+    const shutdown: Command = { command: 'shutdown' }
+    const [nobody] = await ask(await client(), ['a'], shutdown, 20_000)
+    expect(nobody).toEqual({ node: 'a', ok: false, error: 'The node refused the command: this node wants commands that are signed with the shared secret.' })
+    const [wrong] = await ask(await client('wrong horse'), ['a'], shutdown, 20_000)
+    expect(wrong).toEqual({ node: 'a', ok: false, error: 'The node refused the command: the secret is wrong.' })
+    expect(asked).toEqual([])
+    const [right] = await ask(await client('correct horse'), ['a'], shutdown, 20_000)
+    expect(right).toEqual({ node: 'a', ok: true, value: { pong: 'a' } })
+    expect(asked).toEqual([shutdown])
+  })
+
+  it('an overheard command cannot be sent again, nor another under its seal; a stale one is refused', async () => {
+    const { asked } = await node('a', 'correct horse')
+    const { onChannel, close } = await admin()
+    const answers: string[] = []
+    await onChannel(async (channel) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true })
+      await channel.consume(queue, (message) => answers.push(message!.content.toString()), { noAck: true })
+      const send = (body: Buffer, headers: object): void => void channel.publish(controlExchange, '', body, { headers, replyTo: queue })
+      const ping = Buffer.from(JSON.stringify({ to: 'all', command: { command: 'ping' } }))
+      const headers = seal('correct horse', ping)
+      send(ping, headers)
+      send(ping, headers)
+      send(Buffer.from(JSON.stringify({ to: 'all', command: { command: 'shutdown' } })), headers)
+      send(ping, { ...headers, signed_at: Number(headers.signed_at) - 120_000 })
+      send(Buffer.from('not JSON'), {})
+      send(Buffer.from('{"to":"all"}'), {})
+      await until('four are answered', () => answers.length === 4)
+    })
+    await close()
+    expect(answers.map((each) => (JSON.parse(each) as { error?: string }).error)).toEqual([
+      undefined,
+      'The node refused the command: the command was seen before.',
+      'The node refused the command: the secret is wrong.',
+      'The node refused the command: the secret is wrong.',
+    ])
+    expect(asked.length).toBe(1)
+  })
+
+  it('events reach whoever listens, and nobody else', async () => {
+    const { control } = await node('a')
+    const from = await client()
+    const heard: FarmEvent[] = []
+    const event: FarmEvent = { type: 'task.received', node: 'a', at: 1, id: 'i', name: 'n', queue: 'q', counts: { attempt: 1, losses: 0, requeues: 0 } }
+    control.emit(event)
+    const stop = await from.listen((each) => heard.push(each))
+    await until('the node can speak', () => {
+      control.emit({ ...event, at: 2 })
+      return heard.length > 0
+    })
+    expect(heard[0]).toEqual({ ...event, at: 2 })
+    await stop()
+    const before = heard.length
+    control.emit({ ...event, at: 3 })
+    await ask(from, ['a'], { command: 'ping' }, 20_000)
+    expect(heard.slice(before)).toEqual([])
+  })
+
+  it('says what is wrong with an option', async () => {
+    await expect(createControlClient({ secrt: 'x' } as never)).rejects.toThrow(/Unknown option 'secrt' of createControlClient; did you mean 'secret'\?/)
+    const short = await createControlClient({ secret: 'tooshrt' }).catch((error: Error) => error.message)
+    expect(short).toBe("Option 'secret' must be a text of at least 8 characters.")
+  })
+})

@@ -1,0 +1,122 @@
+/** A RabbitMQ of a test's own, for what no shared one may suffer: restarts, and a consumer_timeout of 3 s. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'amqplib'
+import { until } from './rabbit.js'
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+
+export interface PrivateBroker {
+  readonly url: string
+  restart(): Promise<void>
+  /** Ends it and removes all that it wrote. */
+  remove(): Promise<void>
+}
+
+/** Ports that the distribution may use are not known until it runs: a second try costs little. */
+const TRIES = 3
+
+export const privateBroker = async (binary: string): Promise<PrivateBroker> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startBroker(binary)
+    } catch (error) {
+      if (attempt === TRIES) throw error
+    }
+  }
+}
+
+const startBroker = async (binary: string): Promise<PrivateBroker> => {
+  const home = mkdtempSync(join(tmpdir(), 'prefork-rabbit-'))
+  const port = await freePort()
+  const url = `amqp://guest:guest@127.0.0.1:${port}/`
+  writeFileSync(join(home, 'rabbitmq.conf'), `listeners.tcp.local = 127.0.0.1:${port}\n`)
+  writeFileSync(join(home, 'advanced.config'), '[{rabbit,[{channel_tick_interval,1000},{consumer_timeout,3000}]}].\n')
+  writeFileSync(join(home, 'enabled_plugins'), '[].\n')
+  const env = {
+    PATH: process.env.PATH,
+    HOME: home,
+    LANG: 'C.UTF-8',
+    RABBITMQ_NODENAME: `prefork-${randomBytes(4).toString('hex')}@localhost`,
+    RABBITMQ_CONFIG_FILE: join(home, 'rabbitmq.conf'),
+    RABBITMQ_ADVANCED_CONFIG_FILE: join(home, 'advanced.config'),
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(home, 'enabled_plugins'),
+    RABBITMQ_MNESIA_BASE: join(home, 'data'),
+    RABBITMQ_LOG_BASE: join(home, 'log'),
+    RABBITMQ_LOGS: '-',
+    RABBITMQ_DIST_PORT: String(await freePort()),
+    RABBITMQ_PID_FILE: join(home, 'pid'),
+  }
+  let child: ChildProcess | undefined
+  let said = ''
+  const kill = (signal: NodeJS.Signals): void => {
+    try {
+      // Its own group: the script, the virtual machine and what that has started.
+      if (child?.pid !== undefined) process.kill(-child.pid, signal)
+    } catch {
+      // Gone already.
+    }
+  }
+  const onExit = (): void => {
+    kill('SIGKILL')
+    rmSync(home, { recursive: true, force: true })
+  }
+  process.once('exit', onExit)
+
+  const start = async (): Promise<void> => {
+    const started = spawn(binary, [], { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    child = started
+    for (const stream of [started.stdout, started.stderr]) stream.on('data', (chunk) => (said = (said + String(chunk)).slice(-4_000)))
+    await until(
+      `the private broker answers; it said:\n${said}`,
+      async () => {
+        if (started.exitCode !== null) throw new Error(`the private broker ended with ${started.exitCode}:\n${said}`)
+        return connect(url, { timeout: 2_000 }).then(
+          (connection) => connection.close().then(() => true),
+          () => false,
+        )
+      },
+      60_000,
+    )
+  }
+  const stop = async (): Promise<void> => {
+    const ended = child
+    if (ended === undefined || ended.exitCode !== null) return
+    const gone = new Promise((resolve) => ended.once('close', resolve))
+    kill('SIGTERM')
+    const timer = setTimeout(() => kill('SIGKILL'), 15_000)
+    await gone
+    clearTimeout(timer)
+  }
+  const remove = async (): Promise<void> => {
+    await stop()
+    process.off('exit', onExit)
+    rmSync(home, { recursive: true, force: true })
+  }
+  try {
+    await start()
+  } catch (error) {
+    kill('SIGKILL')
+    await remove()
+    throw error
+  }
+  return {
+    url,
+    restart: async () => {
+      await stop()
+      await start()
+    },
+    remove,
+  }
+}
