@@ -25,6 +25,7 @@ const WANTED = [
   'dist/worker/index.d.ts',
   'dist/worker/entry.js',
   'dist/worker/watchdog.cjs',
+  'dist/cli/prefork.js',
 ]
 
 const npm = (cwd, ...args) => execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })

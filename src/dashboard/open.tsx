@@ -28,7 +28,7 @@ const open = async (options: ControllerOptions & Ends): Promise<() => Promise<vo
   let stopDrawing = (): void => {}
   const giveBack = takeScreen(process.stdout, process.stdin, () => stopDrawing())
   // Ctrl-C is a key like others; what is printed meanwhile would tear the picture, and is not expected.
-  const picture = render(<App controller={controller} />, { exitOnCtrlC: false, patchConsole: false, maxFps: 10, incrementalRendering: true })
+  const picture = render(<App controller={controller} />, { exitOnCtrlC: false, patchConsole: false, maxFps: 10 })
   stopDrawing = () => picture.unmount()
   picture.waitUntilExit().catch((error: unknown) => {
     giveBack()

@@ -90,7 +90,12 @@ test('a snapshot replaces what events told; what runs comes first, the longest a
   const status = 'success'
   node.takeSnapshot({
     stats: scriptedStats(),
-    tasks: [scriptedTask({ id: 'x', status }), scriptedTask({ id: 'runs', started: 9 }), scriptedTask({ id: 'y', status }), scriptedTask({ id: 'runs longest', started: 8 })],
+    tasks: [
+      scriptedTask({ id: 'x', status }),
+      scriptedTask({ id: 'runs', started: 9 }),
+      scriptedTask({ id: 'y', status }),
+      scriptedTask({ id: 'runs longest', started: 8 }),
+    ],
   })
   const ids = (): string[] => node.tasks.list().map(({ id }) => id)
   expect(ids()).toEqual(['runs longest', 'runs', 'y', 'x'])
