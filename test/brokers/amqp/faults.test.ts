@@ -1,6 +1,7 @@
 /** The four ways in which a consumer dies, each with a long job in flight; and a broker that restarts. */
 import { connect } from 'amqplib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createPublisher } from '../../../src/brokers/amqp/index.js'
 import type { OutgoingJob } from '../../../src/brokers/broker.js'
 import type { Delivery, Settlement } from '../../../src/runtime/delivery.js'
 import { type PrivateBroker, privateBroker } from './private-broker.js'
@@ -200,6 +201,20 @@ withServer('on a broker of its own', () => {
     expect(await after.depth()).toBe(0)
     await cleanUp()
   }, 60_000)
+
+  it('a message that is too large ends the channel, and is the only one rejected', async () => {
+    const { queue, keep, broker, cleanUp } = corner(server.url)
+    const node = await broker()
+    const out = keep(await createPublisher({ url: server.url, queue }))
+    const results = await Promise.allSettled([...Array(20).keys()].map((i) => out.publish('a', [Buffer.alloc(i === 7 ? 70_000 : 10)])))
+    expect(results.flatMap((each, i) => (each.status === 'rejected' ? [i] : []))).toEqual([7])
+    expect((results[7] as PromiseRejectedResult).reason).toMatchObject({
+      stored: 'no',
+      message: expect.stringMatching(/^The message has 70\d\d\d bytes; this RabbitMQ takes at most 65536/),
+    })
+    expect(await node.depth()).toBeGreaterThanOrEqual(19)
+    await cleanUp()
+  })
 
   it('a restart: everything published is there, everything held comes back, the topology is restored', async () => {
     const { queue, controlExchange, eventExchange, broker } = corner(server.url)

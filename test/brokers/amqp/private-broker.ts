@@ -1,4 +1,4 @@
-/** A RabbitMQ of a test's own, for what no shared one may suffer: restarts, and a consumer_timeout of 3 s. */
+/** A RabbitMQ of a test's own, for what no shared one may suffer: restarts, a consumer_timeout of 3 s, and messages of at most 64 KiB. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -42,7 +42,7 @@ const startBroker = async (binary: string): Promise<PrivateBroker> => {
   const port = await freePort()
   const url = `amqp://guest:guest@127.0.0.1:${port}/`
   writeFileSync(join(home, 'rabbitmq.conf'), `listeners.tcp.local = 127.0.0.1:${port}\n`)
-  writeFileSync(join(home, 'advanced.config'), '[{rabbit,[{channel_tick_interval,1000},{consumer_timeout,3000}]}].\n')
+  writeFileSync(join(home, 'advanced.config'), '[{rabbit,[{channel_tick_interval,1000},{consumer_timeout,3000},{max_message_size,65536}]}].\n')
   writeFileSync(join(home, 'enabled_plugins'), '[].\n')
   const env = {
     PATH: process.env.PATH,

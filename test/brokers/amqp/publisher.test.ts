@@ -162,6 +162,21 @@ withRabbit('the publisher', () => {
     await close()
   })
 
+  it('a full queue refuses, and says so', async () => {
+    const { onChannel, close } = await admin()
+    const full = newName()
+    queues.add(full)
+    await onChannel((channel) => channel.assertQueue(full, { arguments: { 'x-max-length': 1, 'x-overflow': 'reject-publish' } }))
+    const out = await publisher({ queue: full, declare: false })
+    await out.publish('a', [])
+    await expect(out.publish('a', [])).rejects.toMatchObject({
+      name: 'PublishError',
+      stored: 'no',
+      message: expect.stringContaining(`refused the message for the queue '${full}'`),
+    })
+    await close()
+  })
+
   it('close waits for what was published, and refuses what comes later', async () => {
     const out = await publisher()
     const running = Array.from({ length: 100 }, (_, i) => out.publish('a', [i]))

@@ -85,7 +85,8 @@ export const loadClient = async (): Promise<Amqplib> => {
     const loaded = (await import('amqplib')) as unknown as Amqplib & { default?: Amqplib }
     return loaded.default ?? loaded
   } catch (cause) {
-    if ((cause as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND') throw new PreforkError('ERR_PREFORK_AMQPLIB_MISSING', MISSING, { cause })
+    if ((cause as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND' && /amqplib/.test((cause as Error).message))
+      throw new PreforkError('ERR_PREFORK_AMQPLIB_MISSING', MISSING, { cause })
     throw cause
   }
 }

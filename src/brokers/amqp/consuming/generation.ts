@@ -2,6 +2,7 @@
  * One channel, and what it has delivered. Delivery tags count anew on each channel, so a settlement that came late onto the next
  * one would settle another job: here it is dropped.
  */
+import { setMaxListeners } from 'node:events'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 
 interface Consumer {
@@ -39,6 +40,8 @@ export class Generation {
     cancelledByServer: () => void,
   ) {
     this.#channel = channel
+    // Each delivery may listen.
+    setMaxListeners(0, this.#gone.signal)
     this.#queue = queue
     this.#consumerArguments = consumerArguments
     this.#receive = receive

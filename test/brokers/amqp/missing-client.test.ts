@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+it('without amqplib the error names the command that installs it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prefork-no-client-'))
+  try {
+    cpSync(fileURLToPath(new URL('../../../dist', import.meta.url)), join(folder, 'dist'), { recursive: true })
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    writeFileSync(
+      join(folder, 'main.js'),
+      "import { createPublisher } from './dist/brokers/amqp/index.js'\nawait createPublisher().catch((error) => console.log(error.code, error.message))\n",
+    )
+    const { stdout, stderr } = spawnSync(process.execPath, ['main.js'], { cwd: folder, encoding: 'utf8' })
+    expect(stderr).toBe('')
+    expect(stdout).toBe(
+      "ERR_PREFORK_AMQPLIB_MISSING RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib\n",
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
