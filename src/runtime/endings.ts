@@ -163,11 +163,20 @@ export class Endings {
     this.#state.report({ type: 'task.lost', id: held.id, name: held.name, worker, reason, losses: held.lossesSoFar })
   }
 
-  /** The workers are gone: what was killed with them follows the rule of losses. Answers how many there were. */
+  /** The workers are gone: what had begun and was killed with them follows the rule of losses. Answers how many there were. */
   settleKilled(): number {
-    const killed = this.#killed.splice(0)
-    for (const held of killed) this.#lost(held, new Error('The node shut down before the job had ended.'), held.running)
-    return killed.length
+    let lost = 0
+    for (const held of this.#killed.splice(0)) {
+      // The news of its beginning may have come after it was cancelled.
+      const begunUntold = !held.begun && held.job?.accepted === true
+      if (!held.begun && !begunUntold) {
+        this.giveBack(held)
+        continue
+      }
+      lost++
+      this.#lost(held, new Error('The node shut down before the job had ended.'), held.running || begunUntold)
+    }
+    return lost
   }
 
   // ---- the books

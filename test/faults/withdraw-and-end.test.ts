@@ -98,7 +98,7 @@ describe('pool.end', () => {
     pool.on('workerExit', (event) => exits.push(event))
     const job = pool.submit('holdSync', [gate.path, journal.path, 'x'])
     await journal.seen('+x')
-    const busy = pool.stats().workers.find(({ running }) => running === 1)!
+    const busy = await until('the host knows where it runs', () => pool.stats().workers.find(({ running }) => running === 1))
     pool.end(busy.id, 'It stood still.')
     const error = await failure(job.result)
     expect(error).toBeInstanceOf(WorkerLostError)

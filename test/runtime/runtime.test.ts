@@ -25,7 +25,7 @@ it('a job put back too often without having begun goes to the queue again, count
   server.add('holdSync', [gate.path, journal.path, 'culprit'], { retryLost: 0 })
   await journal.seen('+culprit')
   server.add('mark', [journal.path, 'victim'], { id: 'victim' })
-  await until('it is written ahead', () => pool.stats().workers[0]?.writtenAhead === 1)
+  await until('it is written ahead', () => pool.stats().workers.some(({ running, writtenAhead }) => running === 1 && writtenAhead === 1))
   process.kill(pool.stats().workers[0]!.pid!, 'SIGKILL')
   await until('it is done in the end', () => server.acknowledged.includes('victim'))
   expect(server.republished).toMatchObject([{ id: 'victim', settlement: { counts: { attempt: 1, losses: 0, requeues: 1 } } }])

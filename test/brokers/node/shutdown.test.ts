@@ -43,6 +43,20 @@ describe('a shutdown', () => {
     expect(server.dead).toMatchObject([{ message: { id: 'y' }, settlement: { reason: 'lost' } }])
   })
 
+  it('over before the news of a beginning has come counts what has begun, and gives back what has not', async () => {
+    const farm = await startNode({ prefetchPerWorker: 8, concurrency: 4 })
+    const journal = new Journal()
+    const gate = new Gate()
+    const ids = Array.from({ length: 8 }, (_, index) => farm.server.add('hold', [gate.path, journal.path, `h${index}`], { id: `h${index}` }))
+    await until('some are held', () => farm.node.stats().held > 0)
+    const { requeued, killed } = await farm.node.shutdown({ grace: 0 })
+    const began = journal.lines.map((line) => line.slice(1))
+    expect(farm.server.republished.map(({ id }) => id).sort()).toEqual(began.sort())
+    expect(killed).toBe(began.length)
+    expect(requeued).toBe(ids.length - began.length)
+    expect(farm.server.ready.map(({ id }) => id).sort()).toEqual([...ids].sort())
+  })
+
   it('is hurried by a second call with less grace', async () => {
     const farm = await startNode()
     const journal = new Journal()
