@@ -30,7 +30,9 @@ export class QueueConsumer {
       opened: (channel) => {
         const generation: Generation = new Generation(channel, queue, settings.consumerArguments(), settings.receive, () => {
           // Its deliveries are void with the queue; a new queue of the same name must not meet their tags.
-          settings.warn(`RabbitMQ cancelled the consumer of the queue '${queue}': it was deleted, or its node went away. It is declared and consumed again.`)
+          settings.warn(
+            `RabbitMQ cancelled the consumer of the queue '${queue}': it was deleted, its node went away, or (RabbitMQ 4.3) a job was held for longer than its timeout. It is declared and consumed again.`,
+          )
           void channel.close().catch(() => {})
         })
         this.#generation = generation
