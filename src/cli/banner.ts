@@ -36,6 +36,8 @@ export const configuration = (settings: WorkSettings, folder: string): [name: st
         node.softTimeLimit === undefined ? '' : `soft ${seconds(node.softTimeLimit)}`,
         node.timeLimit === undefined ? '' : `hard ${seconds(node.timeLimit)}`,
         node.maxStall === undefined ? '' : `stall ${seconds(node.maxStall)}`,
+        node.maxJobsPerWorker === undefined ? '' : `${node.maxJobsPerWorker} jobs per worker`,
+        node.maxMemoryPerWorker === undefined ? '' : `${Math.round(node.maxMemoryPerWorker / 1e6)} MB per worker`,
       ]
         .filter((each) => each !== '')
         .join(', '),

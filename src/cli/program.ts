@@ -52,6 +52,8 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     .option('--grace <time>', 'that jobs in flight have at the end (WORKER_SHUTDOWN_GRACE_S)')
     .option('--heartbeat <time>', 'between two heartbeats (HEARTBEAT_INTERVAL_S)')
     .option('--max-stall <time>', 'ends a worker whose main thread has not turned for so long (MAX_STALL_S)')
+    .option('--max-jobs-per-worker <count>', 'after which a worker is replaced')
+    .option('--max-memory-per-worker <size>', 'such as 300MB, over which a worker is replaced after its jobs')
     .option('--max-losses <count>', 'beginnings on workers that died, then the dead letters (MAX_LOSSES)')
     .option('--history <count>', 'jobs remembered (TASK_HISTORY_MAX)')
     .option('--soft-time-limit <time>', 'after which a job is asked to stop')

@@ -52,6 +52,8 @@ test.each([
   [{ grace: '500ms' }, { WORKER_SHUTDOWN_GRACE_S: '20' }, { shutdownGrace: 500 }],
   [{ scaleInterval: '2m' }, {}, { scaleCheckInterval: 120_000 }],
   [{ maxLosses: '1' }, { MAX_LOSSES: '9' }, { maxLosses: 1 }],
+  [{ maxJobsPerWorker: '1000', maxMemoryPerWorker: '300MB' }, {}, { maxJobsPerWorker: 1_000, maxMemoryPerWorker: 300_000_000 }],
+  [{ maxMemoryPerWorker: '1.5GiB' }, {}, { maxMemoryPerWorker: 1_610_612_736 }],
 ])('a flag wins: %o over %o', (flags, env, wanted) => {
   expect(read(flags, env).node).toMatchObject(wanted)
 })
@@ -89,6 +91,8 @@ test.each<[Flags, Environment, RegExp]>([
   [{ autoscale: '4,2' }, {}, /^--autoscale must be two whole numbers/],
   [{ concurrency: '11' }, {}, /^--concurrency must be at most the 10 jobs that a worker holds/],
   [{ timeLimit: '4s', softTimeLimit: '5s' }, {}, /^--time-limit must be at least/],
+  [{ maxMemoryPerWorker: '300 apples' }, {}, /^--max-memory-per-worker must be a size in bytes above 0, or with a unit/],
+  [{ maxJobsPerWorker: '0' }, {}, /^--max-jobs-per-worker must be a whole number of at least 1/],
   [{ unknownTask: 'drop' }, {}, /^--unknown-task must be 'retry' or 'dead-letter'; it was given 'drop'/],
   [{ http: '70000' }, {}, /^--http must be a whole number from 0 to 65535/],
   [{ httpHost: '0.0.0.0' }, {}, /^--http-host needs --http/],

@@ -31,6 +31,19 @@ export const duration = ({ zero = false }: { zero?: boolean } = {}): Reader<numb
   },
 })
 
+const MULTIPLES = { '': 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30 } as const
+
+/** A size, in bytes. */
+export const size: Reader<number> = {
+  wants: 'a size in bytes above 0, or with a unit (300MB, 1.5GB, 512MiB)',
+  read(text) {
+    const match = /^(\d+(?:\.\d+)?)([kmg]i?b)?$/i.exec(text)
+    if (match === null) return undefined
+    const value = Math.ceil(Number(match[1]) * MULTIPLES[(match[2] ?? '').toLowerCase() as keyof typeof MULTIPLES])
+    return value > 0 && Number.isSafeInteger(value) ? value : undefined
+  },
+}
+
 export const name = (what: string): Reader<string> => ({
   wants: `${what} of 1 to 255 characters without white space`,
   read: (text) => (/^\S{1,255}$/.test(text) ? text : undefined),

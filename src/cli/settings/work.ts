@@ -3,7 +3,7 @@ import { UsageError } from '../exit.js'
 import { type BrokerSettings, readBroker } from './broker.js'
 import { findModules, findRoots } from './modules.js'
 import { type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { count, duration, name, oneOf, port, range } from './values.js'
+import { count, duration, name, oneOf, port, range, size } from './values.js'
 
 /** What a node takes from flags and variables alone; the defaults are the node's. */
 const SETTINGS = {
@@ -14,6 +14,8 @@ const SETTINGS = {
   scaleCheckInterval: { flag: '--scale-interval', variable: 'SCALE_CHECK_INTERVAL_S', reader: duration() },
   shutdownGrace: { flag: '--grace', variable: 'WORKER_SHUTDOWN_GRACE_S', reader: duration({ zero: true }) },
   heartbeatInterval: { flag: '--heartbeat', variable: 'HEARTBEAT_INTERVAL_S', reader: duration() },
+  maxJobsPerWorker: { flag: '--max-jobs-per-worker', variable: undefined, reader: count(1) },
+  maxMemoryPerWorker: { flag: '--max-memory-per-worker', variable: undefined, reader: size },
   maxStall: { flag: '--max-stall', variable: 'MAX_STALL_S', reader: duration() },
   taskHistory: { flag: '--history', variable: 'TASK_HISTORY_MAX', reader: count(0, 1_000_000) },
   maxLosses: { flag: '--max-losses', variable: 'MAX_LOSSES', reader: count(1, 1_000) },
