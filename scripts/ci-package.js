@@ -19,6 +19,8 @@ const WANTED = [
   'dist/runtime/index.js',
   'dist/runtime/index.d.ts',
   'dist/runtime/path-task.js',
+  'dist/brokers/amqp/index.js',
+  'dist/brokers/amqp/index.d.ts',
   'dist/brokers/node/index.js',
   'dist/brokers/node/index.d.ts',
   'dist/worker/index.js',
