@@ -87,7 +87,6 @@ withRabbit('the control exchange', () => {
     const from = await client()
     const heard: FarmEvent[] = []
     const event: FarmEvent = { type: 'task.received', node: 'a', at: 1, id: 'i', name: 'n', queue: 'q', counts: { attempt: 1, losses: 0, requeues: 0 } }
-    control.emit(event)
     const stop = await from.listen((each) => heard.push(each))
     await until('the node can speak', () => {
       control.emit({ ...event, at: 2 })
@@ -99,6 +98,55 @@ withRabbit('the control exchange', () => {
     control.emit({ ...event, at: 3 })
     await ask(from, ['a'], { command: 'ping' }, 20_000)
     expect(heard.slice(before)).toEqual([])
+  })
+
+  it('events travel many at a time, in their order; none is encoded that nobody would get, until somebody listens', async () => {
+    const { control } = await node('a')
+    const event: FarmEvent = { type: 'task.revoked', node: 'a', at: 0, id: 'i', name: 'n' }
+    const beat: FarmEvent = { type: 'node.heartbeat', node: 'a', at: 0, stats: { encoded: 0 } as never }
+    let encoded = 0
+    const counted: FarmEvent = Object.defineProperty({ ...event }, 'toJSON', { value: () => ++encoded && event })
+    const encodedOf500 = async (): Promise<number> => {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      encoded = 0
+      for (let n = 0; n < 500; n++) control.emit(counted)
+      return encoded
+    }
+    await until('it can speak', async () => (await encodedOf500()) > 0)
+    await until('it has found that nobody listens', async () => (await encodedOf500()) === 0)
+    const { onChannel, close } = await admin()
+    await onChannel(async (channel) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true })
+      await channel.bindQueue(queue, eventExchange, 'event')
+      const messages: FarmEvent[][] = []
+      await channel.consume(queue, (message) => messages.push(JSON.parse(message!.content.toString()) as FarmEvent[]), { noAck: true })
+      // It has not announced itself: the next heartbeat finds it.
+      await until('a heartbeat is heard', () => {
+        control.emit(beat)
+        return messages.length > 0
+      })
+      await until('the node knows', async () => {
+        control.emit({ ...event, id: 'known' })
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        return messages.flat().some((each) => each.type === 'task.revoked' && each.id === 'known')
+      })
+      messages.length = 0
+      const ids = Array.from({ length: 1_200 }, (_, n) => `e${n}`)
+      for (const id of ids) control.emit({ ...event, id })
+      const numbered = (): string[] => messages.flat().flatMap((each) => (each.type === 'task.revoked' && /^e/.test(each.id) ? [each.id] : []))
+      await until('all are heard', () => numbered().length >= ids.length)
+      expect(numbered()).toEqual(ids)
+      expect(Math.max(...messages.map((each) => each.length))).toBe(500)
+    })
+    await close()
+    const from = await client()
+    const heard: FarmEvent[] = []
+    const stop = await from.listen((each) => heard.push(each))
+    await until('it is heard', () => {
+      control.emit(event)
+      return heard.length > 0
+    })
+    await stop()
   })
 
   it('says what is wrong with an option', async () => {

@@ -12,7 +12,7 @@ import { BrokerError } from '../errors.js'
 import { CONNECTION_NAMES, CONTROL_NAMES, type ConnectionOptions, type ControlOptions, readControl, readUrl } from '../farm-options.js'
 import { REPLY_TO } from '../publishing/calls.js'
 import { declareExchanges } from '../topology/topology.js'
-import { EVENT_KEY, JSON_TYPE, readAnswer, readEvent, toJson } from './messages.js'
+import { EVENT_KEY, JSON_TYPE, readAnswer, readEvents, toJson } from './messages.js'
 import { seal } from './seal.js'
 
 const ASK_TIMEOUT = 2_000
@@ -135,11 +135,12 @@ export class AmqpControlClient implements ControlClient {
           queue,
           (message) => {
             if (message === null) void channel.close().catch(() => {})
-            const event = message === null ? undefined : readEvent(message.content)
-            if (event !== undefined) listener(event)
+            else for (const event of readEvents(message.content)) listener(event)
           },
           { noAck: true },
         )
+        // A command to nobody: nodes that have found that nobody listens speak again.
+        channel.publish(this.#controlExchange, '', toJson({ to: [], command: { command: 'ping' } }), { contentType: JSON_TYPE })
       },
       opened: () => ready.resolve(undefined),
     })

@@ -38,7 +38,13 @@ export const readAnswer = (body: Buffer): Answer | undefined => {
   return typeof answer?.node === 'string' && typeof answer.ok === 'boolean' ? (answer as Answer) : undefined
 }
 
-export const readEvent = (body: Buffer): FarmEvent | undefined => {
-  const event = parse(body) as Partial<FarmEvent> | null | undefined
-  return typeof event?.type === 'string' && typeof event.node === 'string' ? (event as FarmEvent) : undefined
+/** Events are plain texts and figures: nothing in them needs to be looked at one by one. */
+export const writeEvents = (events: readonly FarmEvent[]): Buffer => Buffer.from(JSON.stringify(events))
+
+/** A message carries many; what is none is left out. */
+export const readEvents = (body: Buffer): FarmEvent[] => {
+  const events = parse(body)
+  return Array.isArray(events) ? events.filter(isEvent) : []
 }
+
+const isEvent = (event: Partial<FarmEvent> | null | undefined): event is FarmEvent => typeof event?.type === 'string' && typeof event.node === 'string'

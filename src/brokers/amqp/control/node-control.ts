@@ -6,8 +6,9 @@ import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpMessage } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
 import { declareExchanges } from '../topology/topology.js'
-import { EVENT_KEY, JSON_TYPE, readControl, toJson } from './messages.js'
+import { readControl, toJson } from './messages.js'
 import { SealCheck } from './seal.js'
+import { Voice } from './voice.js'
 
 export interface ControlSettings {
   readonly node: string
@@ -21,8 +22,7 @@ export class AmqpNodeControl implements NodeControl {
   readonly #settings: ControlSettings
   readonly #check: SealCheck
   readonly #commands: SteadyChannel
-  /** On the connection that publishes: an alarm of the broker's stops whoever publishes, and must not stop acknowledgements. */
-  readonly #voice: SteadyChannel
+  readonly #voice: Voice
   #handler: ((command: Command) => Promise<unknown>) | undefined
 
   constructor(consuming: SteadyConnection, publishing: SteadyConnection, settings: ControlSettings) {
@@ -47,7 +47,7 @@ export class AmqpNodeControl implements NodeControl {
       },
       failed,
     })
-    this.#voice = new SteadyChannel(publishing, { confirm: false, setup: (channel) => declareExchanges(channel, controlExchange, eventExchange), failed })
+    this.#voice = new Voice(publishing, { controlExchange, eventExchange, failed })
   }
 
   /** The queue is bound: commands arrive. */
@@ -60,23 +60,17 @@ export class AmqpNodeControl implements NodeControl {
   }
 
   emit(event: FarmEvent): void {
-    this.#say(this.#settings.eventExchange, EVENT_KEY, toJson(event), undefined)
-  }
-
-  #say(exchange: string, key: string, body: Buffer, correlationId: string | undefined): void {
-    try {
-      this.#voice.channel?.publish(exchange, key, body, { contentType: JSON_TYPE, correlationId })
-    } catch {
-      // The channel has gone in this very moment: what is said is lost, as it is when nobody listens.
-    }
+    this.#voice.tell(event)
   }
 
   async #received({ content, properties }: AmqpMessage): Promise<void> {
+    // Whoever asks, or announces itself with a command to nobody, may listen too.
+    this.#voice.listened()
     const message = readControl(content)
     const { node } = this.#settings
     if (message === undefined || !(message.to === 'all' || message.to.includes(node))) return
     const answer = await this.#answer(message.command, content, properties.headers ?? {})
-    if (properties.replyTo !== undefined) this.#say('', properties.replyTo, toJson(answer), properties.correlationId)
+    if (properties.replyTo !== undefined) this.#voice.answer(properties.replyTo, toJson(answer), properties.correlationId)
   }
 
   async #answer(command: Command, body: Buffer, headers: Readonly<Record<string, unknown>>): Promise<Answer> {

@@ -1,0 +1,95 @@
+/**
+ * What a node says: its events, many in one message, and its answers. A message for each event would cost a node under load more
+ * than the jobs that it tells of.
+ */
+import type { FarmEvent } from '../../../runtime/report.js'
+import { SteadyChannel } from '../connection/channel.js'
+import type { AmqpMessage } from '../connection/client.js'
+import type { SteadyConnection } from '../connection/connection.js'
+import { declareExchanges } from '../topology/topology.js'
+import { EVENT_KEY, JSON_TYPE, writeEvents } from './messages.js'
+
+/** ms that an event may wait for others. */
+const GATHER = 50
+/** Events in one message, at the most. */
+const MAX_EVENTS = 500
+
+export interface VoiceSettings {
+  readonly controlExchange: string
+  readonly eventExchange: string
+  failed(error: Error): void
+}
+
+export class Voice {
+  readonly #eventExchange: string
+  readonly #steady: SteadyChannel
+  #gathered: FarmEvent[] = []
+  #timer: NodeJS.Timeout | undefined
+  /** A queue is bound, as far as is known: what nobody would get is not encoded. */
+  #heard = true
+  /** Messages that came back, because no queue was bound; each is confirmed afterwards. */
+  readonly #returned = new Set<string>()
+  #count = 0
+
+  /** `connection`: the one that publishes. An alarm of the broker's stops whoever publishes, and must not stop acknowledgements. */
+  constructor(connection: SteadyConnection, { controlExchange, eventExchange, failed }: VoiceSettings) {
+    this.#eventExchange = eventExchange
+    this.#steady = new SteadyChannel(connection, {
+      confirm: true,
+      setup: async (channel) => {
+        channel.on('return', ({ properties }: AmqpMessage) => {
+          if (properties.messageId !== undefined) this.#returned.add(properties.messageId)
+        })
+        await declareExchanges(channel, controlExchange, eventExchange)
+      },
+      opened: () => this.listened(),
+      gone: () => this.#returned.clear(),
+      failed,
+    })
+  }
+
+  /** Somebody may listen from now on. */
+  listened(): void {
+    this.#heard = true
+  }
+
+  /** Lost when nobody listens or the broker is away. */
+  tell(event: FarmEvent): void {
+    this.#gathered.push(event)
+    // Heartbeats go out whether or not anybody listens: by them a listener that has not announced itself is found.
+    if (event.type === 'node.heartbeat') this.#flush(true)
+    else if (this.#gathered.length >= MAX_EVENTS) this.#flush(false)
+    else this.#timer ??= setTimeout(() => this.#flush(false), GATHER)
+  }
+
+  #flush(asked: boolean): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const events = this.#gathered
+    this.#gathered = []
+    const { channel } = this.#steady
+    if (events.length === 0 || channel === undefined || !(this.#heard || asked)) return
+    const messageId = String(++this.#count)
+    try {
+      channel.publish(this.#eventExchange, EVENT_KEY, writeEvents(events), { contentType: JSON_TYPE, messageId, mandatory: true }, (error) => {
+        const returned = this.#returned.delete(messageId)
+        if (error === null) this.#heard = !returned
+      })
+    } catch {
+      // The channel has gone in this very moment: what is said is lost, as it is when nobody listens.
+    }
+  }
+
+  answer(replyTo: string, body: Buffer, correlationId: string | undefined): void {
+    try {
+      this.#steady.channel?.publish('', replyTo, body, { contentType: JSON_TYPE, correlationId })
+    } catch {
+      // As above: whoever asked gives up after a while.
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#flush(false)
+    await this.#steady.close()
+  }
+}
