@@ -40,7 +40,7 @@ export default defineConfig({
     hookTimeout: 30_000,
     projects: [
       { extends: true, test: { name: 'units', include: units, isolate: false } },
-      { extends: true, test: { name: 'whole', include: ['test/**/*.test.ts'], exclude: units } },
+      { extends: true, test: { name: 'whole', include: ['test/**/*.test.{ts,tsx}'], exclude: units } },
     ],
   },
 })

@@ -1,8 +1,9 @@
 // Builds dist/: one bundle for each entry (start-up time is a feature: no import graph to walk at run time), and the type declarations.
 import { spawnSync } from 'node:child_process'
-import { renameSync, rmSync } from 'node:fs'
+import { chmodSync, renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { commandLine } from './command-line-bundle.js'
 import { noEvaluation } from './no-evaluation.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -49,6 +50,14 @@ await build({
   format: 'cjs',
   outExtension: { '.js': '.cjs' },
 })
+
+// The command line: bundles of its own, the dashboard in one that is loaded when it is asked for. What speaks to the broker is the library's.
+await build({
+  ...common,
+  ...commandLine,
+  outdir: `${aside}/cli`,
+})
+chmodSync(`${root}${aside}/cli/prefork.js`, 0o755)
 
 if (!process.argv.includes('--no-types')) {
   const { status } = spawnSync(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json', '--outDir', aside], {

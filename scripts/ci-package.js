@@ -19,12 +19,15 @@ const WANTED = [
   'dist/runtime/index.js',
   'dist/runtime/index.d.ts',
   'dist/runtime/path-task.js',
+  'dist/brokers/amqp/index.js',
+  'dist/brokers/amqp/index.d.ts',
   'dist/brokers/node/index.js',
   'dist/brokers/node/index.d.ts',
   'dist/worker/index.js',
   'dist/worker/index.d.ts',
   'dist/worker/entry.js',
   'dist/worker/watchdog.cjs',
+  'dist/cli/prefork.js',
 ]
 
 const npm = (cwd, ...args) => execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })

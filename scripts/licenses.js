@@ -4,13 +4,17 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { commandLine } from './command-line-bundle.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const file = join(root, 'THIRD-PARTY-LICENSES.md')
 
-const { metafile } = await build({
+/** Published without their license file: what their sources say of the copyright. */
+const WITHOUT_FILE = { 'yoga-layout': 'Copyright (c) Meta Platforms, Inc. and affiliates.' }
+const MIT = readFileSync(join(root, 'LICENSE'), 'utf8').replace(/^.*?(?=Permission is hereby granted)/s, '')
+
+const common = {
   absWorkingDir: root,
-  entryPoints: ['src/index.ts', 'src/worker/index.ts', 'src/worker/entry.ts', 'src/worker/watchdog/thread.ts'],
   outdir: 'dist',
   bundle: true,
   splitting: true,
@@ -20,27 +24,32 @@ const { metafile } = await build({
   write: false,
   metafile: true,
   logLevel: 'error',
-})
+}
+const bundles = [
+  await build({ ...common, entryPoints: ['src/index.ts', 'src/worker/index.ts', 'src/worker/entry.ts', 'src/worker/watchdog/thread.ts'] }),
+  await build({ ...common, ...commandLine }),
+]
 
 const folders = new Set()
-for (const { inputs } of Object.values(metafile.outputs)) {
+for (const { inputs } of bundles.flatMap(({ metafile }) => Object.values(metafile.outputs))) {
   for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
     const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]
     if (folder !== undefined && bytesInOutput > 0) folders.add(folder)
   }
 }
 
-const sections = []
+const byKey = new Map()
 for (const folder of folders) {
   const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
-  const text = readdirSync(join(root, folder)).find((each) => /^licen[cs]e(\.(md|txt))?$/i.test(each))
-  if (text === undefined) throw new Error(`${name} has no license file`)
-  const body = readFileSync(join(root, folder, text), 'utf8')
+  const text = readdirSync(join(root, folder)).find((each) => /^licen[cs]e(-mit)?(\.(md|txt))?$/i.test(each))
+  if (text === undefined && (license !== 'MIT' || !(name in WITHOUT_FILE))) throw new Error(`${name} has no license file`)
+  const body = (text === undefined ? `MIT License\n\n${WITHOUT_FILE[name]}\n\n${MIT}` : readFileSync(join(root, folder, text), 'utf8'))
     .replaceAll('\r\n', '\n')
     .trim()
-  sections.push({ key: `${name}@${version}`, body: `## ${name} ${version}\n\nLicense: ${license}\n\n\`\`\`text\n${body}\n\`\`\`\n` })
+  // A package may be there more than once, below those that want this version.
+  byKey.set(`${name}@${version}`, { key: `${name}@${version}`, body: `## ${name} ${version}\n\nLicense: ${license}\n\n\`\`\`text\n${body}\n\`\`\`\n` })
 }
-sections.sort((a, b) => (a.key < b.key ? -1 : 1))
+const sections = [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
 
 const page = `# Third-party licenses
 

@@ -53,13 +53,13 @@ export const commandsOf = (block: Block): Command[] => {
   return commands
 }
 
-/** A folder as a user has it: a package with `prefork` (and the types of Node) installed. */
+/** A folder as a user has it: a package with `prefork`, its optional companions and the types of Node installed. */
 export const makeProject = (): { folder: string; remove: () => void } => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-docs-'))
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(root, join(folder, 'node_modules/prefork'))
   symlinkSync(join(root, 'node_modules/@types'), join(folder, 'node_modules/@types'))
-  symlinkSync(join(root, 'node_modules/pino'), join(folder, 'node_modules/pino'))
+  for (const name of ['pino', 'amqplib']) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
   writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }\n')
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }

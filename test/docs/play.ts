@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { reachable, removeQueues } from '../brokers/amqp/rabbit.js'
 import { blocksOf, commandsOf, fileNameOf, isCode, makeProject, pattern, readPage, run, writeBlock } from './document.js'
 
 /** `<!-- node >= 22.18 -->` above a console block: it is run on those versions only. */
@@ -8,6 +9,11 @@ const runsHere = (note: string): boolean => {
   const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
   return major > Number(wanted[1]) || (major === Number(wanted[1]) && minor >= Number(wanted[2]))
 }
+
+/** Above a console block that talks to a broker, over queues whose names begin with this. */
+const BROKER = 'needs RabbitMQ'
+const QUEUE = 'prefork.tour'
+const EXCHANGES = ['async_farm.supervisor', 'async_farm.worker']
 
 /** Runs the code of a page as a reader would: every block is a file, every command prints what the page shows. */
 export const playPage = (path: string): void => {
@@ -21,7 +27,10 @@ export const playPage = (path: string): void => {
     beforeAll(() => {
       project = makeProject()
     })
-    afterAll(() => project.remove())
+    afterAll(async () => {
+      project.remove()
+      if (reachable && blocks.some(({ note }) => note === BROKER)) await removeQueues([QUEUE], EXCHANGES)
+    })
 
     it('names every block of code as a file, and uses every file', () => {
       for (const block of code) {
@@ -37,7 +46,7 @@ export const playPage = (path: string): void => {
     const steps = blocks.filter((block) => isCode(block) || consoles.includes(block))
     for (const block of consoles) {
       for (const { command, output, line } of commandsOf(block)) {
-        it(`${command} (line ${line})`, async () => {
+        it.skipIf(block.note === BROKER && !reachable)(`${command} (line ${line})`, async () => {
           for (const file of steps.slice(0, steps.indexOf(block)).filter(isCode)) writeBlock(project.folder, fileNameOf(file)!, file.text)
           const result = await run(project.folder, command)
           expect(result.output).toMatch(pattern(output))

@@ -43,7 +43,7 @@ const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report']
 }
 
 const startPool = (settings: NodeSettings) => {
-  const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit, logger } = settings
+  const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit, maxJobsPerWorker, maxMemoryPerWorker, logger } = settings
   return createPool({
     tasks: roots.length > 0 ? [...tasks, pathTaskModule()] : tasks,
     workers: minWorkers,
@@ -51,6 +51,8 @@ const startPool = (settings: NodeSettings) => {
     heartbeatInterval,
     softTimeLimit,
     timeLimit,
+    maxJobsPerWorker,
+    maxMemoryPerWorker,
     output: 'capture',
     execArgv: imports.length === 0 ? undefined : [...inheritedExecArgv(process.execArgv), ...imports.flatMap((each) => ['--import', each])],
     logger: poolLogger(logger),

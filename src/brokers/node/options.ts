@@ -25,6 +25,8 @@ export const NODE_OPTION_NAMES = [
   'scaleCheckInterval',
   'shutdownGrace',
   'heartbeatInterval',
+  'maxJobsPerWorker',
+  'maxMemoryPerWorker',
   'maxStall',
   'taskHistory',
   'maxLosses',
@@ -57,6 +59,8 @@ export interface NodeSettings {
   scaleCheckInterval: number
   shutdownGrace: number
   heartbeatInterval: number
+  maxJobsPerWorker: number | undefined
+  maxMemoryPerWorker: number | undefined
   maxStall: number | undefined
   taskHistory: number
   maxLosses: number
@@ -113,6 +117,8 @@ export const readNodeOptions = (given: unknown): NodeSettings => {
     scaleCheckInterval: read('scaleCheckInterval', milliseconds, 1_000),
     shutdownGrace: read('shutdownGrace', grace, 15_000),
     heartbeatInterval: read('heartbeatInterval', milliseconds, 1_000),
+    maxJobsPerWorker: read('maxJobsPerWorker', from(1, Number.MAX_SAFE_INTEGER), undefined),
+    maxMemoryPerWorker: read('maxMemoryPerWorker', bytes, undefined),
     maxStall: read('maxStall', milliseconds, undefined),
     taskHistory: read('taskHistory', from(0, 1_000_000), 300),
     maxLosses: read('maxLosses', from(1, 1_000), 3),

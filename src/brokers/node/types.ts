@@ -31,6 +31,10 @@ export interface NodeOptions {
   shutdownGrace?: number
   /** ms between two heartbeats, of workers and of the node. Default 1,000. */
   heartbeatInterval?: number
+  /** A worker is replaced after this many jobs, by one that is up first. Default never. */
+  maxJobsPerWorker?: number
+  /** A worker whose resident memory is over this is replaced after its jobs; over 1.5 times this it is killed. Bytes. Default never. */
+  maxMemoryPerWorker?: number
   /** A worker whose main thread has not turned for this long is ended, ms. Default never. */
   maxStall?: number
   /** Jobs remembered for snapshots. Default 300. */

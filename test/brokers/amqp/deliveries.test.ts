@@ -240,6 +240,27 @@ withRabbit('deliveries', () => {
     await close()
   })
 
+  it('a queue that cannot be counted, or made, costs nobody else his answer', async () => {
+    const node = await broker()
+    const { onChannel, close } = await admin()
+    await onChannel((channel) => channel.deleteQueue(queue))
+    // Of another kind than is wanted.
+    await onChannel((channel) => channel.assertQueue(`${queue}.delay.300ms`, { durable: true }))
+    const results = await Promise.allSettled([
+      node.depth(),
+      node.publish(job(queue, 'a', { delay: 200 })),
+      node.publish(job(queue, 'b', { delay: 250 })),
+      node.publish(job(queue, 'c', { delay: 500 })),
+      node.publish(job(queue, 'd')),
+    ])
+    await close()
+    expect(results.map((each) => each.status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect((results[2] as PromiseRejectedResult).reason).toMatchObject({
+      message: expect.stringContaining("300ms' exists, but not as a queue of jobs that wait 300 ms"),
+    })
+    await until('all are there', async () => (await node.depth().catch(() => 0)) === 3)
+  })
+
   it('says what to do when the queue exists as something else', async () => {
     await broker({ queueType: 'classic' })
     const other = keep(new AmqpBroker(settings(), 'node-2'))

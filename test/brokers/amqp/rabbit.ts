@@ -10,7 +10,7 @@ import type { Delivery } from '../../../src/runtime/delivery.js'
 
 export const RABBITMQ_URL = process.env.RABBITMQ_URL ?? 'amqp://guest:guest@127.0.0.1:5672/'
 
-const reachable = await connect(RABBITMQ_URL, { timeout: 5_000 }).then(
+export const reachable = await connect(RABBITMQ_URL, { timeout: 5_000 }).then(
   async (connection) => {
     await connection.close()
     return true
@@ -63,8 +63,9 @@ export const removeQueues = async (names: Iterable<string>, exchanges: Iterable<
       }
       await channel.deleteQueue(`${name}.dlq`)
     }
-    for (const exchange of exchanges) await channel.deleteExchange(exchange)
   })
+  // One that others use as well stays: to delete it is refused, and ends the channel.
+  for (const exchange of exchanges) await onChannel((channel) => channel.deleteExchange(exchange, { ifUnused: true })).catch(() => {})
   await close()
 }
 

@@ -62,6 +62,17 @@ describe('workers', () => {
     await until('it is answered', () => farm.server.replies.length === 1)
     expect(decodeReply(farm.server.replies[0]!.body)).toEqual({ ok: true, value: 'yes' })
   })
+
+  it.each([
+    ['jobs', { maxJobsPerWorker: 3 }, 1_000],
+    ['memory', { maxMemoryPerWorker: 150_000_000 }, 40_000_000],
+  ])('are replaced by %s', async (_, options, size) => {
+    const farm = await startNode({ prefetchPerWorker: 1, ...options })
+    const { workers } = farm.node.stats()
+    for (let index = 0; index < 4; index++) farm.server.add('leakBytes', [size])
+    await until('all are done', () => farm.server.acknowledged.length === 4, 20_000)
+    await until('the first has left', () => !farm.node.stats().workers.some(({ id }) => id === workers[0]!.id))
+  })
 })
 
 describe('a command', () => {

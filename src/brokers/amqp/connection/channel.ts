@@ -57,7 +57,11 @@ export class SteadyChannel {
         this.#lost(opened, connection, attempt, reason ?? new Error('The channel was closed with its connection.'))
       })
       await this.#use.setup(channel, connection)
-      if (dead || this.#closed || attempt !== this.#attempt) return
+      if (dead) return
+      if (this.#closed || attempt !== this.#attempt) {
+        await channel.close().catch(() => {})
+        return
+      }
       this.#channel = channel
       this.#backoff.up()
       this.#use.opened?.(channel)

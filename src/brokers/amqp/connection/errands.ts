@@ -1,51 +1,68 @@
-/** Short calls (declare, count, purge) on a channel of their own: one that the broker answers with an error costs nobody else's channel. */
+/**
+ * Short calls (declare, count) on a channel of their own, one after another: an error that the broker answers ends the channel, and
+ * must not end the call of somebody else with it.
+ */
 import { BrokerError } from '../errors.js'
 import { SteadyChannel } from './channel.js'
 import type { AmqpChannel } from './client.js'
 import type { SteadyConnection } from './connection.js'
 
+interface Errand {
+  run(channel: AmqpChannel): Promise<unknown>
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
 export class Errands {
   readonly #steady: SteadyChannel
-  #waiting: { resolve(channel: AmqpChannel): void; reject(error: Error): void }[] = []
+  readonly #waiting: Errand[] = []
+  #running = false
   #closed = false
 
   constructor(connection: SteadyConnection) {
-    this.#steady = new SteadyChannel(connection, {
-      confirm: false,
-      setup: async () => {},
-      opened: (channel) => {
-        const waiting = this.#waiting
-        this.#waiting = []
-        for (const each of waiting) each.resolve(channel)
-      },
+    this.#steady = new SteadyChannel(connection, { confirm: false, setup: async () => {}, opened: () => void this.#work() })
+  }
+
+  /** Runs `errand` when there is a channel, and again when the connection is lost under it: it must do no harm twice. Rejects with what the broker answers. */
+  run<T>(errand: (channel: AmqpChannel) => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError())
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ run: errand, resolve: resolve as (value: unknown) => void, reject })
+      void this.#work()
     })
   }
 
-  /** Runs `errand` on a channel that is open, once there is one. Rejects with what the broker answers; not run again when the channel dies meanwhile. */
-  async run<T>(errand: (channel: AmqpChannel) => Promise<T>): Promise<T> {
-    return errand(await this.#open())
-  }
-
   /** Rejects at once when there is no channel just now. */
-  async runNow<T>(errand: (channel: AmqpChannel) => Promise<T>): Promise<T> {
-    const { channel } = this.#steady
-    if (channel === undefined) throw new BrokerError('RabbitMQ cannot be asked just now: there is no connection.')
-    return errand(channel)
+  runNow<T>(errand: (channel: AmqpChannel) => Promise<T>): Promise<T> {
+    if (this.#steady.channel === undefined) return Promise.reject(new BrokerError('RabbitMQ cannot be asked just now: there is no connection.'))
+    return this.run(errand)
   }
 
-  #open(): Promise<AmqpChannel> {
-    const { channel } = this.#steady
-    if (channel !== undefined) return Promise.resolve(channel)
-    if (this.#closed) return Promise.reject(closedError())
-    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
+  async #work(): Promise<void> {
+    if (this.#running) return
+    this.#running = true
+    for (let channel = this.#steady.channel; channel !== undefined && this.#waiting.length > 0; channel = this.#steady.channel) {
+      const errand = this.#waiting[0]!
+      try {
+        const value = await errand.run(channel)
+        errand.resolve(value)
+      } catch (error) {
+        // No answer of the broker's: the channel went away with the connection, and the next one asks again.
+        if (!this.#closed && this.#steady.channel !== channel && !isAnswer(error)) continue
+        errand.reject(error)
+      }
+      if (this.#waiting[0] === errand) this.#waiting.shift()
+    }
+    this.#running = false
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    for (const each of this.#waiting) each.reject(closedError())
-    this.#waiting = []
+    for (const errand of this.#waiting.splice(0)) errand.reject(closedError())
     await this.#steady.close()
   }
 }
+
+const isAnswer = (error: unknown): boolean => error instanceof BrokerError || typeof (error as { code?: unknown }).code === 'number'
 
 const closedError = (): BrokerError => new BrokerError('The connection to RabbitMQ has been closed.')

@@ -1,7 +1,7 @@
 /** Publishes to job queues, delay queues and dead letters: makes the queue that is missing, once, and tries again. */
 import type { PublishOptions } from '../connection/client.js'
 import type { Errands } from '../connection/errands.js'
-import { UnroutableError } from '../errors.js'
+import { PublishError, UnroutableError } from '../errors.js'
 import { DelayQueues } from '../topology/delay-queues.js'
 import { MAX_DELAY } from '../topology/ladder.js'
 import { deadLetterQueue, declareQueue, type QueueShape, queueFor } from '../topology/topology.js'
@@ -43,13 +43,13 @@ export class JobPublisher {
     const wait = Math.min(delay, MAX_DELAY)
     // It may leave before its step is over when nothing stands before it, and never before its own time.
     const waiting = { ...sending, options: { ...sending.options, expiration: String(Math.ceil(wait)) } }
-    const step = await this.#delays.open(target, wait)
+    const step = await this.#within(sending.timeout, target, this.#delays.open(target, wait))
     try {
       await this.#send(step, waiting)
     } catch (error) {
       if (!(error instanceof UnroutableError)) throw error
       this.#delays.forget(step)
-      await this.#send(await this.#delays.open(target, wait), waiting)
+      await this.#send(await this.#within(sending.timeout, target, this.#delays.open(target, wait)), waiting)
     }
   }
 
@@ -64,8 +64,27 @@ export class JobPublisher {
     } catch (error) {
       if (!(error instanceof UnroutableError) || !this.#shape.declare) throw error
       // Nobody has made it yet, or somebody has deleted it.
-      await this.#errands.run((channel) => declareQueue(channel, base, this.#shape))
+      await this.#within(
+        sending.timeout,
+        target,
+        this.#errands.run((channel) => declareQueue(channel, base, this.#shape)),
+      )
       await this.#send(target, sending)
+    }
+  }
+
+  /** A queue that must be made first waits for the broker no longer than the publication may. */
+  async #within<T>(timeout: number | undefined, queue: string, made: Promise<T>): Promise<T> {
+    if (timeout === undefined) return made
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      const error = new PublishError(`The message for the queue '${queue}' was given up after ${timeout} ms: RabbitMQ could not be reached.`, 'no')
+      timer = setTimeout(() => reject(error), timeout)
+    })
+    try {
+      return await Promise.race([made, late])
+    } finally {
+      clearTimeout(timer)
     }
   }
 

@@ -1,0 +1,50 @@
+import type { Address, Command } from '../../runtime/commands.js'
+import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
+import { toJsonLine } from '../json.js'
+import { readBroker, readTimeout } from '../settings/broker.js'
+import type { Flags } from '../settings/setting.js'
+import { readSetting } from '../settings/setting.js'
+import { names } from '../settings/values.js'
+import type { Surroundings } from '../surroundings.js'
+
+/** Commands that only ask: without an address they go to all. */
+const HARMLESS = new Set<Command['command']>(['ping', 'snapshot', 'stats', 'stack'])
+
+/** ms to reach the broker, at the most. */
+const REACH = 10_000
+
+const readAddress = (command: Command, flags: Flags, env: Surroundings['env']): Address => {
+  const nodes = readSetting({ flag: '--node', variable: undefined, reader: names('the name of a node') }, flags, env)
+  if (nodes !== undefined && flags.all === true) throw new UsageError('--node and --all exclude each other.')
+  if (nodes !== undefined) return nodes
+  if (flags.all === true || HARMLESS.has(command.command)) return 'all'
+  throw new UsageError(`${command.command} wants to know whom: --node NAME (several with commas between) or --all. prefork control ping lists the nodes.`)
+}
+
+/** Sends a command to nodes and prints each answer as a line of JSON. */
+export const control = async (command: Command, flags: Flags, around: Surroundings): Promise<ExitCode> => {
+  const to = readAddress(command, flags, around.env)
+  const broker = readBroker(flags, around.env)
+  // A restart or a shutdown is answered when it is taken up, not when it is over.
+  const timeout = readTimeout(flags, to === 'all' ? 2_000 : 10_000)
+  const farm = await around.farm()
+  const client = await farm.createControlClient(broker, { timeout: REACH })
+  try {
+    const answered = new Set<string>()
+    let refused = false
+    for await (const answer of client.ask(to, command, { timeout })) {
+      answered.add(answer.node)
+      refused ||= !answer.ok
+      around.stdout.write(`${toJsonLine(answer)}\n`)
+    }
+    const silent = to === 'all' ? [] : to.filter((node) => !answered.has(node))
+    if (silent.length > 0) throw new CommandError(`No answer within ${timeout / 1_000} s from ${silent.join(', ')}.${hint(broker.secret)}`, EXIT.noAnswer)
+    if (answered.size === 0) throw new CommandError(`No node answered within ${timeout / 1_000} s.${hint(broker.secret)}`, EXIT.noAnswer)
+    return refused ? EXIT.refused : EXIT.ok
+  } finally {
+    await client.close()
+  }
+}
+
+const hint = (secret: string | undefined): string =>
+  ` Is it at work, on this broker and these exchanges${secret === undefined ? ', and without a secret (ASYNC_FARM_SECRET)' : ', with the same ASYNC_FARM_SECRET'}?`

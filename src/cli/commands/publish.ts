@@ -1,0 +1,65 @@
+import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
+import type { PublishOptions } from '../farm.js'
+import { toJson } from '../json.js'
+import { readBroker, readTimeout } from '../settings/broker.js'
+import type { Flags, Setting } from '../settings/setting.js'
+import { readSetting } from '../settings/setting.js'
+import { count, duration, name } from '../settings/values.js'
+import type { Surroundings } from '../surroundings.js'
+
+const OPTIONS = {
+  delay: { flag: '--delay', variable: undefined, reader: duration({ zero: true }) },
+  ttl: { flag: '--ttl', variable: undefined, reader: duration() },
+  softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
+  timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
+  priority: { flag: '--priority', variable: undefined, reader: count(0, 255) },
+  maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, 1_000_000) },
+  correlationId: { flag: '--correlation-id', variable: undefined, reader: name('an id') },
+} as const satisfies { [K in keyof PublishOptions]?: Setting<NonNullable<PublishOptions[K]>> }
+
+/** ms to reach the broker, at the most. */
+const REACH = 10_000
+
+const readArguments = (text: string | undefined): unknown[] => {
+  if (text === undefined) return []
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new UsageError(`The arguments must be a JSON array, such as '[1, "two"]'; this is no JSON: ${(error as Error).message}`)
+  }
+  if (!Array.isArray(value)) throw new UsageError(`The arguments must be a JSON array, one element each; for a single one: '[${text}]'.`)
+  return value
+}
+
+/** Publishes one job; prints its id, or with `--wait` its result as JSON. */
+export const publish = async (task: string, args: string | undefined, flags: Flags, around: Surroundings): Promise<ExitCode> => {
+  const given = readArguments(args)
+  const broker = readBroker(flags, around.env)
+  const options: Record<string, unknown> = {}
+  for (const [option, setting] of Object.entries(OPTIONS) as [string, Setting<unknown>][]) options[option] = readSetting(setting, flags, around.env)
+  const timeout = readTimeout(flags, flags.wait === true ? 60_000 : 10_000)
+  const farm = await around.farm()
+  const publisher = await farm.createPublisher(broker, { timeout: Math.min(timeout, REACH) })
+  try {
+    if (flags.wait !== true) {
+      around.stdout.write(`${await publisher.publish(task, given, options)}\n`)
+      return EXIT.ok
+    }
+    const outcome = await publisher.call(task, given, { ...options, timeout })
+    switch (outcome.kind) {
+      case 'result':
+        around.stdout.write(`${toJson(outcome.value)}\n`)
+        return EXIT.ok
+      case 'failed':
+        throw new CommandError(`${task} failed: ${outcome.error.name}: ${outcome.error.message}`, EXIT.refused, { cause: outcome.error })
+      case 'timeout':
+        throw new CommandError(
+          `No answer within ${timeout / 1_000} s. The job may still run: is a node at work on this queue? --timeout 5m waits longer.`,
+          EXIT.noAnswer,
+        )
+    }
+  } finally {
+    await publisher.close()
+  }
+}

@@ -1,0 +1,56 @@
+import { harmless } from '../../dashboard/terminal/harmless.js'
+import { EXIT, type ExitCode, UsageError } from '../exit.js'
+import type { DeadLetter } from '../farm.js'
+import { toJsonLine } from '../json.js'
+import { readBroker } from '../settings/broker.js'
+import type { Flags } from '../settings/setting.js'
+import { readSetting } from '../settings/setting.js'
+import { count } from '../settings/values.js'
+import type { Surroundings } from '../surroundings.js'
+
+/** Removes what waits in the queues. Not to be undone, hence `--yes`. */
+export const purge = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
+  const broker = readBroker(flags, around.env)
+  const dead = flags.dead === true
+  if (flags.yes !== true) {
+    throw new UsageError(`This removes every ${dead ? 'dead letter of' : 'job that waits in'} ${broker.queues.join(', ')}, for good: say --yes.`)
+  }
+  const farm = await around.farm()
+  for (const queue of broker.queues) around.stdout.write(`${queue}: ${await farm.purge(broker, queue, { dead })} removed\n`)
+  return EXIT.ok
+}
+
+/** Shows the dead letters, oldest first; they stay where they are. */
+export const listDead = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
+  const limit = readSetting({ flag: '--limit', variable: undefined, reader: count(1, 100_000) }, flags, around.env) ?? 100
+  const farm = await around.farm()
+  const broker = readBroker(flags, around.env)
+  const letters: DeadLetter[] = []
+  for (const queue of broker.queues) letters.push(...(await farm.listDeadLetters(broker, queue, { limit: limit - letters.length })))
+  if (flags.json === true || around.stdout.isTTY !== true) {
+    for (const letter of letters) around.stdout.write(`${toJsonLine(letter)}\n`)
+    return EXIT.ok
+  }
+  for (const letter of letters) around.stdout.write(`${lineOf(letter)}\n`)
+  around.stdout.write(letters.length === 0 ? 'No dead letters.\n' : `${letters.length} shown (--limit ${limit}).\n`)
+  return EXIT.ok
+}
+
+const lineOf = ({ id, task, queue, reason, error, at, attempt, losses }: DeadLetter): string => {
+  const when = at === undefined ? '-' : new Date(at).toISOString()
+  return harmless(
+    `${when}  ${id ?? '(no id)'}  ${task ?? '(unreadable)'}  ${queue}  ${reason}  attempt ${attempt}, losses ${losses}  ${error.split('\n', 1)[0]}`,
+  )
+}
+
+/** Sends dead letters back to the queues that they came from. */
+export const retryDead = async (ids: readonly string[], flags: Flags, around: Surroundings): Promise<ExitCode> => {
+  if (ids.length === 0 && flags.all !== true) throw new UsageError('Which dead letters? Name their ids (prefork dlq list shows them) or say --all.')
+  if (ids.length > 0 && flags.all === true) throw new UsageError('Ids and --all exclude each other.')
+  const farm = await around.farm()
+  const broker = readBroker(flags, around.env)
+  let sent = 0
+  for (const queue of broker.queues) sent += await farm.retryDeadLetters(broker, queue, flags.all === true ? {} : { ids })
+  around.stdout.write(`${sent} went back to their queues.\n`)
+  return flags.all === true || sent >= new Set(ids).size ? EXIT.ok : EXIT.failed
+}

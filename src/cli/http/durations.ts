@@ -1,0 +1,64 @@
+import type { FarmEvent } from '../../runtime/report.js'
+import type { Sample } from './exposition.js'
+
+/** Seconds. */
+const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800] as const
+/** A message may name any task: beyond these the names share a series, so that nobody outside can grow it. */
+const MAX_TASKS = 200
+
+const OUTCOMES: Partial<Record<FarmEvent['type'], string>> = {
+  'task.succeeded': 'success',
+  'task.failed': 'failure',
+  'task.soft_timeout': 'soft_timeout',
+  'task.hard_timeout': 'hard_timeout',
+}
+
+interface Series {
+  readonly task: string
+  readonly outcome: string
+  readonly buckets: number[]
+  sum: number
+  count: number
+}
+
+/** How long jobs ran, by task and outcome. */
+export class Durations {
+  private readonly series = new Map<string, Series>()
+  private readonly tasks = new Set<string>()
+
+  take(event: FarmEvent): void {
+    const outcome = OUTCOMES[event.type]
+    if (outcome === undefined || !('duration' in event) || !('name' in event)) return
+    if (!Number.isFinite(event.duration)) return
+    const series = this.find(event.name, outcome)
+    const seconds = event.duration / 1_000
+    const at = BOUNDS.findIndex((bound) => seconds <= bound)
+    series.buckets[at === -1 ? BOUNDS.length : at]!++
+    series.sum += seconds
+    series.count++
+  }
+
+  private find(name: string, outcome: string): Series {
+    if (this.tasks.size < MAX_TASKS) this.tasks.add(name)
+    const task = this.tasks.has(name) ? name : '(other)'
+    const key = `${outcome} ${task}`
+    let series = this.series.get(key)
+    if (series === undefined) {
+      series = { task, outcome, buckets: new Array(BOUNDS.length + 1).fill(0), sum: 0, count: 0 }
+      this.series.set(key, series)
+    }
+    return series
+  }
+
+  *samples(): Generator<Sample> {
+    for (const { task, outcome, buckets, sum, count } of this.series.values()) {
+      let below = 0
+      for (const [i, bound] of [...BOUNDS, Number.POSITIVE_INFINITY].entries()) {
+        below += buckets[i]!
+        yield [{ task, outcome, le: bound === Number.POSITIVE_INFINITY ? '+Inf' : bound }, below, '_bucket']
+      }
+      yield [{ task, outcome }, sum, '_sum']
+      yield [{ task, outcome }, count, '_count']
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import type { FarmNode } from '../../brokers/node/types.js'
+import type { NodeStats } from '../../runtime/report.js'
+import { Durations } from './durations.js'
+import { Exposition, type Sample } from './exposition.js'
+
+const STATES = ['starting', 'running', 'quiet', 'paused', 'draining', 'stopped'] as const satisfies readonly NodeStats['state'][]
+
+/** The node's figures for Prometheus. Counters are the node's own totals, read when they are asked for. */
+export class Metrics {
+  private readonly durations = new Durations()
+  private unwatch: (() => void) | undefined
+
+  /** Counts the durations of this node's jobs from now on. */
+  watch(node: FarmNode): void {
+    this.unwatch?.()
+    this.unwatch = node.onEvent((event) => this.durations.take(event))
+  }
+
+  close(): void {
+    this.unwatch?.()
+  }
+
+  text(stats: NodeStats | undefined): string {
+    const out = new Exposition()
+    out.family('prefork_up', 'gauge', 'Whether the node has started.', [[{}, stats === undefined ? 0 : 1]])
+    if (stats !== undefined) {
+      nodeFamilies(out, stats)
+      workerFamilies(out, stats)
+      out.family('prefork_task_duration_seconds', 'histogram', 'How long jobs ran, by task and outcome.', this.durations.samples())
+    }
+    return out.text()
+  }
+}
+
+const nodeFamilies = (out: Exposition, stats: NodeStats): void => {
+  const gauge = (name: string, help: string, value: number | undefined): void => out.family(name, 'gauge', help, value === undefined ? [] : [[{}, value]])
+  const { node, host, version, scale, totals } = stats
+  out.family('prefork_node_info', 'gauge', 'What the node is.', [[{ node, host, version }, 1]])
+  out.family(
+    'prefork_node_state',
+    'gauge',
+    'The state that the node is in: 1.',
+    STATES.map((state): Sample => [{ state }, state === stats.state ? 1 : 0]),
+  )
+  gauge('prefork_uptime_seconds', 'Time since the node started.', stats.uptime / 1_000)
+  gauge('prefork_resident_memory_bytes', 'Resident memory of the node itself.', stats.rss)
+  gauge('prefork_broker_connected', 'Whether the broker is connected.', stats.connected ? 1 : 0)
+  gauge('prefork_queue_depth', 'Jobs ready in the queues of the node.', stats.depth)
+  gauge('prefork_prefetch', 'Deliveries that the node may hold.', stats.prefetch)
+  gauge('prefork_deliveries_held', 'Deliveries that the node holds, running ones included.', stats.held)
+  gauge('prefork_jobs_running', 'Jobs running now.', stats.running)
+  gauge('prefork_workers_min', 'Workers at the least.', scale.min)
+  gauge('prefork_workers_max', 'Workers at the most.', scale.max)
+  gauge('prefork_workers_wanted', 'Workers that the node wants now.', scale.wanted)
+  gauge('prefork_workers_alive', 'Workers that are alive.', scale.alive)
+  out.family('prefork_jobs_received_total', 'counter', 'Deliveries received.', [[{}, totals.received]])
+  out.family('prefork_jobs_total', 'counter', 'Jobs by what became of them.', [
+    [{ outcome: 'succeeded' }, totals.succeeded],
+    [{ outcome: 'failed' }, totals.failed],
+    [{ outcome: 'retried' }, totals.retried],
+    [{ outcome: 'revoked' }, totals.revoked],
+    [{ outcome: 'lost' }, totals.lost],
+    [{ outcome: 'dead_lettered' }, totals.deadLettered],
+    [{ outcome: 'recognised' }, totals.recognised],
+  ])
+}
+
+const workerFamilies = (out: Exposition, { workers }: NodeStats): void => {
+  const each = (name: string, help: string, value: (worker: NodeStats['workers'][number]) => number): void =>
+    out.family(
+      name,
+      'gauge',
+      help,
+      workers.map((worker): Sample => [{ worker: worker.id }, value(worker)]),
+    )
+  each('prefork_worker_resident_memory_bytes', 'Resident memory of a worker.', (worker) => worker.rss)
+  each('prefork_worker_jobs_running', 'Jobs running on a worker.', (worker) => worker.running)
+  each('prefork_worker_stalled_seconds', "Time since a worker's main thread last turned.", (worker) => worker.stalled / 1_000)
+}

@@ -1,0 +1,75 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import type { FarmNode } from '../../brokers/node/types.js'
+import { CommandError, EXIT } from '../exit.js'
+import { liveness, readiness } from './health.js'
+import { Metrics } from './metrics.js'
+
+export interface HttpServer {
+  readonly port: number
+  /** From now on the answers are about this node; before, the node is starting. */
+  attach(node: FarmNode): void
+  close(): Promise<void>
+}
+
+type Answer = [status: number, type: string, body: string]
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** `/healthz`, `/readyz` and `/metrics`. Throws CommandError when the port cannot be had. */
+export const serveHttp = async (at: { port: number; host: string }, logger: Logger): Promise<HttpServer> => {
+  const metrics = new Metrics()
+  let node: FarmNode | undefined
+  const answer = (path: string): Answer => {
+    const stats = node?.stats()
+    if (path === '/metrics') return [200, METRICS_TYPE, metrics.text(stats)]
+    if (path !== '/healthz' && path !== '/readyz') return [404, JSON_TYPE, '{"error":"There are /healthz, /readyz and /metrics"}\n']
+    const { ok, ...body } = path === '/healthz' ? liveness(stats) : readiness(stats)
+    return [ok ? 200 : 503, JSON_TYPE, `${JSON.stringify(body)}\n`]
+  }
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const method = request.method ?? ''
+    const [status, type, body] =
+      method === 'GET' || method === 'HEAD'
+        ? answer((request.url ?? '/').split('?', 1)[0]!)
+        : ([405, JSON_TYPE, '{"error":"GET and HEAD are all there is"}\n'] satisfies Answer)
+    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' })
+    response.end(method === 'HEAD' ? undefined : body)
+    // Nobody has a body to send; one that comes is not waited for.
+    if (status === 405) request.destroy()
+  }
+  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000, keepAliveTimeout: 5_000, maxHeaderSize: 8_192 }, handle)
+  server.maxConnections = 128
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(new CommandError(refusal(at, error), EXIT.failed, { cause: error })))
+    server.listen(at.port, at.host, resolve)
+  })
+  server.on('error', (error) => logger.error({ err: error }, 'The HTTP server has a problem'))
+  const { port } = server.address() as AddressInfo
+  logger.info({ host: at.host, port }, 'Health and metrics are served')
+  return {
+    port,
+    attach(given) {
+      node = given
+      metrics.watch(given)
+    },
+    close: () =>
+      new Promise((resolve) => {
+        metrics.close()
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+const refusal = ({ port, host }: { port: number; host: string }, error: NodeJS.ErrnoException): string => {
+  const reason =
+    error.code === 'EADDRINUSE'
+      ? 'something else listens there; choose another port'
+      : error.code === 'EACCES'
+        ? 'a port below 1024 needs rights that this user lacks; choose another'
+        : error.message
+  return `--http ${port}: cannot listen on ${host}: ${reason}.`
+}

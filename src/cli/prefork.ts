@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+import { createRequire } from 'node:module'
+import { main } from './main.js'
+
+// dist/cli/prefork.js and src/cli/prefork.ts are as deep.
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
+
+const code = await main(process.argv.slice(2), {
+  env: process.env,
+  folder: process.cwd(),
+  version,
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  signals: process,
+  farm: async () => (await import('./amqp-farm.js')).amqpFarm,
+})
+// What is left, a connection that is just closing, must not hold the shell up.
+process.exit(code)

@@ -1,0 +1,122 @@
+import { Command as Program } from 'commander'
+import type { Command } from '../runtime/commands.js'
+import { CONTROL_COMMANDS } from './commands/control-commands.js'
+import type { ExitCode } from './exit.js'
+import { EXIT_HELP, PUBLISH_HELP, WORK_HELP } from './help.js'
+import type { Flags } from './settings/setting.js'
+import type { Surroundings } from './surroundings.js'
+
+type Run = (around: Surroundings) => Promise<ExitCode>
+
+/** The commands and their flags. What a flag wants is checked where it is read, so that flags and variables are judged alike. */
+export const createProgram = (around: Surroundings, chosen: (run: Run) => void): Program => {
+  const program = new Program('prefork')
+  program
+    .description('Jobs from RabbitMQ in prefork worker processes: nodes, publishing, steering, dead letters.')
+    .version(around.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .addHelpText('after', EXIT_HELP)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => around.stdout.write(text),
+      writeErr: (text) => around.stderr.write(text),
+      // Told once, by whoever catches the error.
+      outputError: () => {},
+    })
+
+  const several = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
+  const command = (parent: Program, name: string, help: string): Program => parent.command(name).description(help).helpOption('-h, --help', 'print this help')
+  const withBroker = (each: Program): Program => each.option('-b, --broker <url>', 'where RabbitMQ is (RABBITMQ_URL)')
+  const withQueues = (each: Program): Program => withBroker(each).option('-q, --queue <names>', 'queues, with commas between (ASYNC_FARM_JOBS_QUEUE)', several)
+  const withShape = (each: Program): Program =>
+    withQueues(each)
+      .option('--queue-type <type>', "how queues are declared: 'quorum' (the default) or 'classic'")
+      .option('--priority-levels <count>', 'levels of priority of the queues; default 1: none')
+  const withExchanges = (each: Program): Program =>
+    each
+      .option('--control-exchange <name>', 'commands to the nodes (ASYNC_FARM_CONTROL_EXCHANGE)')
+      .option('--worker-exchange <name>', 'events of the nodes (ASYNC_FARM_WORKER_EXCHANGE)')
+
+  withExchanges(withShape(command(program, 'work', 'take jobs and run them')))
+    .option('-t, --tasks <modules>', 'modules whose exported functions are the tasks', several)
+    .option('--root <folders>', 'folders below which module/path#export may name a task', several)
+    .option('--import <modules>', 'modules loaded in the node and, before any task, in each worker', several)
+    .option('-w, --workers <count>', 'a fixed number of workers')
+    .option('--autoscale <min,max>', 'workers by the backlog (MIN_WORKERS, MAX_WORKERS)')
+    .option('--prefetch <count>', 'jobs held by each worker (PREFETCH_PER_WORKER)')
+    .option('-c, --concurrency <count>', 'jobs at once in each worker; default: as many as it holds')
+    .option('--scale-up-batch <count>', 'workers started at once (SCALE_UP_BATCH_SIZE)')
+    .option('--scale-down-batch <count>', 'workers retired at once (SCALE_DOWN_BATCH_SIZE)')
+    .option('--scale-interval <time>', 'between two looks at the backlog (SCALE_CHECK_INTERVAL_S)')
+    .option('--grace <time>', 'that jobs in flight have at the end (WORKER_SHUTDOWN_GRACE_S)')
+    .option('--heartbeat <time>', 'between two heartbeats (HEARTBEAT_INTERVAL_S)')
+    .option('--max-stall <time>', 'ends a worker whose main thread has not turned for so long (MAX_STALL_S)')
+    .option('--max-jobs-per-worker <count>', 'after which a worker is replaced')
+    .option('--max-memory-per-worker <size>', 'such as 300MB, over which a worker is replaced after its jobs')
+    .option('--max-losses <count>', 'beginnings on workers that died, then the dead letters (MAX_LOSSES)')
+    .option('--history <count>', 'jobs remembered (TASK_HISTORY_MAX)')
+    .option('--soft-time-limit <time>', 'after which a job is asked to stop')
+    .option('--time-limit <time>', 'after which a job is ended')
+    .option('--max-attempts <count>', 'of a job whose message names none')
+    .option('--unknown-task <what>', "'retry' (it waits for newer code) or 'dead-letter'")
+    .option('--name <name>', 'of this node, unlike all others')
+    .option('--http <port>', 'serve /healthz, /readyz and /metrics')
+    .option('--http-host <host>', 'where to serve them; default 127.0.0.1')
+    .option('--tui', 'a dashboard in this terminal')
+    .option('-v, --verbose', 'log more')
+    .addHelpText('after', WORK_HELP)
+    .action((flags: Flags) => chosen(async (given) => (await import('./commands/work.js')).work(flags, given)))
+
+  withShape(command(program, 'publish', 'publish a job'))
+    .argument('<task>', 'the name of the task')
+    .argument('[args]', 'its arguments, as a JSON array')
+    .option('--wait', 'for the result, and print it')
+    .option('--timeout <time>', 'to wait at the most; default 10s, with --wait 1m')
+    .option('--delay <time>', 'before the job may begin')
+    .option('--ttl <time>', 'after which it must not begin any more')
+    .option('--priority <level>', 'higher first')
+    .option('--soft-time-limit <time>', 'after which the job is asked to stop')
+    .option('--time-limit <time>', 'after which the job is ended')
+    .option('--max-attempts <count>', 'the first included')
+    .option('--correlation-id <id>', 'travels with the job')
+    .addHelpText('after', PUBLISH_HELP)
+    .action((task: string, args: string | undefined, flags: Flags) =>
+      chosen(async (given) => (await import('./commands/publish.js')).publish(task, args, flags, given)),
+    )
+
+  withExchanges(withBroker(command(program, 'top', 'a dashboard of the nodes, over the broker')))
+    .option('--node <name>', 'the node to show first')
+    .action((flags: Flags) => chosen(async (given) => (await import('./commands/top.js')).top(flags, given)))
+
+  const control = command(program, 'control', 'ask nodes, or steer them')
+  for (const [name, typed] of Object.entries(CONTROL_COMMANDS)) {
+    const each = withExchanges(withBroker(command(control, name, typed.help)))
+      .option('-n, --node <names>', 'the nodes, with commas between', several)
+      .option('--all', 'all nodes')
+      .option('--timeout <time>', 'for the answers; default 10s from named nodes, 2s from all')
+    if (typed.arguments !== undefined) each.argument(typed.arguments)
+    for (const [flag, help] of typed.flags ?? []) each.option(flag, help)
+    each.action((...given: unknown[]) => {
+      const args = given.slice(0, -2).filter((arg): arg is string => typeof arg === 'string')
+      const flags = given.at(-2) as Flags
+      chosen(async (outside) => (await import('./commands/control.js')).control(typed.read(args, flags) as Command, flags, outside))
+    })
+  }
+
+  withShape(command(program, 'purge', 'remove every job that waits in the queues'))
+    .option('--dead', 'the dead letters instead')
+    .option('--yes', 'really')
+    .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).purge(flags, given)))
+
+  const dead = command(program, 'dlq', 'the dead letters: jobs that could not be done')
+  withQueues(command(dead, 'list', 'show them; they stay where they are'))
+    .option('--limit <count>', 'to show at the most; default 100')
+    .option('--json', 'a line of JSON each, as where the output is no terminal')
+    .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).listDead(flags, given)))
+  withShape(command(dead, 'retry', 'send them back to their queues'))
+    .argument('[ids...]', 'their ids')
+    .option('--all', 'all of them')
+    .action((ids: string[], flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).retryDead(ids, flags, given)))
+  return program
+}

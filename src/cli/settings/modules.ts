@@ -1,0 +1,43 @@
+import { statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { UsageError } from '../exit.js'
+import type { Flags } from './setting.js'
+
+const listOf = (typed: Flags[string]): string[] =>
+  (Array.isArray(typed) ? typed : typeof typed === 'string' ? [typed] : [])
+    .flatMap((each) => each.split(','))
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+
+const kindOf = (path: string): 'file' | 'folder' | undefined => {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found?.isFile() ? 'file' : found?.isDirectory() ? 'folder' : undefined
+}
+
+/** The modules that a flag names, as URLs: paths from `folder`, or packages as they are found from there. */
+export const findModules = (flag: string, typed: Flags[string], folder: string): URL[] | undefined => {
+  const found = listOf(typed).map((each) => {
+    const path = each.startsWith('file:') ? fileURLToPath(each) : resolve(folder, each)
+    if (kindOf(path) === 'file') return pathToFileURL(path)
+    // './tasks' is a path that is not there, 'dotenv/config' may be a package.
+    if (/^(\.{0,2}\/|file:)/.test(each)) throw new UsageError(`${flag} ${each}: there is no such file (looked for ${path}).`)
+    try {
+      return pathToFileURL(createRequire(join(folder, 'package.json')).resolve(each))
+    } catch {
+      throw new UsageError(`${flag} ${each}: there is neither such a file (looked for ${path}) nor an installed package of this name.`)
+    }
+  })
+  return found.length === 0 ? undefined : found
+}
+
+/** The folders below which `module/path#export` may name a task. */
+export const findRoots = (typed: Flags[string], folder: string): URL[] | undefined => {
+  const found = listOf(typed).map((each) => {
+    const path = resolve(folder, each)
+    if (kindOf(path) !== 'folder') throw new UsageError(`--root ${each}: there is no such folder (looked for ${path}).`)
+    return pathToFileURL(`${path}/`)
+  })
+  return found.length === 0 ? undefined : found
+}

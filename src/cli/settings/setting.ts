@@ -1,0 +1,34 @@
+import { UsageError } from '../exit.js'
+import type { Reader } from './values.js'
+
+/** What commander hands over: every flag as it was typed. */
+export type Flags = Readonly<Record<string, string | string[] | boolean | undefined>>
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** One thing that can be configured: by flag, by variable, or both; the flag wins. */
+export interface Setting<T> {
+  /** As it is typed: '--prefetch'. */
+  readonly flag: string | undefined
+  readonly variable: string | undefined
+  readonly reader: Reader<T>
+}
+
+const shown = (text: string): string => `'${text.length > 60 ? `${text.slice(0, 57)}...` : text}'`
+
+/** `--scale-up-batch` → `scaleUpBatch`, as commander names it. */
+const keyOf = (flag: string): string => flag.slice(2).replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+const readAs = <T>(reader: Reader<T>, source: string, text: string): T => {
+  const value = reader.read(text)
+  if (value === undefined) throw new UsageError(`${source} must be ${reader.wants}${reader.secret ? '' : `; it was given ${shown(text)}`}.`)
+  return value
+}
+
+/** The value of a setting, or undefined when neither flag nor variable names one. An empty variable counts as absent. */
+export const readSetting = <T>({ flag, variable, reader }: Setting<T>, flags: Flags, env: Environment): T | undefined => {
+  const typed = flag === undefined ? undefined : flags[keyOf(flag)]
+  // A flag given more than once is one list.
+  if (typeof typed === 'string' || Array.isArray(typed)) return readAs(reader, flag!, Array.isArray(typed) ? typed.join(',') : typed)
+  const found = variable === undefined ? undefined : env[variable]?.trim()
+  return found === undefined || found === '' ? undefined : readAs(reader, variable!, found)
+}

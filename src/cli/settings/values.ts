@@ -1,0 +1,96 @@
+/** Readers of what is typed: each returns `undefined` for a text that it cannot use, and says in `wants` what it can. */
+export interface Reader<T> {
+  /** Completes "must be …". */
+  readonly wants: string
+  read(text: string): T | undefined
+  /** What was given is not repeated in the refusal. */
+  readonly secret?: boolean
+}
+
+/** Timers of Node hold no more: about 24.8 days. */
+const MAX_MS = 0x7fff_ffff
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const
+type Unit = keyof typeof UNITS
+
+export const count = (min: number, max = Number.MAX_SAFE_INTEGER): Reader<number> => ({
+  wants: max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`,
+  read(text) {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  },
+})
+
+/** A time, in ms. Without a unit the number counts seconds, as in the variables. */
+export const duration = ({ zero = false }: { zero?: boolean } = {}): Reader<number> => ({
+  wants: `a time ${zero ? 'of at least 0' : 'above 0'}, in seconds or with a unit (15, 1.5, 500ms, 5s, 2m, 1h), at most 24 days`,
+  read(text) {
+    const match = /^(\d+(?:\.\d+)?|\.\d+)(ms|s|m|h)?$/.exec(text)
+    if (match === null) return undefined
+    const value = Math.ceil(Number(match[1]) * UNITS[(match[2] ?? 's') as Unit])
+    return value <= MAX_MS && (zero || value > 0) ? value : undefined
+  },
+})
+
+const MULTIPLES = { '': 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30 } as const
+
+/** A size, in bytes. */
+export const size: Reader<number> = {
+  wants: 'a size in bytes above 0, or with a unit (300MB, 1.5GB, 512MiB)',
+  read(text) {
+    const match = /^(\d+(?:\.\d+)?)([kmg]i?b)?$/i.exec(text)
+    if (match === null) return undefined
+    const value = Math.ceil(Number(match[1]) * MULTIPLES[(match[2] ?? '').toLowerCase() as keyof typeof MULTIPLES])
+    return value > 0 && Number.isSafeInteger(value) ? value : undefined
+  },
+}
+
+export const name = (what: string): Reader<string> => ({
+  wants: `${what} of 1 to 255 characters without white space`,
+  read: (text) => (/^\S{1,255}$/.test(text) ? text : undefined),
+})
+
+/** Names with commas between; each once. */
+export const names = (what: string): Reader<string[]> => ({
+  wants: `${what}, several with commas between`,
+  read(text) {
+    const all = text.split(',').map((each) => each.trim())
+    return all.every((each) => /^\S{1,255}$/.test(each)) ? [...new Set(all)] : undefined
+  },
+})
+
+export const oneOf = <T extends string>(...allowed: readonly T[]): Reader<T> => ({
+  wants: allowed.map((each) => `'${each}'`).join(' or '),
+  read: (text) => allowed.find((each) => each === text),
+})
+
+export const range: Reader<{ min: number; max: number }> = {
+  wants: 'two whole numbers of at least 1, least and most, such as 1,10',
+  read(text) {
+    const match = /^(\d+),(\d+)$/.exec(text.replaceAll(' ', ''))
+    if (match === null) return undefined
+    const [min, max] = [Number(match[1]), Number(match[2])]
+    return min >= 1 && max >= min && max <= 10_000 ? { min, max } : undefined
+  },
+}
+
+export const port: Reader<number> = count(0, 65_535)
+
+export const brokerUrl: Reader<string> = {
+  // It may hold a password.
+  secret: true,
+  wants: 'the URL of a RabbitMQ, such as amqp://user:password@host:5672/vhost',
+  read(text) {
+    try {
+      const { protocol, hostname } = new URL(text)
+      return (protocol === 'amqp:' || protocol === 'amqps:') && hostname !== '' ? text : undefined
+    } catch {
+      return undefined
+    }
+  },
+}
+
+/** `10/s`, `600/m`, `1000/h`; `none` lifts the limit. */
+export const rate: Reader<string | null> = {
+  wants: "a rate such as 10/s, 600/m or 1000/h, or 'none' to lift the limit",
+  read: (text) => (text === 'none' ? null : /^[1-9]\d*\/[smh]$/.test(text) ? text : undefined),
+}

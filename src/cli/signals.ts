@@ -1,0 +1,47 @@
+import type { Surroundings } from './surroundings.js'
+
+export interface SignalHandlers {
+  /** SIGTERM, SIGINT (Ctrl-C) or SIGHUP (the terminal has gone); `again` from the second on. */
+  stop(signal: NodeJS.Signals, again: boolean): void
+  /** SIGTSTP. */
+  quiet(): void
+  /** SIGCONT after a SIGTSTP. Not every SIGCONT: systemd sends one with each stop, a shell with each `fg`. */
+  resume(): void
+}
+
+const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+/** Listens until the function that it returns is called. */
+export const onSignals = (signals: Surroundings['signals'], handlers: SignalHandlers): (() => void) => {
+  let stopping = false
+  let quiet = false
+  const listeners: [NodeJS.Signals, () => void][] = STOP.map((signal) => [
+    signal,
+    () => {
+      handlers.stop(signal, stopping)
+      stopping = true
+    },
+  ])
+  listeners.push(
+    [
+      'SIGTSTP',
+      () => {
+        if (quiet || stopping) return
+        quiet = true
+        handlers.quiet()
+      },
+    ],
+    [
+      'SIGCONT',
+      () => {
+        if (!quiet || stopping) return
+        quiet = false
+        handlers.resume()
+      },
+    ],
+  )
+  for (const [signal, listener] of listeners) signals.on(signal, listener)
+  return () => {
+    for (const [signal, listener] of listeners) signals.off(signal, listener)
+  }
+}

@@ -1,0 +1,44 @@
+import stringWidth from 'string-width'
+import { harmless } from '../terminal/harmless.js'
+
+/** The text in exactly `width` columns: cut with an ellipsis, or filled with blanks. One line, without orders to the terminal. */
+export const cell = (text: string, width: number, side: 'left' | 'right' = 'left'): string => {
+  const cut = shortened(harmless(text.replaceAll(/\s*\n\s*/g, ' ').replaceAll('\t', ' ')), width)
+  const blanks = ' '.repeat(Math.max(0, width - stringWidth(cut)))
+  return side === 'left' ? cut + blanks : blanks + cut
+}
+
+const shortened = (text: string, width: number): string => {
+  if (stringWidth(text) <= width) return text
+  let cut = ''
+  let used = 0
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    const wide = stringWidth(segment)
+    if (used + wide > width - 1) break
+    cut += segment
+    used += wide
+  }
+  return `${cut}${width > 0 ? '…' : ''}`
+}
+
+/** The text in lines of at most `width` columns. */
+export const folded = (text: string, width: number): string[] =>
+  harmless(text.replaceAll('\t', '  '))
+    .split('\n')
+    .flatMap((line) => {
+      if (stringWidth(line) <= width) return [line]
+      const lines: string[] = []
+      let current = ''
+      let used = 0
+      for (const { segment } of new Intl.Segmenter().segment(line)) {
+        const wide = stringWidth(segment)
+        if (used + wide > width) {
+          lines.push(current)
+          current = ''
+          used = 0
+        }
+        current += segment
+        used += wide
+      }
+      return [...lines, current]
+    })

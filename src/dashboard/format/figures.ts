@@ -1,0 +1,25 @@
+/** `12 ms`, `3.4 s`, `2m 05s`, `1h 02m`, `3d 04h`. */
+export const shownTime = (ms: number): string => {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
+  const seconds = ms / 1_000
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`
+  const whole = Math.round(seconds)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  if (whole < 3_600) return `${Math.floor(whole / 60)}m ${two(whole % 60)}s`
+  if (whole < 86_400) return `${Math.floor(whole / 3_600)}h ${two(Math.floor((whole % 3_600) / 60))}m`
+  return `${Math.floor(whole / 86_400)}d ${two(Math.floor((whole % 86_400) / 3_600))}h`
+}
+
+/** Whole megabytes (10^6 bytes), as process lists show them. */
+export const shownBytes = (bytes: number): string => (bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`)
+
+export const shownCount = (count: number): string => Math.round(count).toLocaleString('en-US')
+
+/** `9.5/s`, `1,200/s`. */
+export const shownRate = (perSecond: number): string => `${perSecond < 10 && perSecond > 0 ? perSecond.toFixed(1) : shownCount(perSecond)}/s`
+
+/** `14:03:59`, local time. */
+export const shownClock = (time: number): string => {
+  const at = new Date(time)
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map((each) => String(each).padStart(2, '0')).join(':')
+}

@@ -1,0 +1,102 @@
+import type { Controller } from './controller.js'
+
+/** A key as the terminal gave it: a character, or the name of one that has none. */
+export interface Key {
+  readonly input: string
+  readonly name?: 'up' | 'down' | 'pageup' | 'pagedown' | 'tab' | 'enter' | 'escape'
+  readonly ctrl?: boolean
+}
+
+/** For the bottom line and the help. */
+export const KEYS = [
+  ['Tab ↑ ↓', 'choose', 'workers or tasks, and which of them'],
+  ['Enter', 'look', "a worker's stack, a task's log"],
+  ['p', 'pause', 'begin no more jobs, or go on'],
+  ['+ -', 'scale', 'a worker more or less'],
+  ['r', 'restart', 'new workers for old, one after another'],
+  ['t', 'stack', 'what the chosen worker executes right now'],
+  ['x', 'revoke', 'never begin the chosen job; end it when it runs'],
+  ['s', 'snapshot', 'ask for all figures and tasks anew'],
+  ['l', 'log', 'of the node, where it is this process'],
+  ['n', 'next', 'the next node'],
+  ['?', 'help', 'this page'],
+  ['q', 'quit', 'Esc closes what lies on top'],
+] as const
+
+const NAMED: { readonly [name in NonNullable<Key['name']>]: (controller: Controller) => void } = {
+  up: (controller) => controller.move(-1),
+  down: (controller) => controller.move(1),
+  pageup: (controller) => controller.move(-10),
+  pagedown: (controller) => controller.move(10),
+  tab(controller) {
+    if (controller.overlay === undefined) controller.changeFocus()
+  },
+  enter(controller) {
+    if (controller.overlay !== undefined) controller.close()
+    else if (controller.focus === 'workers') controller.showStack()
+    else controller.showTask()
+  },
+  escape: (controller) => controller.close(),
+}
+
+const TYPED: { readonly [input: string]: (controller: Controller) => void } = {
+  k: NAMED.up,
+  j: NAMED.down,
+  p(controller) {
+    const state = controller.node?.stats?.state
+    controller.ask({ command: state === 'paused' || state === 'quiet' ? 'resume' : 'pause' })
+  },
+  '+': (controller) => controller.ask({ command: 'grow', by: 1 }),
+  '-': (controller) => controller.ask({ command: 'shrink', by: 1 }),
+  r: (controller) => controller.confirm({ text: 'Restart the workers, one after another?', yes: () => controller.ask({ command: 'restart' }) }),
+  t: (controller) => controller.showStack(),
+  x: (controller) => revoke(controller),
+  s: (controller) => controller.refresh(),
+  l(controller) {
+    if (controller.options.log === undefined) controller.tell('The log of a node is where that node runs.', true)
+    else controller.show({ kind: 'node-log' })
+  },
+  n: (controller) => controller.nextNode(),
+  '?': (controller) => controller.show({ kind: 'help' }),
+  q(controller) {
+    const { quitQuestion, onQuit } = controller.options
+    if (controller.overlay !== undefined) controller.close()
+    else if (quitQuestion === undefined) onQuit()
+    else controller.confirm({ text: quitQuestion, yes: onQuit })
+  },
+}
+
+const revoke = (controller: Controller): void => {
+  const { task } = controller
+  if (task === undefined) return
+  if (controller.focus !== 'tasks' && controller.overlay?.kind !== 'task') {
+    controller.tell('Choose a task first: Tab, then ↑ ↓', true)
+    return
+  }
+  const runs = task.status === 'running'
+  if (!runs && task.status !== 'pending' && task.status !== 'retried') {
+    controller.tell(`${task.name} ${task.id} has ended.`, true)
+    return
+  }
+  controller.confirm({
+    text: `${runs ? 'End' : 'Revoke'} ${task.name} ${task.id}?`,
+    yes: () => controller.ask({ command: 'revoke', id: task.id, terminate: runs }),
+  })
+}
+
+/** Does what the key stands for. Ctrl-C always quits. */
+export const press = (controller: Controller, { input, name, ctrl = false }: Key): void => {
+  if (ctrl) {
+    if (input === 'c') controller.options.onQuit()
+    return
+  }
+  const { question } = controller
+  if (question !== undefined) {
+    controller.question = undefined
+    if (input === 'y') question.yes()
+    controller.changed()
+    return
+  }
+  if (name !== undefined) NAMED[name](controller)
+  else TYPED[input]?.(controller)
+}

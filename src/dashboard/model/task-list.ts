@@ -1,0 +1,87 @@
+import type { FarmEvent, TaskRecord, TaskStatus } from '../../runtime/report.js'
+
+/** Jobs remembered for each node. */
+const KEPT = 300
+
+type TaskEvent = Extract<FarmEvent, { id: string }>
+
+/** The jobs of a node as its events tell them; a snapshot corrects what they could not. */
+export class TaskList {
+  private readonly records = new Map<string, TaskRecord>()
+
+  /** What runs, the longest first; then the others, what was heard of last first. */
+  list(): TaskRecord[] {
+    const running: TaskRecord[] = []
+    const others: TaskRecord[] = []
+    for (const record of this.records.values()) (record.status === 'running' ? running : others).push(record)
+    return [...running.sort((a, b) => (a.started ?? 0) - (b.started ?? 0)), ...others.reverse()]
+  }
+
+  get(id: string): TaskRecord | undefined {
+    return this.records.get(id)
+  }
+
+  replace(records: readonly TaskRecord[]): void {
+    this.records.clear()
+    for (const record of records) this.records.set(record.id, record)
+    this.forget()
+  }
+
+  take(event: TaskEvent): void {
+    const before = this.records.get(event.id) ?? made(event)
+    // The order is that of the last change.
+    this.records.delete(event.id)
+    this.records.set(event.id, { ...before, ...changes(before, event) })
+    this.forget()
+  }
+
+  private forget(): void {
+    for (const id of this.records.keys()) {
+      if (this.records.size <= KEPT) return
+      this.records.delete(id)
+    }
+  }
+}
+
+const made = ({ id, name, at }: TaskEvent): TaskRecord => ({
+  id,
+  name,
+  queue: '',
+  status: 'pending',
+  counts: { attempt: 1, losses: 0, requeues: 0 },
+  received: at,
+  started: undefined,
+  ended: undefined,
+  duration: undefined,
+  worker: undefined,
+  error: undefined,
+  logs: [],
+})
+
+const changes = (before: TaskRecord, event: TaskEvent): Partial<TaskRecord> => {
+  const { at } = event
+  const ended = (status: TaskStatus, more: Partial<TaskRecord> = {}): Partial<TaskRecord> => ({ status, ended: at, ...more })
+  switch (event.type) {
+    case 'task.received':
+      return { status: 'pending', queue: event.queue, counts: event.counts, received: at, started: undefined, ended: undefined, duration: undefined }
+    case 'task.started':
+      return { status: 'running', started: at, worker: event.worker, counts: { ...before.counts, attempt: event.attempt } }
+    case 'task.succeeded':
+      return ended('success', { duration: event.duration })
+    case 'task.failed':
+      // A limit that it went over says more than that it failed.
+      return ended(isTimeout(before.status) ? before.status : 'failure', { duration: event.duration, error: event.error })
+    case 'task.soft_timeout':
+      return ended('soft_timeout', { duration: event.duration })
+    case 'task.hard_timeout':
+      return ended('hard_timeout', { duration: event.duration })
+    case 'task.retried':
+      return ended('retried', { error: event.error, counts: event.counts })
+    case 'task.revoked':
+      return ended('revoked')
+    case 'task.lost':
+      return ended('lost', { error: event.reason, counts: { ...before.counts, losses: event.losses } })
+  }
+}
+
+const isTimeout = (status: TaskStatus): boolean => status === 'soft_timeout' || status === 'hard_timeout'

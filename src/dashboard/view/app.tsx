@@ -1,0 +1,65 @@
+import { useInput, useStdout } from 'ink'
+import { useEffect, useReducer } from 'react'
+import type { Controller } from '../controller.js'
+import { type Key, press } from '../keys.js'
+import { Screen } from './screen.js'
+
+/** ms between two pictures at the least: ten thousand events a second are one picture. */
+const FRAME = 200
+/** ms after which ages are shown anew though nothing happened. */
+const IDLE = 1_000
+
+/** The dashboard in a terminal: keys in, pictures out. */
+export const App = ({ controller }: { controller: Controller }) => {
+  const { stdout } = useStdout()
+  const [, draw] = useReducer((count: number) => count + 1, 0)
+  useEffect(() => {
+    let timer: NodeJS.Timeout | undefined
+    const later = (ms: number): void => {
+      timer = setTimeout(() => {
+        draw()
+        later(IDLE)
+        soon = false
+      }, ms)
+    }
+    let soon = false
+    later(IDLE)
+    controller.onChange(() => {
+      if (soon) return
+      soon = true
+      clearTimeout(timer)
+      later(FRAME)
+    })
+    stdout.on('resize', draw)
+    return () => {
+      clearTimeout(timer)
+      stdout.off('resize', draw)
+      controller.onChange(() => {})
+    }
+  }, [controller, stdout])
+  useInput((input, key) => {
+    press(controller, { input, name: nameOf(key), ctrl: key.ctrl })
+    // What one typed is shown at once.
+    draw()
+  })
+  return <Screen controller={controller} size={{ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }} />
+}
+
+type Pressed = Parameters<Parameters<typeof useInput>[0]>[1]
+
+const nameOf = (key: Pressed): Key['name'] =>
+  key.upArrow
+    ? 'up'
+    : key.downArrow
+      ? 'down'
+      : key.pageUp
+        ? 'pageup'
+        : key.pageDown
+          ? 'pagedown'
+          : key.tab
+            ? 'tab'
+            : key.return
+              ? 'enter'
+              : key.escape
+                ? 'escape'
+                : undefined

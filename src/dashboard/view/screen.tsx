@@ -1,0 +1,58 @@
+import { Box, Text } from 'ink'
+import type { Controller } from '../controller.js'
+import { cell } from '../format/cell.js'
+import { Header } from './header.js'
+import { OverlayPane } from './overlay.js'
+import { TaskTable } from './tasks.js'
+import { WorkerTable } from './workers.js'
+
+export interface Size {
+  readonly columns: number
+  readonly rows: number
+}
+
+const HEADER = 3
+const FOOTER = 2
+
+/** The whole picture: at most `rows - 1` lines, since a full screen would scroll. */
+export const Screen = ({ controller, size }: { controller: Controller; size: Size }) => {
+  const width = Math.max(40, size.columns)
+  const room = Math.max(6, size.rows - 1 - HEADER - FOOTER)
+  const { node, overlay } = controller
+  const workers = Math.min(Math.max(1, controller.workers.length), Math.max(2, Math.floor((room - 2) / 2)))
+  return (
+    <Box flexDirection="column" width={width}>
+      <Header controller={controller} width={width} />
+      {node === undefined ? (
+        <Text color="yellow">Nobody has been heard of yet. Is a node at work on this broker?</Text>
+      ) : overlay !== undefined ? (
+        <OverlayPane controller={controller} overlay={overlay} width={width} height={room} />
+      ) : (
+        <>
+          <WorkerTable controller={controller} width={width} height={workers} />
+          <TaskTable controller={controller} width={width} height={room - workers - 2} />
+        </>
+      )}
+      <Footer controller={controller} width={width} />
+    </Box>
+  )
+}
+
+const BOTTOM = 'Tab ↑↓ Enter  p pause  + - scale  r restart  t stack  x revoke  ? help  q quit'
+
+/** ms that a notice is shown. */
+const TOLD = 10_000
+
+const Footer = ({ controller, width }: { controller: Controller; width: number }) => {
+  const { question, overlay } = controller
+  const notice = controller.notice !== undefined && controller.now() - controller.notice.at < TOLD ? controller.notice : undefined
+  const told = question !== undefined ? `${question.text} y / n` : (notice?.text ?? '')
+  return (
+    <>
+      <Text color={question !== undefined ? 'yellow' : notice?.bad ? 'red' : undefined} bold={question !== undefined}>
+        {cell(told, width)}
+      </Text>
+      <Text dimColor>{cell(overlay === undefined ? BOTTOM : '↑ ↓ PgUp PgDn scroll   Esc back', width)}</Text>
+    </>
+  )
+}

@@ -1,0 +1,28 @@
+import type { NodeStats, TaskStatus } from '../../runtime/report.js'
+
+/** Of the sixteen that every terminal has. `undefined`: as text is. */
+export type Colour = 'green' | 'yellow' | 'red' | 'cyan' | 'gray' | undefined
+
+export const STATUS_COLOURS: Readonly<Record<TaskStatus, Colour>> = {
+  pending: 'gray',
+  running: 'cyan',
+  success: 'green',
+  failure: 'red',
+  soft_timeout: 'yellow',
+  hard_timeout: 'red',
+  revoked: 'yellow',
+  lost: 'red',
+  retried: 'yellow',
+}
+
+export const STATE_COLOURS: Readonly<Record<NodeStats['state'], Colour>> = {
+  starting: 'yellow',
+  running: 'green',
+  quiet: 'yellow',
+  paused: 'yellow',
+  draining: 'yellow',
+  stopped: 'red',
+}
+
+/** ms without a turn from which on a worker counts as stuck. */
+export const STUCK = 5_000

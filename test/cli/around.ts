@@ -1,0 +1,56 @@
+import { EventEmitter } from 'node:events'
+import type { FarmNode } from '../../src/brokers/node/types.js'
+import type { Farm } from '../../src/cli/farm.js'
+import { main } from '../../src/cli/main.js'
+import type { Output, Surroundings } from '../../src/cli/surroundings.js'
+
+export class Written implements Output {
+  text = ''
+  isTTY: boolean | undefined
+  write(text: string): void {
+    this.text += text
+  }
+}
+
+const refused = (): never => {
+  throw new Error('The test expects no such call.')
+}
+
+/** The command line in this process, over a broker that the test makes. */
+export const commandLine = ({ env = {}, farm = {}, terminal = false }: { env?: Surroundings['env']; farm?: Partial<Farm>; terminal?: boolean } = {}) => {
+  const [stdout, stderr, signals] = [new Written(), new Written(), new EventEmitter()]
+  stdout.isTTY = stderr.isTTY = terminal
+  const whole: Farm = {
+    createNode: refused,
+    createPublisher: refused,
+    createControlClient: refused,
+    listDeadLetters: refused,
+    retryDeadLetters: refused,
+    purge: refused,
+    ...farm,
+  }
+  const around: Surroundings = {
+    stdin: { isTTY: terminal },
+
+    env: { NO_COLOR: '1', ...env },
+    folder: import.meta.dirname,
+    version: '1.2.3',
+    stdout,
+    stderr,
+    signals,
+    farm: async () => whole,
+  }
+  return { around, stdout, stderr, signals, run: (...typed: string[]) => main(typed, around) }
+}
+
+/** A farm whose node is this one, and what it was created with. */
+export const farmOf = (node: FarmNode) => {
+  const created: Parameters<Farm['createNode']>[] = []
+  const farm: Partial<Farm> = {
+    async createNode(...given) {
+      created.push(given)
+      return node
+    },
+  }
+  return { farm, created }
+}

@@ -1,0 +1,159 @@
+import { expect, test } from 'vitest'
+import type { Farm, FarmPublisher, PublishOptions } from '../../src/cli/farm.js'
+import { controlClientOf, ScriptedNode } from '../fixtures/scripted-node.js'
+import { commandLine } from './around.js'
+
+const controlled = (...nodes: ScriptedNode[]) => commandLine({ farm: { createControlClient: async () => controlClientOf(...nodes) } })
+
+test.each([
+  [['ping'], { command: 'ping' }],
+  [['snapshot'], { command: 'snapshot' }],
+  [['stats'], { command: 'stats' }],
+  [['shutdown', '--all'], { command: 'shutdown' }],
+  [['shutdown', '--grace', '30s', '--all'], { command: 'shutdown', grace: 30_000 }],
+  [['shutdown', '--grace', '0', '--all'], { command: 'shutdown', grace: 0 }],
+  [['quiet', '--all'], { command: 'quiet' }],
+  [['pause', '--all'], { command: 'pause' }],
+  [['resume', '--all'], { command: 'resume' }],
+  [['grow', '--all'], { command: 'grow' }],
+  [['grow', '3', '--all'], { command: 'grow', by: 3 }],
+  [['shrink', '2', '--all'], { command: 'shrink', by: 2 }],
+  [['autoscale', '2,8', '--all'], { command: 'autoscale', min: 2, max: 8 }],
+  [['restart', '--all'], { command: 'restart' }],
+  [['revoke', 'the-id', '--all'], { command: 'revoke', id: 'the-id', terminate: false }],
+  [['revoke', 'the-id', '--terminate', '--all'], { command: 'revoke', id: 'the-id', terminate: true }],
+  [['rate_limit', '10/s', '--task', 'mail', '--all'], { command: 'rate_limit', task: 'mail', limit: '10/s' }],
+  [['rate_limit', 'none', '--queue', 'q', '--all'], { command: 'rate_limit', queue: 'q', limit: null }],
+  [['stack', '4'], { command: 'stack', worker: 4 }],
+])('control %j', async (typed, command) => {
+  const node = new ScriptedNode()
+  expect(await controlled(node).run('control', ...typed)).toBe(0)
+  expect(node.asked).toEqual([command])
+})
+
+test.each([
+  [['control', 'shutdown'], /^prefork: shutdown wants to know whom: --node NAME .* or --all/],
+  [['control', 'pause', '--node', 'a', '--all'], /--node and --all exclude each other/],
+  [['control', 'grow', '0', '--all'], /The number of workers must be a whole number from 1/],
+  [['control', 'autoscale', '8,2', '--all'], /The bounds must be two whole numbers/],
+  [['control', 'rate_limit', '10', '--task', 'x', '--all'], /The limit must be a rate such as 10\/s/],
+  [['control', 'rate_limit', '10/s', '--all'], /rate_limit wants one of --task NAME and --queue NAME/],
+  [['control', 'revoke', '--all'], /missing required argument 'id'\. Try: prefork control revoke --help/],
+  [['control', 'png'], /unknown command 'png' \(Did you mean ping\?\)\. Try: prefork control --help/],
+  [['wrok'], /unknown command 'wrok' \(Did you mean work\?\)\. Try: prefork --help/],
+  [['work', '--wokers', '2'], /unknown option '--wokers' \(Did you mean --workers\?\)\. Try: prefork work --help/],
+  [['publish', 'add', '{"a":1}'], /must be a JSON array, one element each; for a single one: '\[\{"a":1\}\]'/],
+  [['publish', 'add', '[1'], /must be a JSON array, such as '\[1, "two"\]'; this is no JSON/],
+  [['publish', 'add', '--delay', 'soon'], /--delay must be a time of at least 0, .*; it was given 'soon'/],
+  [['purge'], /removes every job that waits in async_farm\.jobs, for good: say --yes/],
+  [['dlq', 'retry'], /Which dead letters\?/],
+  [['dlq', 'list', '--limit', '0'], /--limit must be a whole number from 1/],
+])('%j is refused in one line', async (typed, message) => {
+  const { run, stderr, stdout } = commandLine()
+  expect(await run(...typed)).toBe(2)
+  expect(stderr.text).toMatch(message)
+  expect(stderr.text.trimEnd()).not.toContain('\n')
+  expect(stdout.text).toBe('')
+})
+
+test('each answer is a line of JSON; a refusal, and silence, have exit codes of their own', async () => {
+  const [alpha, beta] = [new ScriptedNode(), new ScriptedNode({ node: 'beta' })]
+  beta.answers.ping = new Error('no')
+  const both = controlled(alpha, beta)
+  expect(await both.run('control', 'ping')).toBe(6)
+  expect(both.stdout.text).toBe('{"node":"alpha","ok":true,"value":"ok"}\n{"node":"beta","ok":false,"error":"no"}\n')
+  const one = controlled(alpha, beta)
+  expect(await one.run('control', 'pause', '--node', 'alpha,gamma')).toBe(5)
+  expect(one.stdout.text).toBe('{"node":"alpha","ok":true,"value":"ok"}\n')
+  expect(one.stderr.text).toMatch(/No answer within 10 s from gamma\..*ASYNC_FARM_SECRET/)
+  const none = controlled()
+  expect(await none.run('control', 'ping')).toBe(5)
+  expect(none.stderr.text).toMatch(/No node answered within 2 s/)
+})
+
+const publishing = (publisher: Partial<FarmPublisher>) => {
+  const published: [name: string, args: readonly unknown[], options?: PublishOptions][] = []
+  let closed = 0
+  const whole: FarmPublisher = {
+    async publish(...given) {
+      published.push(given)
+      return 'the-id'
+    },
+    async call(...given) {
+      published.push(given)
+      return { kind: 'result', value: { sum: 3n, of: new Map([['a', 1]]) } }
+    },
+    async close() {
+      closed++
+    },
+    ...publisher,
+  }
+  const createPublisher: Farm['createPublisher'] = async () => whole
+  return { ...commandLine({ farm: { createPublisher } }), published, closed: () => closed }
+}
+
+test('publish prints the id', async () => {
+  const { run, stdout, published, closed } = publishing({})
+  expect(await run('publish', 'add', '[1, "two"]', '--delay', '5s', '--priority', '3', '--ttl', '1m')).toBe(0)
+  expect(stdout.text).toBe('the-id\n')
+  expect(published).toMatchObject([['add', [1, 'two'], { delay: 5_000, priority: 3, ttl: 60_000 }]])
+  expect(closed()).toBe(1)
+})
+
+test('publish --wait prints the result, or why there is none', async () => {
+  const good = publishing({})
+  expect(await good.run('publish', 'add', '--wait')).toBe(0)
+  expect(JSON.parse(good.stdout.text)).toEqual({ sum: '3', of: { a: 1 } })
+  const bad = publishing({ call: async () => ({ kind: 'failed', error: new RangeError('too many') }) })
+  expect(await bad.run('publish', 'add', '--wait')).toBe(6)
+  expect(bad.stderr.text).toBe('prefork: add failed: RangeError: too many\n')
+  const late = publishing({ call: async () => ({ kind: 'timeout' }) })
+  expect(await late.run('publish', 'add', '--wait', '--timeout', '20ms')).toBe(5)
+  expect(late.stderr.text).toMatch(/No answer within 0\.02 s\. The job may still run/)
+  const away = publishing({ publish: () => Promise.reject(Object.assign(new Error('the broker is away'), { code: 'ERR_PREFORK_BROKER' })) })
+  expect(await away.run('publish', 'add')).toBe(4)
+  expect([good.closed(), bad.closed(), late.closed()]).toEqual([1, 1, 1])
+})
+
+test('dead letters: lines for people on a terminal, JSON elsewhere; sent back by id or all', async () => {
+  const letter = {
+    id: 'd1',
+    task: 'mail',
+    queue: 'q',
+    reason: 'failed',
+    error: 'Error: no\x1b[2J',
+    at: 0,
+    node: 'n',
+    args: [1],
+    attempt: 3,
+    losses: 0,
+    requeues: 0,
+  }
+  const asked: unknown[] = []
+  const farm: Partial<Farm> = {
+    async listDeadLetters(_broker, _queue, options) {
+      asked.push(options)
+      return [letter]
+    },
+    async retryDeadLetters(_broker, _queue, options) {
+      asked.push(options)
+      return 1
+    },
+  }
+  const piped = commandLine({ farm })
+  expect(await piped.run('dlq', 'list')).toBe(0)
+  expect(JSON.parse(piped.stdout.text)).toEqual(letter)
+  const terminal = commandLine({ farm, terminal: true })
+  expect(await terminal.run('dlq', 'list', '--limit', '5')).toBe(0)
+  expect(terminal.stdout.text).toBe('1970-01-01T00:00:00.000Z  d1  mail  q  failed  attempt 3, losses 0  Error: no\\x1b[2J\n1 shown (--limit 5).\n')
+  expect(await piped.run('dlq', 'retry', '--all')).toBe(0)
+  expect(await piped.run('dlq', 'retry', 'd1')).toBe(0)
+  expect(await piped.run('dlq', 'retry', 'd1', 'd2')).toBe(1)
+  expect(asked).toEqual([{ limit: 100 }, { limit: 5 }, {}, { ids: ['d1'] }, { ids: ['d1', 'd2'] }])
+})
+
+test('purge --yes empties each queue', async () => {
+  const { run, stdout } = commandLine({ farm: { purge: async (_, queue) => queue.length } })
+  expect(await run('purge', '--yes', '--queue', 'a,bcd')).toBe(0)
+  expect(stdout.text).toBe('a: 1 removed\nbcd: 3 removed\n')
+})

@@ -1,0 +1,163 @@
+/** The built command line against a real RabbitMQ. */
+import { execFileSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { until, withRabbit } from '../brokers/amqp/rabbit.js'
+import { ownCorner, TASKS } from './processes.js'
+
+const jsonLines = (text: string): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+withRabbit('a node', () => {
+  const { run, work, inTerminal, queue } = ownCorner()
+
+  test('runs what is published, answers who asks, is steered, and drains at SIGTERM', async () => {
+    const node = await work('--name', 'alpha')
+    expect(await run('publish', 'add', '[1, 2]', '--wait')).toEqual({ code: 0, stdout: '3\n', stderr: '' })
+    const ping = await run('control', 'ping', '--node', 'alpha')
+    expect(ping.code).toBe(0)
+    expect(jsonLines(ping.stdout)).toMatchObject([{ node: 'alpha', ok: true, value: { state: 'running' } }])
+
+    expect((await run('control', 'pause', '--node', 'alpha')).code).toBe(0)
+    const id = (await run('publish', 'wait', '[10]')).stdout.trim()
+    expect(jsonLines((await run('control', 'stats')).stdout)).toMatchObject([{ value: { state: 'paused', totals: { succeeded: 1 } } }])
+    expect((await run('control', 'resume', '--all')).code).toBe(0)
+    await node.says(new RegExp(`"job":"${id}".*"msg":"waiting 10 ms"`))
+    await until('the job is in the history', async () => {
+      const { stdout } = await run('control', 'snapshot')
+      const [{ value }] = jsonLines(stdout) as unknown as [{ value: { tasks: { id: string; status: string }[] } }]
+      return value.tasks.some((task) => task.id === id && task.status === 'success')
+    })
+
+    expect(await run('control', 'stack', '999')).toMatchObject({ code: 6 })
+    expect(await node.stop()).toMatchObject({ code: 0, stderr: '' })
+    expect(jsonLines(node.stdout).at(-1)).toMatchObject({ msg: expect.stringContaining('every job in flight has ended') })
+    expect((await run('control', 'ping', '--timeout', '500ms')).code).toBe(5)
+  })
+
+  test('a job that fails is a dead letter, which is listed, retried and purged', async () => {
+    const node = await work()
+    expect(await run('publish', 'fail', '["no luck"]', '--wait', '--max-attempts', '1')).toEqual({
+      code: 6,
+      stdout: '',
+      stderr: 'prefork: fail failed: RangeError: no luck\n',
+    })
+    const listed = async () => jsonLines((await run('dlq', 'list')).stdout)
+    await until('it is a dead letter', async () => (await listed()).length === 1)
+    const [letter] = await listed()
+    expect(letter).toMatchObject({ task: 'fail', args: ['no luck'], queue, reason: 'failed', error: 'RangeError: no luck', attempt: 1, requeues: 0 })
+    expect(await run('dlq', 'retry', String(letter!.id))).toEqual({ code: 0, stdout: '1 went back to their queues.\n', stderr: '' })
+    await until('it came back', async () => (await listed()).some(({ requeues }) => requeues === 1))
+    expect(await run('purge', '--dead', '--yes')).toEqual({ code: 0, stdout: `${queue}: 1 removed\n`, stderr: '' })
+    expect(await listed()).toEqual([])
+    await node.stop()
+    await run('publish', 'add', '[1, 2]')
+    expect(await run('purge', '--yes')).toEqual({ code: 0, stdout: `${queue}: 1 removed\n`, stderr: '' })
+  })
+
+  test('what is in flight when it is stopped is ended first; what the grace does not suffice for is exit code 3', async () => {
+    const patient = await work()
+    const answer = run('publish', 'wait', '[1000]', '--wait')
+    await patient.says('waiting 1000 ms')
+    expect((await patient.stop()).code).toBe(0)
+    expect(await answer).toMatchObject({ code: 0, stdout: '1000\n' })
+
+    const hasty = await work('--grace', '100ms')
+    await run('publish', 'wait', '[60000]')
+    await hasty.says('waiting 60000 ms')
+    expect((await hasty.stop()).code).toBe(3)
+    // It had begun and was killed: it comes again.
+    const next = await work()
+    await next.says('waiting 60000 ms')
+    next.process.kill('SIGTERM')
+    await next.says('Draining')
+    expect((await next.stop('SIGINT')).code).toBe(3)
+    await run('purge', '--yes')
+  })
+
+  test('--tui: a dashboard in a terminal, whose screen is given back', async (context) => {
+    context.skip(process.platform !== 'linux', 'the terminal is made by script of util-linux')
+    const node = inTerminal('work', '--tasks', TASKS, '--workers', '1', '--name', 'beta', '--tui')
+    await node.says('prefork beta')
+    await node.says(/1 of 1/)
+    await run('publish', 'wait', '[20]')
+    await node.says(/success.* {2}wait/)
+    node.process.stdin!.write('q')
+    await node.says('Drain and stop this node? y / n')
+    node.process.stdin!.write('y')
+    const { code, stdout } = await node.ended
+    expect(code).toBe(0)
+    const end = stdout.lastIndexOf('\x1b[0m\x1b[?25h\x1b[?1049l')
+    expect(end).toBeGreaterThan(0)
+    expect(stdout.slice(end)).toContain('Stopped: every job in flight has ended')
+  })
+
+  test('top shows nodes from afar; SIGTERM gives the terminal back', async (context) => {
+    context.skip(process.platform !== 'linux', 'the terminal is made by script of util-linux')
+    const node = await work('--name', 'gamma')
+    const top = inTerminal('top')
+    await top.says('prefork gamma')
+    top.process.stdin!.write('+')
+    await top.says('grow: done')
+    await top.says(/2 of 2/)
+    const pid = execFileSync('pgrep', ['-P', String(top.process.pid), '-f', 'prefork.js'], { encoding: 'utf8' }).trim()
+    process.kill(Number(pid), 'SIGTERM')
+    const { code, stdout } = await top.ended
+    expect(code).toBe(0)
+    // Ink shows the cursor once more.
+    expect(stdout.replaceAll('\x1b[?25h', '').endsWith('\x1b[0m\x1b[?1049l')).toBe(true)
+    await node.stop()
+  })
+})
+
+withRabbit('the broker', () => {
+  const { start, run } = ownCorner()
+  const AWAY = 'amqp://127.0.0.1:1/'
+
+  test('is away: a node says so and keeps trying, the others give up', async () => {
+    const node = start(['work', '--tasks', TASKS], { RABBITMQ_URL: AWAY })
+    await node.says('RabbitMQ cannot be reached, and is tried again')
+    expect((await node.stop()).code).toBe(0)
+    for (const typed of [
+      ['publish', 'add', '--timeout', '500ms'],
+      ['dlq', 'list'],
+      ['purge', '--yes'],
+    ]) {
+      const { code, stderr } = await start(typed, { RABBITMQ_URL: AWAY }).ended
+      expect(stderr).toMatch(/^prefork: RabbitMQ at amqp:\/\/127\.0\.0\.1:1\/? cannot be reached.*\n$/)
+      expect(code).toBe(4)
+    }
+  })
+
+  test('refuses the login: nobody keeps trying, nobody tells the password', async () => {
+    const url = process.env.RABBITMQ_URL ?? 'amqp://127.0.0.1:5672/'
+    const wrong = Object.assign(new URL(url), { username: 'nobody', password: 'hunter22' }).href
+    for (const typed of [
+      ['work', '--tasks', TASKS],
+      ['control', 'ping'],
+      ['publish', 'add'],
+    ]) {
+      const { code, stdout, stderr } = await start(typed, { RABBITMQ_URL: wrong }).ended
+      expect(stderr).toMatch(/^prefork: .*refused the login.*\n$/)
+      expect(stdout + stderr).not.toContain('hunter22')
+      expect(code).toBe(4)
+    }
+  })
+
+  test('carries commands that are signed with the secret, and no others', async () => {
+    const secret = { ASYNC_FARM_SECRET: 'a secret for the test' }
+    const node = start(['work', '--tasks', TASKS, '--name', 'delta', '--workers', '1'], secret)
+    await node.says('"msg":"node up"')
+    expect(await run('control', 'shutdown', '--node', 'delta')).toMatchObject({ code: 6, stdout: expect.stringContaining('"ok":false') })
+    expect((await start(['control', 'shutdown', '--node', 'delta'], secret).ended).code).toBe(0)
+    expect((await node.ended).code).toBe(0)
+  })
+
+  test('a module that cannot be loaded ends the node with its name', async () => {
+    const { code, stderr } = await start(['work', '--tasks', new URL('../fixtures/starts/throws.js', import.meta.url).pathname, '--workers', '1']).ended
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^prefork: No worker could be started .*throws\.js.*\n$/)
+  })
+})

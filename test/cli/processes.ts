@@ -1,0 +1,84 @@
+/** The built command line as processes, on a corner of the broker of their own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import { afterAll } from 'vitest'
+import { newName, RABBITMQ_URL, removeQueues, until } from '../brokers/amqp/rabbit.js'
+
+const PREFORK = fileURLToPath(new URL('../../dist/cli/prefork.js', import.meta.url))
+export const TASKS = fileURLToPath(new URL('./farm-tasks.js', import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A running `prefork`, and what it has written so far. */
+export class Prefork {
+  stdout = ''
+  stderr = ''
+  readonly ended: Promise<Ended>
+
+  constructor(readonly process: ChildProcess) {
+    process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text
+    })
+    process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text
+    })
+    this.ended = new Promise((resolve) => process.once('close', (code) => resolve({ code, stdout: this.stdout, stderr: this.stderr })))
+  }
+
+  /** Waits until it has said this; in a terminal: the text without colors and moves. */
+  async says(text: string | RegExp): Promise<void> {
+    const heard = (): string => stripVTControlCharacters(this.stdout)
+    const said = (): boolean => (typeof text === 'string' ? heard().includes(text) : text.test(heard()))
+    await until(`prefork says ${text}; it said: ${heard()} ${this.stderr}`, () => said() || this.process.exitCode !== null || this.process.signalCode !== null)
+    if (!said()) throw new Error(`prefork ended (${this.process.exitCode ?? this.process.signalCode}) without saying ${text}: ${heard()} ${this.stderr}`)
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
+    this.process.kill(signal)
+    return await this.ended
+  }
+}
+
+/** Queues and exchanges with names of their own, and everything that was started, gone afterwards. */
+export const ownCorner = () => {
+  const queue = newName()
+  const env = {
+    PATH: process.env.PATH,
+    RABBITMQ_URL,
+    ASYNC_FARM_JOBS_QUEUE: queue,
+    ASYNC_FARM_CONTROL_EXCHANGE: `${queue}.control`,
+    ASYNC_FARM_WORKER_EXCHANGE: `${queue}.events`,
+  }
+  const started: Prefork[] = []
+  const start = (typed: readonly string[], more: NodeJS.ProcessEnv = {}, command: readonly string[] = [PREFORK]): Prefork => {
+    const [file, ...before] = command as [string, ...string[]]
+    const prefork = new Prefork(spawn(file, [...before, ...typed], { env: { ...env, ...more }, stdio: ['pipe', 'pipe', 'pipe'] }))
+    started.push(prefork)
+    return prefork
+  }
+  afterAll(async () => {
+    for (const { process } of started) if (process.exitCode === null && process.signalCode === null) process.kill('SIGKILL')
+    await Promise.all(started.map((each) => each.ended))
+    await removeQueues([queue], [env.ASYNC_FARM_CONTROL_EXCHANGE, env.ASYNC_FARM_WORKER_EXCHANGE])
+  })
+  return {
+    queue,
+    env,
+    start,
+    run: (...typed: string[]): Promise<Ended> => start(typed).ended,
+    /** A node that is up. */
+    async work(...typed: string[]): Promise<Prefork> {
+      const node = start(['work', '--tasks', TASKS, '--workers', '1', ...typed])
+      await node.says('"msg":"node up"')
+      return node
+    },
+    /** `prefork` in a terminal of 80x24, by util-linux's `script`. */
+    inTerminal: (...typed: string[]): Prefork =>
+      start([], { TERM: 'xterm' }, ['script', '-qfec', `stty rows 24 cols 80; exec ${[PREFORK, ...typed].map((each) => `'${each}'`).join(' ')}`, '/dev/null']),
+  }
+}

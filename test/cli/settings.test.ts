@@ -1,0 +1,127 @@
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { UsageError } from '../../src/cli/exit.js'
+import { VARIABLES } from '../../src/cli/help.js'
+import { withoutPassword } from '../../src/cli/settings/broker.js'
+import type { Environment, Flags } from '../../src/cli/settings/setting.js'
+import { readWork } from '../../src/cli/settings/work.js'
+
+const HERE = import.meta.dirname
+const OWN = basename(fileURLToPath(import.meta.url))
+const read = (flags: Flags = {}, env: Environment = {}) => readWork({ tasks: [`./${OWN}`], ...flags }, env, HERE)
+
+test('the defaults that are the command line’s own', () => {
+  const { broker, node, http, tui, verbose } = read()
+  expect(broker).toEqual({
+    url: 'amqp://guest:guest@127.0.0.1:5672/',
+    queues: ['async_farm.jobs'],
+    controlExchange: 'async_farm.supervisor',
+    workerExchange: 'async_farm.worker',
+    secret: undefined,
+    queueType: 'quorum',
+    priorityLevels: 1,
+  })
+  expect(node).toMatchObject({ minWorkers: 1, maxWorkers: 10 })
+  expect(node.tasks).toEqual([new URL(import.meta.url)])
+  expect([http, tui, verbose]).toEqual([undefined, false, false])
+})
+
+test.each([
+  ['PREFETCH_PER_WORKER', '20', { prefetchPerWorker: 20 }],
+  ['SCALE_UP_BATCH_SIZE', '4', { scaleUpBatch: 4 }],
+  ['SCALE_DOWN_BATCH_SIZE', '3', { scaleDownBatch: 3 }],
+  ['SCALE_CHECK_INTERVAL_S', '0.5', { scaleCheckInterval: 500 }],
+  ['WORKER_SHUTDOWN_GRACE_S', '30', { shutdownGrace: 30_000 }],
+  ['HEARTBEAT_INTERVAL_S', '2', { heartbeatInterval: 2_000 }],
+  ['MAX_STALL_S', '60', { maxStall: 60_000 }],
+  ['MAX_LOSSES', '5', { maxLosses: 5 }],
+  ['TASK_HISTORY_MAX', '10', { taskHistory: 10 }],
+  ['MIN_WORKERS', '3', { minWorkers: 3, maxWorkers: 10 }],
+  ['MIN_WORKERS', '12', { minWorkers: 12, maxWorkers: 12 }],
+  ['MAX_WORKERS', '4', { minWorkers: 1, maxWorkers: 4 }],
+])('%s=%s', (variable, text, wanted) => {
+  expect(read({}, { [variable]: text }).node).toMatchObject(wanted)
+  expect(read({}, { [variable]: '' }).node).toEqual(read().node)
+})
+
+test.each([
+  [{ prefetch: '7' }, { PREFETCH_PER_WORKER: '20' }, { prefetchPerWorker: 7 }],
+  [{ workers: '4' }, { MIN_WORKERS: '2', MAX_WORKERS: '3' }, { minWorkers: 4, maxWorkers: 4 }],
+  [{ autoscale: '2,6' }, { MAX_WORKERS: '3' }, { minWorkers: 2, maxWorkers: 6 }],
+  [{ grace: '500ms' }, { WORKER_SHUTDOWN_GRACE_S: '20' }, { shutdownGrace: 500 }],
+  [{ scaleInterval: '2m' }, {}, { scaleCheckInterval: 120_000 }],
+  [{ maxLosses: '1' }, { MAX_LOSSES: '9' }, { maxLosses: 1 }],
+  [{ maxJobsPerWorker: '1000', maxMemoryPerWorker: '300MB' }, {}, { maxJobsPerWorker: 1_000, maxMemoryPerWorker: 300_000_000 }],
+  [{ maxMemoryPerWorker: '1.5GiB' }, {}, { maxMemoryPerWorker: 1_610_612_736 }],
+])('a flag wins: %o over %o', (flags, env, wanted) => {
+  expect(read(flags, env).node).toMatchObject(wanted)
+})
+
+test('the broker of flags and variables', () => {
+  const env = {
+    RABBITMQ_URL: 'amqps://rabbit/v',
+    ASYNC_FARM_JOBS_QUEUE: 'a, b,a',
+    ASYNC_FARM_CONTROL_EXCHANGE: 'c',
+    ASYNC_FARM_WORKER_EXCHANGE: 'w',
+    ASYNC_FARM_SECRET: 'long enough',
+  }
+  expect(read({}, env).broker).toMatchObject({ url: 'amqps://rabbit/v', queues: ['a', 'b'], controlExchange: 'c', workerExchange: 'w', secret: 'long enough' })
+  expect(read({ broker: 'amqp://other', queue: ['x,y', 'z'] }, env).broker).toMatchObject({ url: 'amqp://other', queues: ['x', 'y', 'z'] })
+})
+
+test.each<[Flags, Environment, RegExp]>([
+  [{}, { MIN_WORKERS: 'two' }, /^MIN_WORKERS must be a whole number from 1 to 10000; it was given 'two'\.$/],
+  [{}, { MIN_WORKERS: '5', MAX_WORKERS: '2' }, /^MAX_WORKERS must be at least MIN_WORKERS, 5/],
+  [{}, { PREFETCH_PER_WORKER: '0' }, /^PREFETCH_PER_WORKER must be a whole number from 1/],
+  [{}, { PREFETCH_PER_WORKER: '1.5' }, /^PREFETCH_PER_WORKER must/],
+  [{}, { SCALE_CHECK_INTERVAL_S: '0' }, /^SCALE_CHECK_INTERVAL_S must be a time above 0, in seconds/],
+  [{}, { SCALE_CHECK_INTERVAL_S: '-1' }, /^SCALE_CHECK_INTERVAL_S must/],
+  [{}, { HEARTBEAT_INTERVAL_S: '9999999' }, /^HEARTBEAT_INTERVAL_S must .* at most 24 days/],
+  [{}, { MAX_STALL_S: 'x' }, /^MAX_STALL_S must/],
+  [{}, { MAX_LOSSES: '0' }, /^MAX_LOSSES must be a whole number from 1 to 1000/],
+  [{}, { TASK_HISTORY_MAX: '1e3' }, /^TASK_HISTORY_MAX must/],
+  [{}, { RABBITMQ_URL: 'http://localhost' }, /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:/],
+  [{}, { RABBITMQ_URL: 'localhost:5672' }, /^RABBITMQ_URL must/],
+  [{}, { RABBITMQ_URL: 'amqp//me:s3cret@host' }, /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:\/\/user:password@host:5672\/vhost\.$/],
+  [{}, { ASYNC_FARM_SECRET: 'short' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters\.$/],
+  [{}, { ASYNC_FARM_JOBS_QUEUE: 'a,,b' }, /^ASYNC_FARM_JOBS_QUEUE must be the name of a queue, several/],
+  [{}, { ASYNC_FARM_CONTROL_EXCHANGE: 'two words' }, /^ASYNC_FARM_CONTROL_EXCHANGE must/],
+  [{ workers: '2', autoscale: '1,2' }, {}, /^--workers and --autoscale exclude/],
+  [{ autoscale: '4,2' }, {}, /^--autoscale must be two whole numbers/],
+  [{ concurrency: '11' }, {}, /^--concurrency must be at most the 10 jobs that a worker holds/],
+  [{ timeLimit: '4s', softTimeLimit: '5s' }, {}, /^--time-limit must be at least/],
+  [{ maxMemoryPerWorker: '300 apples' }, {}, /^--max-memory-per-worker must be a size in bytes above 0, or with a unit/],
+  [{ maxJobsPerWorker: '0' }, {}, /^--max-jobs-per-worker must be a whole number of at least 1/],
+  [{ unknownTask: 'drop' }, {}, /^--unknown-task must be 'retry' or 'dead-letter'; it was given 'drop'/],
+  [{ http: '70000' }, {}, /^--http must be a whole number from 0 to 65535/],
+  [{ httpHost: '0.0.0.0' }, {}, /^--http-host needs --http/],
+  [{ tasks: ['./nothing.js'] }, {}, /^--tasks \.\/nothing\.js: there is no such file/],
+  [{ tasks: ['nothing-of-this-name'] }, {}, /^--tasks nothing-of-this-name: there is neither such a file .* nor an installed package/],
+  [{ root: ['./nothing'] }, {}, /^--root \.\/nothing: there is no such folder/],
+  [{ tasks: undefined }, {}, /^Which tasks\?/],
+])('%o with %o is refused', (flags, env, message) => {
+  expect(() => read(flags, env)).toThrow(UsageError)
+  expect(() => read(flags, env)).toThrow(message)
+})
+
+test('modules may be several, and packages', () => {
+  const { node } = read({ tasks: [`./${OWN},around.ts`], import: ['vitest/config'], root: ['.'] })
+  expect((node.tasks as URL[]).map((url) => basename(url.pathname))).toEqual([OWN, 'around.ts'])
+  expect(String((node.imports as URL[])[0])).toMatch(/node_modules\/vitest\//)
+  expect(String((node.roots as URL[])[0])).toMatch(/\/test\/cli\/$/)
+})
+
+test('every variable of the help is read', () => {
+  for (const [variable] of VARIABLES) {
+    const given: string[] = []
+    const env = new Proxy({}, { get: (_, name: string) => void given.push(name) })
+    read({}, env)
+    expect(given).toContain(variable)
+  }
+})
+
+test('a password is not shown', () => {
+  expect(withoutPassword('amqp://me:s3cret@host:5672/v')).toBe('amqp://me:***@host:5672/v')
+  expect(withoutPassword('amqp://host/')).toBe('amqp://host/')
+})

@@ -1,0 +1,175 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { ScriptedNode } from '../fixtures/scripted-node.js'
+import { commandLine, farmOf } from './around.js'
+
+const TASKS = ['--tasks', `./${basename(fileURLToPath(import.meta.url))}`]
+const CLEAN = { clean: true, requeued: 2, killed: 0 }
+
+/** `prefork work` over a scripted node that is up. */
+const begin = async (typed: string[] = [], { terminal = false, env = {} } = {}) => {
+  const node = new ScriptedNode()
+  const { farm, created } = farmOf(node)
+  const line = commandLine({ farm, terminal, env })
+  const code = line.run('work', ...TASKS, ...typed)
+  await vi.waitFor(() => expect(created).toHaveLength(1))
+  return { node, created, code, ...line }
+}
+
+test('the node gets what was told, and its clean end is exit code 0', async () => {
+  const { node, created, code, stdout } = await begin(['--workers', '3', '--queue', 'q', '--name', 'n1', '--concurrency', '1'])
+  const [broker, options] = created[0]!
+  expect(broker.queues).toEqual(['q'])
+  expect(options).toMatchObject({ minWorkers: 3, maxWorkers: 3, name: 'n1', concurrency: 1 })
+  node.end(CLEAN)
+  expect(await code).toBe(0)
+  const lines = stdout.text
+    .trim()
+    .split('\n')
+    .map((each) => JSON.parse(each))
+  expect(lines[0]).toMatchObject({ level: 30, msg: 'prefork work starts', version: '1.2.3', queues: 'q' })
+  expect(lines.at(-1)).toMatchObject({ requeued: 2, killed: 0, msg: expect.stringContaining('every job in flight has ended') })
+})
+
+test.each([
+  [{ clean: false, requeued: 0, killed: 1 }, 3],
+  [{ clean: false, requeued: 4, killed: 0 }, 3],
+  [CLEAN, 0],
+])('%o is exit code %i', async (report, wanted) => {
+  const { node, code } = await begin()
+  node.end(report)
+  expect(await code).toBe(wanted)
+})
+
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s drains; a second one hurries', async (signal) => {
+  const { node, code, signals } = await begin()
+  signals.emit(signal)
+  expect(node.shutdowns).toEqual([{ reason: signal }])
+  signals.emit('SIGINT')
+  expect(node.shutdowns[1]).toEqual({ grace: 0, reason: 'SIGINT' })
+  node.end(CLEAN)
+  expect(await code).toBe(0)
+  expect(signals.eventNames()).toEqual([])
+})
+
+test('SIGTSTP makes it quiet, SIGCONT takes jobs again; a SIGCONT alone, or while it drains, does nothing', async () => {
+  const { node, code, signals } = await begin()
+  signals.emit('SIGCONT')
+  expect(node.asked).toEqual([])
+  signals.emit('SIGTSTP')
+  signals.emit('SIGTSTP')
+  expect(node.asked).toEqual([{ command: 'quiet' }])
+  signals.emit('SIGCONT')
+  expect(node.asked).toEqual([{ command: 'quiet' }, { command: 'resume' }])
+  signals.emit('SIGTSTP')
+  signals.emit('SIGTERM')
+  signals.emit('SIGCONT')
+  expect(node.asked).toHaveLength(3)
+  node.end(CLEAN)
+  await code
+})
+
+test('a signal before the node is up ends it', async () => {
+  const line = commandLine({ farm: { createNode: () => new Promise(() => {}) } })
+  const code = line.run('work', ...TASKS)
+  await vi.waitFor(() => expect(line.signals.listenerCount('SIGTERM')).toBe(1))
+  line.signals.emit('SIGTERM')
+  expect(await code).toBe(0)
+})
+
+test('a start that fails is one line on stderr', async () => {
+  const line = commandLine({ farm: { createNode: () => Promise.reject(new Error('./tasks.js cannot be loaded:\n  SyntaxError: no')) } })
+  expect(await line.run('work', ...TASKS)).toBe(1)
+  expect(line.stderr.text).toBe('prefork: ./tasks.js cannot be loaded: SyntaxError: no\n')
+})
+
+test('on a terminal: a banner without the password, and lines for people', async () => {
+  const { node, code, stdout } = await begin(['--autoscale', '2,6', '--time-limit', '1m'], {
+    terminal: true,
+    env: { RABBITMQ_URL: 'amqp://me:s3cret@rabbit/v' },
+  })
+  node.end(CLEAN)
+  await code
+  expect(stdout.text).toMatch(/prefork 1\.2\.3, Node /)
+  expect(stdout.text).toMatch(/broker +amqp:\/\/me:\*\*\*@rabbit\/v/)
+  expect(stdout.text).toMatch(/workers +2 to 6, by the backlog/)
+  expect(stdout.text).toMatch(/per worker +10 held, 10 at once/)
+  expect(stdout.text).toMatch(/limits +hard 60 s/)
+  expect(stdout.text).toMatch(/\d\d:\d\d:\d\d\.\d{3} INFO {2}Stopped: every job in flight has ended/)
+  expect(stdout.text).not.toContain('s3cret')
+})
+
+test('--import is loaded first, and may set the variables', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prefork-cli-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const env: Record<string, string | undefined> = {}
+  const boot = join(folder, 'boot.mjs')
+  writeFileSync(boot, 'globalThis.bootedByTheTest()\n')
+  Object.assign(globalThis, { bootedByTheTest: () => Object.assign(env, { MAX_LOSSES: '7' }) })
+  const node = new ScriptedNode()
+  const { farm, created } = farmOf(node)
+  const line = commandLine({ farm })
+  Object.assign(line.around, { env })
+  node.end(CLEAN)
+  expect(await line.run('work', ...TASKS, '--import', boot)).toBe(0)
+  expect(created[0]![1].maxLosses).toBe(7)
+  expect(String((created[0]![1].imports as URL[])[0])).toMatch(/boot\.mjs$/)
+  writeFileSync(join(folder, 'bad.mjs'), 'throw new Error("no database")\n')
+  expect(await line.run('work', ...TASKS, '--import', join(folder, 'bad.mjs'))).toBe(1)
+  expect(line.stderr.text).toMatch(/--import .*bad\.mjs could not be loaded: no database/)
+})
+
+const get = (port: number, path: string, method = 'GET'): Promise<{ status: number; body: string }> =>
+  new Promise((resolve, reject) => {
+    request({ port, path, method, host: '127.0.0.1', agent: false }, (response) => {
+      let body = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => {
+        body += chunk
+      })
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }))
+    })
+      .on('error', reject)
+      .end()
+  })
+
+test('--http answers from the start to the end, and the port is free afterwards', async () => {
+  const node = new ScriptedNode()
+  let up = (): void => {}
+  const line = commandLine({
+    farm: {
+      createNode: () =>
+        new Promise((resolve) => {
+          up = () => resolve(node)
+        }),
+    },
+  })
+  const code = line.run('work', ...TASKS, '--http', '0')
+  const port = await vi.waitFor(() => Number(/"port":(\d+)/.exec(line.stdout.text)![1]))
+  expect(await get(port, '/healthz')).toEqual({ status: 200, body: '{"status":"starting"}\n' })
+  expect((await get(port, '/readyz')).status).toBe(503)
+  expect((await get(port, '/metrics')).body).toContain('prefork_up 0\n')
+  up()
+  await vi.waitFor(async () => expect((await get(port, '/readyz')).status).toBe(200))
+  node.emit({ type: 'task.succeeded', id: '1', name: 'mail', worker: 1, duration: 30 })
+  const { body } = await get(port, '/metrics')
+  expect(body).toContain('prefork_jobs_total{outcome="succeeded"} 100\n')
+  expect(body).toContain('prefork_task_duration_seconds_bucket{task="mail",outcome="success",le="0.05"} 1\n')
+  node.figures = { ...node.figures, state: 'draining' }
+  expect(await get(port, '/readyz')).toMatchObject({ status: 503, body: expect.stringContaining('"status":"draining"') })
+  expect((await get(port, '/healthz')).status).toBe(200)
+  expect((await get(port, '/other')).status).toBe(404)
+  expect((await get(port, '/metrics', 'POST')).status).toBe(405)
+  expect(await get(port, '/metrics', 'HEAD')).toEqual({ status: 200, body: '' })
+  const second = commandLine({})
+  expect(await second.run('work', ...TASKS, '--http', String(port))).toBe(1)
+  expect(second.stderr.text).toContain(`--http ${port}: cannot listen on 127.0.0.1: something else listens there; choose another port.`)
+  node.end(CLEAN)
+  expect(await code).toBe(0)
+  expect(node.listening).toBe(0)
+  await expect(get(port, '/healthz')).rejects.toThrow('ECONNREFUSED')
+})
