@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'amqplib'
-import { until } from './rabbit.js'
+import { until } from './server.js'
 
 const freePort = (): Promise<number> =>
   new Promise((resolve) => {
@@ -27,22 +27,27 @@ export interface PrivateBroker {
 /** Ports that the distribution may use are not known until it runs: a second try costs little. */
 const TRIES = 3
 
-export const privateBroker = async (binary: string): Promise<PrivateBroker> => {
+export interface PrivateBrokerOptions {
+  /** ms that a delivery may be held. Default 3,000. */
+  readonly consumerTimeout?: number
+}
+
+export const privateBroker = async (binary: string, options: PrivateBrokerOptions = {}): Promise<PrivateBroker> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startBroker(binary)
+      return await startBroker(binary, options)
     } catch (error) {
       if (attempt === TRIES) throw error
     }
   }
 }
 
-const startBroker = async (binary: string): Promise<PrivateBroker> => {
+const startBroker = async (binary: string, { consumerTimeout = 3_000 }: PrivateBrokerOptions): Promise<PrivateBroker> => {
   const home = mkdtempSync(join(tmpdir(), 'prefork-rabbit-'))
   const port = await freePort()
   const url = `amqp://guest:guest@127.0.0.1:${port}/`
   writeFileSync(join(home, 'rabbitmq.conf'), `listeners.tcp.local = 127.0.0.1:${port}\n`)
-  writeFileSync(join(home, 'advanced.config'), '[{rabbit,[{channel_tick_interval,1000},{consumer_timeout,3000},{max_message_size,65536}]}].\n')
+  writeFileSync(join(home, 'advanced.config'), `[{rabbit,[{channel_tick_interval,1000},{consumer_timeout,${consumerTimeout}},{max_message_size,65536}]}].\n`)
   writeFileSync(join(home, 'enabled_plugins'), '[].\n')
   const env = {
     PATH: process.env.PATH,

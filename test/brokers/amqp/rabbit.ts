@@ -1,5 +1,4 @@
 /** The real RabbitMQ of these tests: queues with random names, all removed afterwards. Without one the suites are skipped, loudly. */
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { connect } from 'amqplib'
 import { afterAll, describe } from 'vitest'
@@ -7,6 +6,9 @@ import { AmqpBroker } from '../../../src/brokers/amqp/broker.js'
 import type { AmqpSettings } from '../../../src/brokers/amqp/settings.js'
 import { STEPS } from '../../../src/brokers/amqp/topology/ladder.js'
 import type { Delivery } from '../../../src/runtime/delivery.js'
+import { serverBinary, until } from './server.js'
+
+export { serverBinary, until }
 
 export const RABBITMQ_URL = process.env.RABBITMQ_URL ?? 'amqp://guest:guest@127.0.0.1:5672/'
 
@@ -22,16 +24,6 @@ if (!reachable) console.warn(`SKIPPED: the suites of test/brokers/amqp, because 
 
 /** `describe` for suites that need the broker. */
 export const withRabbit = describe.skipIf(!reachable)
-
-/** Whether a private broker can be started here. */
-export const serverBinary = ['/usr/lib/rabbitmq/bin/rabbitmq-server', '/usr/local/sbin/rabbitmq-server', '/opt/homebrew/sbin/rabbitmq-server'].find((path) => {
-  try {
-    execFileSync('test', ['-x', path])
-    return true
-  } catch {
-    return false
-  }
-})
 
 export const newName = (): string => `test.${randomBytes(6).toString('hex')}`
 
@@ -108,15 +100,6 @@ export const corner = (url = RABBITMQ_URL) => {
   }
   afterAll(cleanUp)
   return { queue, queues, controlExchange, eventExchange, keep, settings, broker, cleanUp }
-}
-
-/** Waits for a condition, and says what it waited for. */
-export const until = async (what: string, met: () => boolean | Promise<boolean>, timeout = 20_000): Promise<void> => {
-  const end = performance.now() + timeout
-  while (!(await met())) {
-    if (performance.now() > end) throw new Error(`gave up waiting until ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
 }
 
 export const first = { attempt: 1, losses: 0, requeues: 0 }

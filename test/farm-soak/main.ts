@@ -1,0 +1,90 @@
+/** `npm run soak:farm -- --jobs 20000 [--seed N]`, `npm run soak:farm -- --shutdowns 50`. Ends with code 1 on any violation. */
+import { parseArgs } from 'node:util'
+import { type PrivateBroker, privateBroker } from '../brokers/amqp/private-broker.js'
+import { serverBinary } from '../brokers/amqp/server.js'
+import { runShutdowns } from './shutdowns.js'
+import { runFarmSoak } from './soak.js'
+
+const { values: given } = parseArgs({
+  options: { jobs: { type: 'string' }, seed: { type: 'string' }, shutdowns: { type: 'string' }, 'keep-journal': { type: 'boolean', default: false } },
+})
+const number = (name: 'jobs' | 'seed' | 'shutdowns', otherwise: number): number => {
+  const value = Number(given[name] ?? otherwise)
+  if (!(value > 0)) throw new TypeError(`--${name} is a number; it was given ${given[name]}.`)
+  return value
+}
+const began = performance.now()
+const say = (line: string): void => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(6)} s  ${line}`)
+
+const table = (rows: readonly (readonly [string, unknown])[]): void => {
+  const width = Math.max(...rows.map(([name]) => name.length))
+  for (const [name, value] of rows) console.log(`  ${name.padEnd(width)}  ${String(value)}`)
+}
+
+const soak = async (broker: PrivateBroker): Promise<boolean> => {
+  const seed = number('seed', Math.floor(Math.random() * 2 ** 31) + 1)
+  const jobs = number('jobs', 20_000)
+  const command = `npm run soak:farm -- --jobs ${jobs} --seed ${seed}`
+  console.log(command)
+  const report = await runFarmSoak(
+    {
+      jobs,
+      seed,
+      url: broker.url,
+      poisonEvery: 500,
+      longest: 120,
+      killEvery: 1_000,
+      nodeShare: 0.3,
+      cutEvery: 3_000,
+      maxKills: Number.POSITIVE_INFINITY,
+      maxCuts: Number.POSITIVE_INFINITY,
+      restartBroker: () => broker.restart(),
+    },
+    say,
+    given['keep-journal'],
+  )
+  const { again } = report
+  console.log('')
+  table([
+    ['time', `${report.seconds.toFixed(0)} s`],
+    ['workers killed, nodes killed', `${report.workersKilled}, ${report.nodesKilled}`],
+    ['connections cut, restarts of the broker', `${report.cuts}, ${report.brokerRestarts}`],
+    ['jobs', jobs],
+    ['completed', report.completed],
+    ['poison, all among the dead letters as lost', report.poisonDead],
+    ['beginnings of poison', report.beginningsOfPoison],
+    ['dead letters not meant so: began on workers that died 3 times', `${report.unlucky.length} ${report.unlucky.map(({ id }) => id).join(' ')}`],
+    ['ran more than once, poison apart', report.ranAgain],
+    ['beginnings beyond the first: its worker or node died', again.died],
+    ['… its connection was cut while it ran, or before the ack was taken', again.cut],
+    ['… it was stored twice, because a confirm was lost', again['stored twice']],
+    ['dead letters stored twice', report.deadTwice],
+    ['recognised when they came back, and not run again', report.recognised],
+    ['longest from the end of a job to a fault that ran it again, ms', report.latestAck],
+    ['left in the queue', report.left],
+    ['violations', report.violations.length],
+  ])
+  for (const violation of report.violations.slice(0, 50)) console.log(`VIOLATION ${violation}`)
+  console.log(`report ${JSON.stringify({ ...report, violations: report.violations.length })}`)
+  if (report.violations.length > 0) console.log(`FAILED. Again with the same plan (the machine's own timing is not repeated): ${command}`)
+  return report.violations.length === 0 && report.left === 0
+}
+
+const shutdowns = async (broker: PrivateBroker): Promise<boolean> => {
+  const report = await runShutdowns(number('shutdowns', 50), broker.url, say)
+  table(Object.entries(report).filter(([name]) => name !== 'violations'))
+  for (const violation of report.violations) console.log(`VIOLATION ${violation}`)
+  return report.violations.length === 0
+}
+
+if (serverBinary === undefined) throw new Error('There is no rabbitmq-server on this machine: the soak starts one of its own.')
+const broker = await privateBroker(serverBinary, { consumerTimeout: 1_800_000 })
+// So that the broker is not left behind.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+let fine = false
+try {
+  fine = await (given.shutdowns === undefined ? soak(broker) : shutdowns(broker))
+} finally {
+  await broker.remove()
+}
+process.exit(fine ? 0 : 1)

@@ -1,0 +1,287 @@
+/** Two nodes on one queue, jobs, and what is done to them until all have ended. */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { connect } from 'amqplib'
+import { createPublisher, type DeadLetter, listDeadLetters, type Publisher } from '../../src/brokers/amqp/index.js'
+import { type TcpProxy, tcpProxy } from '../brokers/amqp/tcp-proxy.js'
+import { type Books, type Cut, newBooks } from './books.js'
+import { Journal } from './journal.js'
+import { judge, type Verdict } from './judge.js'
+import { NodeProcess } from './node-process.js'
+import { MAX_LOSSES, NODES, PREFETCH_PER_WORKER, type Random, randomOf, type SoakPlan, WORKERS } from './plan.js'
+
+/** Jobs published and not seen to end, at the most: publishing goes on while the farm is disturbed. */
+const AHEAD = 400
+const LOOK_MS = 250
+/** A farm that makes no progress for so long is stuck, ms. */
+const STUCK_MS = 120_000
+
+export interface SoakReport extends Verdict {
+  readonly seconds: number
+  readonly workersKilled: number
+  readonly nodesKilled: number
+  readonly cuts: number
+  readonly brokerRestarts: number
+  readonly nodeStarts: number
+  readonly recognised: number
+  /** Left in the queue when all was over. */
+  readonly left: number
+  readonly journal: string
+}
+
+export type Progress = (line: string) => void
+
+export const runFarmSoak = async (plan: SoakPlan, progress: Progress, keepJournal = false): Promise<SoakReport> => {
+  const soak = new Soak(plan, progress)
+  try {
+    return await soak.run()
+  } finally {
+    await soak.cleanUp(keepJournal)
+  }
+}
+
+class Soak {
+  readonly #plan: SoakPlan
+  readonly #progress: Progress
+  readonly #random: Random
+  readonly #books: Books = newBooks()
+  readonly #directory = mkdtempSync(join(tmpdir(), 'prefork-farm-soak-'))
+  readonly #path = join(this.#directory, 'journal')
+  readonly #journal = new Journal(this.#path)
+  readonly #queue = `soak.${randomBytes(6).toString('hex')}`
+  readonly #nodes: NodeProcess[] = []
+  readonly #proxies: TcpProxy[] = []
+  #publisherProxy: TcpProxy | undefined
+  #publisher: Publisher | undefined
+  #restarts = 0
+  #restarting: Promise<void> | undefined
+  #ended = 0
+  #disturbing = true
+  readonly #work: Promise<unknown>[] = []
+
+  constructor(plan: SoakPlan, progress: Progress) {
+    this.#plan = plan
+    this.#progress = progress
+    this.#random = randomOf(plan.seed)
+  }
+
+  async run(): Promise<SoakReport> {
+    const began = performance.now()
+    await this.#open()
+    const watching = this.#watch()
+    this.#work.push(this.#kills(), this.#cuts(), this.#restart())
+    await this.#publish()
+    await watching
+    this.#disturbing = false
+    await Promise.all(this.#work)
+    const letters = await this.#settle()
+    const { killedWorkers, killedNodes, cuts } = this.#books
+    const seconds = (performance.now() - began) / 1_000
+    for (const down of await Promise.all(this.#nodes.map((node) => node.leave())))
+      if (down?.clean !== true) this.#books.troubles.push(`a node with nothing to do did not leave in order: ${JSON.stringify(down)}`)
+    return {
+      ...judge(this.#books, this.#journal.update(), letters),
+      seconds,
+      workersKilled: killedWorkers.size,
+      nodesKilled: killedNodes.size,
+      cuts: cuts.length - this.#restarts * (NODES + 1),
+      brokerRestarts: this.#restarts,
+      nodeStarts: this.#nodes.reduce((sum, { starts }) => sum + starts, 0),
+      recognised: this.#nodes.reduce((sum, { recognised }) => sum + recognised, 0),
+      left: await this.#left(),
+      journal: this.#path,
+    }
+  }
+
+  async #open(): Promise<void> {
+    const { url } = this.#plan
+    this.#publisherProxy = await tcpProxy(url)
+    this.#publisher = await createPublisher({ url: this.#publisherProxy.url, queue: this.#queue })
+    const env = { ...process.env, PREFORK_SOAK_JOURNAL: this.#path }
+    for (let number = 0; number < NODES; number++) {
+      const proxy = await tcpProxy(url)
+      this.#proxies.push(proxy)
+      const options = {
+        url: proxy.url,
+        queue: this.#queue,
+        controlExchange: `${this.#queue}.control`,
+        eventExchange: `${this.#queue}.events`,
+        minWorkers: WORKERS,
+        maxWorkers: WORKERS,
+        prefetchPerWorker: PREFETCH_PER_WORKER,
+        maxLosses: MAX_LOSSES,
+      }
+      const node = new NodeProcess(number, options, env, this.#books)
+      this.#nodes.push(node)
+      node.start()
+    }
+    await this.#until('the nodes are up', () => this.#nodes.every(({ up }) => up))
+  }
+
+  // ---- the load
+
+  async #publish(): Promise<void> {
+    const { jobs, poisonEvery, longest } = this.#plan
+    for (let n = 1; n <= jobs; n++) {
+      while (n - this.#ended > AHEAD) await delay(5)
+      const poison = n % poisonEvery === 0
+      const publication = { id: `${poison ? 'poison' : 'job'}-${n}`, poison, began: Date.now(), confirmed: undefined, again: 0 }
+      this.#books.publications.set(publication.id, publication)
+      this.#work.push(this.#send(publication, this.#random.int(0, longest)))
+      if (n % 20 === 0) await delay(0)
+    }
+  }
+
+  async #send(publication: { id: string; poison: boolean; confirmed: number | undefined; again: number }, ms: number): Promise<void> {
+    for (;;) {
+      try {
+        await this.#publisher!.publish(publication.poison ? 'poison' : 'nap', [ms], { messageId: publication.id })
+        publication.confirmed = Date.now()
+        return
+      } catch {
+        publication.again++
+        await delay(100)
+      }
+    }
+  }
+
+  // ---- what disturbs it
+
+  async #kills(): Promise<void> {
+    const { killEvery, nodeShare, maxKills } = this.#plan
+    for (let n = 0; n < maxKills; n++) {
+      await delay(killEvery)
+      if (!this.#disturbing) return
+      if (!(this.#random.chance(nodeShare) && this.#random.pick(this.#nodes.filter(({ up }) => up))?.kill())) await this.#killWorker()
+    }
+  }
+
+  /** One that is alive: what the nodes say of their workers is a second old. */
+  async #killWorker(): Promise<void> {
+    const { killedWorkers } = this.#books
+    for (let tries = 0; tries < 40 && this.#disturbing; tries++) {
+      const pid = this.#random.pick(this.#nodes.filter(({ up }) => up).flatMap(({ workers }) => workers.filter((each) => !killedWorkers.has(each))))
+      try {
+        if (pid !== undefined && process.kill(pid, 'SIGKILL')) {
+          killedWorkers.set(pid, Date.now())
+          return
+        }
+      } catch {
+        // It has died since it was named.
+      }
+      await delay(20)
+    }
+  }
+
+  async #cuts(): Promise<void> {
+    const { cutEvery, maxCuts } = this.#plan
+    for (let n = 0; n < maxCuts; n++) {
+      await delay(cutEvery * (0.5 + this.#random.int(0, 100) / 100))
+      if (!this.#disturbing) return
+      // The publisher's turn comes too: its confirms are lost then.
+      const who = this.#random.int(0, NODES)
+      const proxy = who === NODES ? this.#publisherProxy! : this.#proxies[who]!
+      this.#books.cuts.push({ at: Date.now(), who: who === NODES ? 'publisher' : who })
+      proxy.cut()
+    }
+  }
+
+  async #restart(): Promise<void> {
+    const { restartBroker, jobs } = this.#plan
+    if (restartBroker === undefined) return
+    while (this.#ended < jobs / 2) await delay(LOOK_MS)
+    this.#progress('the broker is restarted')
+    const at = Date.now()
+    const cuts = [...this.#nodes.map(({ number }) => number), 'publisher' as const].map((who): Cut => ({ at, who }))
+    this.#books.cuts.push(...cuts)
+    this.#restarts++
+    this.#restarting = restartBroker()
+    await this.#restarting
+    for (const cut of cuts) cut.until = Date.now()
+    this.#progress('the broker is back')
+  }
+
+  // ---- until all is over
+
+  /** Resolves when every job has ended or is among the dead letters. */
+  async #watch(): Promise<void> {
+    let last = performance.now()
+    let told = performance.now()
+    for (;;) {
+      await delay(LOOK_MS)
+      const before = this.#ended
+      const { ended } = this.#journal.update()
+      const open = new Set([...this.#books.publications.keys()].filter((id) => !ended.has(id)))
+      const { size } = this.#books.publications
+      // Only what may be dead is looked for among the dead: poison, and what has begun and not ended.
+      if (size === this.#plan.jobs && open.size <= this.#plan.jobs / this.#plan.poisonEvery + 50)
+        for (const { id } of await this.#deadLetters().catch((): DeadLetter[] => [])) open.delete(id ?? '')
+      this.#ended = size - [...open].filter((id) => !id.startsWith('poison')).length
+      if (size === this.#plan.jobs && open.size === 0) return
+      if (this.#ended > before) last = performance.now()
+      if (performance.now() - last > STUCK_MS) {
+        this.#books.troubles.push(`no progress for ${STUCK_MS / 1_000} s; open: ${[...open].slice(0, 20).join(', ')}`)
+        return
+      }
+      if (performance.now() - told > 10_000) {
+        told = performance.now()
+        const { killedWorkers, killedNodes, cuts, troubles } = this.#books
+        this.#progress(
+          `${this.#ended} of ${this.#plan.jobs} ended; ${killedWorkers.size} workers and ${killedNodes.size} nodes killed, ${cuts.length} cuts, ${troubles.length} troubles`,
+        )
+      }
+    }
+  }
+
+  /** Whatever was stored twice has been taken too, and the dead are counted. */
+  async #settle(): Promise<DeadLetter[]> {
+    await this.#restarting
+    await this.#until(
+      'the queue is empty and nothing is held',
+      async () => (await this.#left()) === 0 && this.#nodes.every(({ up, figures }) => up && figures?.held === 0),
+    )
+    return await this.#deadLetters()
+  }
+
+  #deadLetters(): Promise<DeadLetter[]> {
+    return listDeadLetters({ url: this.#plan.url, queue: this.#queue, limit: 10_000 })
+  }
+
+  async #left(): Promise<number> {
+    const connection = await connect(this.#plan.url)
+    try {
+      const channel = await connection.createChannel()
+      return (await channel.checkQueue(this.#queue)).messageCount
+    } finally {
+      await connection.close()
+    }
+  }
+
+  async #until(what: string, met: () => boolean | Promise<boolean>): Promise<void> {
+    const end = performance.now() + STUCK_MS
+    while (!(await met())) {
+      if (performance.now() > end) {
+        this.#books.troubles.push(`gave up waiting until ${what}`)
+        return
+      }
+      await delay(LOOK_MS)
+    }
+  }
+
+  async cleanUp(keepJournal: boolean): Promise<void> {
+    this.#disturbing = false
+    for (const node of this.#nodes) node.end()
+    this.#journal.close()
+    await this.#publisher?.close().catch(() => {})
+    await Promise.all([...this.#proxies, this.#publisherProxy].map((proxy) => proxy?.close()))
+    const connection = await connect(this.#plan.url)
+    const channel = await connection.createChannel()
+    for (const each of [this.#queue, `${this.#queue}.dlq`]) await channel.deleteQueue(each)
+    for (const each of ['control', 'events']) await channel.deleteExchange(`${this.#queue}.${each}`)
+    await connection.close()
+    if (!keepJournal) rmSync(this.#directory, { recursive: true, force: true })
+  }
+}
