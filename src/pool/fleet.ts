@@ -128,7 +128,9 @@ export class Fleet {
   /** What a worker on its way out will not run any more goes to others. */
   #passOn(): void {
     for (const worker of this.#all()) {
-      if (worker.state !== 'draining' || (!worker.unfit && worker.quota(this.#pool.settings.maxJobsPerWorker) > 0)) continue
+      // One that has nothing in hand would wait for a slot, perhaps that of its own predecessor.
+      const goesOn = worker.books.inFlight > 0 && !worker.unfit && worker.quota(this.#pool.settings.maxJobsPerWorker) > 0
+      if (worker.state !== 'draining' || goesOn) continue
       this.#leftovers.orphan(worker.pinned.splice(0))
       if (worker.suspects.length > 0) this.#leftovers.group(worker.suspects.splice(0))
     }

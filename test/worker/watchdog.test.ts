@@ -2,9 +2,12 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Kind, LimitStage, NO_STACK } from '../../src/wire/messages.js'
 import { bundle, type Options, TestWorker } from './watchdog/worker.js'
+
+/** The clocks of two processes may differ by so much, ms. */
+const EARLY = 10
 
 let folder = ''
 const workers: TestWorker[] = []
@@ -32,10 +35,8 @@ describe('lifeline', () => {
   test('its end ends a worker that is in a busy loop', async () => {
     const worker = await up()
     await worker.event('accepted', worker.run('sync'))
-    const at = performance.now()
     worker.lifeline.destroy()
     expect(await worker.exit).toEqual({ code: null, signal: 'SIGKILL' })
-    expect(performance.now() - at).toBeLessThan(1000)
   })
 
   test('its end ends a worker that is still loading its modules', async () => {
@@ -77,10 +78,22 @@ describe('heartbeat', () => {
 
   test('of an idle worker says that its main thread turns', async () => {
     const worker = await up()
+    const beats = (): Buffer[] => worker.frames.filter((frame) => frame.kind === Kind.HEARTBEAT).map(({ payload }) => payload)
+    // Long after it started, the age of its last turn is small again and again.
     await delay(400)
-    const { payload } = worker.frames.filter((frame) => frame.kind === Kind.HEARTBEAT).at(-1)!
-    expect(payload.readDoubleLE(8)).toBeLessThan(100)
-    expect(payload.readUInt32LE(16)).toBe(0)
+    const late = beats().length
+    await vi.waitFor(
+      () =>
+        expect(
+          Math.min(
+            ...beats()
+              .slice(late)
+              .map((beat) => beat.readDoubleLE(8)),
+          ),
+        ).toBeLessThan(100),
+      5_000,
+    )
+    expect(beats().at(-1)!.readUInt32LE(16)).toBe(0)
   })
 })
 
@@ -152,10 +165,12 @@ describe('soft limit', () => {
 
   test.each([...unsafePlaces, ...nativePlaces])('does not touch %s, and says that the worker is stuck', async (task) => {
     const worker = await up()
+    const before = worker.age
     const delivery = worker.run(task, { soft: 100 })
     const { payload, job, at } = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.STUCK })
-    const soft = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.SOFT })
-    expect(at - soft.at).toBeGreaterThan(450)
+    await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.SOFT })
+    // The limit, then a grace.
+    expect(at - before).toBeGreaterThanOrEqual(100 + 500 - EARLY)
     expect(job).toBe(delivery)
     if (nativePlaces.includes(task)) expect(payload.toString()).toBe(NO_STACK)
     else expect(payload.toString()).toMatch(/tasks\.mjs|spins\.cjs/)
@@ -165,11 +180,12 @@ describe('soft limit', () => {
 
   test('only asks a task that awaits; alone it ends five graces later', async () => {
     const worker = await up({ cancelGrace: 100 })
+    const before = worker.age
     const delivery = worker.run('idle', { soft: 100 })
     expect(await worker.event('soft', delivery)).toMatchObject({ limit: 100 })
-    const soft = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.SOFT })
+    await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.SOFT })
     const hard = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.HARD })
-    expect(hard.at - soft.at).toBeGreaterThan(480)
+    expect(hard.at - before).toBeGreaterThanOrEqual(100 + 5 * 100 - EARLY)
     expect(hard.payload.toString()).toBe(NO_STACK)
     expect(worker.frames.some(({ kind, flags }) => kind === Kind.LIMIT && flags === LimitStage.STUCK)).toBe(false)
   })
@@ -223,11 +239,11 @@ describe('soft limit', () => {
 describe('hard limit', () => {
   test('closes the claim word and brings the stack', async () => {
     const worker = await up()
+    const before = worker.age
     const delivery = worker.run('afterAwait', { hard: 200 })
     await worker.event('accepted', delivery)
     const { at, job, payload } = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.HARD })
-    const accepted = worker.frames.find(({ kind }) => kind === Kind.HEARTBEAT)!
-    expect(at - accepted.at).toBeGreaterThan(150)
+    expect(at - before).toBeGreaterThanOrEqual(200 - EARLY)
     expect(job).toBe(delivery)
     expect(payload.toString()).toMatch(/at spin .*tasks\.mjs/)
   })
@@ -235,22 +251,19 @@ describe('hard limit', () => {
   test('comes on time after a soft limit that was stuck in native code', async () => {
     const worker = await up({ cancelGrace: 2000 })
     const delivery = worker.run('pbkdf2', { soft: 50, hard: 300 })
-    const soft = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.SOFT })
+    await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.SOFT })
     const hard = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.HARD })
-    expect(hard.at - soft.at).toBeLessThan(250 + 450)
+    // Before the grace of the soft one was over.
+    expect(worker.frames.some(({ kind, flags }) => kind === Kind.LIMIT && flags === LimitStage.STUCK)).toBe(false)
     expect(hard.payload.toString()).toBe(NO_STACK)
   })
 
   test('does not count the time spent in a write of results', async () => {
     const worker = await up()
+    const before = worker.age
     const delivery = worker.run('idle', { hard: 300, blocked: 700 })
-    const { at } = await worker.event('accepted', delivery).then(async () => {
-      const accepted = performance.now() - worker.started
-      const hard = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.HARD })
-      return { at: hard.at - accepted }
-    })
-    expect(at).toBeGreaterThan(900)
-    expect(at).toBeLessThan(1500)
+    const hard = await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.HARD })
+    expect(hard.at - before).toBeGreaterThanOrEqual(300 + 700 - EARLY)
   })
 
   test('of a shorter job begun after a longer one comes first', async () => {
@@ -267,10 +280,10 @@ describe('cancellation', () => {
     const delivery = worker.run('sync')
     await worker.event('accepted', delivery)
     await delay(50)
-    const at = performance.now()
     worker.cancel(delivery, delivery, new Error('enough'))
     expect(await worker.event('interrupted', delivery)).toMatchObject({ cause: 'cancel' })
-    expect(performance.now() - at).toBeLessThan(500)
+    // Before the grace was over.
+    expect(worker.frames.some(({ kind, flags }) => kind === Kind.LIMIT && flags === LimitStage.STUCK)).toBe(false)
     expect(await worker.value('value')).toBe(42)
   })
 

@@ -94,6 +94,11 @@ export class TestWorker {
     })
   }
 
+  /** ms since it was started, as in `Frame.at`. */
+  get age(): number {
+    return performance.now() - this.started
+  }
+
   get lifeline(): Socket {
     return (this.child.stdio as unknown[])[5] as Socket
   }
