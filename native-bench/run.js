@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { CASES } from './cases/index.js'
+import { BROKER_URL, brokerProblem } from './farm/queue.js'
 import { buildCFloor } from './floor/c-floor.js'
 import { readArgs, USAGE, UsageError } from './lib/args.js'
 import { barsText, chartsOf } from './lib/charts.js'
@@ -32,6 +33,15 @@ const PICTURE = ['noop', 'rtt', 'objects', 'buffers', 'mixed', 'start', 'queued'
 /** @param {string} text */
 const say = (text) => process.stderr.write(`${text}\n`)
 
+/** @param {Wanted} wanted */
+const lookForBroker = async (wanted) => {
+  if (!wanted.cases.includes('farm')) return
+  const problem = await brokerProblem()
+  if (problem === undefined) return
+  say(`!!! WITHOUT THE FARM: there is no RabbitMQ at ${BROKER_URL.replace(/:[^:@/]*@/, ':***@')} (${problem}); RABBITMQ_URL names another`)
+  wanted.cases = wanted.cases.filter((name) => name !== 'farm')
+}
+
 /** The peers are no part of the library's install: they are fetched when they are first wanted. @param {Wanted} wanted */
 const prepare = (wanted) => {
   if (!existsSync(`${here}../dist/index.js`)) throw new UsageError('there is no dist/: run the benchmark as `npm run bench` in the root, or build first')
@@ -58,6 +68,7 @@ const main = async () => {
     return
   }
   prepare(wanted)
+  await lookForBroker(wanted)
   const machine = machineOf(args)
   const progress = progressLine(process.stderr)
   const results = await runAll(wanted, CASES, POOLS, measureOne, progress.show)

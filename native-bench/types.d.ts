@@ -105,6 +105,8 @@ export interface Case<V extends Variant = any> {
   chart?: { metric: string; variant: string }[]
   /** Seconds after which a run counts as stuck; default 60. */
   timeout?: number
+  /** The pools that have a part in it; default all. */
+  pools?: string[]
   /** The reason why this pool cannot do it, if there is one. */
   refuse?(entry: PoolEntry, variant: V): string | undefined
   measure(context: MeasureContext<V>): Promise<Metrics>

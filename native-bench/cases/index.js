@@ -1,6 +1,7 @@
 /** @import { Case } from '../types.js' */
 import buffers from './buffers.js'
 import crash from './crash.js'
+import farm from './farm.js'
 import growth from './growth.js'
 import idle from './idle.js'
 import imported from './import.js'
@@ -16,5 +17,5 @@ import workers from './workers.js'
 
 /** In the order of the tables. @type {Record<string, Case>} */
 export const CASES = Object.fromEntries(
-  [noop, rtt, objects, buffers, mixed, start, imported, queued, latency, growth, workers, recycle, crash, idle].map((each) => [each.name, each]),
+  [noop, rtt, objects, buffers, mixed, start, imported, queued, latency, growth, workers, recycle, crash, idle, farm].map((each) => [each.name, each]),
 )

@@ -11,8 +11,9 @@ import { spread } from './statistics.js'
 
 const DEFAULT_TIMEOUT = 60
 
-/** Whether a floor has a part in this variant. @param {Case} each @param {PoolEntry} entry @param {Variant} variant */
-const takesPart = (each, entry, variant) => entry.kind !== 'floor' || each.floor?.(variant, false) !== undefined
+/** @param {Case} each @param {string} pool @param {PoolEntry} entry @param {Variant} variant */
+const takesPart = (each, pool, entry, variant) =>
+  (each.pools === undefined || each.pools.includes(pool)) && (entry.kind !== 'floor' || each.floor?.(variant, false) !== undefined)
 
 /** @param {Metrics[]} rounds @returns {Cell} */
 const cellOf = (rounds) => {
@@ -58,7 +59,7 @@ const runVariant = async (wanted, each, variant, pools, measure, progress) => {
   const figures = new Map()
   for (const pool of wanted.pools) {
     const entry = /** @type {PoolEntry} */ (pools[pool])
-    if (!takesPart(each, entry, variant)) continue
+    if (!takesPart(each, pool, entry, variant)) continue
     const reason = entry.kind === 'floor' ? undefined : each.refuse?.(entry, variant)
     if (reason === undefined) figures.set(pool, [])
     else cells[pool] = { reason }

@@ -88,6 +88,7 @@ export const TARGETS = [
     'ms',
   ),
   target('mixed: short calls that waited for the 5 s call', 'at most', 0, (view) => foundOf(view.median('mixed/mixed/waited')), ''),
+  target('no-ops from RabbitMQ: the bare client', 'at least', 0.8, (view) => foundOf(view.median('farm/quorum/ratio'))),
   target('create to first result: the fastest process pool', 'at most', 1.3, (view) => view.timesBest('start/2w/ms', 'less', PROCESS_POOLS)),
   target('create to first result: the same, bare fork among them', 'at most', 1.3, (view) => view.timesBest('start/2w/ms', 'less', PROCESSES)),
   target("import 'prefork'", 'at most', 60, (view) => foundOf(view.median('import/import/ms')), 'ms'),

@@ -234,7 +234,8 @@ export class Endings {
   #release(held: Held): void {
     held.phase = 'done'
     held.stopTimers()
-    for (const { gone } of [...held.deliveries, ...held.behind]) this.#state.generations.forget(gone, held)
+    for (const { gone } of held.deliveries) this.#state.generations.forget(gone, held)
+    for (const { gone } of held.behind) this.#state.generations.forget(gone, held)
     this.#state.held.delete(held.id)
     this.#owner.released(held)
   }

@@ -72,8 +72,9 @@ class Soak {
     const began = performance.now()
     await this.#open()
     const watching = this.#watch()
-    this.#work.push(this.#kills(), this.#cuts(), this.#restart())
-    await this.#publish()
+    const disturbances = Promise.all([this.#kills(), this.#cuts()])
+    this.#work.push(disturbances, this.#restart())
+    await this.#publish(disturbances)
     await watching
     this.#disturbing = false
     await Promise.all(this.#work)
@@ -123,9 +124,11 @@ class Soak {
 
   // ---- the load
 
-  async #publish(): Promise<void> {
-    const { jobs, poisonEvery, longest } = this.#plan
+  async #publish(disturbances: Promise<unknown>): Promise<void> {
+    const { jobs, poisonEvery, longest, maxKills, maxCuts } = this.#plan
     for (let n = 1; n <= jobs; n++) {
+      // Few faults must all find a farm at work.
+      if (n > jobs * 0.8 && Number.isFinite(maxKills + maxCuts)) await disturbances
       while (n - this.#ended > AHEAD) await delay(5)
       const poison = n % poisonEvery === 0
       const publication = { id: `${poison ? 'poison' : 'job'}-${n}`, poison, began: Date.now(), confirmed: undefined, again: 0 }

@@ -41,7 +41,8 @@ export const compress = async (body: Buffer, how: Compression): Promise<Buffer> 
 
 /** Which compression a `content_encoding` names; undefined for none. Throws UndecodableError for one that is not known. */
 export const compressionNamed = (encoding: string | undefined): Compression | undefined => {
-  const name = (encoding ?? '').trim().toLowerCase()
+  if (encoding === undefined) return undefined
+  const name = encoding.trim().toLowerCase()
   if (identities.has(name)) return undefined
   if (name === 'x-gzip') return 'gzip'
   if (name === 'gzip' || name === 'br' || name === 'zstd') return name

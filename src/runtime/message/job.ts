@@ -77,6 +77,7 @@ export const decodeJob = (body: Buffer, headers: BodyHeaders, { maxBodySize }: {
 
 /** Undefined: the message does not say. */
 const isJson = (contentType: string | undefined): boolean | undefined => {
+  if (contentType === CONTENT_TYPE) return false
   if (contentType === undefined || contentType === '') return undefined
   const [type, ...parameters] = contentType
     .toLowerCase()

@@ -1,0 +1,29 @@
+// One consumer of a queue that is full, in a process of its own: `node farm/host.js <consumer> <url> <queue> <jobs> <queue type>`. It prints its figures
+// as JSON when it has taken all.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CONSUMERS } from './consumers.js'
+
+/** Jobs before the measurement begins: what starts, and compiles. A share of them all. */
+const WARM = 0.25
+/** The last ones do not keep everybody busy. A share of them all. */
+const LAST = 0.05
+
+const [name = '', url = '', queue = '', count = '0', queueType = 'quorum'] = process.argv.slice(2)
+const jobs = Number(count)
+const open = CONSUMERS[name]
+if (open === undefined) throw new Error(`no consumer ${name}`)
+
+const consumer = await open({ url, queue, queueType: /** @type {'quorum' | 'classic'} */ (queueType) })
+/** @param {number} wanted */
+const reach = async (wanted) => {
+  while (consumer.done() < wanted) await sleep(20)
+  return { done: consumer.done(), at: performance.now(), cpu: process.cpuUsage() }
+}
+const from = await reach(jobs * WARM)
+const to = await reach(jobs * (1 - LAST))
+await reach(jobs)
+await consumer.close()
+const done = to.done - from.done
+const micros = to.cpu.user + to.cpu.system - from.cpu.user - from.cpu.system
+console.log(JSON.stringify({ perSecond: (1_000 * done) / (to.at - from.at), hostMicros: micros / done }))
+process.exit(0)

@@ -1,0 +1,87 @@
+// What a node costs that has nothing to do: `node native-bench/farm/idle.js [seconds]`. CPU and memory of `prefork work` with one worker, the
+// two together and each by itself; beside it a process with nothing but one timer a second, for on some machines each waking costs most of it.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { connect } from 'amqplib'
+import { BROKER_URL } from './queue.js'
+
+const SECONDS = Number(process.argv[2] ?? 60)
+/** What starts, and the first collections of garbage, are over by then, ms. */
+const SETTLE_MS = 10_000
+/** Clock ticks a second, as Linux counts a process' time. */
+const TICKS = 100
+
+const path = (/** @type {string} */ file) => fileURLToPath(new URL(file, import.meta.url))
+
+/** ms of CPU that a process has had, its threads included. @param {number} pid */
+const cpuMs = (pid) => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+  return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS
+}
+
+/** @param {number} pid */
+const pssMB = (pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1_024
+
+/** @param {number} pid */
+const childrenOf = (pid) =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((each) => {
+      try {
+        return (
+          Number(
+            readFileSync(`/proc/${each}/stat`, 'utf8')
+              .replace(/^.*\) /s, '')
+              .split(' ')[1],
+          ) === pid
+        )
+      } catch {
+        return false
+      }
+    })
+
+const queue = `prefork.bench.${randomBytes(6).toString('hex')}`
+const names = ['--queue', queue, '--control-exchange', `${queue}.control`, '--worker-exchange', `${queue}.events`]
+const node = spawn(
+  process.execPath,
+  [path('../../dist/cli/prefork.js'), 'work', '--tasks', path('../tasks.js'), '--broker', BROKER_URL, '--workers', '1', ...names],
+  {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  },
+)
+const timer = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1_000)'], { stdio: 'inherit' })
+try {
+  await sleep(SETTLE_MS)
+  const of = { node: [node.pid ?? 0], worker: childrenOf(node.pid ?? 0), 'a timer alone': [timer.pid ?? 0] }
+  if (of.worker.length !== 1) throw new Error(`the node has ${of.worker.length} children`)
+  const cpu = () => Object.values(of).map((pids) => pids.reduce((sum, pid) => sum + cpuMs(pid), 0))
+  const before = cpu()
+  const began = performance.now()
+  await sleep(SECONDS * 1_000)
+  const ms = performance.now() - began
+  const after = cpu()
+  const rows = Object.entries(of).map(([name, pids], index) => ({
+    name,
+    percent: (100 * ((after[index] ?? 0) - (before[index] ?? 0))) / ms,
+    pssMB: pids.reduce((sum, pid) => sum + pssMB(pid), 0),
+  }))
+  const [own, worker] = rows
+  if (own !== undefined && worker !== undefined) rows.push({ name: 'node and worker', percent: own.percent + worker.percent, pssMB: own.pssMB + worker.pssMB })
+  for (const { name, percent, pssMB: mb } of rows) console.log(`${name.padEnd(16)} ${percent.toFixed(2)} % of a core, ${mb.toFixed(1)} MB PSS`)
+} finally {
+  timer.kill('SIGKILL')
+  const gone = new Promise((resolve) => node.once('close', resolve))
+  node.kill('SIGTERM')
+  await gone
+  const connection = await connect(BROKER_URL)
+  const channel = await connection.createChannel()
+  for (const each of [queue, `${queue}.dlq`]) await channel.deleteQueue(each)
+  for (const each of ['control', 'events']) await channel.deleteExchange(`${queue}.${each}`)
+  await connection.close()
+}
