@@ -11,21 +11,15 @@ import { BROKER_URL } from './queue.js'
 const SECONDS = Number(process.argv[2] ?? 60)
 /** What starts, and the first collections of garbage, are over by then, ms. */
 const SETTLE_MS = 10_000
-/** Clock ticks a second, as Linux counts a process' time. */
-const TICKS = 100
 
 const path = (/** @type {string} */ file) => fileURLToPath(new URL(file, import.meta.url))
 
 /** ms of CPU that a process has had, its threads included. @param {number} pid */
-const cpuMs = (pid) => {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ')
-  return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS
-}
+const cpuMs = (pid) =>
+  readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0)
 
-/** @param {number} pid */
-const pssMB = (pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1_024
+/** @param {number} pid @param {string} name */
+const memoryMB = (pid, name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1_024
 
 /** @param {number} pid */
 const childrenOf = (pid) =>
@@ -69,11 +63,19 @@ try {
   const rows = Object.entries(of).map(([name, pids], index) => ({
     name,
     percent: (100 * ((after[index] ?? 0) - (before[index] ?? 0))) / ms,
-    pssMB: pids.reduce((sum, pid) => sum + pssMB(pid), 0),
+    pssMB: pids.reduce((sum, pid) => sum + memoryMB(pid, 'Pss'), 0),
+    residentMB: pids.reduce((sum, pid) => sum + memoryMB(pid, 'Rss'), 0),
   }))
   const [own, worker] = rows
-  if (own !== undefined && worker !== undefined) rows.push({ name: 'node and worker', percent: own.percent + worker.percent, pssMB: own.pssMB + worker.pssMB })
-  for (const { name, percent, pssMB: mb } of rows) console.log(`${name.padEnd(16)} ${percent.toFixed(2)} % of a core, ${mb.toFixed(1)} MB PSS`)
+  if (own !== undefined && worker !== undefined)
+    rows.push({
+      name: 'node and worker',
+      percent: own.percent + worker.percent,
+      pssMB: own.pssMB + worker.pssMB,
+      residentMB: own.residentMB + worker.residentMB,
+    })
+  for (const { name, percent, pssMB, residentMB } of rows)
+    console.log(`${name.padEnd(16)} ${percent.toFixed(2)} % of a core, ${pssMB.toFixed(1)} MB PSS, ${residentMB.toFixed(1)} MB resident`)
 } finally {
   timer.kill('SIGKILL')
   const gone = new Promise((resolve) => node.once('close', resolve))

@@ -84,7 +84,7 @@ export class Submission {
     if (context !== undefined) meta.context = context
     if (delivery !== undefined) meta.delivery = delivery
     const { body, binaries } = encode(meta, 4, { copyBinaries: true, root: 'options' })
-    const all = Buffer.concat([body, ...binaries])
+    const all = binaries.length === 0 ? body : Buffer.concat([body, ...binaries])
     all.writeUInt32LE(all.length - 4, 0)
     return all
   }

@@ -53,9 +53,9 @@ describe('acknowledgements', () => {
     expect(channel.acknowledged.size).toBe(4)
     await new Promise((resolve) => setTimeout(resolve, 20))
     expect(channel.acknowledged.size).toBe(49)
-    for (let tag = 51; tag <= 250; tag++) acknowledgements.add(tag)
+    for (let tag = 51; tag <= 251; tag++) acknowledgements.add(tag)
     await turn()
-    expect(channel.acknowledged.size).toBe(249)
+    expect(channel.acknowledged.size).toBe(250)
     expect(channel.unsettled).toContain(1)
   })
 

@@ -44,6 +44,8 @@ export interface QueueOptions {
 }
 
 export interface AmqpChannel {
+  /** Of amqplib's own: what the channel's frames are written to. */
+  readonly connection: { readonly stream?: AmqpStream }
   on(event: string, listener: Listener): unknown
   close(): Promise<void>
   assertQueue(queue: string, options?: QueueOptions): Promise<{ queue: string; messageCount: number; consumerCount: number }>
@@ -66,8 +68,14 @@ export interface AmqpChannel {
   prefetch(count: number): Promise<unknown>
 }
 
+export interface AmqpStream {
+  destroy(): void
+  cork(): void
+  uncork(): void
+}
+
 export interface AmqpConnection {
-  readonly connection: { readonly serverProperties: Readonly<Record<string, unknown>>; readonly stream?: { destroy(): void } }
+  readonly connection: { readonly serverProperties: Readonly<Record<string, unknown>>; readonly stream?: AmqpStream }
   on(event: string, listener: Listener): unknown
   close(): Promise<void>
   createChannel(): Promise<AmqpChannel>

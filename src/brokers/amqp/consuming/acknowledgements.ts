@@ -2,9 +2,10 @@
  * The acknowledgements of one channel, gathered for one turn of the event loop. Those without a gap before them go out as one, for a
  * frame and a system call each would cost a node under load more than the jobs themselves.
  */
-import type { AmqpChannel } from '../connection/client.js'
+import type { AmqpChannel, AmqpStream } from '../connection/client.js'
 
 type AckChannel = Pick<AmqpChannel, 'ack'>
+type CorkedStream = Pick<AmqpStream, 'cork' | 'uncork'>
 
 /** So few frames are sent at once, whatever comes before them. */
 const FEW = 8
@@ -13,6 +14,7 @@ const HOLD = 5
 
 export class Acknowledgements {
   readonly #channel: AckChannel
+  readonly #stream: CorkedStream | undefined
   /** To be sent. */
   #gathered: number[] = []
   #turn: NodeJS.Immediate | undefined
@@ -21,11 +23,13 @@ export class Acknowledgements {
   #floor = 0
   /** Settled above the floor. */
   readonly #above = new Set<number>()
-  /** Deliveries that may be held at once: when a good part of them wait here, others could be delivered. */
+  /** Deliveries that may be held at once: when half of them wait here, others could be delivered. */
   room = 0
 
-  constructor(channel: AckChannel) {
+  /** `stream`: of the channel's connection. */
+  constructor(channel: AckChannel, stream?: CorkedStream) {
     this.#channel = channel
+    this.#stream = stream
   }
 
   /** The delivery of this tag is to be acknowledged. */
@@ -50,7 +54,7 @@ export class Acknowledgements {
     this.#sendUpToFloor()
     const { length } = this.#gathered
     if (length === 0) return
-    if (length <= FEW || length * 4 > this.room) this.flush()
+    if (length <= FEW || length * 2 > this.room) this.flush()
     else this.#wait ??= setTimeout(() => this.flush(), HOLD)
   }
 
@@ -60,6 +64,7 @@ export class Acknowledgements {
     this.#sendUpToFloor()
     const tags = this.#gathered
     this.#gathered = []
+    if (tags.length > 1) this.#together()
     for (const tag of tags) this.#send(tag, false)
   }
 
@@ -75,6 +80,14 @@ export class Acknowledgements {
     if (count === 0) return
     this.#gathered = count === this.#gathered.length ? [] : this.#gathered.filter((tag) => tag > this.#floor)
     this.#send(last, count > 1)
+  }
+
+  /** amqplib writes its frames one by one, in the turn that follows: here they leave as one. */
+  #together(): void {
+    const stream = this.#stream
+    if (stream === undefined) return
+    stream.cork()
+    setImmediate(() => setImmediate(() => stream.uncork()))
   }
 
   /** What cannot be sent, because the channel has gone in this very moment, is lost with it: its message comes back, and is recognised. */

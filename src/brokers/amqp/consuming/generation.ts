@@ -48,7 +48,7 @@ export class Generation {
     this.#consumerArguments = consumerArguments
     this.#receive = receive
     this.#cancelledByServer = cancelledByServer
-    this.#acknowledgements = new Acknowledgements(channel)
+    this.#acknowledgements = new Acknowledgements(channel, channel.connection.stream)
   }
 
   /** Aborts when the channel is gone. */
