@@ -76,16 +76,14 @@ export const encode = (value: unknown, reserve: number, options?: EncodeOptions)
 const encodePlain = (value: unknown, reserve: number, root: string, options: EncodeOptions | undefined): Encoded => {
   const writer = PlainWriter.take()
   let size = NOT_PLAIN
-  let failed = false
   try {
     size = writer.write(value, 0)
   } catch {
     // The walk meets it again, and knows its name.
-    failed = true
   }
   if (size < 0) {
     const taken = writer.taken()
-    if (!failed) writer.giveBack()
+    writer.giveBack()
     return encodeWalked(value, reserve, root, options, undefined, taken)
   }
   const body = allocate(reserve + 1 + size)

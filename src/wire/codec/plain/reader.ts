@@ -79,6 +79,12 @@ export class PlainReader {
         return this.#keep(new Date(this.#bytes.readDoubleLE(this.#take(8))))
       case words.SAME:
         return this.#met?.[this.#length()] ?? damaged()
+      case words.MAP:
+        return this.#map()
+      case words.SET:
+        return this.#set()
+      case words.BIGINT:
+        return this.#bigint()
       default:
         return damaged()
     }
@@ -123,12 +129,23 @@ export class PlainReader {
     if (++this.#depth > words.DEEPEST) damaged()
   }
 
-  /** Grown by its elements, whatever length is claimed. */
   #array(count: number): unknown[] {
     this.#enter()
+    let array: unknown[]
+    // Literals, because an array that grows takes room for seventeen at first.
+    if (this.#met !== undefined || count > 3) array = this.#grown(count)
+    else if (count === 0) array = []
+    else if (count === 1) array = [this.#value()]
+    else if (count === 2) array = [this.#value(), this.#value()]
+    else array = [this.#value(), this.#value(), this.#value()]
+    this.#depth--
+    return array
+  }
+
+  /** Grown by its elements, whatever length is claimed. */
+  #grown(count: number): unknown[] {
     const array: unknown[] = this.#keep([])
     for (let i = 0; i < count; i++) array.push(this.#value())
-    this.#depth--
     return array
   }
 
@@ -161,5 +178,30 @@ export class PlainReader {
     }
     this.#depth--
     return object
+  }
+
+  #map(): Map<unknown, unknown> {
+    this.#enter()
+    const map = this.#keep(new Map<unknown, unknown>())
+    for (let left = this.#length(); left > 0; left--) {
+      const key = this.#value()
+      map.set(key, this.#value())
+    }
+    this.#depth--
+    return map
+  }
+
+  #set(): Set<unknown> {
+    this.#enter()
+    const set = this.#keep(new Set<unknown>())
+    for (let left = this.#length(); left > 0; left--) set.add(this.#value())
+    this.#depth--
+    return set
+  }
+
+  #bigint(): bigint {
+    const negative = this.#bytes[this.#take(1)] === 1
+    const magnitude = BigInt(`0x${this.#key()}`)
+    return negative ? -magnitude : magnitude
   }
 }

@@ -61,28 +61,15 @@ export class Shape {
 }
 
 export class Shapes {
-  #root = new Shape('', undefined)
+  root = new Shape('', undefined)
   #nodes = 0
   /** Objects whose shape there was no room for. */
   #strangers = 0
 
-  /** The shape of an object by its enumerable keys; undefined: write it as a dictionary. Nobody may have added properties to Object.prototype. */
-  of(value: object): Shape | undefined {
-    let shape = this.#root
-    for (const key in value) {
-      const next = shape.next
-      if (next !== undefined && next.key === key) {
-        shape = next
-        continue
-      }
-      const found = shape.child(key) ?? this.#add(shape, key)
-      if (found === undefined) return undefined
-      shape = found
-    }
-    return shape
-  }
-
-  #add(shape: Shape, key: string): Shape | undefined {
+  /** The shape with one key more; undefined: there is none, write a dictionary. */
+  step(shape: Shape, key: string): Shape | undefined {
+    const known = shape.child(key)
+    if (known !== undefined) return known
     if (shape.size === MOST_KEYS || key.length > LONGEST_KEY) return undefined
     if (this.#nodes >= MOST_NODES) {
       this.#strangers++
@@ -95,7 +82,7 @@ export class Shapes {
   /** Between two messages: forgets all shapes when they are mostly not those that come. */
   settle(): void {
     if (this.#strangers < MOST_NODES) return
-    this.#root = new Shape('', undefined)
+    this.root = new Shape('', undefined)
     this.#nodes = 0
     this.#strangers = 0
   }

@@ -42,6 +42,12 @@ export const DICTIONARY = 0xec
 export const DATE = 0xed
 /** u32 number of an object. */
 export const SAME = 0xee
+/** u32 entries, for each its key and its value. */
+export const MAP = 0xef
+/** u32 items. */
+export const SET = 0xf0
+/** u8 1 if it is negative, then the text of its magnitude, in hexadecimal digits. */
+export const BIGINT = 0xf1
 
 /** So deep, and no deeper: node:v8 gets further, and says what it cannot. */
 export const DEEPEST = 400

@@ -3,6 +3,8 @@
  * is handed on, because getters are to be called once.
  */
 import { types } from 'node:util'
+import { judge } from '../classify.js'
+import { isError } from '../error-record.js'
 import { isPolluted } from '../exactness.js'
 import { type Shape, Shapes } from './shapes.js'
 import { textRoom, writeText } from './text.js'
@@ -31,11 +33,14 @@ export class PlainWriter {
   bytes = Buffer.allocUnsafeSlow(USUAL)
   /** Something appeared twice. */
   same = false
-  /** The objects in the order in which they were met, what they held, and for those that are no arrays under which keys. */
-  readonly #met: object[] = []
-  readonly #held: (unknown[] | undefined)[] = []
-  readonly #keys: (Shape | string[] | undefined)[] = []
+  /** The objects in the order in which they were met; of an array its elements, else where in the log its values begin, and their keys. */
+  #met: object[] = []
+  #held: (unknown[] | number)[] = []
+  #keys: (Shape | string[] | undefined)[] = []
   #count = 0
+  /** What was read out of objects. */
+  #log: unknown[] = []
+  #logged = 0
   #index: Map<object, number> | undefined
   #depth = 0
   #message = 0
@@ -51,15 +56,13 @@ export class PlainWriter {
   }
 
   giveBack(): void {
-    // By hand: setting an array's `length` costs more than the few there mostly are.
-    for (let i = 0; i < this.#count; i++) {
-      this.#met[i] = nothing
-      this.#held[i] = this.#keys[i] = undefined
-    }
-    if (this.#index !== undefined) {
-      this.#index = undefined
-      this.#met.length = this.#held.length = this.#keys.length = 0
-    }
+    // New ones rather than emptied ones: they are as young as what they hold, which spares the engine its notes about old that refers to new.
+    this.#met = []
+    this.#held = []
+    this.#keys = []
+    this.#log = []
+    this.#logged = 0
+    this.#index = undefined
     this.#count = 0
     this.#depth = 0
     this.same = false
@@ -80,36 +83,28 @@ export class PlainWriter {
   taken(): Map<object, object> {
     const copies = new Map<object, object>()
     for (let i = 0; i < this.#count; i++) {
-      const held = this.#held[i]
-      if (held === undefined) continue
+      const held = this.#held[i]!
       const keys = this.#keys[i]
-      copies.set(this.#met[i]!, keys === undefined ? held : objectOf(Array.isArray(keys) ? keys : keys.keys(), held))
+      if (typeof held !== 'number') copies.set(this.#met[i]!, held)
+      else if (keys !== undefined) copies.set(this.#met[i]!, objectOf(Array.isArray(keys) ? keys : keys.keys(), this.#log, held))
     }
     return copies
   }
 
   #value(value: unknown, at: number): number {
     this.#room(at, ROOM)
-    const bytes = this.bytes
-    switch (typeof value) {
-      case 'string':
-        if (value.length > words.SHORT_TEXT) this.#room(at, textRoom(value))
-        return writeText(this.bytes, at, value)
-      case 'number':
-        return this.#number(value, at)
-      case 'object':
-        if (value !== null) return this.#object(value, at)
-        bytes[at] = words.NULL
-        return at + 1
-      case 'boolean':
-        bytes[at] = value ? words.TRUE : words.FALSE
-        return at + 1
-      case 'undefined':
-        bytes[at] = words.UNDEFINED
-        return at + 1
-      default:
-        return NOT_PLAIN
+    // Not a `switch`, for which the engine makes the name of the type each time.
+    if (typeof value === 'string') {
+      if (value.length > words.SHORT_TEXT) this.#room(at, textRoom(value))
+      return writeText(this.bytes, at, value)
     }
+    if (typeof value === 'number') return this.#number(value, at)
+    if (typeof value === 'object' && value !== null) return this.#object(value, at)
+    if (typeof value === 'bigint') return this.#bigint(value, at)
+    const word = value === null ? words.NULL : value === undefined ? words.UNDEFINED : value === true ? words.TRUE : value === false ? words.FALSE : NOT_PLAIN
+    if (word < 0) return NOT_PLAIN
+    this.bytes[at] = word
+    return at + 1
   }
 
   #number(value: number, at: number): number {
@@ -149,9 +144,10 @@ export class PlainWriter {
     let end: number
     this.#depth++
     if (Array.isArray(value)) end = this.#array(value, at)
-    else if (getPrototypeOf(value) === objectPrototype && tag.call(value) === '[object Object]') end = this.#record(value, at)
-    else if (types.isDate(value)) end = this.#date(value, at)
-    else return NOT_PLAIN
+    else {
+      const prototype = getPrototypeOf(value) as object | null
+      end = prototype === objectPrototype && tag.call(value) === '[object Object]' ? this.#record(value, value, at) : this.#other(value, prototype, at)
+    }
     this.#depth--
     return end
   }
@@ -176,17 +172,33 @@ export class PlainWriter {
     return to
   }
 
-  #record(value: object, at: number): number {
-    const shape = shapes.of(value)
-    if (shape === undefined) return this.#dictionary(value, at)
-    const held: unknown[] = values(value)
-    const count = held.length
-    // A getter has changed its own object.
-    if (count !== shape.size) return NOT_PLAIN
-    this.#keep(value, held, shape)
-    let to = shape.message === this.#message ? this.#known(shape.number, at) : this.#define(shape, at)
-    for (let i = 0; i < count; i++) {
-      to = this.#value(held[i], to)
+  /** `source`: what the properties are read from. */
+  #record(value: object, source: object, at: number): number {
+    const log = this.#log
+    const first = this.#logged
+    let last = first
+    let shape: Shape | undefined = shapes.root
+    let keys: string[] | undefined
+    // `for in` because the engine then knows where each property lies.
+    for (const key in source) {
+      const next: Shape | undefined = shape?.next
+      if (next !== undefined && next.key === key) shape = next
+      else if (keys !== undefined) keys.push(key)
+      else {
+        const before: Shape = shape!
+        shape = shapes.step(before, key)
+        if (shape === undefined) keys = [...before.keys(), key]
+      }
+      log[last++] = (source as Record<string, unknown>)[key]
+    }
+    this.#logged = last
+    this.#keep(value, first, shape ?? keys)
+    let to: number
+    if (shape === undefined) return this.#dictionary(keys!, first, at)
+    if (shape.message === this.#message) to = this.#known(shape.number, at)
+    else to = this.#define(shape, at)
+    for (let i = first; i < last; i++) {
+      to = this.#value(log[i], to)
       if (to < 0) return to
     }
     return to
@@ -213,35 +225,56 @@ export class PlainWriter {
     return at + definition.length
   }
 
-  #dictionary(value: object, at: number): number {
-    const keys = Object.keys(value)
-    const held: unknown[] = values(value)
-    if (held.length !== keys.length) return NOT_PLAIN
-    this.#keep(value, held, keys)
+  #dictionary(keys: readonly string[], first: number, at: number): number {
     this.bytes[at] = words.DICTIONARY
     let to = this.bytes.writeUInt32LE(keys.length, at + 1)
     for (let i = 0; i < keys.length; i++) {
       this.#room(to, textRoom(keys[i]!))
-      to = this.#value(held[i], writeText(this.bytes, to, keys[i]!))
+      to = this.#value(this.#log[first + i], writeText(this.bytes, to, keys[i]!))
       if (to < 0) return to
     }
     return to
   }
 
-  #date(value: Date, at: number): number {
-    this.#keep(value, undefined, undefined)
-    this.bytes[at] = words.DATE
-    return this.bytes.writeDoubleLE(Date.prototype.getTime.call(value), at + 1)
+  #other(value: object, prototype: object | null, at: number): number {
+    if (types.isDate(value)) {
+      this.#keep(value, 0, undefined)
+      this.bytes[at] = words.DATE
+      return this.bytes.writeDoubleLE(Date.prototype.getTime.call(value), at + 1)
+    }
+    // Their entries are taken before anything inside is read, whose getters might change them.
+    if (types.isMap(value)) return this.#items(value, [...Map.prototype.entries.call(value)].flat(1), words.MAP, 2, at)
+    if (types.isSet(value)) return this.#items(value, [...Set.prototype.values.call(value)], words.SET, 1, at)
+    if (ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value) || types.isRegExp(value) || types.isBoxedPrimitive(value) || isError(value)) return NOT_PLAIN
+    // What an instance inherits does not travel, but `for in` would find it.
+    return judge(value, prototype).data ? this.#record(value, { ...value }, at) : NOT_PLAIN
+  }
+
+  #items(value: object, items: readonly unknown[], word: number, each: number, at: number): number {
+    this.#keep(value, 0, undefined)
+    this.bytes[at] = word
+    let to = this.bytes.writeUInt32LE(items.length / each, at + 1)
+    for (const item of items) {
+      to = this.#value(item, to)
+      if (to < 0) return to
+    }
+    return to
+  }
+
+  #bigint(value: bigint, at: number): number {
+    const digits = (value < 0n ? -value : value).toString(16)
+    this.#room(at, 2 + textRoom(digits))
+    this.bytes[at] = words.BIGINT
+    this.bytes[at + 1] = value < 0n ? 1 : 0
+    return writeText(this.bytes, at + 2, digits)
   }
 
   #find(value: object): number {
     if (this.#index !== undefined) return this.#index.get(value) ?? -1
-    const met = this.#met
-    for (let i = 0; i < this.#count; i++) if (met[i] === value) return i
-    return -1
+    return this.#met.indexOf(value)
   }
 
-  #keep(value: object, held: unknown[] | undefined, keys: Shape | string[] | undefined): void {
+  #keep(value: object, held: unknown[] | number, keys: Shape | string[] | undefined): void {
     const number = this.#count++
     this.#met[number] = value
     this.#held[number] = held
@@ -258,7 +291,6 @@ export class PlainWriter {
   }
 }
 
-const nothing = {}
-
 /** As a literal would: `__proto__` is a key like any other. */
-const objectOf = (keys: readonly string[], held: readonly unknown[]): object => Object.fromEntries(keys.map((key, i) => [key, held[i]]))
+const objectOf = (keys: readonly string[], values: readonly unknown[], first: number): object =>
+  Object.fromEntries(keys.map((key, i) => [key, values[first + i]]))
