@@ -22,26 +22,36 @@ export class FrameParser {
   }
 
   /** `chunk` may be reused by the caller afterwards. */
-  push(chunk: Uint8Array): void {
-    let at = this.#filled > 0 ? this.#complete(chunk) : 0
-    if (at >= chunk.length) return
-    // One copy for all frames of the chunk.
-    const bytes = Buffer.from(at === 0 ? chunk : chunk.subarray(at))
-    at = 0
-    while (bytes.length - at >= LENGTH_BYTES) {
-      const end = at + LENGTH_BYTES + this.#length(bytes, at)
-      if (end > bytes.length) {
-        this.#hold(bytes, at, end - at)
-        return
+  push(chunk: Buffer): void {
+    const from = this.#filled > 0 ? this.#complete(chunk) : 0
+    const whole = this.#wholeUpTo(chunk, from)
+    if (whole > from) {
+      // One copy for all whole frames of the chunk.
+      const bytes = Buffer.allocUnsafe(whole - from)
+      chunk.copy(bytes, 0, from, whole)
+      for (let at = 0; at < bytes.length; ) {
+        const end = at + LENGTH_BYTES + bytes.readUInt32LE(at)
+        this.#onFrame(bytes, at, end)
+        at = end
       }
-      this.#onFrame(bytes, at, end)
+    }
+    // And one for the frame that is cut, into memory that holds all of it.
+    const rest = chunk.length - whole
+    if (rest > 0) this.#hold(chunk, whole, rest < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + this.#length(chunk, whole))
+  }
+
+  /** Where the last frame ends that lies in the chunk as a whole. */
+  #wholeUpTo(chunk: Buffer, from: number): number {
+    for (let at = from; ; ) {
+      if (chunk.length - at < LENGTH_BYTES) return at
+      const end = at + LENGTH_BYTES + this.#length(chunk, at)
+      if (end > chunk.length) return at
       at = end
     }
-    if (at < bytes.length) this.#hold(bytes, at, LENGTH_BYTES)
   }
 
   /** Fills the cut frame from the chunk's beginning; returns how many bytes that took. */
-  #complete(chunk: Uint8Array): number {
+  #complete(chunk: Buffer): number {
     let at = 0
     if (this.#filled < LENGTH_BYTES) {
       at = this.#fill(chunk, at)
@@ -59,11 +69,10 @@ export class FrameParser {
     return at
   }
 
-  #fill(chunk: Uint8Array, at: number): number {
-    const take = Math.min(this.#partial.length - this.#filled, chunk.length - at)
-    this.#partial.set(at === 0 && take === chunk.length ? chunk : chunk.subarray(at, at + take), this.#filled)
-    this.#filled += take
-    return at + take
+  #fill(chunk: Buffer, at: number): number {
+    const took = chunk.copy(this.#partial, this.#filled, at)
+    this.#filled += took
+    return at + took
   }
 
   #hold(bytes: Buffer, at: number, size: number): void {
