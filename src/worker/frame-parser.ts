@@ -4,6 +4,9 @@ import { FIXED_BYTES, LENGTH_BYTES } from '../wire/messages.js'
 /** Gets one whole frame: `bytes` from `start` (its length header) to `end`. The memory is never written again. */
 export type OnFrame = (bytes: Buffer, start: number, end: number) => void
 
+/** Two looks at the headers of so many bytes cost less than copying the end of them twice. */
+const LARGE = 16 * 1024
+
 /**
  * Cuts the jobs pipe into frames. All state is in fields and is consistent whenever user code runs, because the job loop
  * parses a whole chunk before it calls the first task: a termination of JavaScript can then lose no byte.
@@ -24,20 +27,22 @@ export class FrameParser {
   /** `chunk` may be reused by the caller afterwards. */
   push(chunk: Buffer): void {
     const from = this.#filled > 0 ? this.#complete(chunk) : 0
-    const whole = this.#wholeUpTo(chunk, from)
-    if (whole > from) {
-      // One copy for all whole frames of the chunk.
-      const bytes = Buffer.allocUnsafe(whole - from)
-      chunk.copy(bytes, 0, from, whole)
-      for (let at = 0; at < bytes.length; ) {
-        const end = at + LENGTH_BYTES + bytes.readUInt32LE(at)
+    // In a large chunk a cut frame may be most of it, and is copied only once: into memory that holds all of it.
+    const to = chunk.length - from < LARGE ? chunk.length : this.#wholeUpTo(chunk, from)
+    if (to > from) {
+      // One copy for all frames.
+      const bytes = Buffer.allocUnsafe(to - from)
+      chunk.copy(bytes, 0, from, to)
+      let at = 0
+      while (bytes.length - at >= LENGTH_BYTES) {
+        const end = at + LENGTH_BYTES + this.#length(bytes, at)
+        if (end > bytes.length) break
         this.#onFrame(bytes, at, end)
         at = end
       }
+      if (at < bytes.length) this.#hold(bytes, at)
     }
-    // And one for the frame that is cut, into memory that holds all of it.
-    const rest = chunk.length - whole
-    if (rest > 0) this.#hold(chunk, whole, rest < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + this.#length(chunk, whole))
+    if (to < chunk.length) this.#hold(chunk, to)
   }
 
   /** Where the last frame ends that lies in the chunk as a whole. */
@@ -75,8 +80,8 @@ export class FrameParser {
     return at + took
   }
 
-  #hold(bytes: Buffer, at: number, size: number): void {
-    this.#partial = Buffer.allocUnsafeSlow(size)
+  #hold(bytes: Buffer, at: number): void {
+    this.#partial = Buffer.allocUnsafeSlow(bytes.length - at < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + this.#length(bytes, at))
     this.#filled = bytes.copy(this.#partial, 0, at)
   }
 

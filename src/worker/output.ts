@@ -60,13 +60,19 @@ export class Output {
   }
 
   flush(): void {
-    if (!this.pending) return
-    this.#seal()
-    const chunks = this.#chunks
-    this.#chunks = []
-    this.#start = 0
+    if (this.#chunks.length > 0) {
+      this.#seal()
+      const chunks = this.#chunks
+      this.#chunks = []
+      this.#start = 0
+      this.#used = 0
+      this.#write(chunks)
+      return
+    }
+    if (this.#used === 0) return
+    const chunk = this.#buffer.subarray(0, this.#used)
     this.#used = 0
-    this.#write(chunks)
+    this.#write([chunk])
   }
 
   #seal(): void {
