@@ -1,6 +1,6 @@
 // The small parts of the worker.
 import { describe, expect, test } from 'vitest'
-import { decode, encode } from '../../src/wire/codec/index.js'
+import { decode } from '../../src/wire/codec/index.js'
 import { type LogLine, PROTOCOL_VERSION } from '../../src/wire/messages.js'
 import { Fifo } from '../../src/worker/fifo.js'
 import { helloFrame } from '../../src/worker/hello.js'
