@@ -177,7 +177,7 @@ describe('bytes that nobody wrote', () => {
           expect((error as { code?: string }).code).toBe('ERR_PREFORK_SERIALIZATION')
         }
       }),
-      { numRuns: 20_000 },
+      { numRuns: 6_000 },
     )
   })
 })
