@@ -9,6 +9,8 @@ const units = ['test/hub/**/*.test.ts', 'test/wire/**/*.test.ts', 'test/pool/**/
 
 /** The longest first, or the last of them runs on alone when all else is done. */
 const LONGEST = [
+  'amqp/faults',
+  'cli/farm',
   'three-hundred-kills',
   'first-half',
   'second-half',
@@ -33,8 +35,8 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Suites start real processes, and many of them wait for a deadline: on two cores a third fills the gaps.
-    maxWorkers: 3,
+    // Suites start real processes, and many of them wait for a deadline: on two cores two more fill the gaps.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -4,6 +4,9 @@ import { FIXED_BYTES, LENGTH_BYTES } from '../wire/messages.js'
 /** Gets one whole frame: `bytes` from `start` (its length header) to `end`. The memory is never written again. */
 export type OnFrame = (bytes: Buffer, start: number, end: number) => void
 
+/** Two looks at the headers of so many bytes cost less than copying the end of them twice. */
+const LARGE = 16 * 1024
+
 /**
  * Cuts the jobs pipe into frames. All state is in fields and is consistent whenever user code runs, because the job loop
  * parses a whole chunk before it calls the first task: a termination of JavaScript can then lose no byte.
@@ -22,26 +25,38 @@ export class FrameParser {
   }
 
   /** `chunk` may be reused by the caller afterwards. */
-  push(chunk: Uint8Array): void {
-    let at = this.#filled > 0 ? this.#complete(chunk) : 0
-    if (at >= chunk.length) return
-    // One copy for all frames of the chunk.
-    const bytes = Buffer.from(at === 0 ? chunk : chunk.subarray(at))
-    at = 0
-    while (bytes.length - at >= LENGTH_BYTES) {
-      const end = at + LENGTH_BYTES + this.#length(bytes, at)
-      if (end > bytes.length) {
-        this.#hold(bytes, at, end - at)
-        return
+  push(chunk: Buffer): void {
+    const from = this.#filled > 0 ? this.#complete(chunk) : 0
+    // In a large chunk a cut frame may be most of it, and is copied only once: into memory that holds all of it.
+    const to = chunk.length - from < LARGE ? chunk.length : this.#wholeUpTo(chunk, from)
+    if (to > from) {
+      // One copy for all frames.
+      const bytes = Buffer.allocUnsafe(to - from)
+      chunk.copy(bytes, 0, from, to)
+      let at = 0
+      while (bytes.length - at >= LENGTH_BYTES) {
+        const end = at + LENGTH_BYTES + this.#length(bytes, at)
+        if (end > bytes.length) break
+        this.#onFrame(bytes, at, end)
+        at = end
       }
-      this.#onFrame(bytes, at, end)
+      if (at < bytes.length) this.#hold(bytes, at)
+    }
+    if (to < chunk.length) this.#hold(chunk, to)
+  }
+
+  /** Where the last frame ends that lies in the chunk as a whole. */
+  #wholeUpTo(chunk: Buffer, from: number): number {
+    for (let at = from; ; ) {
+      if (chunk.length - at < LENGTH_BYTES) return at
+      const end = at + LENGTH_BYTES + this.#length(chunk, at)
+      if (end > chunk.length) return at
       at = end
     }
-    if (at < bytes.length) this.#hold(bytes, at, LENGTH_BYTES)
   }
 
   /** Fills the cut frame from the chunk's beginning; returns how many bytes that took. */
-  #complete(chunk: Uint8Array): number {
+  #complete(chunk: Buffer): number {
     let at = 0
     if (this.#filled < LENGTH_BYTES) {
       at = this.#fill(chunk, at)
@@ -59,15 +74,14 @@ export class FrameParser {
     return at
   }
 
-  #fill(chunk: Uint8Array, at: number): number {
-    const take = Math.min(this.#partial.length - this.#filled, chunk.length - at)
-    this.#partial.set(at === 0 && take === chunk.length ? chunk : chunk.subarray(at, at + take), this.#filled)
-    this.#filled += take
-    return at + take
+  #fill(chunk: Buffer, at: number): number {
+    const took = chunk.copy(this.#partial, this.#filled, at)
+    this.#filled += took
+    return at + took
   }
 
-  #hold(bytes: Buffer, at: number, size: number): void {
-    this.#partial = Buffer.allocUnsafeSlow(size)
+  #hold(bytes: Buffer, at: number): void {
+    this.#partial = Buffer.allocUnsafeSlow(bytes.length - at < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + this.#length(bytes, at))
     this.#filled = bytes.copy(this.#partial, 0, at)
   }
 

@@ -1,7 +1,7 @@
 import { PACKED } from '../wire/codec/format.js'
 import { FRAME_HEAD, type Hello, Kind, LENGTH_BYTES, PROTOCOL_VERSION } from '../wire/messages.js'
 
-/** Encodes HELLO by hand, as the codec would, because the codec is not loaded yet. */
+/** Encodes HELLO by hand, for the codec is not loaded yet. */
 export const helloFrame = (pid: number, node: string): Buffer => {
   const hello: Hello = { protocol: PROTOCOL_VERSION, pid, node }
   const entries = Object.entries(hello).flatMap(([key, value]) => [packed(key), packed(value)])

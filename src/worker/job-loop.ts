@@ -71,7 +71,7 @@ export class JobLoop implements LinkEvents {
   }
 
   /** Bytes of the jobs pipe, called out of the native read callback; the memory may be reused afterwards. */
-  receive(chunk: Uint8Array): void {
+  receive(chunk: Buffer): void {
     try {
       this.#parser.push(chunk)
       this.#drain()

@@ -4,7 +4,7 @@ import { FD_JOBS } from '../wire/messages.js'
 const READ_BYTES = 64 * 1024
 
 /** Reads the jobs pipe from the start and always: QUIT and PULL never wait behind a job. `receive` is called out of the native read callback. */
-export const readJobs = (receive: (chunk: Uint8Array) => void): void => {
+export const readJobs = (receive: (chunk: Buffer) => void): void => {
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
   // Past the stream layer: one buffer for all reads, and no chunk to allocate.
   const onread: OnReadOpts = {

@@ -20,14 +20,18 @@ const FIRST_CAPACITY = 4 * 1024
 export class Output {
   readonly #write: WriteChunks
   #buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY)
+  /** Small frames lie in `#buffer[start..used)`; what lies before them is named by `#chunks`. */
+  #start = 0
   #used = 0
+  /** A large frame and what was put before it, in order. It waits for the next flush, which brings the ACCEPTED of the next job with it. */
+  #chunks: Uint8Array[] = []
 
   constructor(write: WriteChunks) {
     this.#write = write
   }
 
   get pending(): boolean {
-    return this.#used > 0
+    return this.#used > 0 || this.#chunks.length > 0
   }
 
   /** A frame without payload. */
@@ -37,16 +41,17 @@ export class Output {
     this.#used += FRAME_HEAD
   }
 
-  /** A frame whose payload was encoded with (at least) FRAME_HEAD bytes of reserve. */
+  /** A frame whose payload was encoded with (at least) FRAME_HEAD bytes of reserve; to be flushed before its binaries can change. */
   put(kind: Kind, flags: number, of: FrameOf, encoded: Encoded): void {
     const { body, binaries } = encoded
     let total = body.length
     for (const binary of binaries) total += binary.byteLength
     writeHead(body, 0, total - LENGTH_BYTES, kind, flags, of)
     if (total > SMALL || binaries.length > 0) {
-      const before = this.#used
-      this.#used = 0
-      this.#write(before > 0 ? [this.#buffer.subarray(0, before), body, ...binaries] : [body, ...binaries])
+      // One large frame at a time: what waits is memory.
+      if (this.#chunks.length > 0) this.flush()
+      this.#seal()
+      this.#chunks.push(body, ...binaries)
       return
     }
     this.#room(total)
@@ -55,10 +60,25 @@ export class Output {
   }
 
   flush(): void {
+    if (this.#chunks.length > 0) {
+      this.#seal()
+      const chunks = this.#chunks
+      this.#chunks = []
+      this.#start = 0
+      this.#used = 0
+      this.#write(chunks)
+      return
+    }
     if (this.#used === 0) return
     const chunk = this.#buffer.subarray(0, this.#used)
     this.#used = 0
     this.#write([chunk])
+  }
+
+  #seal(): void {
+    if (this.#start === this.#used) return
+    this.#chunks.push(this.#buffer.subarray(this.#start, this.#used))
+    this.#start = this.#used
   }
 
   #room(bytes: number): void {

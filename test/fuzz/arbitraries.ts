@@ -54,6 +54,30 @@ const packedWord: fc.Arbitrary<Buffer> = fc.oneof(
   { arbitrary: raw(9), weight: 1 },
 )
 
+/** Words of plain content in any order. */
+const plainText = fc.constantFrom(...words).map((text) => Buffer.concat([Buffer.from([0x80 | text.length]), Buffer.from(text)]))
+const plainWord: fc.Arbitrary<Buffer> = fc.oneof(
+  { arbitrary: fc.integer({ min: 0, max: 0x7f }).map((value) => Buffer.from([value])), weight: 3 },
+  { arbitrary: plainText, weight: 4 },
+  { arbitrary: fc.constantFrom(0xc0, 0xc1, 0xd0, 0xd1, 0xd2, 0xd3, 0xdf, 0xe0, 0xe1, 0xe2, 0xe3).map((word) => Buffer.from([word])), weight: 6 },
+  {
+    arbitrary: fc.array(plainText, { maxLength: 4 }).map((keys) => {
+      const definition = Buffer.concat(keys)
+      return Buffer.concat([Buffer.from([0xea, definition.length, 0, keys.length]), definition])
+    }),
+    weight: 4,
+  },
+  {
+    arbitrary: fc
+      .tuple(fc.constantFrom(0xe7, 0xe8, 0xe9, 0xec, 0xee, 0xef, 0xf0), u32)
+      .map(([word, value]) => Buffer.concat([Buffer.from([word]), le32(value)])),
+    weight: 4,
+  },
+  { arbitrary: fc.tuple(fc.constantFrom(0xe4, 0xe5, 0xe6, 0xeb, 0xed), raw(9)).map(([word, rest]) => Buffer.concat([Buffer.from([word]), rest])), weight: 2 },
+  { arbitrary: fc.tuple(byte, plainText).map(([sign, digits]) => Buffer.concat([Buffer.from([0xf1, sign]), digits])), weight: 1 },
+  { arbitrary: raw(9), weight: 1 },
+)
+
 const varint = u32.map((value) => {
   const bytes: number[] = []
   let rest = value
@@ -78,6 +102,7 @@ const v8Word: fc.Arbitrary<Buffer> = fc.oneof(
 )
 
 const packed = joined(packedWord, { maxLength: 60 })
+const plain = joined(plainWord, { maxLength: 60 })
 const byV8 = fc
   .tuple(fc.constantFrom(0x0f, 0x0f, 0x0f, 0x0d, 0x0e, 0x09, 0x0a, 0x0c, 0x00, 0x10), joined(v8Word, { maxLength: 60 }))
   .map(([version, rest]) => Buffer.concat([Buffer.from([0xff, version]), rest]))
@@ -94,6 +119,7 @@ const table = fc
 const withTable = fc.tuple(table, fc.oneof(packed, byV8), raw(40)).map((parts) => Buffer.concat(parts))
 
 const soup = fc.oneof(
+  fc.tuple(fc.constantFrom(0x20, 0x24), plain).map(([format, rest]) => Buffer.concat([Buffer.from([format]), rest])),
   packed.map((rest) => Buffer.concat([Buffer.from([8]), rest])),
   byV8.map((rest) => Buffer.concat([Buffer.from([16]), rest])),
   byV8.map((rest) => Buffer.concat([Buffer.from([18]), rest])),

@@ -171,7 +171,7 @@ describe('bytes that are no value', () => {
   }
   test('arbitrary ones', () => {
     fc.assert(
-      fc.property(fc.constantFrom(0, 4, 8, 9, 16, 17, 18, 19, 255), fc.uint8Array({ maxLength: 60 }), (format, bytes) =>
+      fc.property(fc.constantFrom(0, 4, 8, 9, 16, 17, 18, 19, 32, 36, 255), fc.uint8Array({ maxLength: 60 }), (format, bytes) =>
         attempt(Buffer.concat([Buffer.from([format]), bytes])),
       ),
       { numRuns: 5000 },
@@ -180,6 +180,7 @@ describe('bytes that are no value', () => {
   })
 
   test('damaged ones', () => {
+    const shared = { constructor: 1 }
     const values = [
       { a: [1, 'x', { b: 2 }] },
       [Buffer.alloc(20), new Float64Array(4)],
@@ -187,6 +188,8 @@ describe('bytes that are no value', () => {
       new RangeError('x', { cause: [new Date()] }),
       ['x'.repeat(100), 1n],
       [Buffer.alloc(9000)],
+      Array.from({ length: 9 }, (_, id) => ({ id, name: `name ${id}`, tags: ['a', 'Ω'], at: new Date(id), big: 2n ** 70n, score: id / 3 })),
+      [shared, shared, new Set([shared])],
     ]
     fc.assert(
       fc.property(
@@ -206,6 +209,13 @@ describe('bytes that are no value', () => {
   test('claims of enormous lengths cost nothing', () => {
     const before = process.memoryUsage().rss
     for (const bytes of [
+      '20e7ffffffff',
+      '20e8ffffffff',
+      '20e9ffffffff',
+      '20eaffffff',
+      '20ecffffffff',
+      '20efffffffff',
+      '20f0ffffffff',
       '08dd7fffffff',
       '08df7fffffff',
       '08c67fffffff',
@@ -220,6 +230,8 @@ describe('bytes that are no value', () => {
 
   test('no prototype is touched', () => {
     attempt(Buffer.from('0881a95f5f70726f746f5f5f81a461626364c3', 'hex'))
+    attempt(Buffer.from('20ea0a0001895f5f70726f746f5f5fea0500018461626364e3', 'hex'))
+    attempt(Buffer.from('20ec01000000895f5f70726f746f5f5fec010000008461626364e3', 'hex'))
     expect(({} as { abcd?: unknown }).abcd).toBeUndefined()
   })
 })

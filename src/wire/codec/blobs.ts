@@ -115,7 +115,7 @@ export class Blobs {
       const view = new Uint8Array(blob.buffer, blob.start, blob.length)
       const from = transfer === undefined ? -1 : transfer.indexOf(blob.buffer)
       if (from >= 0) late.push({ at: views.length, blob, from })
-      views.push(from < 0 && copy ? view.slice() : view)
+      views.push(from < 0 && copy ? copyOf(view) : view)
     }
     return {
       views,
@@ -124,4 +124,11 @@ export class Blobs {
       },
     }
   }
+}
+
+/** Not `slice()`: that fills the memory with zeroes first. */
+const copyOf = (view: Uint8Array): Uint8Array => {
+  const copy = Buffer.allocUnsafeSlow(view.length)
+  copy.set(view)
+  return copy
 }

@@ -3,7 +3,7 @@
  *
  * value = format u8 | content
  *
- * A constant has no content. Otherwise the content is msgpackr's or node:v8's bytes; with FLAG_BLOBS a table of the
+ * A constant has no content. Otherwise the content is plain data in words of our own, or msgpackr's or node:v8's bytes; with FLAG_BLOBS a table of the
  * value's binaries stands before it:
  *
  * u32 bytes of the content | u32 number of blobs | for each: u32 length, u32 limit, u8 flags
@@ -19,6 +19,10 @@ export const CONST_FALSE = 2
 export const CONST_TRUE = 3
 export const CONST_EMPTY_ARRAY = 4
 
+/** Content in words of our own: see plain/. */
+export const PLAIN = 32
+/** Added to PLAIN: something appears twice. */
+export const FLAG_SAME = 4
 /** Content by msgpackr. */
 export const PACKED = 8
 /** Content by node:v8. */

@@ -5,6 +5,8 @@ import type { Blobs } from './blobs.js'
 import { read, write } from './by-v8.js'
 import * as format from './format.js'
 import { pack, unpack } from './packed.js'
+import { PlainReader } from './plain/reader.js'
+import { NOT_PLAIN, PlainWriter } from './plain/writer.js'
 import { Received } from './received.js'
 import type { References } from './reference.js'
 import { Snapshot } from './snapshot.js'
@@ -65,10 +67,30 @@ export const encode = (value: unknown, reserve: number, options?: EncodeOptions)
   }
   const root = options?.root ?? 'value'
   try {
-    return encodeWalked(value, reserve, root, options, transfer)
+    return transfer === undefined ? encodePlain(value, reserve, root, options) : encodeWalked(value, reserve, root, options, transfer, undefined)
   } catch (error) {
     throw unsendable(root, error)
   }
+}
+
+const encodePlain = (value: unknown, reserve: number, root: string, options: EncodeOptions | undefined): Encoded => {
+  const writer = PlainWriter.take()
+  let size = NOT_PLAIN
+  try {
+    size = writer.write(value, 0)
+  } catch {
+    // The walk meets it again, and knows its name.
+  }
+  if (size < 0) {
+    const taken = writer.taken()
+    writer.giveBack()
+    return encodeWalked(value, reserve, root, options, undefined, taken)
+  }
+  const body = allocate(reserve + 1 + size)
+  body[reserve] = writer.same ? format.PLAIN | format.FLAG_SAME : format.PLAIN
+  writer.bytes.copy(body, reserve + 1, 0, size)
+  writer.giveBack()
+  return { body, binaries: none, size: size + 1 }
 }
 
 const encodeWalked = (
@@ -77,8 +99,10 @@ const encodeWalked = (
   root: string,
   options: EncodeOptions | undefined,
   transfer: readonly ArrayBuffer[] | undefined,
+  taken: ReadonlyMap<object, object> | undefined,
 ): Encoded => {
   const snapshot = Snapshot.take(root)
+  snapshot.taken = taken
   if (options?.lenient === true) snapshot.lenient = 1
   const copy = snapshot.copy(value, undefined)
   const encoded =
@@ -192,6 +216,8 @@ export const decode = (bytes: Buffer, offset: number): unknown => {
 }
 
 const decodeContent = (bytes: Buffer, offset: number, byte: number | undefined): unknown => {
+  if (byte === format.PLAIN) return new PlainReader(bytes, offset + 1, bytes.length, false).read()
+  if (byte === (format.PLAIN | format.FLAG_SAME)) return new PlainReader(bytes, offset + 1, bytes.length, true).read()
   if (byte === undefined || (byte & ~0x1b) !== 0) throw new SerializationError(`a value of unknown format ${byte ?? '(no bytes)'}`)
   const blobs = (byte & format.FLAG_BLOBS) !== 0 ? new Received(bytes, offset + 1) : undefined
   const start = blobs?.start ?? offset + 1

@@ -32,6 +32,8 @@ export class Snapshot {
   blobs: Blobs | undefined
   errors: ErrorRecord[] | undefined
   references: References | undefined
+  /** Copies, one level deep, of objects that have been read before: their getters have been called. */
+  taken: ReadonlyMap<object, object> | undefined
   #root = ''
   readonly #met = new Met()
   /** Somebody has given Object.prototype an enumerable property. */
@@ -60,6 +62,7 @@ export class Snapshot {
     this.blobs = undefined
     this.errors = undefined
     this.references = undefined
+    this.taken = undefined
     this.#holes = 0
     this.#met.clear()
     Snapshot.#idle = this
@@ -147,7 +150,7 @@ export class Snapshot {
   #properties(value: object): unknown {
     let copy: Record<string, unknown>
     try {
-      copy = { ...value }
+      copy = (this.taken?.get(value) as Record<string, unknown> | undefined) ?? { ...value }
     } catch {
       copy = this.#readable(value)
     }
@@ -201,7 +204,7 @@ export class Snapshot {
   #array(value: unknown[]): unknown[] {
     const length = value.length
     // The cheapest way to count an array's enumerable properties, and the copy in the same go.
-    const copy: unknown[] = Object.values(value)
+    const copy: unknown[] = (this.taken?.get(value) as unknown[] | undefined) ?? Object.values(value)
     if (copy.length !== length) return this.#sparseArray(value, length)
     for (let i = 0; i < length; i++) if (value[i] === undefined && !hasOwn(value, i)) return this.#sparseArray(value, length)
     this.#keep(value, copy)

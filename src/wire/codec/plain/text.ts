@@ -1,0 +1,63 @@
+/** Texts ↔ bytes. V8 keeps a text as one byte a unit or as two; so do we, which is exact for every text and the cheapest to read and write. */
+import { LONG_TEXT, SHORT_TEXT, TEXT, WIDE_TEXT } from './words.js'
+
+const WIDE = /[^\0-\xff]/
+
+/** Bytes that a text takes at the most. */
+export const textRoom = (text: string): number => 5 + 2 * text.length
+
+/** Writes a text where there is room for it, and gives the place behind it. */
+export const writeText = (bytes: Buffer, at: number, text: string): number => {
+  const length = text.length
+  if (length > SHORT_TEXT) return writeLongText(bytes, at, text)
+  let to = at + 1
+  // A call into Node for each text would cost more than the loop.
+  for (let i = 0; i < length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit > 0xff) return writeUnits(bytes, at, text, WIDE_TEXT, 'utf16le')
+    bytes[to++] = unit
+  }
+  bytes[at] = TEXT | length
+  return to
+}
+
+/** The expression is not even run over a text that V8 keeps as one byte a unit. */
+const writeLongText = (bytes: Buffer, at: number, text: string): number =>
+  WIDE.test(text) ? writeUnits(bytes, at, text, WIDE_TEXT, 'utf16le') : writeUnits(bytes, at, text, LONG_TEXT, 'latin1')
+
+const writeUnits = (bytes: Buffer, at: number, text: string, word: number, encoding: 'latin1' | 'utf16le'): number => {
+  bytes[at] = word
+  bytes.writeUInt32LE(text.length, at + 1)
+  return at + 5 + bytes.write(text, at + 5, encoding)
+}
+
+const { fromCharCode: t } = String
+
+/** A text of one byte a unit. Without a call into Node while it is short. */
+// biome-ignore format: a table
+export const readText = (b: Buffer, i: number, length: number): string => {
+  switch (length) {
+    case 0: return ''
+    case 1: return t(b[i]!)
+    case 2: return t(b[i]!, b[i + 1]!)
+    case 3: return t(b[i]!, b[i + 1]!, b[i + 2]!)
+    case 4: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!)
+    case 5: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!)
+    case 6: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!)
+    case 7: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!)
+    case 8: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!)
+    case 9: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!)
+    case 10: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!)
+    case 11: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!)
+    case 12: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!, b[i + 11]!)
+    case 13: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!, b[i + 11]!, b[i + 12]!)
+    case 14: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!, b[i + 11]!, b[i + 12]!, b[i + 13]!)
+    case 15: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!, b[i + 11]!, b[i + 12]!, b[i + 13]!, b[i + 14]!)
+    case 16: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!, b[i + 11]!, b[i + 12]!, b[i + 13]!, b[i + 14]!, b[i + 15]!)
+    case 17: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!, b[i + 11]!, b[i + 12]!, b[i + 13]!, b[i + 14]!, b[i + 15]!, b[i + 16]!)
+    case 18: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!, b[i + 11]!, b[i + 12]!, b[i + 13]!, b[i + 14]!, b[i + 15]!, b[i + 16]!, b[i + 17]!)
+    case 19: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!, b[i + 11]!, b[i + 12]!, b[i + 13]!, b[i + 14]!, b[i + 15]!, b[i + 16]!, b[i + 17]!, b[i + 18]!)
+    case 20: return t(b[i]!, b[i + 1]!, b[i + 2]!, b[i + 3]!, b[i + 4]!, b[i + 5]!, b[i + 6]!, b[i + 7]!, b[i + 8]!, b[i + 9]!, b[i + 10]!, b[i + 11]!, b[i + 12]!, b[i + 13]!, b[i + 14]!, b[i + 15]!, b[i + 16]!, b[i + 17]!, b[i + 18]!, b[i + 19]!)
+    default: return b.toString('latin1', i, i + length)
+  }
+}
