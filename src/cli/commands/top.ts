@@ -21,7 +21,7 @@ export const top = async (flags: Flags, around: Surroundings): Promise<ExitCode>
     fail = reject
   })
   // First: a signal that nobody listens to would leave the terminal as it is.
-  const stopListening = onSignals(around.signals, { stop: quit, quiet() {}, resume() {} })
+  const stopListening = onSignals(around.signals, { stop: quit, quiet: () => false, resume() {} })
   const close = await openRemote(client, { node, onQuit: quit, onFailure: fail })
   try {
     await asked
