@@ -234,7 +234,10 @@ withServer('on a broker of its own', () => {
     const published = node.publish(job(queue, 'after'))
     expect(await (await inbox.take('held', 1)).settle(acknowledge)).toEqual(settled)
     await published
-    const settle = async (id: string): Promise<void> => void (await (await inbox.take(id)).settle(acknowledge))
+    // One that came before the last cut is void: the next delivery counts.
+    const settle = async (id: string): Promise<void> => {
+      for (let nth = 0; !(await (await inbox.take(id, nth)).settle(acknowledge)).settled; nth++);
+    }
     await Promise.all([settle('delayed'), settle('after')])
     await node.close()
     await removeQueues([queue], [controlExchange, eventExchange], server.url)
