@@ -3,8 +3,8 @@ import type { Surroundings } from './surroundings.js'
 export interface SignalHandlers {
   /** SIGTERM, SIGINT (Ctrl-C) or SIGHUP (the terminal has gone); `again` from the second on. */
   stop(signal: NodeJS.Signals, again: boolean): void
-  /** SIGTSTP. */
-  quiet(): void
+  /** SIGTSTP. False: it changed nothing, so that a SIGCONT has nothing to undo. */
+  quiet(): boolean
   /** SIGCONT after a SIGTSTP. Not every SIGCONT: systemd sends one with each stop, a shell with each `fg`. */
   resume(): void
 }
@@ -27,8 +27,7 @@ export const onSignals = (signals: Surroundings['signals'], handlers: SignalHand
       'SIGTSTP',
       () => {
         if (quiet || stopping) return
-        quiet = true
-        handlers.quiet()
+        quiet = handlers.quiet()
       },
     ],
     [

@@ -56,7 +56,14 @@ export type Settlement =
   /** Publish it again (confirmed) after `delay` ms with these counts and history, then acknowledge. */
   | { readonly kind: 'republish'; readonly delay: number; readonly counts: Counts; readonly history: readonly HistoryEntry[] }
   /** Publish it to the dead letters (confirmed) with the reason, then acknowledge. */
-  | { readonly kind: 'dead-letter'; readonly reason: DeadReason; readonly error: SerializedError; readonly history: readonly HistoryEntry[] }
+  | {
+      readonly kind: 'dead-letter'
+      readonly reason: DeadReason
+      readonly error: SerializedError
+      /** What is known at its end: losses on this node included. */
+      readonly counts: Counts
+      readonly history: readonly HistoryEntry[]
+    }
 
 export type DeadReason = 'failed' | 'lost' | 'undecodable' | 'unknown_task' | 'expired' | 'refused' | 'redelivered'
 

@@ -67,7 +67,13 @@ export class Policy {
   }
 
   dead(job: Tried, reason: DeadReason, error: unknown): Settlement {
-    return { kind: 'dead-letter', reason, error: serializeError(error), history: withHistory(job.headers.history, ...job.lines) }
+    return {
+      kind: 'dead-letter',
+      reason,
+      error: serializeError(error),
+      counts: { ...job.counts, losses: job.lossesSoFar },
+      history: withHistory(job.headers.history, ...job.lines),
+    }
   }
 
   #again(job: Tried, reason: 'failed' | 'unknown_task', error: unknown): Settlement {

@@ -150,6 +150,9 @@ test('dead letters: lines for people on a terminal, JSON elsewhere; sent back by
   expect(await piped.run('dlq', 'retry', 'd1')).toBe(0)
   expect(await piped.run('dlq', 'retry', 'd1', 'd2')).toBe(1)
   expect(asked).toEqual([{ limit: 100 }, { limit: 5 }, {}, { ids: ['d1'] }, { ids: ['d1', 'd2'] }])
+  // A queue behind a full list is not asked for none at all.
+  expect(await piped.run('dlq', 'list', '--limit', '1', '--queue', 'a,b')).toBe(0)
+  expect(asked.slice(5)).toEqual([{ limit: 1 }])
 })
 
 test('purge --yes empties each queue', async () => {

@@ -26,6 +26,24 @@ test('every line is of the format, every sample of a family that was announced o
   expect(text).not.toContain('prefork_queue_depth')
 })
 
+test('a job that ran out of time is one run, and one that never began is none', () => {
+  const metrics = new Metrics()
+  const node = new ScriptedNode()
+  metrics.watch(node)
+  const about = { name: 'x', worker: 1, duration: 7 }
+  const failed = { type: 'task.failed', error: 'no', dead: 'failed' } as const
+  node.emit({ ...about, type: 'task.hard_timeout', id: 'a' })
+  node.emit({ ...about, ...failed, id: 'a' })
+  node.emit({ ...about, ...failed, id: 'b', worker: undefined, duration: 0 })
+  const counts = (): string[] => metrics.text(node.stats()).match(/seconds_count.*/g) ?? []
+  expect(counts()).toEqual(['seconds_count{task="x",outcome="hard_timeout"} 1'])
+  // Tried again after a timeout, it may fail in another way.
+  node.emit({ ...about, type: 'task.hard_timeout', id: 'c' })
+  node.emit({ type: 'task.retried', id: 'c', name: 'x', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, error: 'no' })
+  node.emit({ ...about, ...failed, id: 'c' })
+  expect(counts()).toEqual(['seconds_count{task="x",outcome="hard_timeout"} 2', 'seconds_count{task="x",outcome="failure"} 1'])
+})
+
 test('buckets add up', () => {
   const metrics = new Metrics()
   const node = new ScriptedNode()

@@ -73,6 +73,26 @@ test('SIGTSTP makes it quiet, SIGCONT takes jobs again; a SIGCONT alone, or whil
   await code
 })
 
+test.each(['quiet', 'paused', 'starting'] as const)('a node that is %s is not made quiet by SIGTSTP, so that SIGCONT does not end it', async (state) => {
+  const { node, code, signals } = await begin()
+  node.figures = { ...node.figures, state }
+  signals.emit('SIGTSTP')
+  signals.emit('SIGCONT')
+  expect(node.asked).toEqual([])
+  node.end(CLEAN)
+  await code
+})
+
+test('a node that was paused after SIGTSTP stays so at SIGCONT', async () => {
+  const { node, code, signals } = await begin()
+  signals.emit('SIGTSTP')
+  node.figures = { ...node.figures, state: 'paused' }
+  signals.emit('SIGCONT')
+  expect(node.asked).toEqual([{ command: 'quiet' }])
+  node.end(CLEAN)
+  await code
+})
+
 test('a signal before the node is up ends it', async () => {
   const line = commandLine({ farm: { createNode: () => new Promise(() => {}) } })
   const code = line.run('work', ...TASKS)

@@ -22,6 +22,7 @@ describe('a job whose worker dies', () => {
       message: { id },
       settlement: {
         reason: 'lost',
+        counts: { attempt: 1, losses: 3, requeues: 0 },
         error: { name: 'WorkerLostError', code: 'ERR_PREFORK_WORKER_LOST' },
         history: [{ outcome: 'lost' }, { outcome: 'lost' }, { outcome: 'lost', error: expect.stringContaining('SIGKILL') }],
       },

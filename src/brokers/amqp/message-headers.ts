@@ -1,6 +1,7 @@
 /** A message's properties and headers ↔ what the runtime knows of a job. docs/farm.md lists them. */
 import type { Backoff, Counts, HistoryEntry, JobHeaders, SerializedError, Settlement } from '../../runtime/delivery.js'
 import type { AmqpMessage, AmqpProperties } from './connection/client.js'
+import { withinRoom } from './header-room.js'
 
 /** Entries of history that travel with a message; the oldest go. */
 const MAX_HISTORY = 20
@@ -149,7 +150,7 @@ export const republished = (
   delete headers.delay
   return {
     ...sameProperties(message),
-    headers: present({ ...headers, delay: delay > 0 ? delay : undefined, history: writeHistory(history) }),
+    headers: withinRoom(present({ ...headers, delay: delay > 0 ? delay : undefined, history: writeHistory(history) })),
   }
 }
 
@@ -158,21 +159,24 @@ export const buried = (
   message: AmqpMessage,
   queue: string,
   node: string,
-  { reason, error, history }: Extract<Settlement, { kind: 'dead-letter' }>,
+  { reason, error, counts, history }: Extract<Settlement, { kind: 'dead-letter' }>,
 ): AmqpProperties & { headers: Table } => ({
   ...sameProperties(message),
-  headers: present({
-    ...kept(message.properties.headers),
-    history: writeHistory(history),
-    dead_reason: reason,
-    dead_at: Date.now(),
-    dead_node: node,
-    dead_queue: queue,
-    dead_error_name: cut(error.name, 200),
-    dead_error_message: cut(error.message, MAX_MESSAGE),
-    dead_error_code: error.code === undefined ? undefined : cut(error.code, 200),
-    dead_error_stack: error.stack === undefined ? undefined : cut(error.stack, MAX_STACK),
-  }),
+  headers: withinRoom(
+    present({
+      ...kept(message.properties.headers),
+      ...countHeaders(counts),
+      history: writeHistory(history),
+      dead_reason: reason,
+      dead_at: Date.now(),
+      dead_node: node,
+      dead_queue: queue,
+      dead_error_name: cut(error.name, 200),
+      dead_error_message: cut(error.message, MAX_MESSAGE),
+      dead_error_code: error.code === undefined ? undefined : cut(error.code, 200),
+      dead_error_stack: error.stack === undefined ? undefined : cut(error.stack, MAX_STACK),
+    }),
+  ),
 })
 
 /** What `buried` wrote; what the broker wrote when it buried a message itself. */
@@ -204,5 +208,5 @@ export const revived = (message: AmqpMessage): AmqpProperties & { headers: Table
   // It had its attempts and its time; whoever asks for another try means a whole one.
   delete headers.expires_at
   delete headers.delay
-  return { ...sameProperties(message), headers: { ...headers, attempt: 1, losses: 0, requeues: counts.requeues + 1 } }
+  return { ...sameProperties(message), headers: withinRoom({ ...headers, attempt: 1, losses: 0, requeues: counts.requeues + 1 }) }
 }

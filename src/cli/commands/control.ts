@@ -4,7 +4,7 @@ import { toJsonLine } from '../json.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
 import type { Flags } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
-import { names } from '../settings/values.js'
+import { nodeNames } from '../settings/values.js'
 import type { Surroundings } from '../surroundings.js'
 
 /** Commands that only ask: without an address they go to all. */
@@ -14,7 +14,7 @@ const HARMLESS = new Set<Command['command']>(['ping', 'snapshot', 'stats', 'stac
 const REACH = 10_000
 
 const readAddress = (command: Command, flags: Flags, env: Surroundings['env']): Address => {
-  const nodes = readSetting({ flag: '--node', variable: undefined, reader: names('the name of a node') }, flags, env)
+  const nodes = readSetting({ flag: '--node', variable: undefined, reader: nodeNames }, flags, env)
   if (nodes !== undefined && flags.all === true) throw new UsageError('--node and --all exclude each other.')
   if (nodes !== undefined) return nodes
   if (flags.all === true || HARMLESS.has(command.command)) return 'all'

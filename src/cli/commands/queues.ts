@@ -26,7 +26,10 @@ export const listDead = async (flags: Flags, around: Surroundings): Promise<Exit
   const farm = await around.farm()
   const broker = readBroker(flags, around.env)
   const letters: DeadLetter[] = []
-  for (const queue of broker.queues) letters.push(...(await farm.listDeadLetters(broker, queue, { limit: limit - letters.length })))
+  for (const queue of broker.queues) {
+    if (letters.length >= limit) break
+    letters.push(...(await farm.listDeadLetters(broker, queue, { limit: limit - letters.length })))
+  }
   if (flags.json === true || around.stdout.isTTY !== true) {
     for (const letter of letters) around.stdout.write(`${toJsonLine(letter)}\n`)
     return EXIT.ok

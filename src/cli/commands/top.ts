@@ -2,7 +2,7 @@ import { CommandError, EXIT, type ExitCode } from '../exit.js'
 import { readBroker } from '../settings/broker.js'
 import type { Flags } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
-import { name } from '../settings/values.js'
+import { nodeName } from '../settings/values.js'
 import { onSignals } from '../signals.js'
 import type { Surroundings } from '../surroundings.js'
 
@@ -10,7 +10,7 @@ import type { Surroundings } from '../surroundings.js'
 export const top = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
   if (around.stdin.isTTY !== true || around.stdout.isTTY !== true)
     throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)
-  const node = readSetting({ flag: '--node', variable: undefined, reader: name('the name of a node') }, flags, around.env)
+  const node = readSetting({ flag: '--node', variable: undefined, reader: nodeName }, flags, around.env)
   const farm = await around.farm()
   const client = await farm.createControlClient(readBroker(flags, around.env), { timeout: 10_000 })
   const { openRemote } = await import('../../dashboard/open.js')
@@ -21,7 +21,7 @@ export const top = async (flags: Flags, around: Surroundings): Promise<ExitCode>
     fail = reject
   })
   // First: a signal that nobody listens to would leave the terminal as it is.
-  const stopListening = onSignals(around.signals, { stop: quit, quiet() {}, resume() {} })
+  const stopListening = onSignals(around.signals, { stop: quit, quiet: () => false, resume() {} })
   const close = await openRemote(client, { node, onQuit: quit, onFailure: fail })
   try {
     await asked

@@ -117,12 +117,23 @@ class Stop {
     this.node.shutdown(again ? { grace: 0, reason: signal } : { reason: signal }).catch(() => {})
   }
 
-  quiet(): void {
+  quiet(): boolean {
+    const state = this.node?.stats().state ?? 'starting'
+    // What an operator has asked for is not a signal's to undo.
+    if (state !== 'running') {
+      this.logger.info({ signal: 'SIGTSTP', state }, 'It takes no jobs as it is: nothing changes')
+      return false
+    }
     this.logger.info({ signal: 'SIGTSTP' }, 'Quiet: no new jobs; SIGCONT takes them up again, SIGTERM ends the node')
     this.ask('quiet')
+    return true
   }
 
   resume(): void {
+    if (this.node?.stats().state === 'paused') {
+      this.logger.info({ signal: 'SIGCONT' }, 'It was paused meanwhile, and stays so')
+      return
+    }
     this.logger.info({ signal: 'SIGCONT' }, 'Taking jobs again')
     this.ask('resume')
   }

@@ -25,11 +25,17 @@ interface Series {
 export class Durations {
   private readonly series = new Map<string, Series>()
   private readonly tasks = new Set<string>()
+  /** The job that the last event was about, if it ran out of time: that it failed as well, told next, is no second run. */
+  private timedOut: string | undefined
 
   take(event: FarmEvent): void {
+    const ranOut = this.timedOut
+    this.timedOut = event.type === 'task.hard_timeout' || event.type === 'task.soft_timeout' ? event.id : undefined
     const outcome = OUTCOMES[event.type]
     if (outcome === undefined || !('duration' in event) || !('name' in event)) return
     if (!Number.isFinite(event.duration)) return
+    // Without a worker it never ran: expired, unreadable, unknown.
+    if (event.type === 'task.failed' && (event.id === ranOut || event.worker === undefined)) return
     const series = this.find(event.name, outcome)
     const seconds = event.duration / 1_000
     const at = BOUNDS.findIndex((bound) => seconds <= bound)

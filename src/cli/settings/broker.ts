@@ -1,5 +1,5 @@
 import { type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { brokerUrl, count, duration, name, names, oneOf } from './values.js'
+import { brokerName, brokerNames, brokerUrl, count, duration, oneOf } from './values.js'
 
 /** Where the broker is and what its parts are called. */
 export interface BrokerSettings {
@@ -18,9 +18,9 @@ export interface BrokerSettings {
 export const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672/'
 
 const URL_SETTING: Setting<string> = { flag: '--broker', variable: 'RABBITMQ_URL', reader: brokerUrl }
-const QUEUES: Setting<string[]> = { flag: '--queue', variable: 'ASYNC_FARM_JOBS_QUEUE', reader: names('the name of a queue') }
-const CONTROL: Setting<string> = { flag: '--control-exchange', variable: 'ASYNC_FARM_CONTROL_EXCHANGE', reader: name('the name of an exchange') }
-const WORKER: Setting<string> = { flag: '--worker-exchange', variable: 'ASYNC_FARM_WORKER_EXCHANGE', reader: name('the name of an exchange') }
+const QUEUES: Setting<string[]> = { flag: '--queue', variable: 'ASYNC_FARM_JOBS_QUEUE', reader: brokerNames('the name of a queue') }
+const CONTROL: Setting<string> = { flag: '--control-exchange', variable: 'ASYNC_FARM_CONTROL_EXCHANGE', reader: brokerName('the name of an exchange') }
+const WORKER: Setting<string> = { flag: '--worker-exchange', variable: 'ASYNC_FARM_WORKER_EXCHANGE', reader: brokerName('the name of an exchange') }
 // No flag: a command line can be read by everybody on the machine.
 const SECRET: Setting<string> = {
   flag: undefined,

@@ -49,14 +49,33 @@ export const name = (what: string): Reader<string> => ({
   read: (text) => (/^\S{1,255}$/.test(text) ? text : undefined),
 })
 
-/** Names with commas between; each once. */
-export const names = (what: string): Reader<string[]> => ({
-  wants: `${what}, several with commas between`,
+/** Several with commas between; each once. */
+const listOf = (wants: string, fits: (text: string) => boolean): Reader<string[]> => ({
+  wants: `${wants}, several with commas between`,
   read(text) {
     const all = text.split(',').map((each) => each.trim())
-    return all.every((each) => /^\S{1,255}$/.test(each)) ? [...new Set(all)] : undefined
+    return all.every(fits) ? [...new Set(all)] : undefined
   },
 })
+
+const isNodeName = (text: string): boolean => /^[\w.@:-]{1,200}$/.test(text)
+
+export const nodeName: Reader<string> = {
+  wants: 'the name of a node, of letters, digits and . _ @ : - (200 at the most)',
+  read: (text) => (isNodeName(text) ? text : undefined),
+}
+
+export const nodeNames: Reader<string[]> = listOf(nodeName.wants, isNodeName)
+
+const isBrokerName = (text: string): boolean => /^(?!amq\.)\S+$/.test(text) && Buffer.byteLength(text) <= 200
+
+/** Of a queue or an exchange. */
+export const brokerName = (what: string): Reader<string> => ({
+  wants: `${what} of 1 to 200 bytes without white space, which does not begin with 'amq.'`,
+  read: (text) => (isBrokerName(text) ? text : undefined),
+})
+
+export const brokerNames = (what: string): Reader<string[]> => listOf(brokerName(what).wants, isBrokerName)
 
 export const oneOf = <T extends string>(...allowed: readonly T[]): Reader<T> => ({
   wants: allowed.map((each) => `'${each}'`).join(' or '),

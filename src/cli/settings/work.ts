@@ -3,7 +3,7 @@ import { UsageError } from '../exit.js'
 import { type BrokerSettings, readBroker } from './broker.js'
 import { findModules, findRoots } from './modules.js'
 import { type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { count, duration, name, oneOf, port, range, size } from './values.js'
+import { count, duration, name, nodeName, oneOf, port, range, size } from './values.js'
 
 /** What a node takes from flags and variables alone; the defaults are the node's. */
 const SETTINGS = {
@@ -23,7 +23,7 @@ const SETTINGS = {
   softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
   timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
   unknownTask: { flag: '--unknown-task', variable: undefined, reader: oneOf('retry', 'dead-letter') },
-  name: { flag: '--name', variable: undefined, reader: name('the name of a node') },
+  name: { flag: '--name', variable: undefined, reader: nodeName },
 } as const satisfies { [K in keyof NodeOptions]?: Setting<NonNullable<NodeOptions[K]>> }
 
 const MIN: Setting<number> = { flag: undefined, variable: 'MIN_WORKERS', reader: count(1, 10_000) }

@@ -41,6 +41,15 @@ withRabbit('the control exchange', () => {
     expect(await ask(from, [], { command: 'ping' }, 20_000)).toEqual([])
   })
 
+  it('is made again, with the nodes bound to it, when somebody has deleted it', async () => {
+    await node('a')
+    const { onChannel, close } = await admin()
+    await onChannel((channel) => channel.deleteExchange(controlExchange))
+    await close()
+    const from = await client()
+    await until('it answers again', async () => (await ask(from, ['a'], { command: 'ping' }, 200)).length === 1)
+  })
+
   it('a node with a secret obeys only those who know it', async () => {
     const { asked } = await node('a', 'correct horse')
     const shutdown: Command = { command: 'shutdown' }

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { createPublisher, listDeadLetters, purge, retryDeadLetters } from '../../../src/brokers/amqp/index.js'
-import { admin, corner, Inbox, newName, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { admin, corner, first, Inbox, newName, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 
 const error = { name: 'TypeError', message: 'no such thing', stack: 'TypeError: no such thing\n    at there', code: 'E_NO' }
 const history = [{ attempt: 1, at: 5, node: 'n', outcome: 'failed' as const, error: 'Error: x' }]
@@ -17,7 +17,7 @@ withRabbit('dead letters', () => {
     const out = keep(await createPublisher(here))
     for (const id of ids) {
       await out.publish('add', [1, id], { messageId: id, context: 'c', ttl: 60_000 })
-      await (await inbox.take(id)).settle({ kind: 'dead-letter', reason: 'failed', error, history })
+      await (await inbox.take(id)).settle({ kind: 'dead-letter', reason: 'failed', error, counts: first, history })
     }
     await node.close()
   }
@@ -56,7 +56,7 @@ withRabbit('dead letters', () => {
     // Each dies again at once: it waits for the next call.
     node.consume(10, (delivery) => {
       inbox.receive(delivery)
-      void delivery.settle({ kind: 'dead-letter', reason: 'failed', error, history: [] })
+      void delivery.settle({ kind: 'dead-letter', reason: 'failed', error, counts: delivery.counts, history: [] })
     })
     await inbox.take('b')
     expect(inbox.of('b')[0]).toMatchObject({ counts: { attempt: 1, losses: 0, requeues: 1 }, headers: { expiresAt: undefined, history } })

@@ -108,13 +108,15 @@ withRabbit('deliveries', () => {
     await inbox.all[1]!.settle({ kind: 'requeue' })
     await until('it came a third time', () => inbox.all.length === 3)
     expect(inbox.all[2]).toMatchObject({ redelivered: true, counts: { attempt: 2, losses: 0, requeues: 0 } })
-    await inbox.all[2]!.settle({ kind: 'dead-letter', reason: 'failed', error: { name: 'TypeError', message: 'm', stack: 's', code: 'C' }, history: [] })
+    const error = { name: 'TypeError', message: 'm', stack: 's', code: 'C' }
+    await inbox.all[2]!.settle({ kind: 'dead-letter', reason: 'failed', error, counts: { attempt: 2, losses: 3, requeues: 0 }, history: [] })
     const after = await admin()
     const dead = await after.onChannel((channel) => channel.get(`${queue}.dlq`, { noAck: true }))
     await after.close()
     expect((dead || undefined)?.properties.headers).toMatchObject({
       traceparent: '00-a',
       attempt: 2,
+      losses: 3,
       dead_reason: 'failed',
       dead_queue: queue,
       dead_node: 'node-1',

@@ -18,11 +18,17 @@ export interface ControlSettings {
   warn(message: string): void
 }
 
+/** ms between two looks at the binding: an exchange that was deleted takes it along, and tells nobody. */
+const REBIND = 5_000
+
 export class AmqpNodeControl implements NodeControl {
   readonly #settings: ControlSettings
   readonly #check: SealCheck
   readonly #commands: SteadyChannel
   readonly #voice: Voice
+  #queue = ''
+  /** Looks, from time to time, whether commands still arrive. */
+  readonly #binding: NodeJS.Timeout
   #handler: ((command: Command) => Promise<unknown>) | undefined
 
   constructor(consuming: SteadyConnection, publishing: SteadyConnection, settings: ControlSettings) {
@@ -35,6 +41,7 @@ export class AmqpNodeControl implements NodeControl {
       setup: async (channel) => {
         await declareExchanges(channel, controlExchange, eventExchange)
         const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false })
+        this.#queue = queue
         await channel.bindQueue(queue, controlExchange, '')
         await channel.consume(
           queue,
@@ -48,6 +55,20 @@ export class AmqpNodeControl implements NodeControl {
       failed,
     })
     this.#voice = new Voice(publishing, { controlExchange, eventExchange, failed })
+    this.#binding = setInterval(() => void this.#rebind(), REBIND).unref()
+  }
+
+  /** What is there already stays as it is. */
+  async #rebind(): Promise<void> {
+    const { channel } = this.#commands
+    if (channel === undefined) return
+    const { controlExchange, eventExchange } = this.#settings
+    try {
+      await declareExchanges(channel, controlExchange, eventExchange)
+      await channel.bindQueue(this.#queue, controlExchange, '')
+    } catch {
+      // The broker has closed the channel over it: the next one makes both, or says why it cannot.
+    }
   }
 
   /** The queue is bound: commands arrive. */
@@ -89,6 +110,7 @@ export class AmqpNodeControl implements NodeControl {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#binding)
     await Promise.all([this.#commands.close(), this.#voice.close()])
   }
 }
