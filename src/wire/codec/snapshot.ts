@@ -204,7 +204,7 @@ export class Snapshot {
   #array(value: unknown[]): unknown[] {
     const length = value.length
     // The cheapest way to count an array's enumerable properties, and the copy in the same go.
-    const copy: unknown[] = (this.taken?.get(value) as unknown[] | undefined) ?? Object.values(value)
+    const copy: unknown[] = Object.values(value)
     if (copy.length !== length) return this.#sparseArray(value, length)
     for (let i = 0; i < length; i++) if (value[i] === undefined && !hasOwn(value, i)) return this.#sparseArray(value, length)
     this.#keep(value, copy)

@@ -33,15 +33,12 @@ export class PlainWriter {
   bytes = Buffer.allocUnsafeSlow(USUAL)
   /** Something appeared twice. */
   same = false
-  /** The objects in the order in which they were met; of an array its elements, else where in the log its values begin, and their keys. */
+  /** The objects in the order in which they were met. */
   #met: object[] = []
-  #held: (unknown[] | number)[] = []
-  #keys: (Shape | string[] | undefined)[] = []
-  #count = 0
-  /** What was read out of objects. */
+  #index: Map<object, number> | undefined
+  /** What was read out of objects other than arrays, one after another: the object, its values, its keys. */
   #log: unknown[] = []
   #logged = 0
-  #index: Map<object, number> | undefined
   #depth = 0
   #message = 0
   #shapes = 0
@@ -58,12 +55,9 @@ export class PlainWriter {
   giveBack(): void {
     // New ones rather than emptied ones: they are as young as what they hold, which spares the engine its notes about old that refers to new.
     this.#met = []
-    this.#held = []
-    this.#keys = []
+    this.#index = undefined
     this.#log = []
     this.#logged = 0
-    this.#index = undefined
-    this.#count = 0
     this.#depth = 0
     this.same = false
     if (this.bytes.length > KEEP) this.bytes = Buffer.allocUnsafeSlow(USUAL)
@@ -79,14 +73,16 @@ export class PlainWriter {
     return this.#value(value, at)
   }
 
-  /** Copies of the objects that were read before the pass ended. */
+  /** Copies of the objects that were read before the pass ended, except of arrays, which have no getters. */
   taken(): Map<object, object> {
     const copies = new Map<object, object>()
-    for (let i = 0; i < this.#count; i++) {
-      const held = this.#held[i]!
-      const keys = this.#keys[i]
-      if (typeof held !== 'number') copies.set(this.#met[i]!, held)
-      else if (keys !== undefined) copies.set(this.#met[i]!, objectOf(Array.isArray(keys) ? keys : keys.keys(), this.#log, held))
+    const log = this.#log
+    for (let end = this.#logged; end > 0; ) {
+      const keys = log[end - 1] as Shape | string[]
+      const names = Array.isArray(keys) ? keys : keys.keys()
+      end -= names.length + 2
+      // As a literal would: `__proto__` is a key like any other.
+      copies.set(log[end] as object, Object.fromEntries(names.map((key, i) => [key, log[end + 1 + i]])))
     }
     return copies
   }
@@ -158,7 +154,7 @@ export class PlainWriter {
     const count = held.length
     if (count !== value.length) return NOT_PLAIN
     for (let i = 0; i < count; i++) if (value[i] === undefined && !Object.hasOwn(value, i)) return NOT_PLAIN
-    this.#keep(value, held, undefined)
+    this.#keep(value)
     let to = at + 1
     if (count <= words.FEW) this.bytes[at] = words.ARRAY | count
     else {
@@ -175,7 +171,8 @@ export class PlainWriter {
   /** `source`: what the properties are read from. */
   #record(value: object, source: object, at: number): number {
     const log = this.#log
-    const first = this.#logged
+    const first = this.#logged + 1
+    log[first - 1] = value
     let last = first
     let shape: Shape | undefined = shapes.root
     let keys: string[] | undefined
@@ -191,8 +188,9 @@ export class PlainWriter {
       }
       log[last++] = (source as Record<string, unknown>)[key]
     }
-    this.#logged = last
-    this.#keep(value, first, shape ?? keys)
+    log[last] = shape ?? keys
+    this.#logged = last + 1
+    this.#keep(value)
     let to: number
     if (shape === undefined) return this.#dictionary(keys!, first, at)
     if (shape.message === this.#message) to = this.#known(shape.number, at)
@@ -238,7 +236,7 @@ export class PlainWriter {
 
   #other(value: object, prototype: object | null, at: number): number {
     if (types.isDate(value)) {
-      this.#keep(value, 0, undefined)
+      this.#keep(value)
       this.bytes[at] = words.DATE
       return this.bytes.writeDoubleLE(Date.prototype.getTime.call(value), at + 1)
     }
@@ -251,7 +249,7 @@ export class PlainWriter {
   }
 
   #items(value: object, items: readonly unknown[], word: number, each: number, at: number): number {
-    this.#keep(value, 0, undefined)
+    this.#keep(value)
     this.bytes[at] = word
     let to = this.bytes.writeUInt32LE(items.length / each, at + 1)
     for (const item of items) {
@@ -274,13 +272,10 @@ export class PlainWriter {
     return this.#met.indexOf(value)
   }
 
-  #keep(value: object, held: unknown[] | number, keys: Shape | string[] | undefined): void {
-    const number = this.#count++
-    this.#met[number] = value
-    this.#held[number] = held
-    this.#keys[number] = keys
-    if (this.#index !== undefined) this.#index.set(value, number)
-    else if (number === SCANNED) this.#index = new Map(this.#met.slice(0, this.#count).map((object, i) => [object, i]))
+  #keep(value: object): void {
+    const count = this.#met.push(value)
+    if (this.#index !== undefined) this.#index.set(value, count - 1)
+    else if (count > SCANNED) this.#index = new Map(this.#met.map((object, i) => [object, i]))
   }
 
   #room(at: number, bytes: number): void {
@@ -290,7 +285,3 @@ export class PlainWriter {
     this.bytes = larger
   }
 }
-
-/** As a literal would: `__proto__` is a key like any other. */
-const objectOf = (keys: readonly string[], values: readonly unknown[], first: number): object =>
-  Object.fromEntries(keys.map((key, i) => [key, values[first + i]]))
