@@ -235,8 +235,8 @@ export const mutations = [
   {
     breaks: 'the worker loses a length that is cut by the border of a chunk',
     file: 'src/worker/frame-parser.ts',
-    find: '    if (at < bytes.length) this.#hold(bytes, at, LENGTH_BYTES)\n',
-    put: '    if (at < bytes.length - 1) this.#hold(bytes, at, LENGTH_BYTES)\n',
+    find: '      if (at < bytes.length) this.#hold(bytes, at)\n',
+    put: '      if (at < bytes.length - 1) this.#hold(bytes, at)\n',
   },
   {
     breaks: 'ACCEPTED stays in the process while the task runs',
