@@ -47,3 +47,12 @@ export const viewReference = (view: ArrayBufferView, blobs: Blobs): Reference | 
   blobs.addWhole(to, buffer)
   return to
 }
+
+export const isDetached = (buffer: ArrayBuffer): boolean => {
+  try {
+    new Uint8Array(buffer)
+    return false
+  } catch {
+    return true
+  }
+}

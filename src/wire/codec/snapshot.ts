@@ -6,7 +6,7 @@
  */
 import { types } from 'node:util'
 import { SerializationError } from '../errors.js'
-import { viewReference } from './binary.js'
+import { isDetached, viewReference } from './binary.js'
 import { Blobs } from './blobs.js'
 import { judge } from './classify.js'
 import { SentMap, SentSet } from './collections.js'
@@ -296,14 +296,5 @@ export class Snapshot {
     let i = 0
     for (const item of [...Set.prototype.values.call(value)]) copy.add(this.copy(item, new Entry(`<item ${i++}>`)))
     return copy
-  }
-}
-
-const isDetached = (buffer: ArrayBuffer): boolean => {
-  try {
-    new Uint8Array(buffer)
-    return false
-  } catch {
-    return true
   }
 }
