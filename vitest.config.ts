@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 delete process.env.NODE_EXTRA_CA_CERTS
 
 /** Tests that leave nothing behind in their process: many files may share one, which spares a start for each. */
-const units = ['test/hub/**/*.test.ts', 'test/wire/**/*.test.ts', 'test/pool/**/*.test.ts', 'test/native-bench/**/*.test.ts']
+const units = ['hub', 'wire', 'pool', 'native-bench', 'runtime', 'dashboard', 'brokers/node'].map((folder) => `test/${folder}/**/*.test.{ts,tsx}`)
 
 /** The longest first, or the last of them runs on alone when all else is done. */
 const LONGEST = [

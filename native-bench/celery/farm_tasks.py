@@ -14,6 +14,8 @@ app.conf.update(
     task_default_queue=os.environ["QUEUE"],
     broker_connection_retry_on_startup=True,
     worker_send_task_events=False,
+    # No queues and exchanges but its own.
+    worker_enable_remote_control=False,
 )
 
 

@@ -1,6 +1,7 @@
 """Fills a queue with no-ops and lets Celery's prefork worker (2 processes) empty it: `measure.py <jobs>`. Prints its figures as JSON."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -43,9 +44,15 @@ try:
             while JOBS - depth(channel) < wanted and time.monotonic() < deadline:
                 time.sleep(0.02)
             marks.append((JOBS - depth(channel), time.monotonic()))
-        channel.queue_delete(os.environ["QUEUE"])
 finally:
-    worker.terminate()
-    worker.wait(30)
+    # It would finish what it holds first.
+    worker.send_signal(signal.SIGQUIT)
+    try:
+        worker.wait(10)
+    except subprocess.TimeoutExpired:
+        worker.kill()
+    with app.connection_for_write() as connection:
+        connection.default_channel.queue_delete(os.environ["QUEUE"])
+        connection.default_channel.exchange_delete(os.environ["QUEUE"])
 (first, began), (last, ended) = marks
 print(json.dumps({"celery": __import__("celery").__version__, "perSecond": (last - first) / (ended - began)}))

@@ -21,14 +21,14 @@ test('what is encoded is what is decoded', async () => {
         deepStrictEqual(await decodeJob(body, headers, limit), message)
       },
     ),
-    { numRuns: 250 },
+    { numRuns: 120 },
   )
 })
 
 test('answers arrive as they left', () => {
   fc.assert(
     fc.property(carried, (value) => deepStrictEqual(decodeReply(encodeReply({ ok: true, value })), { ok: true, value })),
-    { numRuns: 200 },
+    { numRuns: 100 },
   )
 })
 
