@@ -39,7 +39,7 @@ await build({
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   format: 'esm',
-  // Bundled CommonJS (cross-spawn inside execa) asks for Node's built-in modules through require.
+  // Bundled CommonJS asks for Node's built-in modules through require.
   banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
 })
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
-import { execaLauncher } from './execa-launcher.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
+import { processLauncher } from './process-launcher.js'
 import type { AnyTasks, PoolOptions } from './types.js'
 
 /** Descriptors that one worker costs the host: three pipes, stdout, stderr, and one to spare. */
@@ -22,7 +22,7 @@ export const createPool = async <T = AnyTasks>(options: PoolOptions): Promise<Po
   refuseNoDirectory(settings)
   refuseTooFewDescriptors(settings)
   const pool = new Pool<T>(settings, (poolId) =>
-    execaLauncher({
+    processLauncher({
       entry: workerEntry,
       execArgv: settings.execArgv,
       env: settings.env,

@@ -94,7 +94,7 @@ export const mutations = [
   {
     promise: 6,
     breaks: 'what a task spawned outlives its worker',
-    file: 'src/pool/execa-launcher.ts',
+    file: 'src/pool/process-launcher.ts',
     find: '        if (config.killTree) kill(-pid)',
     put: '        if (config.killTree) kill(pid)',
     test: 'test/faults/kill-tree.test.ts',

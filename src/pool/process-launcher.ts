@@ -1,13 +1,10 @@
-import { closeSync, openSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { execa } from 'execa'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS, type WorkerConfig } from '../wire/messages.js'
 import type { LaunchedProcess, Launcher } from './launcher.js'
-
-/** Descriptors that a spawn needs for a moment: both ends of each pipe, and what libuv uses itself. */
-const SPAWN_DESCRIPTORS = 14
 
 export interface LaunchOptions {
   entry: URL
@@ -17,29 +14,23 @@ export interface LaunchOptions {
   cwd: string | undefined
 }
 
-/** Starts workers as child processes of the host, through execa. */
-export const execaLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOptions): Launcher => {
+/** Starts workers as child processes of the host. */
+export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOptions): Launcher => {
   const entryPath = fileURLToPath(entry)
   const launch: Launcher = (id) => {
     const workerConfig: WorkerConfig = { ...config, id }
-    const shortage = descriptorShortage()
-    if (shortage !== undefined) return neverStarted(Promise.reject(shortage))
-    const subprocess = execa(process.execPath, [...execArgv, entryPath, JSON.stringify(workerConfig)], {
-      // The pool reads every byte itself and judges every exit itself.
-      buffer: false,
-      reject: false,
-      // No exit hook and no signal handler in the host: the lifeline ends orphans.
-      cleanup: false,
-      // A session, so a process group, of its own: a terminal's Ctrl-C reaches the host alone.
+    const subprocess = spawn(process.execPath, [...execArgv, entryPath, JSON.stringify(workerConfig)], {
+      // A session, so a process group, of its own: a terminal's Ctrl-C reaches the host alone. The lifeline ends orphans.
       detached: true,
-      extendEnv: false,
       env: { ...definedOnly(env), PREFORK_WORKER_ID: String(id) },
-      ...(cwd === undefined ? {} : { cwd }),
+      cwd,
       // stderr always passes through the host, which keeps its last lines for the error of a job that is lost.
       stdio: ['ignore', config.output === 'capture' ? 'pipe' : config.output, 'pipe', 'pipe', 'pipe', 'pipe'],
-    } as const)
+    })
     const pid = subprocess.pid
-    if (pid === undefined) return neverStarted(subprocess)
+    if (pid === undefined) return neverStarted(errorOf(subprocess))
+    // Of a process that runs: it could not be killed.
+    subprocess.on('error', () => {})
     const streams = subprocess.stdio as unknown as (Socket | null)[]
     subprocess.unref()
     for (const stream of streams) stream?.unref?.()
@@ -71,31 +62,20 @@ export const execaLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOptio
     try {
       return launch(id)
     } catch (error) {
-      return neverStarted(Promise.reject(error))
+      return neverStarted(Promise.resolve(error))
     }
   }
 }
 
-/**
- * A spawn that runs out of descriptors half way makes execa throw and leaves a child behind whose error nobody hears, which
- * ends the host. So the room is tried first.
- */
-const descriptorShortage = (): Error | undefined => {
-  const open: number[] = []
-  try {
-    while (open.length < SPAWN_DESCRIPTORS) open.push(openSync('/dev/null', 'r'))
-    return undefined
-  } catch (cause) {
-    return new Error(`No worker process could be started: too many files are open in this process (${(cause as NodeJS.ErrnoException).code}; see ulimit -n).`, {
-      cause,
-    })
-  } finally {
-    for (const fd of open) closeSync(fd)
-  }
+/** Why no process could be made: no descriptor left, no such directory, no memory. */
+const errorOf = async (subprocess: ChildProcess): Promise<unknown> => {
+  const [error] = (await once(subprocess, 'error')) as [NodeJS.ErrnoException]
+  if (error.code !== 'EMFILE' && error.code !== 'ENFILE') return error
+  return new Error(`No worker process could be started: too many files are open in this process (${error.code}; see ulimit -n).`, { cause: error })
 }
 
-/** No process could be made (no such directory, no descriptor left, no memory): it has no streams, and its exit says why. */
-const neverStarted = (subprocess: PromiseLike<{ cause?: unknown; shortMessage?: string }>): LaunchedProcess => {
+/** A process that could not be made: it has no streams, and its exit says why. */
+const neverStarted = (reason: Promise<unknown>): LaunchedProcess => {
   const nothing = (): PassThrough => {
     const stream = new PassThrough()
     stream.on('error', () => {})
@@ -109,9 +89,9 @@ const neverStarted = (subprocess: PromiseLike<{ cause?: unknown; shortMessage?: 
     stdout: undefined,
     stderr: undefined,
     onExit: (fn) => {
-      const tell = (reason: unknown): void =>
-        fn({ exitCode: null, signal: null, error: reason instanceof Error ? reason : new Error('The worker process could not be started.') })
-      subprocess.then(({ cause, shortMessage }) => tell(cause ?? new Error(shortMessage)), tell)
+      void reason.then((error) =>
+        fn({ exitCode: null, signal: null, error: error instanceof Error ? error : new Error('The worker process could not be started.') }),
+      )
     },
     kill: () => {},
     killRest: () => {},
