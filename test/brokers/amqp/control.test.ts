@@ -50,6 +50,25 @@ withRabbit('the control exchange', () => {
     await until('it answers again', async () => (await ask(from, ['a'], { command: 'ping' }, 200)).length === 1)
   })
 
+  it('whoever listens hears again when somebody has deleted the exchange of events', async () => {
+    const { control } = await node('a')
+    const from = await client()
+    const heard: FarmEvent[] = []
+    const stop = await from.listen((each) => heard.push(each))
+    const hearing = async (): Promise<boolean> => {
+      control.emit({ type: 'node.heartbeat', node: 'a', at: 0, stats: {} as never })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return heard.length > 0
+    }
+    await until('it hears', hearing)
+    const { onChannel, close } = await admin()
+    await onChannel((channel) => channel.deleteExchange(eventExchange))
+    await close()
+    heard.length = 0
+    await until('it hears again', hearing)
+    await stop()
+  })
+
   it('a node with a secret obeys only those who know it', async () => {
     const { asked } = await node('a', 'correct horse')
     const shutdown: Command = { command: 'shutdown' }

@@ -2,10 +2,9 @@
 import type { Answer, Command } from '../../../runtime/commands.js'
 import type { FarmEvent } from '../../../runtime/report.js'
 import type { NodeControl } from '../../broker.js'
-import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpMessage } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
-import { declareExchanges } from '../topology/topology.js'
+import { BoundQueue } from './bound-queue.js'
 import { readControl, toJson } from './messages.js'
 import { SealCheck } from './seal.js'
 import { Voice } from './voice.js'
@@ -18,17 +17,11 @@ export interface ControlSettings {
   warn(message: string): void
 }
 
-/** ms between two looks at the binding: an exchange that was deleted takes it along, and tells nobody. */
-const REBIND = 5_000
-
 export class AmqpNodeControl implements NodeControl {
   readonly #settings: ControlSettings
   readonly #check: SealCheck
-  readonly #commands: SteadyChannel
+  readonly #commands: BoundQueue
   readonly #voice: Voice
-  #queue = ''
-  /** Looks, from time to time, whether commands still arrive. */
-  readonly #binding: NodeJS.Timeout
   #handler: ((command: Command) => Promise<unknown>) | undefined
 
   constructor(consuming: SteadyConnection, publishing: SteadyConnection, settings: ControlSettings) {
@@ -36,44 +29,20 @@ export class AmqpNodeControl implements NodeControl {
     this.#check = new SealCheck(settings.secret)
     const { controlExchange, eventExchange } = settings
     const failed = (error: Error): void => settings.warn(`The control exchanges cannot be used just now: ${error.message}`)
-    this.#commands = new SteadyChannel(consuming, {
-      confirm: false,
-      setup: async (channel) => {
-        await declareExchanges(channel, controlExchange, eventExchange)
-        const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false })
-        this.#queue = queue
-        await channel.bindQueue(queue, controlExchange, '')
-        await channel.consume(
-          queue,
-          (message) => {
-            if (message === null) void channel.close().catch(() => {})
-            else void this.#received(message)
-          },
-          { noAck: true },
-        )
-      },
+    this.#commands = new BoundQueue(consuming, {
+      controlExchange,
+      eventExchange,
+      to: 'control',
+      key: '',
+      receive: (message) => void this.#received(message),
       failed,
     })
     this.#voice = new Voice(publishing, { controlExchange, eventExchange, failed })
-    this.#binding = setInterval(() => void this.#rebind(), REBIND).unref()
-  }
-
-  /** What is there already stays as it is. */
-  async #rebind(): Promise<void> {
-    const { channel } = this.#commands
-    if (channel === undefined) return
-    const { controlExchange, eventExchange } = this.#settings
-    try {
-      await declareExchanges(channel, controlExchange, eventExchange)
-      await channel.bindQueue(this.#queue, controlExchange, '')
-    } catch {
-      // The broker has closed the channel over it: the next one makes both, or says why it cannot.
-    }
   }
 
   /** The queue is bound: commands arrive. */
   get listening(): boolean {
-    return this.#commands.channel !== undefined
+    return this.#commands.bound
   }
 
   onCommand(handler: (command: Command) => Promise<unknown>): void {
@@ -110,7 +79,6 @@ export class AmqpNodeControl implements NodeControl {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#binding)
     await Promise.all([this.#commands.close(), this.#voice.close()])
   }
 }
