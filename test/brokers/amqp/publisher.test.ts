@@ -212,6 +212,18 @@ withRabbit('the publisher', () => {
     await expect(createPublisher({ url: RABBITMQ_URL, queue, queueType: 'classic' })).rejects.toThrow(/exists, but not as/)
   })
 
+  it('a connection that is lost while it closes does not hold it up', async () => {
+    const out = await createPublisher({ url: proxy.url, queue })
+    const CHANNEL_CLOSE = [20, 40] as const
+    let cut = false
+    proxy.before(...CHANNEL_CLOSE, () => {
+      if (!cut) proxy.cut()
+      cut = true
+    })
+    await out.close()
+    expect(cut).toBe(true)
+  })
+
   it('two queues of one name in several levels: each priority finds its own', async () => {
     const name = newName()
     queues.add(name)
