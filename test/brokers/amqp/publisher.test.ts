@@ -145,6 +145,29 @@ withRabbit('the publisher', () => {
     await until('both are ready', async () => (await node.depth()) === 2)
   })
 
+  it('waits for the first connection as long as it was told, and for later ones for ever', async () => {
+    const { port } = new URL(proxy.url)
+    proxy.shut()
+    expect(await publisher({ url: proxy.url, connectTimeout: 300 }).catch((reason: unknown) => reason)).toMatchObject({
+      name: 'BrokerError',
+      message: expect.stringMatching(
+        new RegExp(
+          `^RabbitMQ at amqp://guest:\\*\\*\\*@127\\.0\\.0\\.1:${port}/ could not be reached within 300 ms: .+\\. Is it running there\\? The option 'url' `,
+        ),
+      ),
+      cause: { name: 'Error' },
+    })
+    const waiting = publisher({ url: proxy.url, connectTimeout: 10_000 })
+    proxy.open()
+    await waiting
+    const brief = await publisher({ url: proxy.url, connectTimeout: 2_000 })
+    proxy.shut()
+    await until('it knows', () => !brief.connected)
+    await new Promise((resolve) => setTimeout(resolve, 2_200))
+    proxy.open()
+    await brief.publish('a', [])
+  })
+
   it('a queue deleted meanwhile is made again; without declare it is an error that names the queue', async () => {
     const out = await publisher()
     const { onChannel, close } = await admin()

@@ -5,6 +5,7 @@ import type { AnyTasks, TaskArgs, TaskName, TaskResult } from '../../../pool/typ
 import { encodeJob } from '../../../runtime/message/index.js'
 import { SteadyConnection } from '../connection/connection.js'
 import { Errands } from '../connection/errands.js'
+import { unreached } from '../connection/refusals.js'
 import { BrokerError, PublishError } from '../errors.js'
 import { writeHeaders } from '../message-headers.js'
 import { declareQueue, type QueueShape } from '../topology/topology.js'
@@ -24,6 +25,8 @@ export interface PublisherSettings {
   readonly shape: QueueShape
   /** ms */
   readonly publishTimeout: number
+  /** ms for the first connection. */
+  readonly connectTimeout: number
 }
 
 /** Some jobs of a `publishMany` were not published. */
@@ -59,13 +62,28 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
 
   /** @internal */
   async start(): Promise<void> {
-    try {
+    const { queue, shape, url, connectTimeout } = this.#settings
+    let last: Error | undefined
+    const noted = (error: Error): void => {
+      last = error
+    }
+    this.#connection.on('retry', noted)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(unreached(url, connectTimeout, last)), connectTimeout)
+    })
+    const connected = async (): Promise<void> => {
       await this.#connection.start()
-      const { queue, shape } = this.#settings
       await this.#errands.run((channel) => declareQueue(channel, queue, shape))
+    }
+    try {
+      await Promise.race([connected(), late])
     } catch (error) {
       await this.#closeAll()
       throw error
+    } finally {
+      clearTimeout(timer)
+      this.#connection.off('retry', noted)
     }
   }
 
