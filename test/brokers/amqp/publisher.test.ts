@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { createPublisher, type PublisherOptions } from '../../../src/brokers/amqp/index.js'
 import type { Publisher } from '../../../src/brokers/amqp/publishing/publisher.js'
 import type { Delivery } from '../../../src/runtime/delivery.js'
@@ -89,6 +89,27 @@ withRabbit('the publisher', () => {
     await until('all came', () => inbox.all.length === 3_000)
     expect(inbox.ids.toSorted()).toEqual(ids.toSorted())
     expect((await read(inbox.of(ids[17]!)[0]!)).args).toEqual([17])
+  })
+
+  it('publishMany: takes 1,024 from its source ahead of the confirms, and waits for one without looking at all', async () => {
+    const out = await publisher({ url: proxy.url })
+    let taken = 0
+    function* source(): Generator<[number]> {
+      while (taken < 1_500) yield [++taken]
+    }
+    const raced = vi.spyOn(Promise, 'race')
+    try {
+      proxy.muteBroker()
+      const publishing = out.publishMany('add', source())
+      await until('it has taken what it may', () => taken >= 1_024)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      expect(taken).toBe(1_024)
+      proxy.flow()
+      expect(new Set(await publishing).size).toBe(1_500)
+      expect(raced.mock.calls.length).toBe(0)
+    } finally {
+      raced.mockRestore()
+    }
   })
 
   it('publishMany: stops at the first error, and says which were published', async () => {

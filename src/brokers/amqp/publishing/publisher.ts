@@ -127,29 +127,34 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
   ): Promise<string[]> {
     const names = NAMES.filter((each) => each !== 'messageId' && each !== 'correlationId')
     const ids: (string | undefined)[] = []
-    const running = new Set<Promise<void>>()
     let failed: { error: unknown } | undefined
+    let running = 0
+    let wake = (): void => {}
+    /** Until one of them has ended. */
+    const oneLess = (): Promise<void> =>
+      new Promise((resolve) => {
+        wake = resolve
+      })
+    const publish = async (place: number, args: unknown): Promise<void> => {
+      running++
+      try {
+        ids[place] = await this.#publish('publishMany', name, args, options, names)
+      } catch (error) {
+        failed ??= { error }
+      }
+      running--
+      wake()
+    }
     try {
       for await (const args of source) {
-        const place = ids.push(undefined) - 1
-        const run = this.#publish('publishMany', name, args, options, names)
-          .then(
-            (id) => {
-              ids[place] = id
-            },
-            (error: unknown) => {
-              failed ??= { error }
-            },
-          )
-          .finally(() => running.delete(run))
-        running.add(run)
-        if (running.size >= LOOK_AHEAD) await Promise.race(running)
+        void publish(ids.push(undefined) - 1, args)
+        if (running >= LOOK_AHEAD) await oneLess()
         if (failed !== undefined) break
       }
     } catch (error) {
       failed ??= { error }
     }
-    await Promise.all(running)
+    while (running > 0) await oneLess()
     const published = ids.filter((id) => id !== undefined)
     if (failed !== undefined) throw new PublishManyError(failed.error, published)
     return published
