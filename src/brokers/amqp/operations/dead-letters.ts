@@ -10,8 +10,9 @@ import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOption
 import { readCounts, readDeath, readHeaders, readHistory, revived } from '../message-headers.js'
 import { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import { JobPublisher } from '../publishing/job-publisher.js'
+import { isMissing, onChannel, readyIn } from '../topology/contents.js'
 import { DEFAULT_QUEUE, deadLetterQueue } from '../topology/topology.js'
-import { isMissing, onChannel, readyIn, visit } from './visit.js'
+import { visit } from './visit.js'
 
 /** A job that is not tried again unless somebody says so. */
 export interface DeadLetter {

@@ -2,9 +2,10 @@
 import { flag, knownNames, plainObject } from '../../../pool/checks.js'
 import { BrokerError } from '../errors.js'
 import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readQueueName, readShape, readUrl } from '../farm-options.js'
+import { emptyQueue } from '../topology/contents.js'
 import { STEPS } from '../topology/ladder.js'
 import { DEFAULT_QUEUE, deadLetterQueue, delayQueue, queuesBehind } from '../topology/topology.js'
-import { emptyQueue, visit } from './visit.js'
+import { visit } from './visit.js'
 
 export interface PurgeOptions extends ConnectionOptions, QueueOptions {
   /** Default `async_farm.jobs`. */
