@@ -36,9 +36,9 @@ export class BoundQueue {
     this.#looking = setInterval(() => void this.#bindAgain(), REBIND).unref()
   }
 
-  /** Messages arrive. */
-  get bound(): boolean {
-    return this.#steady.channel !== undefined
+  /** Its name; undefined while no messages arrive. */
+  get name(): string | undefined {
+    return this.#steady.channel === undefined ? undefined : this.#queue
   }
 
   async #consume(channel: AmqpChannel): Promise<void> {

@@ -1,12 +1,13 @@
 /** A node's end of the control exchange: a queue of its own, gone with its connection, bound to the exchange that reaches all. */
+import { randomUUID } from 'node:crypto'
 import type { Answer, Command } from '../../../runtime/commands.js'
 import type { FarmEvent } from '../../../runtime/report.js'
 import type { NodeControl } from '../../broker.js'
 import type { AmqpMessage } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
 import { BoundQueue } from './bound-queue.js'
-import { readControl, toJson } from './messages.js'
-import { SealCheck } from './seal.js'
+import { readAnswer, readControl, toJson } from './messages.js'
+import { SealCheck, seal } from './seal.js'
 import { Voice } from './voice.js'
 
 export interface ControlSettings {
@@ -22,6 +23,8 @@ export class AmqpNodeControl implements NodeControl {
   readonly #check: SealCheck
   readonly #commands: BoundQueue
   readonly #voice: Voice
+  /** Tells its own questions, and the answers to them, from those of a node of the same name. */
+  readonly #self = randomUUID()
   #handler: ((command: Command) => Promise<unknown>) | undefined
 
   constructor(consuming: SteadyConnection, publishing: SteadyConnection, settings: ControlSettings) {
@@ -35,14 +38,34 @@ export class AmqpNodeControl implements NodeControl {
       to: 'control',
       key: '',
       receive: (message) => void this.#received(message),
+      opened: () => this.#seekNamesakes(),
       failed,
     })
-    this.#voice = new Voice(publishing, { controlExchange, eventExchange, failed })
+    this.#voice = new Voice(publishing, { controlExchange, eventExchange, opened: () => this.#seekNamesakes(), failed })
   }
 
   /** The queue is bound: commands arrive. */
   get listening(): boolean {
-    return this.#commands.bound
+    return this.#commands.name !== undefined
+  }
+
+  /**
+   * Pings its own name, each time that it can be heard anew. Of two nodes the one that came later is sure to meet the other. Not an
+   * exclusive queue of that name: it outlives a connection that was cut, and the node would take itself for another.
+   */
+  #seekNamesakes(): void {
+    const replyTo = this.#commands.name
+    if (replyTo === undefined) return
+    const { node, secret } = this.#settings
+    const body = toJson({ to: [node], command: { command: 'ping' } })
+    this.#voice.ask(body, { replyTo, correlationId: this.#self, headers: { ...seal(secret, body), node } })
+  }
+
+  #namesake(): void {
+    const { node, warn } = this.#settings
+    warn(
+      `Another node is named '${node}' as well: commands to that name reach both, and operators take them for one. Give each node a name of its own, or none: it then makes one up.`,
+    )
   }
 
   onCommand(handler: (command: Command) => Promise<unknown>): void {
@@ -56,8 +79,14 @@ export class AmqpNodeControl implements NodeControl {
   async #received({ content, properties }: AmqpMessage): Promise<void> {
     // Whoever asks, or announces itself with a command to nobody, may listen too.
     this.#voice.listened()
-    const message = readControl(content)
     const { node } = this.#settings
+    if (properties.correlationId === this.#self) {
+      // Its own question, which reaches itself as well, or an answer to it.
+      if (readAnswer(content)?.node === node) this.#namesake()
+      return
+    }
+    if (properties.headers?.node === node) this.#namesake()
+    const message = readControl(content)
     if (message === undefined || !(message.to === 'all' || message.to.includes(node))) return
     const answer = await this.#answer(message.command, content, properties.headers ?? {})
     if (properties.replyTo !== undefined) this.#voice.answer(properties.replyTo, toJson(answer), properties.correlationId)
