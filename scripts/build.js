@@ -4,7 +4,6 @@ import { chmodSync, renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { commandLine } from './command-line-bundle.js'
-import { noEvaluation } from './no-evaluation.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 // Built aside and moved into place whole: a build that fails leaves the last good one.
@@ -19,8 +18,7 @@ const common = {
   target: 'node20.19',
   sourcemap: true,
   sourcesContent: false,
-  external: ['msgpackr-extract', 'amqplib'],
-  plugins: [noEvaluation],
+  external: ['amqplib'],
   legalComments: 'none',
   logLevel: 'warning',
 }

@@ -1,7 +1,6 @@
 // Bundles test/fuzz/child.ts, with the codec as it is shipped, into the file named: the fuzz runs in processes of its own.
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { noEvaluation } from './no-evaluation.js'
 
 await build({
   absWorkingDir: fileURLToPath(new URL('..', import.meta.url)),
@@ -12,7 +11,5 @@ await build({
   platform: 'node',
   target: 'node20.19',
   sourcemap: 'inline',
-  external: ['msgpackr-extract'],
-  plugins: [noEvaluation],
   logLevel: 'warning',
 })

@@ -20,7 +20,6 @@ const common = {
   splitting: true,
   format: 'esm',
   platform: 'node',
-  external: ['msgpackr-extract'],
   write: false,
   metafile: true,
   logLevel: 'error',

@@ -14,9 +14,6 @@ const knownPrototypes = new Set<object | null>([
   BigInt.prototype,
 ])
 
-/** What msgpackr gives for its word "never used": one object for all, frozen by the codec, without properties to speak of. */
-const isNeverUsed = (value: object): boolean => Object.isFrozen(value) && (value as { name?: unknown }).name === 'MessagePack 0xC1'
-
 /** Only data of the kinds that a value may be made of, and nothing that was there before. Without recursion: values nest deep. */
 export const strangersIn = (root: unknown, shared: ReadonlySet<unknown>): string[] => {
   const found: string[] = []
@@ -29,7 +26,6 @@ export const strangersIn = (root: unknown, shared: ReadonlySet<unknown>): string
     seen.add(value)
     if (shared.has(value)) found.push('an object of the process')
     const prototype = Object.getPrototypeOf(value) as object | null
-    if (isNeverUsed(value)) continue
     const error = types.isNativeError(value) || value instanceof DOMException
     if (!error && !ArrayBuffer.isView(value) && !knownPrototypes.has(prototype)) found.push(`an object of the class ${prototype?.constructor?.name}`)
     if (types.isMap(value)) for (const [key, item] of value) waiting.push(key, item)

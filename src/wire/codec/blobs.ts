@@ -72,7 +72,6 @@ export class Blobs {
         for (; i < next; i++) {
           parts[i]!.to.index = index
           parts[i]!.to.offset = parts[i]!.start - start
-          parts[i]!.to.whole = parts[i]!.start === start && parts[i]!.end === end
         }
       }
     }

@@ -1,4 +1,4 @@
-/** Content by node:v8: everything that msgpackr would alter. Views come to us as "host objects". */
+/** Content by node:v8: everything that is not plain. Views come to us as "host objects". */
 import { emptyError } from './error-classes.js'
 import { fillError } from './error-record.js'
 import type { Received } from './received.js'

@@ -3,7 +3,7 @@
  *
  * value = format u8 | content
  *
- * A constant has no content. Otherwise the content is plain data in words of our own, or msgpackr's or node:v8's bytes; with FLAG_BLOBS a table of the
+ * A constant has no content. Otherwise the content is plain data in words of our own, or node:v8's bytes; with FLAG_BLOBS a table of the
  * value's binaries stands before it:
  *
  * u32 bytes of the content | u32 number of blobs | for each: u32 length, u32 limit, u8 flags
@@ -23,8 +23,6 @@ export const CONST_EMPTY_ARRAY = 4
 export const PLAIN = 32
 /** Added to PLAIN: something appears twice. */
 export const FLAG_SAME = 4
-/** Content by msgpackr. */
-export const PACKED = 8
 /** Content by node:v8. */
 export const BY_V8 = 16
 /** Added to either: a table of binaries stands before the content. */

@@ -4,7 +4,6 @@ import { PreforkError, SerializationError } from '../errors.js'
 import type { Blobs } from './blobs.js'
 import { read, write } from './by-v8.js'
 import * as format from './format.js'
-import { pack, unpack } from './packed.js'
 import { PlainReader } from './plain/reader.js'
 import { NOT_PLAIN, PlainWriter } from './plain/writer.js'
 import { Received } from './received.js'
@@ -67,13 +66,19 @@ export const encode = (value: unknown, reserve: number, options?: EncodeOptions)
   }
   const root = options?.root ?? 'value'
   try {
-    return transfer === undefined ? encodePlain(value, reserve, root, options) : encodeWalked(value, reserve, root, options, transfer, undefined)
+    return encodePlain(value, reserve, root, options, transfer)
   } catch (error) {
     throw unsendable(root, error)
   }
 }
 
-const encodePlain = (value: unknown, reserve: number, root: string, options: EncodeOptions | undefined): Encoded => {
+const encodePlain = (
+  value: unknown,
+  reserve: number,
+  root: string,
+  options: EncodeOptions | undefined,
+  transfer: readonly ArrayBuffer[] | undefined,
+): Encoded => {
   const writer = PlainWriter.take()
   let size = NOT_PLAIN
   try {
@@ -84,13 +89,33 @@ const encodePlain = (value: unknown, reserve: number, root: string, options: Enc
   if (size < 0) {
     const taken = writer.taken()
     writer.giveBack()
-    return encodeWalked(value, reserve, root, options, undefined, taken)
+    return encodeWalked(value, reserve, root, options, transfer, taken)
   }
+  if (writer.blobs !== undefined) return plainWithBlobs(writer, writer.blobs, size, reserve, options?.copyBinaries === true, transfer)
+  if (transfer !== undefined) move(transfer)
   const body = allocate(reserve + 1 + size)
   body[reserve] = writer.same ? format.PLAIN | format.FLAG_SAME : format.PLAIN
   writer.bytes.copy(body, reserve + 1, 0, size)
   writer.giveBack()
   return { body, binaries: none, size: size + 1 }
+}
+
+const plainWithBlobs = (
+  writer: PlainWriter,
+  blobs: Blobs,
+  size: number,
+  reserve: number,
+  copyBinaries: boolean,
+  transfer: readonly ArrayBuffer[] | undefined,
+): Encoded => {
+  blobs.resolve()
+  writer.fillReferences()
+  const at = reserve + 1 + blobs.tableBytes
+  const body = allocate(at + size + blobs.smallBytes)
+  body[reserve] = writer.same ? format.PLAIN | format.FLAG_SAME : format.PLAIN
+  writer.bytes.copy(body, at, 0, size)
+  writer.giveBack()
+  return withBlobs(body, blobs, reserve, copyBinaries, transfer)
 }
 
 const encodeWalked = (
@@ -105,35 +130,23 @@ const encodeWalked = (
   snapshot.taken = taken
   if (options?.lenient === true) snapshot.lenient = 1
   const copy = snapshot.copy(value, undefined)
-  const encoded =
-    snapshot.blobs === undefined
-      ? withoutBlobs(snapshot, copy, reserve)
-      : withBlobs(snapshot, snapshot.blobs, copy, reserve, options?.copyBinaries === true, transfer)
-  if (transfer !== undefined && snapshot.blobs === undefined) move(transfer)
+  const { blobs, errors, references } = snapshot
+  blobs?.resolve()
+  const table = blobs?.tableBytes ?? 0
+  const small = blobs?.smallBytes ?? 0
+  const body =
+    errors === undefined ? v8Body(copy, reserve, table, small, 0, references) : v8Body([copy, errors], reserve, table, small, format.FLAG_ERRORS, references)
   snapshot.giveBack()
-  return encoded
-}
-
-const withoutBlobs = (snapshot: Snapshot, copy: unknown, reserve: number): Encoded => {
-  const body = content(snapshot, copy, reserve, 0, 0)
+  if (blobs !== undefined) return withBlobs(body, blobs, reserve, options?.copyBinaries === true, transfer)
+  if (transfer !== undefined) move(transfer)
   return { body, binaries: none, size: body.length - reserve }
 }
 
-const withBlobs = (
-  snapshot: Snapshot,
-  blobs: Blobs,
-  copy: unknown,
-  reserve: number,
-  copyBinaries: boolean,
-  transfer: readonly ArrayBuffer[] | undefined,
-): Encoded => {
-  blobs.resolve()
-  const table = blobs.tableBytes
-  const small = blobs.smallBytes
-  const body = content(snapshot, copy, reserve, table, small)
+/** `body`: reserve, format byte, room for the table, the content, room for the small binaries. */
+const withBlobs = (body: Buffer, blobs: Blobs, reserve: number, copyBinaries: boolean, transfer: readonly ArrayBuffer[] | undefined): Encoded => {
   body[reserve]! |= format.FLAG_BLOBS
-  blobs.write(body, reserve + 1, body.length - reserve - 1 - table - small)
-  let size = body.length - reserve
+  blobs.write(body, reserve + 1, body.length - reserve - 1 - blobs.tableBytes - blobs.smallBytes)
+  const size = body.length - reserve
   if (blobs.largeBytes === 0) {
     if (transfer !== undefined) move(transfer)
     return { body, binaries: none, size }
@@ -141,40 +154,13 @@ const withBlobs = (
   const { views, adopt } = blobs.large(copyBinaries, transfer)
   // Last, because nothing may be detached if the call fails.
   if (transfer !== undefined) adopt(move(transfer))
-  size += blobs.largeBytes
-  return { body, binaries: views, size }
-}
-
-/** Reserve, format byte, room for the table, the content, room for the small blobs. */
-const content = (snapshot: Snapshot, copy: unknown, reserve: number, table: number, small: number): Buffer => {
-  const packed = snapshot.exact ? packedBody(copy, reserve, table, small, snapshot.rows, snapshot.references) : undefined
-  if (packed !== undefined) return packed
-  const { errors, references } = snapshot
-  return errors === undefined
-    ? v8Body(copy, reserve, table, small, 0, references)
-    : v8Body([copy, errors], reserve, table, small, format.FLAG_ERRORS, references)
+  return { body, binaries: views, size: size + blobs.largeBytes }
 }
 
 /** Bodies that small come out of Node's pool, whose slabs are no larger than a few of them. */
 const POOLED = 4096
 
 const allocate = (bytes: number): Buffer => (bytes < POOLED ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes))
-
-/** Undefined: msgpackr's recursion went too deep; node:v8 may get further. */
-const packedBody = (copy: unknown, reserve: number, table: number, small: number, rows: boolean, references: References | undefined): Buffer | undefined => {
-  let packed: Buffer
-  try {
-    packed = pack(copy, rows, references)
-  } catch (error) {
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
-  const at = reserve + 1 + table
-  const body = allocate(at + packed.length + small)
-  body[reserve] = format.PACKED
-  body.set(packed, at)
-  return body
-}
 
 /** A body of at least this size is not worth copying to be rid of the room that node:v8 has left behind it. */
 const WORTH_TRIMMING = 65_536
@@ -216,13 +202,14 @@ export const decode = (bytes: Buffer, offset: number): unknown => {
 }
 
 const decodeContent = (bytes: Buffer, offset: number, byte: number | undefined): unknown => {
-  if (byte === format.PLAIN) return new PlainReader(bytes, offset + 1, bytes.length, false).read()
-  if (byte === (format.PLAIN | format.FLAG_SAME)) return new PlainReader(bytes, offset + 1, bytes.length, true).read()
-  if (byte === undefined || (byte & ~0x1b) !== 0) throw new SerializationError(`a value of unknown format ${byte ?? '(no bytes)'}`)
+  const known = (byte ?? 0) & (format.PLAIN | format.BY_V8)
+  const flags = known === format.PLAIN ? format.FLAG_SAME : format.FLAG_ERRORS
+  if (byte === undefined || known === 0 || (byte & ~(known | flags | format.FLAG_BLOBS)) !== 0 || known === (format.PLAIN | format.BY_V8)) {
+    throw new SerializationError(`a value of unknown format ${byte ?? '(no bytes)'}`)
+  }
   const blobs = (byte & format.FLAG_BLOBS) !== 0 ? new Received(bytes, offset + 1) : undefined
   const start = blobs?.start ?? offset + 1
   const end = blobs?.end ?? bytes.length
-  if ((byte & format.PACKED) !== 0) return unpack(bytes, start, end, blobs)
-  if ((byte & format.BY_V8) !== 0) return read(bytes.subarray(start, end), blobs, (byte & format.FLAG_ERRORS) !== 0)
-  throw new SerializationError(`a value of unknown format ${byte}`)
+  if (known === format.PLAIN) return new PlainReader(bytes, start, end, (byte & format.FLAG_SAME) !== 0, blobs).read()
+  return read(bytes.subarray(start, end), blobs, (byte & format.FLAG_ERRORS) !== 0)
 }

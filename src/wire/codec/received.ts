@@ -21,6 +21,8 @@ interface Blob {
   readonly flags: number
   /** Made when the first view asks for it, then shared by all. */
   memory: ArrayBuffer | Buffer | undefined
+  /** That Buffer itself is one of the views: a second one that covers all of it is another object. */
+  given: boolean
 }
 
 export class Received {
@@ -49,16 +51,14 @@ export class Received {
       const length = bytes.readUInt32LE(entry)
       const flags = bytes[entry + 8]!
       const isLarge = (flags & BLOB_LARGE) !== 0
-      this.#blobs.push({ start: isLarge ? large : small, length, limit: bytes.readUInt32LE(entry + 4), flags, memory: undefined })
+      this.#blobs.push({ start: isLarge ? large : small, length, limit: bytes.readUInt32LE(entry + 4), flags, memory: undefined, given: false })
       if (isLarge) large += length
       else small += length
     }
     if (small !== total - largeBytes) damaged()
   }
 
-  #memory(index: number): ArrayBuffer | Buffer {
-    const blob = this.#blobs[index]
-    if (blob === undefined) return damaged()
+  #memory(blob: Blob): ArrayBuffer | Buffer {
     if (blob.memory !== undefined) return blob.memory
     const part = this.#bytes.subarray(blob.start, blob.start + blob.length)
     if ((blob.flags & BLOB_BUFFER) !== 0) {
@@ -74,20 +74,16 @@ export class Received {
     return blob.memory
   }
 
-  /** The Buffer that is all of a blob: the commonest case. */
-  buffer(index: number): Buffer {
-    const memory = this.#memory(index)
-    return Buffer.isBuffer(memory) ? memory : damaged()
-  }
-
   /** The view (or ArrayBuffer) that a reference names. */
   view(kind: number, index: number, offset: number, length: number): object {
-    // As they were received: text would be looked up like any key, and find what arrays inherit.
-    if (!(isCount(kind) && isCount(index) && isCount(offset) && isCount(length))) return damaged()
-    const memory = this.#memory(index)
+    const blob = this.#blobs[index]
+    if (blob === undefined || !isCount(offset)) return damaged()
+    const memory = this.#memory(blob)
     if (Buffer.isBuffer(memory)) {
-      if (kind !== KIND_BUFFER || !(offset >= 0 && length >= 0 && offset + length <= memory.length)) damaged()
-      return offset === 0 && length === memory.length ? memory : memory.subarray(offset, offset + length)
+      if (kind !== KIND_BUFFER || offset + length > memory.length) damaged()
+      if (blob.given || offset > 0 || length < memory.length) return memory.subarray(offset, offset + length)
+      blob.given = true
+      return memory
     }
     if (kind === KIND_ARRAY_BUFFER) return memory
     if (kind === KIND_BUFFER) return length === LENGTH_TRACKING ? Buffer.from(memory, offset) : Buffer.from(memory, offset, length)

@@ -1,8 +1,8 @@
 /**
- * What is neither msgpackr's nor node:v8's to carry: binaries and errors.
+ * What is not node:v8's to carry: binaries and errors.
  *
  * In a snapshot a view stands for itself, an ArrayBuffer or an error is stood for by an empty view: views are what
- * node:v8 hands to its delegate, and what an extension of msgpackr can be chosen by. A Map tells what they refer to.
+ * node:v8 hands to its delegate. A Map tells what they refer to.
  */
 export interface Reference {
   /** One of the kinds below, or an index into VIEW_NAMES. */
@@ -13,8 +13,6 @@ export interface Reference {
   offset: number
   /** Length; LENGTH_TRACKING for a view that grows with its buffer. Of an error: index of its class. */
   elements: number
-  /** A Buffer that is all of its blob. */
-  whole: boolean
   /** What a DOMException cannot be given later: message and name. */
   text: readonly [message: string, name: string] | undefined
 }
@@ -22,7 +20,7 @@ export interface Reference {
 export type References = Map<object, Reference>
 
 /** A reference to be filled in; always of one shape. */
-export const reference = (kind: number, offset: number, elements: number): Reference => ({ kind, index: 0, offset, elements, whole: false, text: undefined })
+export const reference = (kind: number, offset: number, elements: number): Reference => ({ kind, index: 0, offset, elements, text: undefined })
 
 export const KIND_ERROR = 100
 export const KIND_ARRAY_BUFFER = 101

@@ -1,5 +1,5 @@
 /**
- * One walk over a value, which makes a copy out of plain data and judges who can carry it exactly.
+ * One walk over a value that is not plain: a copy of it that node:v8 carries exactly.
  *
  * A copy rather than a look, because getters are to be called once, as `structuredClone` does: what was judged is what is sent.
  * Binaries and errors become references (see reference.ts).
@@ -9,11 +9,10 @@ import { SerializationError } from '../errors.js'
 import { isDetached, viewReference } from './binary.js'
 import { Blobs } from './blobs.js'
 import { judge } from './classify.js'
-import { SentMap, SentSet } from './collections.js'
 import { type ErrorRecord, isError, recordError } from './error-record.js'
-import { areRows, isExactBigInt, isExactKey, isExactText, isPolluted } from './exactness.js'
 import { Met } from './met.js'
 import { describe, Entry, pathText, type Step } from './path.js'
+import { isPolluted } from './polluted.js'
 import { KIND_ARRAY_BUFFER, type Reference, type References, reference } from './reference.js'
 import { HOLES } from './v8-words.js'
 
@@ -23,12 +22,8 @@ const { getPrototypeOf, hasOwn } = Object
 const tag = objectPrototype.toString
 
 export class Snapshot {
-  /** msgpackr carries the copy exactly. */
-  exact = true
   /** Inside an error: what cannot be sent is replaced by a note, because the error's news must arrive. */
   lenient = 0
-  /** It holds many objects of one shape. */
-  rows = false
   blobs: Blobs | undefined
   errors: ErrorRecord[] | undefined
   references: References | undefined
@@ -56,8 +51,6 @@ export class Snapshot {
 
   /** To be called when the copy has been used; after a failure the snapshot is left to the garbage collector. */
   giveBack(): void {
-    this.exact = true
-    this.rows = false
     this.lenient = 0
     this.blobs = undefined
     this.errors = undefined
@@ -89,16 +82,10 @@ export class Snapshot {
   copy(value: unknown, step: Step | undefined): unknown {
     switch (typeof value) {
       case 'string':
-        if (!isExactText(value)) this.exact = false
-        return value
       case 'number':
-        if (value === 0 && 1 / value < 0) this.exact = false
-        return value
       case 'boolean':
       case 'undefined':
-        return value
       case 'bigint':
-        if (!isExactBigInt(value)) this.exact = false
         return value
       case 'object':
         return value === null ? null : this.#object(value, step)
@@ -133,10 +120,7 @@ export class Snapshot {
   #object(value: object, step: Step | undefined): unknown {
     if (types.isProxy(value)) return this.refuse(undefined, step, 'is a Proxy')
     const before = this.#met.find(value)
-    if (before !== undefined) {
-      this.exact = false
-      return before
-    }
+    if (before !== undefined) return before
     if (step !== undefined) this.#path[this.#depth++] = step
     const prototype: unknown = getPrototypeOf(value)
     let copy: unknown
@@ -161,27 +145,15 @@ export class Snapshot {
     }
     // `for in` because the engine then knows where each property lies.
     for (const key in copy) {
-      if (!isExactKey(key)) {
-        this.#property(copy, key)
-        continue
-      }
       const from = copy[key]
-      if (typeof from === 'object' && from !== null) {
-        const to = this.#object(from, key)
-        if (to !== from) copy[key] = to
-      } else if (typeof from === 'string') {
-        if (!isExactText(from)) this.exact = false
-      } else {
-        const to = this.copy(from, key)
-        if (to !== from) copy[key] = to
-      }
+      const to = this.copy(from, key)
+      if (to !== from) copy[key] = to
     }
     return copy
   }
 
   /** The same without haste, for any key. */
   #property(copy: Record<string, unknown>, key: string): void {
-    if (!isExactKey(key)) this.exact = false
     const value = this.copy(copy[key], key)
     Object.defineProperty(copy, key, { value, enumerable: true, configurable: true, writable: true })
   }
@@ -210,17 +182,13 @@ export class Snapshot {
     this.#keep(value, copy)
     for (let i = 0; i < length; i++) {
       const from = copy[i]
-      // An element of the commonest kind needs no call.
-      if (typeof from === 'number' && from !== 0) continue
-      const to = typeof from === 'object' && from !== null ? this.#object(from, i) : this.copy(from, i)
+      const to = this.copy(from, i)
       if (to !== from) copy[i] = to
     }
-    if (!this.rows) this.rows = areRows(copy)
     return copy
   }
 
   #sparseArray(value: unknown[], length: number): unknown[] {
-    this.exact = false
     if (length <= HOLES) this.#holes += length
     if (this.#holes > HOLES) return this.refuse(undefined, undefined, `and other arrays with holes have more than ${HOLES} elements together`) as unknown[]
     const copy: unknown[] = []
@@ -242,12 +210,10 @@ export class Snapshot {
     if (types.isDate(value)) return this.#keep(value, new Date(Date.prototype.getTime.call(value)))
     if (types.isMap(value)) return this.#map(value)
     if (types.isSet(value)) return this.#set(value)
-    if (types.isNativeError(value) || isError(value)) {
-      this.exact = false
-      return recordError(this, value, new Uint8Array(0))
-    }
-    if (types.isRegExp(value)) return this.#inexact(value)
-    if (types.isBoxedPrimitive(value)) return types.isSymbolObject(value) ? this.refuse(value, undefined, '') : this.#inexact(value)
+    if (types.isNativeError(value) || isError(value)) return recordError(this, value, new Uint8Array(0))
+    // node:v8 takes patterns and boxed primitives as they are.
+    if (types.isRegExp(value)) return this.#keep(value, value)
+    if (types.isBoxedPrimitive(value)) return types.isSymbolObject(value) ? this.refuse(value, undefined, '') : this.#keep(value, value)
     if (types.isArrayBuffer(value)) return this.#arrayBuffer(value)
     if (types.isSharedArrayBuffer(value)) return this.refuse(value, undefined, 'which lives in one process only')
     const verdict = judge(value, prototype)
@@ -257,12 +223,6 @@ export class Snapshot {
       this.#properties(value)
     }
     return this.refuse(value, undefined, verdict.why, verdict.cause)
-  }
-
-  /** node:v8 takes it as it is. */
-  #inexact(value: object): object {
-    this.exact = false
-    return this.#keep(value, value)
   }
 
   #view(value: ArrayBufferView): unknown {
@@ -280,7 +240,7 @@ export class Snapshot {
   }
 
   #map(value: Map<unknown, unknown>): Map<unknown, unknown> {
-    const copy = new SentMap()
+    const copy = new Map<unknown, unknown>()
     this.#keep(value, copy)
     // Taken before anything inside is read, whose getters might change the map.
     for (const [key, item] of [...Map.prototype.entries.call(value)]) {
@@ -291,7 +251,7 @@ export class Snapshot {
   }
 
   #set(value: Set<unknown>): Set<unknown> {
-    const copy = new SentSet()
+    const copy = new Set<unknown>()
     this.#keep(value, copy)
     let i = 0
     for (const item of [...Set.prototype.values.call(value)]) copy.add(this.copy(item, new Entry(`<item ${i++}>`)))

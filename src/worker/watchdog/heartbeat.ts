@@ -5,6 +5,15 @@ import { monotonic, type SharedRecords, Time } from './shared-records.js'
 /** The main thread gets this long to turn to a ping before the beat says how long it has not. */
 const TURN_WAIT = 20
 
+/**
+ * ms until the next beat of a worker: those of one host beat together, so that it wakes once for all of them, and those of
+ * different hosts apart. A timer that fired early does not beat twice.
+ */
+export const untilBeat = (now: number, interval: number, host: number): number => {
+  const left = interval - ((now + host * 37) % interval)
+  return left < interval / 8 ? left + interval : left
+}
+
 /** Tells the host at each interval that this process lives, how large it is, what it runs, and whether its main thread turns. */
 export class Heartbeat {
   readonly #lifeline: Lifeline
@@ -19,7 +28,16 @@ export class Heartbeat {
 
   start(interval: number): void {
     this.#send(0)
-    setInterval(() => this.beat(), interval)
+    // One has just been sent, so the next may come as early as it likes.
+    const first = untilBeat(monotonic(), interval, process.ppid)
+    this.#beatIn(first > interval ? first - interval : first, interval)
+  }
+
+  #beatIn(ms: number, interval: number): void {
+    setTimeout(() => {
+      this.beat()
+      this.#beatIn(untilBeat(monotonic(), interval, process.ppid), interval)
+    }, ms)
   }
 
   beat(): void {

@@ -30,7 +30,7 @@ export type Event = { event: string; delivery?: number; [key: string]: unknown }
 /** Bundles main thread and watchdog as scripts/build.js does; the tasks lie outside, as a user's do. */
 export const bundle = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-watchdog-'))
-  const common = { outdir: join(folder, 'dist'), bundle: true, platform: 'node', target: 'node20.19', external: ['msgpackr-extract'] } satisfies BuildOptions
+  const common = { outdir: join(folder, 'dist'), bundle: true, platform: 'node', target: 'node20.19' } satisfies BuildOptions
   await build({
     ...common,
     entryPoints: { 'worker/entry': join(here, 'main.ts') },

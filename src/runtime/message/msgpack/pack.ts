@@ -1,8 +1,7 @@
 /**
  * Values to MessagePack that any language reads. What it cannot carry as it is, is refused with its path.
  *
- * Not by msgpackr, which carries the pool's values inside the host: its table of extensions is one for all its packers, and the
- * pool has taken Date and the standard timestamp out of it.
+ * Not by msgpackr, whose table of extensions is one for the whole process: the host may use it in its own way.
  */
 
 import { describe, pathText, type Step } from '../../../wire/codec/path.js'

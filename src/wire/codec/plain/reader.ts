@@ -1,4 +1,5 @@
 /** Bytes → plain data. The bytes may be anything: no length is believed before it has been held against what there is. */
+import type { Received } from '../received.js'
 import { isOrdinary, type KnownShape, knownShape } from './known-shapes.js'
 import { readText } from './text.js'
 import * as words from './words.js'
@@ -17,14 +18,16 @@ export class PlainReader {
   readonly #end: number
   /** The objects by number, if any is named again. */
   readonly #met: object[] | undefined
+  readonly #binaries: Received | undefined
   readonly #shapes: KnownShape[] = []
   #depth = 0
 
-  constructor(bytes: Buffer, start: number, end: number, same: boolean) {
+  constructor(bytes: Buffer, start: number, end: number, same: boolean, binaries: Received | undefined) {
     this.#bytes = bytes
     this.#at = start
     this.#end = end
     this.#met = same ? [] : undefined
+    this.#binaries = binaries
   }
 
   /** The one value that the bytes hold. */
@@ -35,7 +38,7 @@ export class PlainReader {
 
   /** The keys of a definition. */
   keys(start: number, end: number, count: number): string[] {
-    const reader = new PlainReader(this.#bytes, start, end, false)
+    const reader = new PlainReader(this.#bytes, start, end, false, undefined)
     const keys: string[] = []
     for (let i = 0; i < count; i++) keys.push(reader.#key())
     return reader.#at === end && new Set(keys).size === count ? keys : damaged()
@@ -85,6 +88,8 @@ export class PlainReader {
         return this.#set()
       case words.BIGINT:
         return this.#bigint()
+      case words.BINARY:
+        return this.#binary()
       default:
         return damaged()
     }
@@ -203,5 +208,12 @@ export class PlainReader {
     const negative = this.#bytes[this.#take(1)] === 1
     const magnitude = BigInt(`0x${this.#key()}`)
     return negative ? -magnitude : magnitude
+  }
+
+  #binary(): object {
+    const at = this.#take(13)
+    const bytes = this.#bytes
+    if (this.#binaries === undefined) return damaged()
+    return this.#keep(this.#binaries.view(bytes[at]!, bytes.readUInt32LE(at + 1), bytes.readUInt32LE(at + 5), bytes.readUInt32LE(at + 9)))
   }
 }

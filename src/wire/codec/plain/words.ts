@@ -48,6 +48,8 @@ export const MAP = 0xef
 export const SET = 0xf0
 /** u8 1 if it is negative, then the text of its magnitude, in hexadecimal digits. */
 export const BIGINT = 0xf1
+/** u8 kind | u32 number of the blob | u32 offset in it | u32 elements: a view on one of the binaries, or an ArrayBuffer. See reference.ts. */
+export const BINARY = 0xf2
 
 /** So deep, and no deeper: node:v8 gets further, and says what it cannot. */
 export const DEEPEST = 400

@@ -3,9 +3,12 @@
  * is handed on, because getters are to be called once.
  */
 import { types } from 'node:util'
+import { isDetached, viewReference } from '../binary.js'
+import { Blobs } from '../blobs.js'
 import { judge } from '../classify.js'
 import { isError } from '../error-record.js'
-import { isPolluted } from '../exactness.js'
+import { isPolluted } from '../polluted.js'
+import { KIND_ARRAY_BUFFER, type Reference, reference } from '../reference.js'
 import { type Shape, Shapes } from './shapes.js'
 import { textRoom, writeText } from './text.js'
 import * as words from './words.js'
@@ -33,6 +36,10 @@ export class PlainWriter {
   bytes = Buffer.allocUnsafeSlow(USUAL)
   /** Something appeared twice. */
   same = false
+  /** The binaries that were met. Once they are resolved, `fillReferences` is to be called. */
+  blobs: Blobs | undefined
+  /** Where the words of binaries stand: their numbers are known once all have been met. */
+  #references: { at: number; to: Reference }[] = []
   /** The objects in the order in which they were met. */
   #met: object[] = []
   #index: Map<object, number> | undefined
@@ -60,6 +67,10 @@ export class PlainWriter {
     this.#logged = 0
     this.#depth = 0
     this.same = false
+    if (this.blobs !== undefined) {
+      this.blobs = undefined
+      this.#references = []
+    }
     if (this.bytes.length > KEEP) this.bytes = Buffer.allocUnsafeSlow(USUAL)
     PlainWriter.#idle = this
   }
@@ -71,6 +82,13 @@ export class PlainWriter {
     this.#message = ++messages
     this.#shapes = 0
     return this.#value(value, at)
+  }
+
+  fillReferences(): void {
+    for (const { at, to } of this.#references) {
+      this.bytes.writeUInt32LE(to.index, at + 2)
+      this.bytes.writeUInt32LE(to.offset, at + 6)
+    }
   }
 
   /** Copies of the objects that were read before the pass ended, except of arrays, which have no getters. */
@@ -243,7 +261,9 @@ export class PlainWriter {
     // Their entries are taken before anything inside is read, whose getters might change them.
     if (types.isMap(value)) return this.#items(value, [...Map.prototype.entries.call(value)].flat(1), words.MAP, 2, at)
     if (types.isSet(value)) return this.#items(value, [...Set.prototype.values.call(value)], words.SET, 1, at)
-    if (ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value) || types.isRegExp(value) || types.isBoxedPrimitive(value) || isError(value)) return NOT_PLAIN
+    if (ArrayBuffer.isView(value)) return this.#binary(value, viewReference(value, this.#blobs()), at)
+    if (types.isArrayBuffer(value)) return this.#arrayBuffer(value, at)
+    if (types.isSharedArrayBuffer(value) || types.isRegExp(value) || types.isBoxedPrimitive(value) || isError(value)) return NOT_PLAIN
     // What an instance inherits does not travel, but `for in` would find it.
     return judge(value, prototype).data ? this.#record(value, { ...value }, at) : NOT_PLAIN
   }
@@ -257,6 +277,28 @@ export class PlainWriter {
       if (to < 0) return to
     }
     return to
+  }
+
+  #blobs(): Blobs {
+    this.blobs ??= new Blobs()
+    return this.blobs
+  }
+
+  #arrayBuffer(value: ArrayBuffer, at: number): number {
+    if (value.byteLength === 0 && isDetached(value)) return NOT_PLAIN
+    const to = reference(KIND_ARRAY_BUFFER, 0, 0)
+    this.#blobs().addWhole(to, value)
+    return this.#binary(value, to, at)
+  }
+
+  #binary(value: object, to: Reference | string, at: number): number {
+    if (typeof to === 'string') return NOT_PLAIN
+    this.#keep(value)
+    this.#references.push({ at, to })
+    this.bytes[at] = words.BINARY
+    this.bytes[at + 1] = to.kind
+    this.bytes.writeUInt32LE(to.elements, at + 10)
+    return at + 14
   }
 
   #bigint(value: bigint, at: number): number {
