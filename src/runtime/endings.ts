@@ -224,10 +224,11 @@ export class Endings {
 
   #settle(held: Held, settlement: Settlement, answer?: { ok: true; value: unknown } | { ok: false; error: unknown }): void {
     const reply = answer === undefined || held.headers.replyTo === undefined ? undefined : replyBody(answer)
-    const outcome: Outcome = { settlement, reply, settling: undefined }
-    if (held.identity !== undefined && settlement.kind !== 'requeue') this.#state.finished.set(held.identity, outcome)
-    const { deliveries } = held
-    if (deliveries.length > 0) this.#state.settler.settle(deliveries, outcome)
+    const { identity, deliveries } = held
+    const remembered = identity !== undefined && settlement.kind !== 'requeue'
+    const outcome: Outcome = { settlement, remembered, reply, settling: undefined }
+    if (remembered) this.#state.finished.set(identity, outcome)
+    this.#state.settler.settle(deliveries, outcome)
     this.#release(held)
   }
 

@@ -236,7 +236,7 @@ export class Runtime {
   #giveBackUnbegun(): void {
     for (const held of [...this.#state.held.values()]) {
       for (const delivery of held.behind.splice(0))
-        this.#state.settler.settle([delivery], { settlement: { kind: 'requeue' }, reply: undefined, settling: undefined })
+        this.#state.settler.settle([delivery], { settlement: { kind: 'requeue' }, remembered: false, reply: undefined, settling: undefined })
       if (held.phase === 'submitted') takeBack(held, 'requeue')
       else if (held.message !== undefined) this.#endings.giveBack(held)
     }

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolLogger } from '../pool/types.js'
 import type { Delivery, Settlement, SettleResult } from './delivery.js'
+import type { UnsentReplies } from './unsent-replies.js'
 
 /** What became of a job, kept until the broker has taken it, and its like recognised for longer. */
 export interface Outcome {
   settlement: Settlement
-  /** The answer for `replyTo`, until it is sent. */
+  /** Its like is recognised when it is delivered again. */
+  readonly remembered: boolean
+  /** The answer for `replyTo`, until it is sent; absent, too, when too many wait. */
   reply: { readonly body: Buffer; readonly ok: boolean } | undefined
   /** Under way: what is delivered meanwhile waits for it. */
   settling: Promise<void> | undefined
@@ -21,13 +24,15 @@ const LONGEST_WAIT = 30_000
 /** Brings settlements to the broker. One that it refuses is tried again, then the delivery is given back: none is dropped. */
 export class Settler {
   readonly #log: PoolLogger | undefined
+  readonly #unsent: UnsentReplies
   readonly #underWay = new Set<Promise<void>>()
   readonly #hurry = new AbortController()
   /** Deliveries given back, unbegun or because the broker refused their settlement. */
   requeued = 0
 
-  constructor(log: PoolLogger | undefined) {
+  constructor(log: PoolLogger | undefined, unsent: UnsentReplies) {
     this.#log = log
+    this.#unsent = unsent
   }
 
   /** Settlements under way. */
@@ -55,7 +60,10 @@ export class Settler {
 
   /** What nearly every job comes to: no promise is made for it where the broker needs none. */
   #acknowledge(delivery: Delivery, outcome: Outcome): void {
-    if (delivery.gone.aborted) return
+    if (delivery.gone.aborted) {
+      this.#unsent.keep(outcome)
+      return
+    }
     this.#reply(delivery, outcome)
     let answer: SettleResult | Promise<SettleResult>
     try {
@@ -79,6 +87,7 @@ export class Settler {
   }
 
   async #settleAll(deliveries: readonly Delivery[], outcome: Outcome): Promise<void> {
+    if (deliveries.every(({ gone }) => gone.aborted)) this.#unsent.keep(outcome)
     for (const delivery of deliveries) {
       if (delivery.gone.aborted) continue
       this.#reply(delivery, outcome)
@@ -126,11 +135,16 @@ export class Settler {
   #reply(delivery: Delivery, outcome: Outcome): void {
     const { reply } = outcome
     if (reply === undefined) return
+    this.#unsent.forget(outcome)
     delivery.reply(reply.body, { ok: reply.ok }).then(
       () => {
-        if (outcome.reply === reply) outcome.reply = undefined
+        outcome.reply = undefined
+        this.#unsent.forget(outcome)
       },
-      (error: unknown) => this.#log?.warn({ job: delivery.id, err: error }, 'the answer to a job could not be sent'),
+      (error: unknown) => {
+        this.#log?.warn({ job: delivery.id, err: error }, 'the answer to a job could not be sent')
+        this.#unsent.keep(outcome)
+      },
     )
   }
 }

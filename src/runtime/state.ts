@@ -9,6 +9,7 @@ import { RateLimits } from './rate-limit.js'
 import type { FarmEventBody, NodeStats } from './report.js'
 import { type Outcome, Settler } from './settler.js'
 import { TaskBook } from './task-book.js'
+import { UnsentReplies } from './unsent-replies.js'
 
 /** What the parts of one runtime share. */
 export class RuntimeState {
@@ -38,7 +39,7 @@ export class RuntimeState {
     this.revoked = new BoundedMap(settings.memory)
     this.tasks = new TaskBook(settings.taskHistory)
     this.policy = new Policy(settings)
-    this.settler = new Settler(settings.logger)
+    this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory))
     this.generations = new Generations(onGone)
   }
 

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events'
 import type { Delivery } from '../../runtime/delivery.js'
 import type { Broker, Consumption, OutgoingJob, WorkAhead } from '../broker.js'
+import type { AmqpConnection } from './connection/client.js'
 import { SteadyConnection } from './connection/connection.js'
 import { Errands } from './connection/errands.js'
 import { AmqpConsumption } from './consuming/consumption.js'
@@ -13,7 +14,8 @@ import { writeHeaders } from './message-headers.js'
 import { ConfirmingPublisher } from './publishing/confirming-publisher.js'
 import { JobPublisher } from './publishing/job-publisher.js'
 import type { AmqpSettings } from './settings.js'
-import { declareQueue, queuesBehind } from './topology/topology.js'
+import { readyIn } from './topology/contents.js'
+import { declareQueue, levelAbove, queuesBehind } from './topology/topology.js'
 
 /** ms that a closing node waits for confirms. */
 const CLOSE_TIMEOUT = 10_000
@@ -99,11 +101,25 @@ export class AmqpBroker implements Broker {
       const { queues, shape } = this.#settings
       for (const queue of queues) await this.#errands.run((channel) => declareQueue(channel, queue, shape))
       const connection = this.#consuming.current
-      if (connection !== undefined) for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), this.#longest)) this.#warn(each)
+      if (connection === undefined) return
+      for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), this.#longest)) this.#warn(each)
+      // Worth a warning, not worth the wait.
+      for (const queue of queues) void this.#lookAbove(connection, queue).catch(() => {})
     } catch (error) {
       await this.close()
       throw error
     }
+  }
+
+  /** Each level is a queue of its own: that others have more of them, RabbitMQ cannot see when the queues are declared. */
+  async #lookAbove(connection: AmqpConnection, queue: string): Promise<void> {
+    const { shape } = this.#settings
+    const above = levelAbove(queue, shape)
+    const waiting = above === undefined ? undefined : await readyIn(connection, above)
+    if (waiting === undefined) return
+    this.#warn(
+      `The queue '${queue}' has more levels of priority than this node's priorityLevels (${shape.priorityLevels}): there is '${above}', where ${waiting} jobs wait now. This node takes none of them. Give every node and publisher the same priorityLevels; a level that nobody wants any more is removed with rabbitmqctl delete_queue ${above}, once it is empty.`,
+    )
   }
 
   consume(capacity: number, receive: (delivery: Delivery) => void): Consumption {

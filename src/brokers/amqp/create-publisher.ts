@@ -10,15 +10,18 @@ export interface PublisherOptions extends ConnectionOptions, QueueOptions {
   queue?: string
   /** ms that one publication may take, a wait for the broker included. Default 30,000. */
   publishTimeout?: number
+  /** ms for the first connection: a broker that is not there by then is an error. Default 30,000. */
+  connectTimeout?: number
 }
 
-const NAMES = [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'publishTimeout'] as const satisfies readonly (keyof PublisherOptions)[]
+const NAMES = [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'publishTimeout', 'connectTimeout'] as const satisfies readonly (keyof PublisherOptions)[]
 
 /**
- * Connects a publisher to RabbitMQ; resolves when it is connected and the queue exists. While the broker is away it keeps trying.
+ * Connects a publisher to RabbitMQ; resolves when it is connected and the queue exists. A connection that is lost later comes back,
+ * however long that takes.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
- * @throws {BrokerError} the login is refused, or the queue exists as something else
+ * @throws {BrokerError} RabbitMQ cannot be reached within `connectTimeout`, the login is refused, or the queue exists as something else
  * @throws {PreforkError} `ERR_PREFORK_AMQPLIB_MISSING`: the package amqplib is not installed
  */
 export const createPublisher = async <T = AnyTasks>(options: PublisherOptions = {}): Promise<Publisher<T>> => {
@@ -29,6 +32,7 @@ export const createPublisher = async <T = AnyTasks>(options: PublisherOptions = 
     queue: given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue),
     shape: readShape(given),
     publishTimeout: given.publishTimeout === undefined ? 30_000 : milliseconds('publishTimeout', given.publishTimeout),
+    connectTimeout: given.connectTimeout === undefined ? 30_000 : milliseconds('connectTimeout', given.connectTimeout),
   })
   await publisher.start()
   return publisher

@@ -1,11 +1,8 @@
 /** What everything that speaks to the farm's RabbitMQ is told: nodes, publishers, operators. */
 import { count, flag, oneOf, refuse } from '../../pool/checks.js'
-import { DEFAULT_CONTROL_EXCHANGE, DEFAULT_EVENT_EXCHANGE, DEFAULT_QUEUE, type QueueShape, type QueueType } from './topology/topology.js'
+import { DEFAULT_CONTROL_EXCHANGE, DEFAULT_EVENT_EXCHANGE, DEFAULT_QUEUE, MAX_LEVELS, type QueueShape, type QueueType } from './topology/topology.js'
 
 export const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672/'
-
-/** Levels of priority, at the most: each is a queue of its own on quorum queues. */
-const MAX_LEVELS = 10
 
 export interface ConnectionOptions {
   /** Default `amqp://guest:guest@127.0.0.1:5672/`. `amqps://` for TLS. */

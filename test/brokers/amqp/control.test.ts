@@ -1,13 +1,15 @@
 import { afterEach, expect, it } from 'vitest'
+import { AmqpBroker } from '../../../src/brokers/amqp/broker.js'
 import { seal } from '../../../src/brokers/amqp/control/seal.js'
 import { createControlClient } from '../../../src/brokers/amqp/index.js'
 import type { ControlClient } from '../../../src/brokers/broker.js'
 import type { Address, Answer, Command } from '../../../src/runtime/commands.js'
 import type { FarmEvent } from '../../../src/runtime/report.js'
-import { admin, corner, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { admin, corner, type Overrides, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { tcpProxy } from './tcp-proxy.js'
 
 withRabbit('the control exchange', () => {
-  const { keep, broker, controlExchange, eventExchange, cleanUp } = corner()
+  const { keep, broker, settings, controlExchange, eventExchange, cleanUp } = corner()
   afterEach(cleanUp)
 
   const node = async (name: string, secret?: string) => {
@@ -48,6 +50,55 @@ withRabbit('the control exchange', () => {
     await close()
     const from = await client()
     await until('it answers again', async () => (await ask(from, ['a'], { command: 'ping' }, 200)).length === 1)
+  })
+
+  it('whoever listens hears again when somebody has deleted the exchange of events', async () => {
+    const { control } = await node('a')
+    const from = await client()
+    const heard: FarmEvent[] = []
+    const stop = await from.listen((each) => heard.push(each))
+    const hearing = async (): Promise<boolean> => {
+      control.emit({ type: 'node.heartbeat', node: 'a', at: 0, stats: {} as never })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return heard.length > 0
+    }
+    await until('it hears', hearing)
+    const { onChannel, close } = await admin()
+    await onChannel((channel) => channel.deleteExchange(eventExchange))
+    await close()
+    heard.length = 0
+    await until('it hears again', hearing)
+    await stop()
+  })
+
+  it('two nodes of one name are both warned; one that comes back does not take itself for another', async () => {
+    const proxy = await tcpProxy(RABBITMQ_URL)
+    const named = async (name: string, overrides: Overrides = {}) => {
+      const made = keep(new AmqpBroker(settings(overrides), name))
+      const warnings: string[] = []
+      made.on('warning', (message) => {
+        if (message.startsWith('Another node')) warnings.push(message)
+      })
+      await made.start()
+      await until('it listens', () => made.control.listening)
+      return { made, warnings }
+    }
+    const secret = 'correct horse'
+    const first = await named('a', { secret, url: proxy.url })
+    const other = await named('b', { secret })
+    proxy.cut()
+    await until('it is back', () => !first.made.connected)
+    await until('it is back', () => first.made.connected && first.made.control.listening)
+    await ask(await client(secret), ['a'], { command: 'ping' }, 20_000)
+    expect(first.warnings).toEqual([])
+    const second = await named('a', { secret })
+    await until('both know', () => first.warnings.length > 0 && second.warnings.length > 0)
+    expect(second.warnings[0]).toMatch(/^Another node is named 'a' as well: commands to that name reach both.* Give each node a name of its own/)
+    // Whatever it was told, with another secret, too.
+    const third = await named('b', { secret: 'wrong horse' })
+    await until('both know', () => other.warnings.length > 0 && third.warnings.length > 0)
+    expect(first.warnings).toHaveLength(1)
+    await proxy.close()
   })
 
   it('a node with a secret obeys only those who know it', async () => {

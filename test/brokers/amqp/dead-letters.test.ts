@@ -1,6 +1,7 @@
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createPublisher, listDeadLetters, purge, retryDeadLetters } from '../../../src/brokers/amqp/index.js'
 import { admin, corner, first, Inbox, newName, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 const error = { name: 'TypeError', message: 'no such thing', stack: 'TypeError: no such thing\n    at there', code: 'E_NO' }
 const history = [{ attempt: 1, at: 5, node: 'n', outcome: 'failed' as const, error: 'Error: x' }]
@@ -78,6 +79,84 @@ withRabbit('dead letters', () => {
     expect(await purge(here)).toEqual({ removed: 0 })
     expect((await listDeadLetters(here)).length).toBe(1)
     expect(await purge({ ...here, dead: true })).toEqual({ removed: 1 })
+  })
+
+  describe('when a queue or the connection goes meanwhile', () => {
+    const [GET, ACK] = [[60, 70] as const, [60, 80] as const]
+    const PURGE = [50, 30] as const
+    let proxy: TcpProxy
+    beforeEach(async () => {
+      proxy = await tcpProxy(RABBITMQ_URL)
+    })
+    afterEach(() => proxy.close())
+    const drop = async (name: string): Promise<void> => {
+      const { onChannel, close } = await admin()
+      await onChannel((channel) => channel.deleteQueue(name))
+      await close()
+    }
+    const dropBefore = (method: readonly [number, number], nth: number, name = `${queue}.dlq`): void =>
+      proxy.before(...method, (each) => (each === nth ? drop(name) : undefined))
+    const failure = (operation: Promise<unknown>): Promise<{ name: string; message: string }> =>
+      operation.then(
+        () => expect.unreachable('it was to be rejected'),
+        (reason) => reason,
+      )
+
+    it('listing says so', async () => {
+      await bury('a', 'b')
+      dropBefore(GET, 2)
+      expect(await failure(listDeadLetters({ queue, url: proxy.url }))).toMatchObject({
+        name: 'BrokerError',
+        message: `The dead letters of '${queue}' could not be read to the end: the queue '${queue}.dlq' was deleted meanwhile, with what was still in it.`,
+      })
+    })
+
+    it('a retry says so, and how many are in their queue again', async () => {
+      await bury('a', 'b', 'c')
+      dropBefore(GET, 2)
+      expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
+        name: 'BrokerError',
+        message: `Not all dead letters of '${queue}' were given another try; 1 were published to it again: the queue '${queue}.dlq' was deleted meanwhile, with what was still in it.`,
+      })
+      expect(await (await broker()).depth()).toBe(1)
+    })
+
+    it('a retry makes the queue of the jobs again, or leaves the dead letters where they are', async () => {
+      await bury('a', 'b')
+      await drop(queue)
+      expect(await failure(retryDeadLetters({ ...here, declare: false }))).toMatchObject({
+        name: 'BrokerError',
+        message: expect.stringMatching(
+          /; 0 were published .* There is no queue '.*' that would take the message\. What was not removed is still in '.*\.dlq'\.$/,
+        ),
+        cause: { name: 'UnroutableError' },
+      })
+      expect((await listDeadLetters(here)).map((each) => each.id)).toEqual(['a', 'b'])
+      dropBefore(GET, 2, queue)
+      expect(await retryDeadLetters({ queue, url: proxy.url, ids: ['b'] })).toEqual({ retried: 1 })
+    })
+
+    it('a retry that loses the connection loses no job', async () => {
+      await bury('a', 'b')
+      proxy.before(...ACK, () => proxy.cut())
+      expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
+        name: 'BrokerError',
+        message: expect.stringMatching(/; 1 were published to it again: .* What was not removed is still in /),
+      })
+      expect((await listDeadLetters(here)).map((each) => each.id).toSorted()).toEqual(['a', 'b'])
+      expect(await (await broker()).depth()).toBe(1)
+    })
+
+    it('purge says so when it is the queue itself, and counts none for a delay queue', async () => {
+      await broker()
+      const out = keep(await createPublisher(here))
+      await out.publish('x', [])
+      await out.publish('x', [], { delay: 60_000 })
+      dropBefore(PURGE, 2, `${queue}.delay.60000ms`)
+      expect(await purge({ queue, url: proxy.url })).toEqual({ removed: 1 })
+      dropBefore(PURGE, 1, queue)
+      expect(await failure(purge({ queue, url: proxy.url }))).toMatchObject({ name: 'BrokerError', message: `There is no queue '${queue}'.` })
+    })
   })
 
   it('says what is wrong', async () => {

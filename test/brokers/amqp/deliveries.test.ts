@@ -2,7 +2,7 @@ import { afterEach, expect, it } from 'vitest'
 import { AmqpBroker } from '../../../src/brokers/amqp/broker.js'
 import type { OutgoingJob } from '../../../src/brokers/broker.js'
 import type { Settlement } from '../../../src/runtime/delivery.js'
-import { admin, corner, first, Inbox, newName, until, withRabbit } from './rabbit.js'
+import { admin, corner, first, Inbox, newName, type Overrides, until, withRabbit } from './rabbit.js'
 
 const job = (queue: string, id: string, more: Partial<OutgoingJob> = {}): OutgoingJob => ({
   id,
@@ -269,6 +269,32 @@ withRabbit('deliveries', () => {
     await expect(other.start()).rejects.toThrow(/The queue 'test\..*' exists, but not as the quorum queue of dead letters\. Use the queueType/)
     const asItIs = await broker({ declare: false })
     expect(await asItIs.depth()).toBe(0)
+  })
+
+  it('a node with fewer levels of priority than there are is warned; one with as many, or more, is not', async () => {
+    const { onChannel, close } = await admin()
+    const warningsOf = async (priorityLevels: number, other: Overrides = {}): Promise<string[]> => {
+      const node = keep(new AmqpBroker(settings({ priorityLevels, ...other }), `node-${priorityLevels}`))
+      const warnings: string[] = []
+      node.on('warning', (message) => warnings.push(message))
+      await node.start()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return warnings.filter((each) => each.includes('priorityLevels'))
+    }
+    expect(await warningsOf(3)).toEqual([])
+    await onChannel(async (channel) => {
+      channel.sendToQueue(`${queue}.p2`, Buffer.from('{}'))
+      await until('it is there', async () => (await channel.checkQueue(`${queue}.p2`)).messageCount === 1)
+    })
+    await close()
+    expect(await warningsOf(2)).toEqual([
+      expect.stringContaining(
+        `The queue '${queue}' has more levels of priority than this node's priorityLevels (2): there is '${queue}.p2', where 1 jobs wait now.`,
+      ),
+    ])
+    expect(await warningsOf(2, { declare: false })).toHaveLength(1)
+    expect(await warningsOf(3)).toEqual([])
+    expect(await warningsOf(10)).toEqual([])
   })
 
   it('says what to do when a login is refused, or there is no such queue', async () => {

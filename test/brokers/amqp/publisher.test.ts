@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { createPublisher, type PublisherOptions } from '../../../src/brokers/amqp/index.js'
 import type { Publisher } from '../../../src/brokers/amqp/publishing/publisher.js'
 import type { Delivery } from '../../../src/runtime/delivery.js'
@@ -91,6 +91,27 @@ withRabbit('the publisher', () => {
     expect((await read(inbox.of(ids[17]!)[0]!)).args).toEqual([17])
   })
 
+  it('publishMany: takes 1,024 from its source ahead of the confirms, and waits for one without looking at all', async () => {
+    const out = await publisher({ url: proxy.url })
+    let taken = 0
+    function* source(): Generator<[number]> {
+      while (taken < 1_500) yield [++taken]
+    }
+    const raced = vi.spyOn(Promise, 'race')
+    try {
+      proxy.muteBroker()
+      const publishing = out.publishMany('add', source())
+      await until('it has taken what it may', () => taken >= 1_024)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      expect(taken).toBe(1_024)
+      proxy.flow()
+      expect(new Set(await publishing).size).toBe(1_500)
+      expect(raced.mock.calls.length).toBe(0)
+    } finally {
+      raced.mockRestore()
+    }
+  })
+
   it('publishMany: stops at the first error, and says which were published', async () => {
     const out = await publisher()
     const error = await out.publishMany('add', [[1], [2], [() => {}], [4]] as number[][]).catch((reason: unknown) => reason)
@@ -143,6 +164,29 @@ withRabbit('the publisher', () => {
     expect((await Promise.all(kept)).length).toBe(2)
     const node = await broker()
     await until('both are ready', async () => (await node.depth()) === 2)
+  })
+
+  it('waits for the first connection as long as it was told, and for later ones for ever', async () => {
+    const { port } = new URL(proxy.url)
+    proxy.shut()
+    expect(await publisher({ url: proxy.url, connectTimeout: 300 }).catch((reason: unknown) => reason)).toMatchObject({
+      name: 'BrokerError',
+      message: expect.stringMatching(
+        new RegExp(
+          `^RabbitMQ at amqp://guest:\\*\\*\\*@127\\.0\\.0\\.1:${port}/ could not be reached within 300 ms: .+\\. Is it running there\\? The option 'url' `,
+        ),
+      ),
+      cause: { name: 'Error' },
+    })
+    const waiting = publisher({ url: proxy.url, connectTimeout: 10_000 })
+    proxy.open()
+    await waiting
+    const brief = await publisher({ url: proxy.url, connectTimeout: 2_000 })
+    proxy.shut()
+    await until('it knows', () => !brief.connected)
+    await new Promise((resolve) => setTimeout(resolve, 2_200))
+    proxy.open()
+    await brief.publish('a', [])
   })
 
   it('a queue deleted meanwhile is made again; without declare it is an error that names the queue', async () => {
@@ -210,6 +254,18 @@ withRabbit('the publisher', () => {
     await expect(createPublisher({ url: 'http://u:secret@x' })).rejects.toThrow(/^Option 'url' must be a URL of the form amqp:/)
     await expect(createPublisher({ queueType: 'mirrored' as never })).rejects.toThrow(/'queueType' must be 'quorum' or 'classic'/)
     await expect(createPublisher({ url: RABBITMQ_URL, queue, queueType: 'classic' })).rejects.toThrow(/exists, but not as/)
+  })
+
+  it('a connection that is lost while it closes does not hold it up', async () => {
+    const out = await createPublisher({ url: proxy.url, queue })
+    const CHANNEL_CLOSE = [20, 40] as const
+    let cut = false
+    proxy.before(...CHANNEL_CLOSE, () => {
+      if (!cut) proxy.cut()
+      cut = true
+    })
+    await out.close()
+    expect(cut).toBe(true)
   })
 
   it('two queues of one name in several levels: each priority finds its own', async () => {

@@ -11,6 +11,8 @@ export interface TcpProxy {
   /** New connections are refused until `open`. */
   shut(): void
   open(): void
+  /** Each time that a client sends this method of AMQP, `run` is done before it is passed on; `nth` counts from 1. */
+  before(classId: number, methodId: number, run: (nth: number) => void | Promise<void>): void
   close(): Promise<void>
 }
 
@@ -19,6 +21,7 @@ export const tcpProxy = async (target: string): Promise<TcpProxy> => {
   const pairs = new Set<[client: Socket, broker: Socket]>()
   let muted = false
   let refusing = false
+  let watched: { method: Buffer; run: (nth: number) => void | Promise<void>; seen: number } | undefined
   const server = createServer((client) => {
     if (refusing) {
       client.destroy()
@@ -36,7 +39,15 @@ export const tcpProxy = async (target: string): Promise<TcpProxy> => {
       socket.on('error', end)
       socket.on('close', end)
     }
-    client.pipe(broker)
+    client.on('end', () => broker.end())
+    client.on('data', async (chunk) => {
+      if (watched !== undefined && chunk.includes(watched.method)) {
+        client.pause()
+        await watched.run(++watched.seen)
+        client.resume()
+      }
+      broker.write(chunk)
+    })
     broker.on('data', (chunk) => client.write(chunk))
     if (muted) broker.pause()
   })
@@ -68,6 +79,9 @@ export const tcpProxy = async (target: string): Promise<TcpProxy> => {
     },
     open: () => {
       refusing = false
+    },
+    before: (classId, methodId, run) => {
+      watched = { method: Buffer.from([classId >> 8, classId & 255, methodId >> 8, methodId & 255]), run, seen: 0 }
     },
     close: async () => {
       cut()

@@ -1,6 +1,7 @@
 /** A channel that comes back: the death of a channel without that of its connection is silent unless somebody watches. */
 import { Backoff } from './backoff.js'
 import type { AmqpChannel, AmqpConnection } from './client.js'
+import { closeChannel } from './closing.js'
 import type { SteadyConnection } from './connection.js'
 
 export interface ChannelUse {
@@ -59,7 +60,7 @@ export class SteadyChannel {
       await this.#use.setup(channel, connection)
       if (dead) return
       if (this.#closed || attempt !== this.#attempt) {
-        await channel.close().catch(() => {})
+        await closeChannel(channel).catch(() => {})
         return
       }
       this.#channel = channel
@@ -69,7 +70,7 @@ export class SteadyChannel {
       this.#use.failed?.(error instanceof Error ? error : new Error(String(error)))
       if (dead) return
       if (channel === undefined) this.#again(connection, attempt)
-      else await channel.close().catch(() => {})
+      else await closeChannel(channel).catch(() => {})
     }
   }
 
@@ -94,6 +95,6 @@ export class SteadyChannel {
     this.#connection.off('up', this.#up)
     const channel = this.#channel
     this.#channel = undefined
-    await channel?.close().catch(() => {})
+    if (channel !== undefined) await closeChannel(channel).catch(() => {})
   }
 }

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { BrokerError } from '../errors.js'
 import { Backoff } from './backoff.js'
 import { type AmqpConnection, loadClient } from './client.js'
+import { closeConnection } from './closing.js'
 import { lastingRefusal } from './refusals.js'
 
 /** ms for a connection to be made, handshake included. */
@@ -128,9 +129,7 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
     this.#fatal?.(error)
     const connection = this.#current
     this.#current = undefined
-    if (connection === undefined) return
-    await Promise.race([connection.close().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 2_000).unref())])
-    connection.connection.stream?.destroy()
+    if (connection !== undefined) await closeConnection(connection)
   }
 }
 

@@ -12,7 +12,8 @@ export const shownUrl = (url: string): string => {
   }
 }
 
-const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+/** Node's error for a host of several addresses has no message of its own. */
+const text = (error: unknown): string => (error instanceof Error ? error.message || String((error as { code?: unknown }).code ?? error.name) : String(error))
 
 /** An error of connecting that will not pass, in words that say what to do; undefined for one that may. */
 export const lastingRefusal = (url: string, error: unknown): BrokerError | undefined => {
@@ -32,3 +33,10 @@ export const lastingRefusal = (url: string, error: unknown): BrokerError | undef
     return new BrokerError(`'${shownUrl(url)}' is not the URL of a RabbitMQ: it begins with amqp:// or amqps://.`, { cause: error })
   return undefined
 }
+
+/** The broker was not there in time. `last`: what the last attempt met. */
+export const unreached = (url: string, timeout: number, last: Error | undefined): BrokerError =>
+  new BrokerError(
+    `RabbitMQ at ${shownUrl(url)} could not be reached within ${timeout} ms: ${last === undefined ? 'it does not answer' : text(last)}. Is it running there? The option 'url' says where to look, 'connectTimeout' how long.`,
+    last === undefined ? undefined : { cause: last },
+  )

@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
+import { closeChannel } from '../connection/closing.js'
 import { Acknowledgements } from './acknowledgements.js'
 
 interface Consumer {
@@ -136,7 +137,7 @@ export class Generation {
       if (room > 0) await this.#start(room)
     } catch (error) {
       // The channel died under it: the next generation starts with the present figure.
-      if (!this.#gone.signal.aborted) await this.#channel.close().catch(() => this.end(error as Error))
+      if (!this.#gone.signal.aborted) await closeChannel(this.#channel).catch(() => this.end(error as Error))
     }
   }
 

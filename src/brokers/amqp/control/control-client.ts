@@ -12,6 +12,7 @@ import { BrokerError } from '../errors.js'
 import { CONNECTION_NAMES, CONTROL_NAMES, type ConnectionOptions, type ControlOptions, readControl, readUrl } from '../farm-options.js'
 import { REPLY_TO } from '../publishing/calls.js'
 import { declareExchanges } from '../topology/topology.js'
+import { BoundQueue } from './bound-queue.js'
 import { EVENT_KEY, JSON_TYPE, readAnswer, readEvents, toJson } from './messages.js'
 import { seal } from './seal.js'
 
@@ -47,6 +48,7 @@ export class AmqpControlClient implements ControlClient {
   readonly #eventExchange: string
   readonly #secret: string | undefined
   readonly #questions = new Map<string, Answers>()
+  readonly #listening = new Set<BoundQueue>()
   #waiting: ((channel: AmqpChannel) => void)[] = []
 
   constructor(url: string, { controlExchange, eventExchange, secret }: { controlExchange: string; eventExchange: string; secret: string | undefined }) {
@@ -125,32 +127,31 @@ export class AmqpControlClient implements ControlClient {
 
   async listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>> {
     const ready = deferred()
-    const listening = new SteadyChannel(this.#connection, {
-      confirm: false,
-      setup: async (channel) => {
-        await declareExchanges(channel, this.#controlExchange, this.#eventExchange)
-        const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false })
-        await channel.bindQueue(queue, this.#eventExchange, EVENT_KEY)
-        await channel.consume(
-          queue,
-          (message) => {
-            if (message === null) void channel.close().catch(() => {})
-            else for (const event of readEvents(message.content)) listener(event)
-          },
-          { noAck: true },
-        )
+    const listening = new BoundQueue(this.#connection, {
+      controlExchange: this.#controlExchange,
+      eventExchange: this.#eventExchange,
+      to: 'events',
+      key: EVENT_KEY,
+      receive: ({ content }) => {
+        for (const event of readEvents(content)) listener(event)
+      },
+      opened: (channel) => {
         // A command to nobody: nodes that have found that nobody listens speak again.
         channel.publish(this.#controlExchange, '', toJson({ to: [], command: { command: 'ping' } }), { contentType: JSON_TYPE })
+        ready.resolve(undefined)
       },
-      opened: () => ready.resolve(undefined),
     })
+    this.#listening.add(listening)
     await ready.promise
-    return () => listening.close()
+    return async () => {
+      this.#listening.delete(listening)
+      await listening.close()
+    }
   }
 
   async close(): Promise<void> {
     for (const answers of this.#questions.values()) answers.push(undefined)
-    await Promise.all([this.#asking.close(), this.#errands.close()])
+    await Promise.all([this.#asking.close(), this.#errands.close(), ...[...this.#listening].map((each) => each.close())])
     await this.#connection.close(new BrokerError('The control client has been closed.'))
   }
 }

@@ -1,13 +1,13 @@
 /** A node's end of the control exchange: a queue of its own, gone with its connection, bound to the exchange that reaches all. */
+import { randomUUID } from 'node:crypto'
 import type { Answer, Command } from '../../../runtime/commands.js'
 import type { FarmEvent } from '../../../runtime/report.js'
 import type { NodeControl } from '../../broker.js'
-import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpMessage } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
-import { declareExchanges } from '../topology/topology.js'
-import { readControl, toJson } from './messages.js'
-import { SealCheck } from './seal.js'
+import { BoundQueue } from './bound-queue.js'
+import { readAnswer, readControl, toJson } from './messages.js'
+import { SealCheck, seal } from './seal.js'
 import { Voice } from './voice.js'
 
 export interface ControlSettings {
@@ -18,17 +18,13 @@ export interface ControlSettings {
   warn(message: string): void
 }
 
-/** ms between two looks at the binding: an exchange that was deleted takes it along, and tells nobody. */
-const REBIND = 5_000
-
 export class AmqpNodeControl implements NodeControl {
   readonly #settings: ControlSettings
   readonly #check: SealCheck
-  readonly #commands: SteadyChannel
+  readonly #commands: BoundQueue
   readonly #voice: Voice
-  #queue = ''
-  /** Looks, from time to time, whether commands still arrive. */
-  readonly #binding: NodeJS.Timeout
+  /** Tells its own questions, and the answers to them, from those of a node of the same name. */
+  readonly #self = randomUUID()
   #handler: ((command: Command) => Promise<unknown>) | undefined
 
   constructor(consuming: SteadyConnection, publishing: SteadyConnection, settings: ControlSettings) {
@@ -36,44 +32,40 @@ export class AmqpNodeControl implements NodeControl {
     this.#check = new SealCheck(settings.secret)
     const { controlExchange, eventExchange } = settings
     const failed = (error: Error): void => settings.warn(`The control exchanges cannot be used just now: ${error.message}`)
-    this.#commands = new SteadyChannel(consuming, {
-      confirm: false,
-      setup: async (channel) => {
-        await declareExchanges(channel, controlExchange, eventExchange)
-        const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false })
-        this.#queue = queue
-        await channel.bindQueue(queue, controlExchange, '')
-        await channel.consume(
-          queue,
-          (message) => {
-            if (message === null) void channel.close().catch(() => {})
-            else void this.#received(message)
-          },
-          { noAck: true },
-        )
-      },
+    this.#commands = new BoundQueue(consuming, {
+      controlExchange,
+      eventExchange,
+      to: 'control',
+      key: '',
+      receive: (message) => void this.#received(message),
+      opened: () => this.#seekNamesakes(),
       failed,
     })
-    this.#voice = new Voice(publishing, { controlExchange, eventExchange, failed })
-    this.#binding = setInterval(() => void this.#rebind(), REBIND).unref()
-  }
-
-  /** What is there already stays as it is. */
-  async #rebind(): Promise<void> {
-    const { channel } = this.#commands
-    if (channel === undefined) return
-    const { controlExchange, eventExchange } = this.#settings
-    try {
-      await declareExchanges(channel, controlExchange, eventExchange)
-      await channel.bindQueue(this.#queue, controlExchange, '')
-    } catch {
-      // The broker has closed the channel over it: the next one makes both, or says why it cannot.
-    }
+    this.#voice = new Voice(publishing, { controlExchange, eventExchange, opened: () => this.#seekNamesakes(), failed })
   }
 
   /** The queue is bound: commands arrive. */
   get listening(): boolean {
-    return this.#commands.channel !== undefined
+    return this.#commands.name !== undefined
+  }
+
+  /**
+   * Pings its own name, each time that it can be heard anew. Of two nodes the one that came later is sure to meet the other. Not an
+   * exclusive queue of that name: it outlives a connection that was cut, and the node would take itself for another.
+   */
+  #seekNamesakes(): void {
+    const replyTo = this.#commands.name
+    if (replyTo === undefined) return
+    const { node, secret } = this.#settings
+    const body = toJson({ to: [node], command: { command: 'ping' } })
+    this.#voice.ask(body, { replyTo, correlationId: this.#self, headers: { ...seal(secret, body), node } })
+  }
+
+  #namesake(): void {
+    const { node, warn } = this.#settings
+    warn(
+      `Another node is named '${node}' as well: commands to that name reach both, and operators take them for one. Give each node a name of its own, or none: it then makes one up.`,
+    )
   }
 
   onCommand(handler: (command: Command) => Promise<unknown>): void {
@@ -87,8 +79,14 @@ export class AmqpNodeControl implements NodeControl {
   async #received({ content, properties }: AmqpMessage): Promise<void> {
     // Whoever asks, or announces itself with a command to nobody, may listen too.
     this.#voice.listened()
-    const message = readControl(content)
     const { node } = this.#settings
+    if (properties.correlationId === this.#self) {
+      // Its own question, which reaches itself as well, or an answer to it.
+      if (readAnswer(content)?.node === node) this.#namesake()
+      return
+    }
+    if (properties.headers?.node === node) this.#namesake()
+    const message = readControl(content)
     if (message === undefined || !(message.to === 'all' || message.to.includes(node))) return
     const answer = await this.#answer(message.command, content, properties.headers ?? {})
     if (properties.replyTo !== undefined) this.#voice.answer(properties.replyTo, toJson(answer), properties.correlationId)
@@ -110,7 +108,6 @@ export class AmqpNodeControl implements NodeControl {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#binding)
     await Promise.all([this.#commands.close(), this.#voice.close()])
   }
 }

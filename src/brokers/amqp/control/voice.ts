@@ -4,7 +4,7 @@
  */
 import type { FarmEvent } from '../../../runtime/report.js'
 import { SteadyChannel } from '../connection/channel.js'
-import type { AmqpMessage } from '../connection/client.js'
+import type { AmqpMessage, PublishOptions } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
 import { declareExchanges } from '../topology/topology.js'
 import { EVENT_KEY, JSON_TYPE, writeEvents } from './messages.js'
@@ -17,10 +17,12 @@ const MAX_EVENTS = 500
 export interface VoiceSettings {
   readonly controlExchange: string
   readonly eventExchange: string
+  opened(): void
   failed(error: Error): void
 }
 
 export class Voice {
+  readonly #controlExchange: string
   readonly #eventExchange: string
   readonly #steady: SteadyChannel
   #gathered: FarmEvent[] = []
@@ -32,7 +34,8 @@ export class Voice {
   #count = 0
 
   /** `connection`: the one that publishes. An alarm of the broker's stops whoever publishes, and must not stop acknowledgements. */
-  constructor(connection: SteadyConnection, { controlExchange, eventExchange, failed }: VoiceSettings) {
+  constructor(connection: SteadyConnection, { controlExchange, eventExchange, opened, failed }: VoiceSettings) {
+    this.#controlExchange = controlExchange
     this.#eventExchange = eventExchange
     this.#steady = new SteadyChannel(connection, {
       confirm: true,
@@ -42,7 +45,10 @@ export class Voice {
         })
         await declareExchanges(channel, controlExchange, eventExchange)
       },
-      opened: () => this.listened(),
+      opened: () => {
+        this.listened()
+        opened()
+      },
       gone: () => this.#returned.clear(),
       failed,
     })
@@ -81,8 +87,17 @@ export class Voice {
   }
 
   answer(replyTo: string, body: Buffer, correlationId: string | undefined): void {
+    this.#send('', replyTo, body, { correlationId })
+  }
+
+  /** Asks other nodes. */
+  ask(body: Buffer, options: PublishOptions): void {
+    this.#send(this.#controlExchange, '', body, options)
+  }
+
+  #send(exchange: string, key: string, body: Buffer, options: PublishOptions): void {
     try {
-      this.#steady.channel?.publish('', replyTo, body, { contentType: JSON_TYPE, correlationId })
+      this.#steady.channel?.publish(exchange, key, body, { contentType: JSON_TYPE, ...options })
     } catch {
       // As above: whoever asked gives up after a while.
     }

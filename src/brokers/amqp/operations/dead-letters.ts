@@ -2,7 +2,7 @@
 import { count, knownNames, plainObject, refuse } from '../../../pool/checks.js'
 import type { Counts, HistoryEntry, SerializedError } from '../../../runtime/delivery.js'
 import { decodeJob, type JobMessage } from '../../../runtime/message/index.js'
-import type { AmqpChannel, AmqpConnection, AmqpMessage } from '../connection/client.js'
+import type { AmqpConnection, AmqpMessage } from '../connection/client.js'
 import { SteadyConnection } from '../connection/connection.js'
 import { Errands } from '../connection/errands.js'
 import { BrokerError } from '../errors.js'
@@ -10,8 +10,9 @@ import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOption
 import { readCounts, readDeath, readHeaders, readHistory, revived } from '../message-headers.js'
 import { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import { JobPublisher } from '../publishing/job-publisher.js'
+import { isMissing, onChannel, readyIn } from '../topology/contents.js'
 import { DEFAULT_QUEUE, deadLetterQueue } from '../topology/topology.js'
-import { readyIn, visit } from './visit.js'
+import { visit } from './visit.js'
 
 /** A job that is not tried again unless somebody says so. */
 export interface DeadLetter {
@@ -55,6 +56,15 @@ const readLimit = (given: Readonly<Record<string, unknown>>, otherwise: number):
 const noQueue = (queue: string): BrokerError =>
   new BrokerError(`There is no queue '${deadLetterQueue(queue)}': no node and no publisher has declared '${queue}' yet.`)
 
+/** `what` was broken off by `error`: the queue was deleted, a connection lost, a publication refused. */
+const brokenOff = (what: string, queue: string, error: unknown): BrokerError => {
+  const dead = deadLetterQueue(queue)
+  const why = isMissing(error)
+    ? `the queue '${dead}' was deleted meanwhile, with what was still in it.`
+    : `${error instanceof Error ? error.message : String(error)} What was not removed is still in '${dead}'.`
+  return new BrokerError(`${what}: ${why}`, { cause: error })
+}
+
 const show = async (message: AmqpMessage, queue: string): Promise<DeadLetter> => {
   const { headers } = message.properties
   const death = readDeath(headers)
@@ -82,7 +92,7 @@ const show = async (message: AmqpMessage, queue: string): Promise<DeadLetter> =>
  * Shows the oldest dead letters of a queue, and leaves them where they are.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
- * @throws {BrokerError} RabbitMQ cannot be reached, or there is no such queue
+ * @throws {BrokerError} RabbitMQ cannot be reached, there is no such queue, or it was deleted meanwhile
  */
 export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<DeadLetter[]> => {
   const given = plainObject('options', options)
@@ -91,15 +101,19 @@ export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<
   const limit = readLimit(given, 100)
   return visit(readUrl(given), async (connection) => {
     if ((await readyIn(connection, deadLetterQueue(queue))) === undefined) throw noQueue(queue)
-    const channel = await connection.createChannel()
     const shown: DeadLetter[] = []
-    // Held until the channel closes, which gives them back: so each is seen once.
-    while (shown.length < limit) {
-      const message = await channel.get(deadLetterQueue(queue))
-      if (message === false) break
-      shown.push(await show(message, queue))
+    try {
+      await onChannel(connection, async (channel) => {
+        // Held until the channel closes, which gives them back: so each is seen once.
+        while (shown.length < limit) {
+          const message = await channel.get(deadLetterQueue(queue))
+          if (message === false) break
+          shown.push(await show(message, queue))
+        }
+      })
+    } catch (error) {
+      throw brokenOff(`The dead letters of '${queue}' could not be read to the end`, queue, error)
     }
-    await channel.close()
     return shown
   })
 }
@@ -109,7 +123,9 @@ export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<
  * removed once that is confirmed. Each at most once in one call.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
- * @throws {BrokerError} RabbitMQ cannot be reached, or there is no such queue
+ * @throws {BrokerError} RabbitMQ cannot be reached, there is no such queue, or it was broken off: the queue was deleted meanwhile, the
+ * connection lost, a publication refused (`cause`). No job is lost by that: each is a dead letter, or back in its queue, or (when
+ * the connection was lost) both
  */
 export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ retried: number }> => {
   const given = plainObject('options', options)
@@ -149,18 +165,24 @@ const retryAll = async (
 ): Promise<number> => {
   const waiting = await readyIn(connection, deadLetterQueue(queue))
   if (waiting === undefined) throw noQueue(queue)
-  const channel: AmqpChannel = await connection.createChannel()
   let retried = 0
-  // As many as there were: one that dies again meanwhile comes behind them, and waits for the next call.
-  for (let seen = 0; seen < waiting && retried < limit; seen++) {
-    const message = await channel.get(deadLetterQueue(queue))
-    if (message === false) break
-    // Those not wanted are held, and given back when the channel closes.
-    if (!wanted(message)) continue
-    await jobs.publish({ queue, body: message.content, options: revived(message), timeout: PUBLISH_TIMEOUT })
-    channel.ack(message)
-    retried++
+  try {
+    await onChannel(connection, async (channel) => {
+      // As many as there were: one that dies again meanwhile comes behind them, and waits for the next call.
+      for (let seen = 0; seen < waiting && retried < limit; seen++) {
+        const message = await channel.get(deadLetterQueue(queue))
+        if (message === false) break
+        // Those not wanted are held, and given back when the channel closes.
+        if (!wanted(message)) continue
+        await jobs.publish({ queue, body: message.content, options: revived(message), timeout: PUBLISH_TIMEOUT })
+        retried++
+        channel.ack(message)
+      }
+      // A round trip: what was acknowledged is gone, or this is rejected.
+      await channel.prefetch(0)
+    })
+  } catch (error) {
+    throw brokenOff(`Not all dead letters of '${queue}' were given another try; ${retried} were published to it again`, queue, error)
   }
-  await channel.close()
   return retried
 }

@@ -1,11 +1,11 @@
 /** Throws waiting jobs away. */
 import { flag, knownNames, plainObject } from '../../../pool/checks.js'
-import type { AmqpConnection } from '../connection/client.js'
 import { BrokerError } from '../errors.js'
 import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readQueueName, readShape, readUrl } from '../farm-options.js'
+import { emptyQueue } from '../topology/contents.js'
 import { STEPS } from '../topology/ladder.js'
 import { DEFAULT_QUEUE, deadLetterQueue, delayQueue, queuesBehind } from '../topology/topology.js'
-import { readyIn, visit } from './visit.js'
+import { visit } from './visit.js'
 
 export interface PurgeOptions extends ConnectionOptions, QueueOptions {
   /** Default `async_farm.jobs`. */
@@ -17,15 +17,6 @@ export interface PurgeOptions extends ConnectionOptions, QueueOptions {
 }
 
 const NAMES = [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'delayed', 'dead'] as const satisfies readonly (keyof PurgeOptions)[]
-
-/** 0 for a queue that is not there. */
-const empty = async (connection: AmqpConnection, queue: string): Promise<number> => {
-  if ((await readyIn(connection, queue)) === undefined) return 0
-  const channel = await connection.createChannel()
-  const { messageCount } = await channel.purgeQueue(queue)
-  await channel.close()
-  return messageCount
-}
 
 /**
  * Removes the jobs that wait in a queue; those that a node holds stay with it. There is no way back.
@@ -43,10 +34,11 @@ export const purge = async (options: PurgeOptions = {}): Promise<{ removed: numb
   const behind = dead ? [deadLetterQueue(queue)] : queuesBehind(queue, shape)
   const waiting = delayed && !dead ? behind.flatMap((each) => STEPS.map((step) => delayQueue(each, step))) : []
   return visit(readUrl(given), async (connection) => {
-    const first = behind.at(-1)!
-    if ((await readyIn(connection, first)) === undefined) throw new BrokerError(`There is no queue '${first}'.`)
-    let removed = 0
-    for (const each of [...behind, ...waiting]) removed += await empty(connection, each)
+    const [first, ...more] = [...behind.toReversed(), ...waiting]
+    let removed = await emptyQueue(connection, first!)
+    if (removed === undefined) throw new BrokerError(`There is no queue '${first}'.`)
+    // Those of a level or a step may not be there, or go while this runs.
+    for (const each of more) removed += (await emptyQueue(connection, each)) ?? 0
     return { removed }
   })
 }

@@ -1,5 +1,6 @@
 /** A connection for one errand of an operator's: it fails at once where a node would keep trying. */
 import { type AmqpConnection, loadClient } from '../connection/client.js'
+import { closeConnection } from '../connection/closing.js'
 import { lastingRefusal, shownUrl } from '../connection/refusals.js'
 import { BrokerError } from '../errors.js'
 
@@ -27,21 +28,6 @@ export const visit = async <T>(url: string, errand: (connection: AmqpConnection)
   try {
     return await errand(connection)
   } finally {
-    await connection.close().catch(() => {})
-    connection.connection.stream?.destroy()
-  }
-}
-
-/** How many messages are ready in a queue; undefined when there is none of that name. */
-export const readyIn = async (connection: AmqpConnection, queue: string): Promise<number | undefined> => {
-  const channel = await connection.createChannel()
-  channel.on('error', () => {})
-  try {
-    const { messageCount } = await channel.checkQueue(queue)
-    await channel.close()
-    return messageCount
-  } catch (error) {
-    if ((error as { code?: number }).code === 404) return undefined
-    throw error
+    await closeConnection(connection)
   }
 }

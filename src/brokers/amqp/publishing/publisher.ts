@@ -5,6 +5,7 @@ import type { AnyTasks, TaskArgs, TaskName, TaskResult } from '../../../pool/typ
 import { encodeJob } from '../../../runtime/message/index.js'
 import { SteadyConnection } from '../connection/connection.js'
 import { Errands } from '../connection/errands.js'
+import { unreached } from '../connection/refusals.js'
 import { BrokerError, PublishError } from '../errors.js'
 import { writeHeaders } from '../message-headers.js'
 import { declareQueue, type QueueShape } from '../topology/topology.js'
@@ -24,6 +25,8 @@ export interface PublisherSettings {
   readonly shape: QueueShape
   /** ms */
   readonly publishTimeout: number
+  /** ms for the first connection. */
+  readonly connectTimeout: number
 }
 
 /** Some jobs of a `publishMany` were not published. */
@@ -59,13 +62,28 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
 
   /** @internal */
   async start(): Promise<void> {
-    try {
+    const { queue, shape, url, connectTimeout } = this.#settings
+    let last: Error | undefined
+    const noted = (error: Error): void => {
+      last = error
+    }
+    this.#connection.on('retry', noted)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(unreached(url, connectTimeout, last)), connectTimeout)
+    })
+    const connected = async (): Promise<void> => {
       await this.#connection.start()
-      const { queue, shape } = this.#settings
       await this.#errands.run((channel) => declareQueue(channel, queue, shape))
+    }
+    try {
+      await Promise.race([connected(), late])
     } catch (error) {
       await this.#closeAll()
       throw error
+    } finally {
+      clearTimeout(timer)
+      this.#connection.off('retry', noted)
     }
   }
 
@@ -109,29 +127,34 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
   ): Promise<string[]> {
     const names = NAMES.filter((each) => each !== 'messageId' && each !== 'correlationId')
     const ids: (string | undefined)[] = []
-    const running = new Set<Promise<void>>()
     let failed: { error: unknown } | undefined
+    let running = 0
+    let wake = (): void => {}
+    /** Until one of them has ended. */
+    const oneLess = (): Promise<void> =>
+      new Promise((resolve) => {
+        wake = resolve
+      })
+    const publish = async (place: number, args: unknown): Promise<void> => {
+      running++
+      try {
+        ids[place] = await this.#publish('publishMany', name, args, options, names)
+      } catch (error) {
+        failed ??= { error }
+      }
+      running--
+      wake()
+    }
     try {
       for await (const args of source) {
-        const place = ids.push(undefined) - 1
-        const run = this.#publish('publishMany', name, args, options, names)
-          .then(
-            (id) => {
-              ids[place] = id
-            },
-            (error: unknown) => {
-              failed ??= { error }
-            },
-          )
-          .finally(() => running.delete(run))
-        running.add(run)
-        if (running.size >= LOOK_AHEAD) await Promise.race(running)
+        void publish(ids.push(undefined) - 1, args)
+        if (running >= LOOK_AHEAD) await oneLess()
         if (failed !== undefined) break
       }
     } catch (error) {
       failed ??= { error }
     }
-    await Promise.all(running)
+    while (running > 0) await oneLess()
     const published = ids.filter((id) => id !== undefined)
     if (failed !== undefined) throw new PublishManyError(failed.error, published)
     return published

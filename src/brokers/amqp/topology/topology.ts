@@ -6,6 +6,9 @@ export const DEFAULT_QUEUE = 'async_farm.jobs'
 export const DEFAULT_CONTROL_EXCHANGE = 'async_farm.supervisor'
 export const DEFAULT_EVENT_EXCHANGE = 'async_farm.worker'
 
+/** Levels of priority, at the most: each is a queue of its own on quorum queues. */
+export const MAX_LEVELS = 10
+
 export type QueueType = 'quorum' | 'classic'
 
 /** How a queue is declared: every node and publisher must say the same. */
@@ -38,6 +41,10 @@ export const queuesBehind = (queue: string, shape: QueueShape): string[] => {
   if (shape.queueType === 'classic') return [queue]
   return Array.from({ length: shape.priorityLevels }, (_, i) => levelQueue(queue, shape.priorityLevels - 1 - i))
 }
+
+/** The queue of the first level that a node with this shape does not have; undefined when there cannot be one. */
+export const levelAbove = (queue: string, { queueType, priorityLevels }: QueueShape): string | undefined =>
+  queueType === 'classic' || priorityLevels >= MAX_LEVELS ? undefined : levelQueue(queue, priorityLevels)
 
 /** The level of a priority: whole, and within what there is. */
 export const levelOf = (priority: number | undefined, shape: QueueShape): number =>

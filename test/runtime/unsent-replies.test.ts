@@ -1,0 +1,95 @@
+import { expect, it, vi } from 'vitest'
+import type { Delivery, Settlement } from '../../src/runtime/delivery.js'
+import { type Outcome, Settler } from '../../src/runtime/settler.js'
+import { UnsentReplies } from '../../src/runtime/unsent-replies.js'
+import { NO_HEADERS } from '../fixtures/memory-broker.js'
+
+const MIB = 1_048_576
+
+const office = (max = 1_000) => {
+  const warn = vi.fn()
+  const log = { trace: vi.fn(), debug: vi.fn(), info: vi.fn(), error: vi.fn(), warn }
+  const settler = new Settler(log, new UnsentReplies(log, max))
+  const settled: Settlement['kind'][] = []
+  const delivery = (what: { gone?: boolean; refusing?: boolean } = {}): Delivery & { replies: Buffer[] } => {
+    const replies: Buffer[] = []
+    return {
+      id: 'a',
+      queue: 'q',
+      body: Buffer.alloc(0),
+      headers: NO_HEADERS,
+      counts: { attempt: 1, losses: 0, requeues: 0 },
+      redelivered: false,
+      countedHere: false,
+      gone: what.gone ? AbortSignal.abort() : new AbortController().signal,
+      settle: (settlement) => {
+        settled.push(settlement.kind)
+        return { settled: true, published: false }
+      },
+      reply: async (body) => {
+        if (what.refusing) throw new Error('refused')
+        replies.push(body)
+      },
+      replies,
+    }
+  }
+  const outcome = (bytes: number, settlement: Settlement = { kind: 'acknowledge' }, remembered = true): Outcome => ({
+    settlement,
+    remembered,
+    reply: { body: Buffer.alloc(bytes), ok: true },
+    settling: undefined,
+  })
+  return { settler, settled, delivery, outcome, warn, toldOfBytes: () => warn.mock.calls.filter(([, text]) => /64 MiB/.test(text as string)).length }
+}
+
+it('answers that nobody could be sent take 64 MiB at the most: the oldest are dropped, which is told once, and every outcome stays', async () => {
+  const { settler, settled, delivery, outcome, toldOfBytes } = office()
+  const republish: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
+  // However it comes that they are not sent.
+  const outcomes = [outcome(30 * MIB), outcome(30 * MIB, republish), outcome(30 * MIB), outcome(30 * MIB)]
+  settler.settle([], outcomes[0]!)
+  settler.settle([delivery({ gone: true }), delivery({ gone: true })], outcomes[1]!)
+  settler.settle([delivery({ gone: true })], outcomes[2]!)
+  settler.settle([delivery({ refusing: true })], outcomes[3]!)
+  await settler.idle()
+  await vi.waitUntil(() => outcomes.filter(({ reply }) => reply !== undefined).length === 2)
+  expect(outcomes.map(({ reply }) => reply !== undefined)).toEqual([false, false, true, true])
+  expect(toldOfBytes()).toBe(1)
+  expect(settled).toEqual(['acknowledge'])
+  // Delivered again, each is settled as it was to be, and answered if it still can be.
+  const again = outcomes.map((each) => {
+    const live = delivery()
+    settler.settle([live], each)
+    return live
+  })
+  await settler.idle()
+  expect(settled.toSorted()).toEqual(['acknowledge', 'acknowledge', 'acknowledge', 'acknowledge', 'republish'])
+  expect(again.map(({ replies }) => replies.length)).toEqual([0, 0, 1, 1])
+})
+
+it('what is on its way, or was sent, takes no room; nor does what will not be recognised', async () => {
+  const { settler, delivery, outcome, toldOfBytes } = office()
+  const early = outcome(40 * MIB)
+  settler.settle([], early)
+  for (let n = 0; n < 5; n++) settler.settle([delivery()], outcome(40 * MIB))
+  settler.settle([delivery({ gone: true })], outcome(40 * MIB, { kind: 'acknowledge' }, false))
+  await settler.idle()
+  expect(early.reply).toBeDefined()
+  // It goes out late, and makes room.
+  settler.settle([delivery()], early)
+  const next = outcome(40 * MIB)
+  settler.settle([], next)
+  await settler.idle()
+  expect(early.reply).toBeUndefined()
+  expect(next.reply).toBeDefined()
+  expect(toldOfBytes()).toBe(0)
+})
+
+it('no more are kept than outcomes are remembered', async () => {
+  const { settler, outcome, toldOfBytes } = office(3)
+  const outcomes = Array.from({ length: 5 }, () => outcome(1))
+  for (const each of outcomes) settler.settle([], each)
+  await settler.idle()
+  expect(outcomes.map(({ reply }) => reply !== undefined)).toEqual([false, false, true, true, true])
+  expect(toldOfBytes()).toBe(0)
+})
