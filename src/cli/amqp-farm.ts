@@ -8,7 +8,7 @@ const amqp = () => import('../brokers/amqp/index.js')
 const shapeOf = ({ url, queueType, priorityLevels }: BrokerSettings) => ({ url, queueType, priorityLevels })
 const controlOf = ({ url, controlExchange, workerExchange, secret }: BrokerSettings) => ({ url, controlExchange, eventExchange: workerExchange, secret })
 
-/** Publishers and operators keep trying while the broker is away; who typed a command wants to know. */
+/** Publishers wait longer for a broker that is away, operators for ever; who typed a command wants to know. */
 const reached = async <T>(connecting: Promise<T>, url: string, timeout: number): Promise<T> => {
   const given = new AbortController()
   const late = sleep(timeout, undefined, { signal: given.signal }).then(() => {

@@ -147,8 +147,7 @@ export class Endings {
   /** `running`: it was running when it was lost, which has not been counted yet. */
   #lost(held: Held, error: unknown, running: boolean): void {
     if (running) this.loss(held, held.worker, errorLine(error))
-    const ofTask = held.target === undefined ? undefined : this.#state.pool.taskInfo(held.target.name)?.retryLost
-    const settlement = this.#state.policy.lost(held, ofTask, error)
+    const settlement = this.#state.policy.lost(held, held.target?.options.retryLost, error)
     if (settlement.kind === 'dead-letter') this.#buried(held, settlement, error, 'lost')
     else this.#retried(held, settlement, error, 'retried')
   }

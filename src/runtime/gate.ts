@@ -1,10 +1,11 @@
 import { unknownTask } from '../pool/submission.js'
 import type { Job, RunOptions } from '../pool/types.js'
+import type { TaskOptions } from '../worker/define-task.js'
 import type { Endings } from './endings.js'
 import type { Held, Target } from './held.js'
 import { decodeJob, type JobMessage } from './message/index.js'
 import type { RuntimeState } from './state.js'
-import { findPathTask, looksLikePath, PATH_TASK } from './task-paths.js'
+import { findPathTask, isHelper, looksLikePath, PATH_TASK } from './task-paths.js'
 
 /** Longest delay of a timer, ms. */
 const MAX_TIMER = 0x7fff_ffff
@@ -92,8 +93,9 @@ export class Gate {
     const { task, args, kwargs } = held.message!
     const { pool, settings } = this.#state
     const given = kwargs === undefined ? args : [...args, kwargs]
-    if (task !== PATH_TASK && pool.taskInfo(task) !== undefined) {
-      held.target = { name: task, args: given }
+    const options = isHelper(task) ? undefined : pool.taskInfo(task)
+    if (options !== undefined) {
+      held.target = { name: task, args: given, options }
       this.look(held)
     } else if (settings.roots.length > 0 && looksLikePath(task)) this.#findPath(held, task, given)
     else this.#unknown(held)
@@ -101,8 +103,8 @@ export class Gate {
 
   #findPath(held: Held, task: string, args: readonly unknown[]): void {
     findPathTask(this.#state.settings.roots, task).then(
-      (found) => {
-        if (found !== undefined) held.target = { name: PATH_TASK, args: [found.module, found.export, args] }
+      async (found) => {
+        if (found !== undefined) held.target = { name: PATH_TASK, args: [found.module, found.export, args], options: await this.#state.pathOptions.of(found) }
         if (found !== undefined || held.phase === 'done' || held.deliveries.length === 0) this.look(held)
         else this.#unknown(held)
       },
@@ -140,9 +142,9 @@ export class Gate {
     }
   }
 
-  #submit(held: Held, { name, args }: Target): void {
+  #submit(held: Held, { name, args, options }: Target): void {
     held.phase = 'submitted'
-    const job = this.#state.pool.submit(name, args, this.#runOptions(held, name)) as Job
+    const job = this.#state.pool.submit(name, args, this.#runOptions(held, name === PATH_TASK ? options : {}, options.retryLost)) as Job
     held.job = job
     if (held.entry !== undefined) held.entry.source = job
     job.result.then(
@@ -153,17 +155,21 @@ export class Gate {
     if (expiresAt !== undefined) held.expiry = setTimeout(() => takeBack(held, 'expired'), Math.min(expiresAt - Date.now(), MAX_TIMER)).unref()
   }
 
-  #runOptions(held: Held, name: string): RunOptions {
+  /** `ofPath`: the options of a task that the pool does not know by itself; the message's own win. */
+  #runOptions(held: Held, ofPath: TaskOptions, retryLost: number | undefined): RunOptions {
     const { headers, counts, queue, message } = held
     const { softTimeLimit, timeLimit } = headers
     const tooTight = softTimeLimit !== undefined && timeLimit !== undefined && timeLimit <= softTimeLimit
+    const soft = softTimeLimit ?? ofPath.softTimeLimit
+    const hard = tooTight ? softTimeLimit + HARD_AFTER_SOFT : (timeLimit ?? ofPath.timeLimit)
     return {
       id: held.id,
       context: message!.context,
       priority: headers.priority,
-      softTimeLimit,
-      timeLimit: tooTight ? softTimeLimit + HARD_AFTER_SOFT : timeLimit,
-      retryLost: this.#state.policy.retryLost(held, this.#state.pool.taskInfo(name)?.retryLost),
+      // As in the pool: a soft limit above the hard one gives way.
+      softTimeLimit: soft !== undefined && hard !== undefined && soft > hard ? undefined : soft,
+      timeLimit: hard,
+      retryLost: this.#state.policy.retryLost(held, retryLost),
       delivery: { redelivered: held.deliveries.some(({ redelivered }) => redelivered), ...counts, queue },
     }
   }
@@ -177,4 +183,4 @@ export const takeBack = (held: Held, intent: NonNullable<Held['intent']>): void 
 }
 
 /** The names that a message may use. */
-export const knownTasks = ({ pool }: Pick<RuntimeState, 'pool'>): string[] => pool.tasks.filter((name) => name !== PATH_TASK)
+export const knownTasks = ({ pool }: Pick<RuntimeState, 'pool'>): string[] => pool.tasks.filter((name) => !isHelper(name))

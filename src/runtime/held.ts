@@ -1,4 +1,5 @@
 import type { Job } from '../pool/types.js'
+import type { TaskOptions } from '../worker/define-task.js'
 import type { Counts, Delivery, HistoryEntry, JobHeaders } from './delivery.js'
 import { identityOf } from './identity.js'
 import type { JobMessage } from './message/index.js'
@@ -8,6 +9,8 @@ import type { TaskEntry } from './task-book.js'
 export interface Target {
   readonly name: string
   readonly args: readonly unknown[]
+  /** Those of `defineTask`. */
+  readonly options: TaskOptions
 }
 
 /** Why a job was taken back or ended by this node: decides what becomes of its message. */

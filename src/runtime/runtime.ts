@@ -106,11 +106,14 @@ export class Runtime {
     const exited = ({ worker }: PoolEvents['workerExit']): void => {
       this.#state.failures.delete(worker)
     }
+    const started = (): void => this.#state.pathOptions.forget()
+    pool.on('workerUp', started)
     pool.on('jobAccepted', accepted)
     pool.on('jobRetried', retried)
     pool.on('workerExit', exited)
     if (this.#state.log !== undefined) pool.on('jobLog', logged)
     return () => {
+      pool.off('workerUp', started)
       pool.off('jobAccepted', accepted)
       pool.off('jobRetried', retried)
       pool.off('workerExit', exited)

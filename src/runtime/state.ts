@@ -4,6 +4,7 @@ import type { Delivery } from './delivery.js'
 import { Generations } from './generations.js'
 import type { Held } from './held.js'
 import type { RuntimePool, RuntimeSettings } from './options.js'
+import { PathOptions } from './path-options.js'
 import { Policy } from './policy.js'
 import { RateLimits } from './rate-limit.js'
 import type { FarmEventBody, NodeStats } from './report.js'
@@ -26,6 +27,7 @@ export class RuntimeState {
   readonly failures = new Map<number, number>()
   readonly limits = new RateLimits()
   readonly tasks: TaskBook
+  readonly pathOptions: PathOptions
   readonly policy: Policy
   readonly settler: Settler
   readonly generations: Generations<Held>
@@ -38,6 +40,7 @@ export class RuntimeState {
     this.finished = new BoundedMap(settings.memory)
     this.revoked = new BoundedMap(settings.memory)
     this.tasks = new TaskBook(settings.taskHistory)
+    this.pathOptions = new PathOptions(pool)
     this.policy = new Policy(settings)
     this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory))
     this.generations = new Generations(onGone)

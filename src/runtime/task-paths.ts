@@ -4,6 +4,12 @@ import { isAbsolute, join, sep } from 'node:path'
 /** The name under which the helper task module exports itself; no message may name it. */
 export const PATH_TASK = 'prefork:path'
 
+/** Answers the options of such a task, in the same module. */
+export const PATH_OPTIONS = 'prefork:path-options'
+
+/** Tasks of prefork's own. */
+export const isHelper = (task: string): boolean => task === PATH_TASK || task === PATH_OPTIONS
+
 /** What stands after the module's path when a task name leaves it out. */
 const ENDINGS = ['', '.js', '.mjs', '.cjs']
 

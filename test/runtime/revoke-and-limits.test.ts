@@ -157,6 +157,48 @@ describe('a task named by its path', () => {
     ).toEqual(['./old.cjs#add', 'mail/send#welcome'])
   })
 
+  it('has the options that defineTask gave it; those of its message win', async () => {
+    const { root } = tree()
+    const journal = new Journal()
+    const prefork = new URL('../../dist/worker/index.js', import.meta.url).href
+    const write = (limits: string): void =>
+      writeFileSync(
+        join(root, 'own.mjs'),
+        `import { appendFileSync } from 'node:fs'
+import { currentJob, defineTask } from '${prefork}'
+const wait = () =>
+  new Promise((_resolve, reject) => {
+    const { signal } = currentJob()
+    signal.addEventListener('abort', () => reject(signal.reason))
+    setTimeout(() => {}, 60_000)
+  })
+export const limited = defineTask(${limits}, wait)
+export const once = defineTask({ retryLost: 0 }, (file) => { appendFileSync(file, 'x\\n'); process.kill(process.pid, 'SIGKILL') })
+`,
+      )
+    write('{ softTimeLimit: 150, timeLimit: 4_000 }')
+    const farm = await startNode({ roots: [root], maxAttempts: 1, minWorkers: 1, maxWorkers: 1, concurrency: 1 })
+    const errorOf = async (name: string, args: unknown[], headers: object = {}): Promise<string> => {
+      const id = farm.server.add(name, args, headers)
+      await settled(farm)
+      const { settlement } = farm.server.dead.find(({ message }) => message.id === id)!
+      return `${settlement.reason} ${settlement.error.name} ${settlement.error.message}`
+    }
+    expect(await errorOf('own#limited', [])).toContain('soft time limit of 150 ms')
+    expect(await errorOf('own#limited', [], { softTimeLimit: 90 })).toContain('soft time limit of 90 ms')
+    // The hard limit of the message is below the soft one of the task, which gives way.
+    expect(await errorOf('own#limited', [], { timeLimit: 120 })).toContain('failed TimeLimitError')
+    expect(await errorOf('own#once', [journal.path])).toMatch(/^lost WorkerLostError/)
+    expect(journal.lines).toEqual(['x'])
+    // A worker that starts afterwards has the module as it is by then, and so do the limits.
+    write('{ softTimeLimit: 60 }')
+    const { workers } = farm.node.stats()
+    await farm.node.command({ command: 'restart' })
+    await until('it is another one', () => farm.node.stats().workers.every(({ id, state }) => id !== workers[0]!.id && state === 'up'))
+    expect(await errorOf('own#limited', [])).toContain('soft time limit of 60 ms')
+    expect(farm.node.stats().totals.received).toBe(5)
+  })
+
   it('is refused when it leaves them', async () => {
     const { root, outside } = tree()
     const farm = await startNode({ roots: [root] })
@@ -168,7 +210,7 @@ describe('a task named by its path', () => {
 
   it('is an unknown task when there is no such module or export, and without roots', async () => {
     const farm = await startNode({ roots: [tree().root], maxAttempts: 1 })
-    const names = ['mail/none#welcome', 'mail/send#none', 'mail/send#text', 'mail/send#constructor', 'prefork:path']
+    const names = ['mail/none#welcome', 'mail/send#none', 'mail/send#text', 'mail/send#constructor', 'prefork:path', 'prefork:path-options']
     for (const name of names) farm.server.add(name, ['/etc/hosts', 'x', []], { id: name })
     await settled(farm)
     expect(farm.server.dead.map(({ message, settlement }) => [message.id, settlement.reason]).sort()).toEqual(

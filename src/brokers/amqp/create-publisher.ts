@@ -1,7 +1,7 @@
 import { knownNames, milliseconds, plainObject } from '../../pool/checks.js'
 import type { AnyTasks } from '../../pool/types.js'
 import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readQueueName, readShape, readUrl } from './farm-options.js'
-import { Publisher } from './publishing/publisher.js'
+import { Publisher, type PublisherSettings } from './publishing/publisher.js'
 import { DEFAULT_QUEUE } from './topology/topology.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
@@ -16,6 +16,19 @@ export interface PublisherOptions extends ConnectionOptions, QueueOptions {
 
 const NAMES = [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'publishTimeout', 'connectTimeout'] as const satisfies readonly (keyof PublisherOptions)[]
 
+/** The options as the publisher uses them: validated, defaults filled in. Throws TypeError naming the option. */
+export const readPublisherOptions = (options: unknown): PublisherSettings => {
+  const given = plainObject('options', options)
+  knownNames('createPublisher', given, NAMES)
+  return {
+    url: readUrl(given),
+    queue: given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue),
+    shape: readShape(given),
+    publishTimeout: given.publishTimeout === undefined ? 30_000 : milliseconds('publishTimeout', given.publishTimeout),
+    connectTimeout: given.connectTimeout === undefined ? 30_000 : milliseconds('connectTimeout', given.connectTimeout),
+  }
+}
+
 /**
  * Connects a publisher to RabbitMQ; resolves when it is connected and the queue exists. A connection that is lost later comes back,
  * however long that takes.
@@ -25,15 +38,7 @@ const NAMES = [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'publishTimeout', '
  * @throws {PreforkError} `ERR_PREFORK_AMQPLIB_MISSING`: the package amqplib is not installed
  */
 export const createPublisher = async <T = AnyTasks>(options: PublisherOptions = {}): Promise<Publisher<T>> => {
-  const given = plainObject('options', options)
-  knownNames('createPublisher', given, NAMES)
-  const publisher = new Publisher<T>({
-    url: readUrl(given),
-    queue: given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue),
-    shape: readShape(given),
-    publishTimeout: given.publishTimeout === undefined ? 30_000 : milliseconds('publishTimeout', given.publishTimeout),
-    connectTimeout: given.connectTimeout === undefined ? 30_000 : milliseconds('connectTimeout', given.connectTimeout),
-  })
+  const publisher = new Publisher<T>(readPublisherOptions(options))
   await publisher.start()
   return publisher
 }

