@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { PreforkError } from '../wire/errors.js'
 import { type RegisteredTask, TaskRegistry, type TaskRun } from './registry.js'
 import { workerState } from './state.js'
+import { namePlace } from './syntax-place.js'
 
 /** While a module loads, its path stands here, so that `createPool` can refuse to start workers from within a worker's start. */
 const LOADING = Symbol.for('prefork.loading')
@@ -33,6 +34,7 @@ export const loadTasks = async (urls: readonly string[]): Promise<TaskRegistry> 
         found.set(name, { name, run, module, ...workerState().tasks.get(run) })
       }
     } catch (error) {
+      namePlace(error, module)
       throw new StartFailure(module, error)
     }
   }

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createPool, type PoolOptions, PreforkError, WorkerStartError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { Host, hostScript } from '../fixtures/hosts.js'
@@ -29,6 +31,15 @@ describe('a task module', () => {
     expect(error.cause).toMatchObject({ code: 'ERR_MODULE_NOT_FOUND' })
     // Promised within 2 s on a quiet machine.
     expect(ms).toBeLessThan(6_000)
+    await nothingLeft()
+  })
+
+  it('that cannot be parsed: the line is told', async () => {
+    const module = join(scratch(), 'unparsed.mjs')
+    writeFileSync(module, 'export const one = () => 1\nexport const two = () => 2 3\n')
+    const { error } = await refused({ tasks: module, workers: 1 })
+    expect(error.message).toContain(`${module}: Unexpected number (line 2)`)
+    expect(error.cause).toBeInstanceOf(SyntaxError)
     await nothingLeft()
   })
 
