@@ -2,7 +2,8 @@ import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
 import { toJson } from '../json.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
-import type { Flags, Setting } from '../settings/setting.js'
+import { checkLimits } from '../settings/limits.js'
+import type { Environment, Flags, Setting } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
 import { count, duration, name } from '../settings/values.js'
 import type { Surroundings } from '../surroundings.js'
@@ -32,12 +33,22 @@ const readArguments = (text: string | undefined): unknown[] => {
   return value
 }
 
+/** What goes out; judged here, where its parts still have the names that were typed. */
+const readOptions = (flags: Flags, env: Environment): PublishOptions => {
+  const read: Record<string, unknown> = {}
+  for (const [option, setting] of Object.entries(OPTIONS) as [string, Setting<unknown>][]) read[option] = readSetting(setting, flags, env)
+  const options: PublishOptions = read
+  checkLimits(options)
+  const { ttl, delay } = options
+  if (ttl !== undefined && delay !== undefined && ttl <= delay) throw new UsageError('--ttl must be more than --delay, or the job expires before it may begin.')
+  return options
+}
+
 /** Publishes one job; prints its id, or with `--wait` its result as JSON. */
 export const publish = async (task: string, args: string | undefined, flags: Flags, around: Surroundings): Promise<ExitCode> => {
   const given = readArguments(args)
   const broker = readBroker(flags, around.env)
-  const options: Record<string, unknown> = {}
-  for (const [option, setting] of Object.entries(OPTIONS) as [string, Setting<unknown>][]) options[option] = readSetting(setting, flags, around.env)
+  const options = readOptions(flags, around.env)
   const timeout = readTimeout(flags, flags.wait === true ? 60_000 : 10_000)
   const farm = await around.farm()
   const publisher = await farm.createPublisher(broker, { timeout: Math.min(timeout, REACH) })
