@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { MAX_DELAY } from '../../src/brokers/amqp/topology/ladder.js'
 import type { Farm, FarmPublisher, PublishOptions } from '../../src/cli/farm.js'
 import { controlClientOf, ScriptedNode } from '../fixtures/scripted-node.js'
 import { commandLine } from './around.js'
@@ -45,6 +46,8 @@ test.each([
   [['publish', 'add', '{"a":1}'], /must be a JSON array, one element each; for a single one: '\[\{"a":1\}\]'/],
   [['publish', 'add', '[1'], /must be a JSON array, such as '\[1, "two"\]'; this is no JSON/],
   [['publish', 'add', '--delay', 'soon'], /--delay must be a time of at least 0, .*; it was given 'soon'/],
+  [['publish', 'add', '--delay', '30.1d'], /--delay must be .*, at most 30 days; it was given '30\.1d'/],
+  [['publish', 'add', '--ttl', '25d'], /--ttl must be .*, at most 24 days; it was given '25d'/],
   [['publish', 'add', '--delay', '2s', '--ttl', '1s'], /--ttl must be more than --delay/],
   [['publish', 'add', '--delay', '2s', '--ttl', '2s'], /--ttl must be more than --delay/],
   [['publish', 'add', '--soft-time-limit', '5s', '--time-limit', '1s'], /--time-limit must be at least --soft-time-limit/],
@@ -101,6 +104,12 @@ test('publish prints the id', async () => {
   expect(stdout.text).toBe('the-id\n')
   expect(published).toMatchObject([['add', [1, 'two'], { delay: 5_000, priority: 3, ttl: 60_000 }]])
   expect(closed()).toBe(1)
+})
+
+test('a job may be put off as long as the broker keeps it', async () => {
+  const { run, published } = publishing({})
+  expect(await run('publish', 'add', '--delay', '30d')).toBe(0)
+  expect(published[0]![2]).toMatchObject({ delay: MAX_DELAY })
 })
 
 test('publish --wait prints the result, or why there is none', async () => {

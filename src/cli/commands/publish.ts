@@ -1,3 +1,4 @@
+import { MAX_DELAY } from '../../brokers/amqp/topology/ladder.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
 import { toJson } from '../json.js'
@@ -9,7 +10,7 @@ import { count, duration, name } from '../settings/values.js'
 import type { Surroundings } from '../surroundings.js'
 
 const OPTIONS = {
-  delay: { flag: '--delay', variable: undefined, reader: duration({ zero: true }) },
+  delay: { flag: '--delay', variable: undefined, reader: duration({ zero: true, max: MAX_DELAY }) },
   ttl: { flag: '--ttl', variable: undefined, reader: duration() },
   softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
   timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
