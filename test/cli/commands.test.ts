@@ -167,6 +167,16 @@ test('dead letters: lines for people on a terminal, JSON elsewhere; sent back by
   expect(asked.slice(5)).toEqual([{ limit: 1 }])
 })
 
+test.each([
+  [['d1'], 0, "prefork: There is no id 'd1' among the dead letters of q: prefork dlq list shows them.\n"],
+  [['d1', 'd2'], 0, 'prefork: None of these ids is among the dead letters of q: prefork dlq list shows them.\n'],
+  [['d1', 'd2'], 1, 'prefork: Not all of these ids are among the dead letters of q: prefork dlq list shows them.\n'],
+])('dlq retry %j, of which %i are there', async (ids, there, line) => {
+  const { run, stdout, stderr } = commandLine({ farm: { retryDeadLetters: async () => there } })
+  expect(await run('dlq', 'retry', ...ids, '--queue', 'q')).toBe(1)
+  expect([stdout.text, stderr.text]).toEqual([there === 0 ? '' : '1 went back to their queues.\n', line])
+})
+
 test('purge --yes empties each queue', async () => {
   const { run, stdout } = commandLine({ farm: { purge: async (_, queue) => queue.length } })
   expect(await run('purge', '--yes', '--queue', 'a,bcd')).toBe(0)
