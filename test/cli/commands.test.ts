@@ -43,6 +43,7 @@ test.each([
   [['control', 'png'], /unknown command 'png' \(Did you mean ping\?\)\. Try: prefork control --help/],
   [['wrok'], /unknown command 'wrok' \(Did you mean work\?\)\. Try: prefork --help/],
   [['work', '--wokers', '2'], /unknown option '--wokers' \(Did you mean --workers\?\)\. Try: prefork work --help/],
+  [['publish', 'add', '[1]', '[2]'], /Expected 2 arguments but got 3\. Try: prefork publish --help/],
   [['publish', 'add', '{"a":1}'], /must be a JSON array, one element each; for a single one: '\[\{"a":1\}\]'/],
   [['publish', 'add', '[1'], /must be a JSON array, such as '\[1, "two"\]'; this is no JSON/],
   [['publish', 'add', '--delay', 'soon'], /--delay must be a time of at least 0, .*; it was given 'soon'/],
