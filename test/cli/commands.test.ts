@@ -122,7 +122,9 @@ test('publish --wait prints the result, or why there is none', async () => {
   expect(bad.stderr.text).toBe('prefork: add failed: RangeError: too many\n')
   const late = publishing({ call: async () => ({ kind: 'timeout' }) })
   expect(await late.run('publish', 'add', '--wait', '--timeout', '20ms')).toBe(5)
-  expect(late.stderr.text).toMatch(/No answer within 0\.02 s\. The job may still run/)
+  expect(late.stderr.text).toMatch(
+    /No answer within 0\.02 s\. The job may still run: is a node at work on this queue, and knows the task\? prefork dlq list shows/,
+  )
   const away = publishing({ publish: () => Promise.reject(Object.assign(new Error('the broker is away'), { code: 'ERR_PREFORK_BROKER' })) })
   expect(await away.run('publish', 'add')).toBe(4)
   expect([good.closed(), bad.closed(), late.closed()]).toEqual([1, 1, 1])

@@ -67,7 +67,7 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
         throw new CommandError(`${task} failed: ${outcome.error.name}: ${outcome.error.message}`, EXIT.refused, { cause: outcome.error })
       case 'timeout':
         throw new CommandError(
-          `No answer within ${timeout / 1_000} s. The job may still run: is a node at work on this queue? --timeout 5m waits longer.`,
+          `No answer within ${timeout / 1_000} s. The job may still run: is a node at work on this queue, and knows the task? prefork dlq list shows jobs that were given up; --timeout 5m waits longer.`,
           EXIT.noAnswer,
         )
     }
