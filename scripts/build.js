@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { apart } from './apart.js'
 import { commandLine } from './command-line-bundle.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -23,12 +24,15 @@ const common = {
   logLevel: 'warning',
 }
 
+// The classes of errors are in one file, which ESM and CommonJS load alike: in each bundle, they would be other classes in a
+// worker than in `prefork`, as its tasks import it.
+const errors = 'src/wire/errors.ts'
+
 await build({
   ...common,
   entryPoints: {
     index: 'src/index.ts',
     'worker/index': 'src/worker/index.ts',
-    'worker/entry': 'src/worker/entry.ts',
     'brokers/amqp/index': 'src/brokers/amqp/index.ts',
     'runtime/index': 'src/runtime/index.ts',
     'runtime/path-task': 'src/runtime/path-task.ts',
@@ -39,15 +43,28 @@ await build({
   format: 'esm',
   // Bundled CommonJS asks for Node's built-in modules through require.
   banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
+  plugins: [apart(errors, '#errors')],
 })
 
-// Each worker starts this thread: as CommonJS it needs no module loader of its own.
+// What a worker starts with is CommonJS: it runs without waiting for the ESM loader.
+const commonJs = { ...common, format: 'cjs', outExtension: { '.js': '.cjs' } }
+await build({ ...commonJs, entryPoints: { 'wire/errors': errors } })
 await build({
-  ...common,
-  entryPoints: { 'worker/watchdog': 'src/worker/watchdog/thread.ts' },
-  format: 'cjs',
-  outExtension: { '.js': '.cjs' },
+  ...commonJs,
+  entryPoints: { 'worker/entry': 'src/worker/entry.ts' },
+  // The rest lies in a file of its own, which is compiled when HELLO is out.
+  plugins: [apart('src/worker/main.ts', './main.cjs')],
 })
+await build({
+  ...commonJs,
+  entryPoints: { 'worker/main': 'src/worker/main.ts' },
+  plugins: [apart(errors, '../wire/errors.cjs')],
+  define: { 'import.meta.url': '__url' },
+  // In front of esbuild's own "use strict", which would be none behind it.
+  banner: { js: "'use strict'; const __url = require('node:url').pathToFileURL(__filename).href;" },
+})
+// The watchdog's thread has no part in what tasks see.
+await build({ ...commonJs, entryPoints: { 'worker/watchdog': 'src/worker/watchdog/thread.ts' } })
 
 // The command line: bundles of its own, the dashboard in one that is loaded when it is asked for. What speaks to the broker is the library's.
 await build({

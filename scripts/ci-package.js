@@ -25,8 +25,10 @@ const WANTED = [
   'dist/brokers/node/index.d.ts',
   'dist/worker/index.js',
   'dist/worker/index.d.ts',
-  'dist/worker/entry.js',
+  'dist/worker/entry.cjs',
+  'dist/worker/main.cjs',
   'dist/worker/watchdog.cjs',
+  'dist/wire/errors.cjs',
   'dist/cli/prefork.js',
 ]
 

@@ -51,7 +51,7 @@ export const createPool = async <T = AnyTasks>(options: PoolOptions): Promise<Po
 }
 
 /** The bundle of this module lies in dist/ or in dist/chunks/; the worker's entry in dist/worker/. */
-const workerEntry = new URL(import.meta.url.includes('/chunks/') ? '../worker/entry.js' : './worker/entry.js', import.meta.url)
+const workerEntry = new URL(import.meta.url.includes('/chunks/') ? '../worker/entry.cjs' : './worker/entry.cjs', import.meta.url)
 
 const refusePlatform = (): void => {
   if (process.platform === 'win32')

@@ -294,10 +294,15 @@ export class Fleet {
     const unproven = worker.books.accepted === 0
     if (!worker.expected || worker.exit?.error !== undefined) {
       totals.workersDied++
-      if (unproven && phase !== 'terminating') this.#starts.failed(this.#pool.hub.now(), worker.blameless, worker.startTimedOut)
+      if (unproven && phase !== 'terminating') this.#starts.failed(this.#pool.hub.now(), this.#blameless(worker), worker.startTimedOut)
       log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
     }
     this.changed()
+  }
+
+  /** That no process can be made, where one could before, will pass: no descriptors are left just now, or no memory. */
+  #blameless(worker: PoolWorker): boolean {
+    return worker.blameless || (this.#starts.everUp && worker.exit?.error !== undefined)
   }
 
   buried(worker: PoolWorker): void {
@@ -308,7 +313,7 @@ export class Fleet {
     for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
     this.#leftovers.orphan(worker.pinned.splice(0))
     if (this.#starts.hopeless && !worker.expected) {
-      const error = startError(worker, this.#starts.failures(worker.blameless), pool.settings.tasks)
+      const error = startError(worker, this.#starts.failures(this.#blameless(worker)), pool.settings.tasks)
       this.#restarts.fail(error)
       if (!this.anyUp) {
         pool.log?.error({ err: error }, 'no worker can be started')

@@ -80,7 +80,7 @@ export const startError = (worker: PoolWorker, attempts: number, tasks: readonly
   const { exit, condemned } = worker
   const error = exit?.error ?? condemned?.error
   const modules = tasks.map((url) => fileURLToPath(url)).join(', ')
-  const loading = worker.upOnce ? '' : `. It was to load ${modules}.`
+  const loading = worker.upOnce || exit?.error !== undefined ? '' : `. It was to load ${modules}.`
   const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
   if (error !== undefined)
     return new WorkerStartError(`No worker could be started (${tries}): ${error.message.replace(/\.$/, '')}${loading}${last}`, { cause: error })

@@ -1,6 +1,6 @@
 /** Starts in a row that may fail, with no worker up, until the jobs that wait are told. */
 const MAX_FAILED_STARTS = 3
-/** The same for deaths of workers that had come up and accepted no job, or that somebody has killed: that says nothing about the modules. */
+/** The same for what says nothing about the modules: deaths of workers that had come up and accepted no job, or that somebody has killed, and processes that could not be made. */
 const MAX_UNPROVEN = 10
 const FIRST_BACK_OFF_MS = 100
 const MAX_BACK_OFF_MS = 30_000

@@ -1,6 +1,6 @@
 import { encode } from '../wire/codec/index.js'
 import { QueueFullError, SerializationError, TaskNotFoundError } from '../wire/errors.js'
-import { FLAG_META, FLAG_STREAM, type JobMeta } from '../wire/messages.js'
+import { FLAG_META, FLAG_STREAM, JOB_HEAD, type JobMeta, LENGTH_BYTES } from '../wire/messages.js'
 import { nearest } from '../wire/nearest.js'
 import { type JobOwner, JobRecord, type JobSpec } from './job.js'
 import { closedError } from './refusals.js'
@@ -58,16 +58,17 @@ export class Submission {
     if (queued >= settings.maxQueue) {
       throw queueFull(settings.maxQueue)
     }
+    const meta = options.id !== undefined || options.context !== undefined || options.delivery !== undefined ? this.#meta(options) : undefined
     const { body, binaries, size } = encode(args ?? [], 0, {
       copyBinaries: true,
       root: 'args',
+      at: JOB_HEAD - LENGTH_BYTES + (meta?.length ?? 0),
       ...(options.transfer === undefined ? {} : { transfer: options.transfer }),
     })
     let flags = stream ? FLAG_STREAM : 0
     let parts: Uint8Array[] = binaries.length === 0 ? [body] : [body, ...binaries]
     let total = size
-    if (options.id !== undefined || options.context !== undefined || options.delivery !== undefined) {
-      const meta = this.#meta(options)
+    if (meta !== undefined) {
       flags |= FLAG_META
       total += meta.length
       parts = [meta, ...parts]

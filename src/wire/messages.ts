@@ -164,7 +164,7 @@ export const HEARTBEAT_BYTES = 20
 /** The words of `taskStack` when there is no JavaScript to show. */
 export const NO_STACK = 'not executing JavaScript (awaiting or in native code)'
 
-/** What the pool hands to `dist/worker/entry.js` as its single argument, as JSON. */
+/** What the pool hands to `dist/worker/entry.cjs` as its single argument, as JSON. */
 export interface WorkerConfig {
   /** The worker's id in its pool, also in PREFORK_WORKER_ID. */
   id: number

@@ -62,7 +62,7 @@ export class FrameParser {
       at = this.#fill(chunk, at)
       if (this.#filled < LENGTH_BYTES) return at
       const header = this.#partial
-      this.#partial = Buffer.allocUnsafeSlow(LENGTH_BYTES + this.#length(header, 0))
+      this.#partial = room(LENGTH_BYTES + this.#length(header, 0))
       header.copy(this.#partial, 0, 0, LENGTH_BYTES)
     }
     at = this.#fill(chunk, at)
@@ -81,7 +81,7 @@ export class FrameParser {
   }
 
   #hold(bytes: Buffer, at: number): void {
-    this.#partial = Buffer.allocUnsafeSlow(bytes.length - at < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + this.#length(bytes, at))
+    this.#partial = room(bytes.length - at < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + this.#length(bytes, at))
     this.#filled = bytes.copy(this.#partial, 0, at)
   }
 
@@ -93,3 +93,6 @@ export class FrameParser {
     return length
   }
 }
+
+/** Room for a frame whose body begins at a multiple of 8: so its large binaries are aligned. */
+const room = (bytes: number): Buffer => Buffer.allocUnsafeSlow(8 - LENGTH_BYTES + bytes).subarray(8 - LENGTH_BYTES)

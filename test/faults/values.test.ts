@@ -97,6 +97,22 @@ describe('values', () => {
     }
   })
 
+  it.each([100, 4_000, 8_192, 12_000, 65_000, 65_536, 1_000_001])('a Buffer of %i bytes lies so that numbers can be laid over it', async (count) => {
+    for (const id of [undefined, 'named']) {
+      const bytes = await values.pool.submit('overlaid', [Buffer.alloc(count, 3)], id === undefined ? {} : { id: `${id}-${count}` }).result
+      expect((bytes as Buffer).equals(Buffer.alloc(count, 3))).toBe(true)
+      expect((bytes as Buffer).byteOffset % 8).toBe(0)
+    }
+  })
+
+  it.each([20_000, 65_536, 1_000_000])('two Buffers of %i bytes are on memory of their own', async (count) => {
+    expect(await values.pool.run('apart', [Buffer.alloc(count), Buffer.alloc(count)])).toEqual([0, count])
+    const [first, second] = (await values.pool.run('pair', [count])) as [Buffer, Buffer]
+    await values.pool.run('echo', [first], { transfer: [first.buffer as ArrayBuffer] })
+    expect(first.length).toBe(0)
+    expect(second.equals(Buffer.alloc(count, 2))).toBe(true)
+  })
+
   it('any number of arguments', async () => {
     expect(await values.pool.run('echoAll', [])).toEqual([])
     expect(await values.pool.run('echoAll', [undefined, null, 3])).toEqual([undefined, null, 3])

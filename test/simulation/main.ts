@@ -7,7 +7,17 @@ const HELP = `npm run test:soak -- --minutes N     plays new runs for N minutes
 npm run test:soak -- --runs N        plays N runs
   --seed S --path P                  one run again, as a failure prints it
   --first                            stops at the first failure, without making it smaller
+  --whole                            fails also if an arrow of a job's life was never taken, or runs were short
   --lines N                          of the log after a failure (60)`
+
+/** On average: a run that closes its pool early has fewer steps than it was given. */
+const LEAST_STEPS = 90
+
+const incomplete = (coverage: Coverage, runs: number): string | undefined => {
+  if (coverage.runs < runs) return `${coverage.runs} runs were played, ${runs} were wanted`
+  if (coverage.steps / coverage.runs < LEAST_STEPS) return `a run has ${coverage.steps / coverage.runs} steps, ${LEAST_STEPS} are wanted`
+  return coverage.missing.length === 0 ? undefined : `arrows of a job that were never taken: ${coverage.missing.join(', ')}`
+}
 
 const { values } = parseArgs({
   options: {
@@ -16,6 +26,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     path: { type: 'string' },
     first: { type: 'boolean' },
+    whole: { type: 'boolean' },
     lines: { type: 'string', default: '60' },
     help: { type: 'boolean' },
   },
@@ -45,6 +56,7 @@ if (values.help === true) {
   const seconds = (performance.now() - began) / 1_000
   const cpu = process.cpuUsage().user / 1_000 / coverage.runs
   process.stdout.write(`${coverage.report()}\n\nseed ${seed}, ${seconds.toFixed(1)} s, ${cpu.toFixed(1)} ms of CPU for each run\n`)
+  if (failure === undefined && values.whole === true) failure = incomplete(coverage, runs)
   if (failure !== undefined) {
     process.stdout.write(`\n${failure}\n`)
     process.exitCode = 1

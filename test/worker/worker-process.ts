@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 import { type Kind, Kind as Kinds, type WorkerConfig, type WorkerUp } from '../../src/wire/messages.js'
 import { type Frame, FrameCutter, frameOf, type JobSpec, jobFrame, sentBy } from './loop-harness.js'
 
-const entry = fileURLToPath(new URL('../../dist/worker/entry.js', import.meta.url))
+const entry = fileURLToPath(new URL('../../dist/worker/entry.cjs', import.meta.url))
 export const fixture = (name: string): string => new URL(`./fixtures/${name}`, import.meta.url).href
 
 /** The built worker as the pool would start it, driven by hand. */

@@ -7,7 +7,7 @@
  * value's binaries stands before it:
  *
  * u32 bytes of the content | u32 number of blobs | for each: u32 length, u32 limit, u8 flags
- * content | small blobs, in order | (end of the body) | large blobs, in order
+ * content | small blobs, in order | up to 7 zeroes | (end of the body) | large blobs, in order
  *
  * Numbers are little-endian.
  */
@@ -35,6 +35,9 @@ export const BLOB_ENTRY = 9
 
 /** Binaries of at least this many bytes stand beside the body: one more buffer in a gathered write costs less than copying them twice. */
 export const LARGE = 8192
+
+/** The first large blob begins at a multiple of it in its frame: where it stays in the bytes that were received, any typed array may be laid over it. */
+export const ALIGNMENT = 8
 
 /** The blob lies beside the body. */
 export const BLOB_LARGE = 1

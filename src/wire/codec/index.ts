@@ -1,6 +1,7 @@
 /** Values ↔ bytes: what `structuredClone` copies arrives as it left, everything else is refused. */
 import { types } from 'node:util'
 import { PreforkError, SerializationError } from '../errors.js'
+import { LENGTH_BYTES } from '../messages.js'
 import type { Blobs } from './blobs.js'
 import { read, write } from './by-v8.js'
 import * as format from './format.js'
@@ -25,6 +26,8 @@ export interface EncodeOptions {
   copyBinaries?: boolean
   /** ArrayBuffers that are moved, not copied: detached once the value is encoded, and left alone if it cannot be. */
   transfer?: readonly ArrayBuffer[]
+  /** Where in its frame's body the encoded value will lie: large binaries are aligned by that. Default: behind the reserve, which begins with the frame's length. */
+  at?: number
   /** What the value is called in the path that an error names. Default `value`. */
   root?: string
   /** Put a note in the place of what cannot be sent, rather than refusing the whole. Default false. */
@@ -91,7 +94,7 @@ const encodePlain = (
     writer.giveBack()
     return encodeWalked(value, reserve, root, options, transfer, taken)
   }
-  if (writer.blobs !== undefined) return plainWithBlobs(writer, writer.blobs, size, reserve, options?.copyBinaries === true, transfer)
+  if (writer.blobs !== undefined) return plainWithBlobs(writer, writer.blobs, size, reserve, options, transfer)
   if (transfer !== undefined) move(transfer)
   const body = allocate(reserve + 1 + size)
   body[reserve] = writer.same ? format.PLAIN | format.FLAG_SAME : format.PLAIN
@@ -105,7 +108,7 @@ const plainWithBlobs = (
   blobs: Blobs,
   size: number,
   reserve: number,
-  copyBinaries: boolean,
+  options: EncodeOptions | undefined,
   transfer: readonly ArrayBuffer[] | undefined,
 ): Encoded => {
   blobs.resolve()
@@ -115,7 +118,7 @@ const plainWithBlobs = (
   body[reserve] = writer.same ? format.PLAIN | format.FLAG_SAME : format.PLAIN
   writer.bytes.copy(body, at, 0, size)
   writer.giveBack()
-  return withBlobs(body, blobs, reserve, copyBinaries, transfer)
+  return withBlobs(body, blobs, reserve, options, transfer)
 }
 
 const encodeWalked = (
@@ -137,13 +140,13 @@ const encodeWalked = (
   const body =
     errors === undefined ? v8Body(copy, reserve, table, small, 0, references) : v8Body([copy, errors], reserve, table, small, format.FLAG_ERRORS, references)
   snapshot.giveBack()
-  if (blobs !== undefined) return withBlobs(body, blobs, reserve, options?.copyBinaries === true, transfer)
+  if (blobs !== undefined) return withBlobs(body, blobs, reserve, options, transfer)
   if (transfer !== undefined) move(transfer)
   return { body, binaries: none, size: body.length - reserve }
 }
 
 /** `body`: reserve, format byte, room for the table, the content, room for the small binaries. */
-const withBlobs = (body: Buffer, blobs: Blobs, reserve: number, copyBinaries: boolean, transfer: readonly ArrayBuffer[] | undefined): Encoded => {
+const withBlobs = (body: Buffer, blobs: Blobs, reserve: number, options: EncodeOptions | undefined, transfer: readonly ArrayBuffer[] | undefined): Encoded => {
   body[reserve]! |= format.FLAG_BLOBS
   blobs.write(body, reserve + 1, body.length - reserve - 1 - blobs.tableBytes - blobs.smallBytes)
   const size = body.length - reserve
@@ -151,10 +154,12 @@ const withBlobs = (body: Buffer, blobs: Blobs, reserve: number, copyBinaries: bo
     if (transfer !== undefined) move(transfer)
     return { body, binaries: none, size }
   }
-  const { views, adopt } = blobs.large(copyBinaries, transfer)
+  const { views, adopt } = blobs.large(options?.copyBinaries === true, transfer)
   // Last, because nothing may be detached if the call fails.
   if (transfer !== undefined) adopt(move(transfer))
-  return { body, binaries: views, size: size + blobs.largeBytes }
+  const padding = -((options?.at ?? reserve - LENGTH_BYTES) + size) & (format.ALIGNMENT - 1)
+  const padded = padding === 0 ? body : Buffer.concat([body], body.length + padding)
+  return { body: padded, binaries: views, size: size + padding + blobs.largeBytes }
 }
 
 /** Bodies that small come out of Node's pool, whose slabs are no larger than a few of them. */

@@ -1,5 +1,5 @@
 /** The binaries of a value while it is decoded. */
-import { BLOB_BUFFER, BLOB_ENTRY, BLOB_LARGE, BLOB_RESIZABLE, BLOB_TABLE_HEAD } from './format.js'
+import { ALIGNMENT, BLOB_BUFFER, BLOB_ENTRY, BLOB_LARGE, BLOB_RESIZABLE, BLOB_TABLE_HEAD, LARGE } from './format.js'
 import { KIND_ARRAY_BUFFER, KIND_BUFFER, LENGTH_TRACKING, VIEW_NAMES } from './reference.js'
 
 /** A Buffer of at least this share of the message stays in the bytes that were received; a smaller one would pin the rest. */
@@ -55,15 +55,23 @@ export class Received {
       if (isLarge) large += length
       else small += length
     }
-    if (small !== total - largeBytes) damaged()
+    const padding = total - largeBytes - small
+    if (padding < 0 || padding >= ALIGNMENT) damaged()
+  }
+
+  /**
+   * May a Buffer lie in the bytes that were received? Not two of them, which would share an ArrayBuffer that they did not share;
+   * not one in an odd place, over which no Float64Array could be laid.
+   */
+  #stays(part: Buffer): boolean {
+    return this.#blobs.length === 1 && part.length >= LARGE && part.byteOffset % ALIGNMENT === 0 && part.length * SHARE >= part.buffer.byteLength
   }
 
   #memory(blob: Blob): ArrayBuffer | Buffer {
     if (blob.memory !== undefined) return blob.memory
     const part = this.#bytes.subarray(blob.start, blob.start + blob.length)
     if ((blob.flags & BLOB_BUFFER) !== 0) {
-      const stays = (blob.flags & BLOB_LARGE) !== 0 && blob.length * SHARE >= this.#bytes.buffer.byteLength
-      blob.memory = stays ? part : Buffer.from(part)
+      blob.memory = this.#stays(part) ? part : Buffer.from(part)
     } else if ((blob.flags & BLOB_RESIZABLE) !== 0) {
       if (blob.limit < blob.length) damaged()
       blob.memory = new (ArrayBuffer as new (length: number, options: { maxByteLength: number }) => ArrayBuffer)(blob.length, { maxByteLength: blob.limit })

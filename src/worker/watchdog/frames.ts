@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { NO_STACK } from '../../wire/messages.js'
 
 /** One frame of the paused main thread, innermost first in every list. */
@@ -55,10 +56,20 @@ const isStorageRun = (frame: Frame): boolean =>
 
 const isHarmless = (frame: Frame): boolean => !isNode(frame) || HARMLESS.has(frame.url) || frame.url.startsWith('node:internal/crypto/') || isStorageRun(frame)
 
+/** By the path: Node escapes fewer characters in the URL of a CommonJS file than in that of an ES module. */
+const isOf = (folder: string, { url }: Frame): boolean => {
+  try {
+    return url.startsWith('file:') && fileURLToPath(url).startsWith(folder)
+  } catch {
+    // A name that a `sourceURL` comment gives.
+    return false
+  }
+}
+
 /** How many of the innermost frames are the task's: those inside the outermost run of this package's and Node's frames. */
 const taskFrames = (frames: readonly Frame[], own: string): number => {
   let count = frames.length
-  while (count > 0 && (isNode(frames[count - 1]!) || frames[count - 1]!.url.startsWith(own))) count--
+  while (count > 0 && (isNode(frames[count - 1]!) || isOf(own, frames[count - 1]!))) count--
   return count
 }
 
@@ -67,7 +78,7 @@ const taskFrames = (frames: readonly Frame[], own: string): number => {
  * task, and nothing in it that would stay half done. After an await, in a timer, tick or async scope something else stands outermost.
  */
 export const isSafePlace = (frames: readonly Frame[], own: string): boolean => {
-  const isOwn = (frame: Frame): boolean => frame.url.startsWith(own)
+  const isOwn = (frame: Frame): boolean => isOf(own, frame)
   const count = taskFrames(frames, own)
   const task = frames.slice(0, count)
   const caller = frames.slice(count)

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { decode } from '../../wire/codec/index.js'
 import type { WorkerConfig } from '../../wire/messages.js'
@@ -15,7 +16,7 @@ import { Waker } from './waker.js'
 export const startWatchdog = (config: WorkerConfig, events: LinkEvents): WatchdogLink =>
   config.watchdog ? new ThreadLink(config, events) : new MainThreadLifeline(config, events)
 
-/** Where this package's built files are, and the watchdog's among them. This code may have been put into `worker/` or `chunks/`. */
+/** Where this package's built files are, and the watchdog's among them. This code has been put into `worker/`. */
 const own = new URL('..', import.meta.url)
 const threadFile = new URL('worker/watchdog.cjs', own)
 
@@ -171,7 +172,7 @@ class ThreadLink implements WatchdogLink {
       killTree: config.killTree,
       maxMessageSize: config.maxMessageSize,
       inspector: mayInspect(),
-      own: own.href,
+      own: fileURLToPath(own),
     }
     const thread = new Worker(threadFile, {
       name: 'prefork watchdog',

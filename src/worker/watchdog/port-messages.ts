@@ -11,7 +11,7 @@ export interface WatchdogData {
   maxMessageSize: number
   /** Whether the inspector may be used; if not there are no stacks and no interrupts. */
   inspector: boolean
-  /** URL of the folder that holds this package's own code: its frames are told from the task's by it. */
+  /** The folder that holds this package's own code: its frames are told from the task's by it. */
   own: string
 }
 

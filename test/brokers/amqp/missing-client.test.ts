@@ -8,8 +8,7 @@ import { expect, it } from 'vitest'
 it('without amqplib the error names the command that installs it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-no-client-'))
   try {
-    cpSync(fileURLToPath(new URL('../../../dist', import.meta.url)), join(folder, 'dist'), { recursive: true })
-    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    for (const name of ['dist', 'package.json']) cpSync(fileURLToPath(new URL(`../../../${name}`, import.meta.url)), join(folder, name), { recursive: true })
     writeFileSync(
       join(folder, 'main.js'),
       "import { createPublisher } from './dist/brokers/amqp/index.js'\nawait createPublisher().catch((error) => console.log(error.code, error.message))\n",

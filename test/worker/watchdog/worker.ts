@@ -29,18 +29,23 @@ export type Event = { event: string; delivery?: number; [key: string]: unknown }
 
 /** Bundles main thread and watchdog as scripts/build.js does; the tasks lie outside, as a user's do. */
 export const bundle = async (): Promise<string> => {
-  const folder = mkdtempSync(join(tmpdir(), 'prefork-watchdog-'))
-  const common = { outdir: join(folder, 'dist'), bundle: true, platform: 'node', target: 'node20.19' } satisfies BuildOptions
+  // With characters that Node escapes in the URL of an ES module, but not in that of a CommonJS file.
+  const folder = mkdtempSync(join(tmpdir(), 'prefork-watchdog-[~]-'))
+  const common = {
+    outdir: join(folder, 'dist'),
+    bundle: true,
+    platform: 'node',
+    target: 'node20.19',
+    format: 'cjs',
+    outExtension: { '.js': '.cjs' },
+  } satisfies BuildOptions
   await build({
     ...common,
     entryPoints: { 'worker/entry': join(here, 'main.ts') },
-    splitting: true,
-    chunkNames: 'chunks/[name]-[hash]',
-    format: 'esm',
-    banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
+    define: { 'import.meta.url': '__url' },
+    banner: { js: "'use strict'; const __url = require('node:url').pathToFileURL(__filename).href;" },
   })
-  const thread = { 'worker/watchdog': join(here, '../../../src/worker/watchdog/thread.ts') }
-  await build({ ...common, entryPoints: thread, format: 'cjs', outExtension: { '.js': '.cjs' } })
+  await build({ ...common, entryPoints: { 'worker/watchdog': join(here, '../../../src/worker/watchdog/thread.ts') } })
   for (const file of ['tasks.js', 'spins.cjs']) cpSync(join(here, file), join(folder, file))
   cpSync(join(here, 'tasks.js'), join(folder, 'tasks.mjs'))
   return folder
@@ -78,7 +83,7 @@ export class TestWorker {
       ...config,
     } satisfies WorkerConfig
     const argument = JSON.stringify({ config: full, tasks: pathToFileURL(join(folder, 'tasks.mjs')).href, starting })
-    this.child = spawn(node, [...execArgv, join(folder, 'dist/worker/entry.js'), argument], {
+    this.child = spawn(node, [...execArgv, join(folder, 'dist/worker/entry.cjs'), argument], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe', 'pipe'],
       detached: true,
       env: env ?? process.env,
