@@ -29,7 +29,7 @@ export const VARIABLES = [
 ] as const
 
 export const WORK_HELP = `
-Times are seconds, or have a unit: 15, 1.5, 500ms, 5s, 2m, 1h.
+Times are seconds, or have a unit: 15, 1.5, 500ms, 5s, 2m, 1h, 1d.
 
 Variables (a flag wins; an empty one counts as absent):
 ${VARIABLES.map(([name, fallback, help]) => `  ${name.padEnd(27)} ${help} (${fallback})`).join('\n')}

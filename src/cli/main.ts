@@ -31,7 +31,7 @@ const explain = (error: unknown, typed: readonly string[]): [line: string | unde
     // A command that there is not has no help either.
     const words = typed.filter((each) => /^[a-z_]+$/.test(each)).slice(0, typed[0] === 'control' || typed[0] === 'dlq' ? 2 : 1)
     if (error.code === 'commander.unknownCommand') words.pop()
-    return [`${oneLine(error.message.replace(/^error: /, ''))}. Try: ${['prefork', ...words, '--help'].join(' ')}`, EXIT.usage]
+    return [`${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}. Try: ${['prefork', ...words, '--help'].join(' ')}`, EXIT.usage]
   }
   if (error instanceof CommandError) return [oneLine(error.message), error.exitCode]
   // By its code: the library is another bundle, with classes of its own.

@@ -110,11 +110,11 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).purge(flags, given)))
 
   const dead = command(program, 'dlq', 'the dead letters: jobs that could not be done')
-  withQueues(command(dead, 'list', 'show them; they stay where they are'))
+  withQueues(command(dead, 'list', 'show the dead letters; they stay where they are'))
     .option('--limit <count>', 'to show at the most; default 100')
     .option('--json', 'a line of JSON each, as where the output is no terminal')
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).listDead(flags, given)))
-  withShape(command(dead, 'retry', 'send them back to their queues'))
+  withShape(command(dead, 'retry', 'send dead letters back to their queues'))
     .argument('[ids...]', 'their ids')
     .option('--all', 'all of them')
     .action((ids: string[], flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).retryDead(ids, flags, given)))

@@ -8,7 +8,8 @@ export const MAX_MS = 0x7fff_ffff
 const shown = (value: unknown): string => {
   if (typeof value === 'string') return `'${value}'`
   if (typeof value === 'function') return 'a function'
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array'
+  if (typeof value === 'object' && value !== null) return 'an object'
   return typeof value === 'bigint' ? `${value}n` : String(value)
 }
 
@@ -50,6 +51,16 @@ export const oneOf = <T extends string>(name: string, value: unknown, allowed: r
   if (!allowed.includes(value as T)) throw refuse(name, allowed.map((each) => `'${each}'`).join(' or '), value)
   return value as T
 }
+
+/** `wants`: what each element must be. The refusal names the first that is not. */
+export const arrayOf = <T>(name: string, value: unknown, all: string, wants: string, fits: (each: unknown) => each is T): T[] => {
+  if (!Array.isArray(value)) throw refuse(name, all, value)
+  const wrong = value.findIndex((each) => !fits(each))
+  if (wrong !== -1) throw refuse(`${name}[${wrong}]`, wants, value[wrong])
+  return value
+}
+
+export const isString = (value: unknown): value is string => typeof value === 'string'
 
 export const plainObject = (name: string, value: unknown): Record<string, unknown> => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse(name, 'an object', value)

@@ -58,7 +58,7 @@ export class JobLife {
     pool.roundTrip.record(now - job.spec.submittedAt)
     job.settle(verdict)
     if (pool.log !== undefined) {
-      if (verdict.state === 'succeeded') pool.log.debug({ job: job.id, task: job.name, ms: now - job.spec.submittedAt }, 'job succeeded')
+      if (verdict.state === 'succeeded') pool.log.debug({ job: job.id, task: job.name, ms: Math.round(now - job.spec.submittedAt) }, 'job succeeded')
       else pool.log.warn({ job: job.id, task: job.name, worker: job.worker, err: verdict.error }, `job ${verdict.state}`)
     }
     if (pool.events.wants('jobSettled')) {

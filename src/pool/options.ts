@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { bytes, count, flag, knownNames, milliseconds, oneOf, plainObject, refuse } from './checks.js'
+import { arrayOf, bytes, count, flag, isString, knownNames, milliseconds, oneOf, plainObject, refuse } from './checks.js'
 import { inheritedEnv, inheritedExecArgv } from './inherited.js'
 import type { Dispatch, PoolLogger, PoolOptions } from './types.js'
 
@@ -159,16 +159,18 @@ const readDispatch = (name: string, value: unknown): Dispatch =>
   typeof value === 'number' ? count(name, value, 1, 100_000) : oneOf<'adaptive' | 'fair' | 'fast'>(name, value, ['adaptive', 'fair', 'fast'])
 
 const readTasks = (given: unknown): string[] => {
-  const wants = "a module: new URL('./tasks.js', import.meta.url), a file: URL or a path, or a non-empty array of them"
+  const one = "a module: new URL('./tasks.js', import.meta.url), a file: URL or a path"
+  const wants = `${one}, or a non-empty array of them`
   if (given === undefined) throw new TypeError(`Option 'tasks' is missing: it must be ${wants}.`)
   const all: unknown[] = Array.isArray(given) ? given : [given]
   if (all.length === 0) throw refuse('tasks', wants, given)
-  const urls = all.map((each) => {
+  const urls = all.map((each, index) => {
+    const name = Array.isArray(given) ? `tasks[${index}]` : 'tasks'
     if (each instanceof URL) {
-      if (each.protocol !== 'file:') throw refuse('tasks', 'a file: URL', each.href)
+      if (each.protocol !== 'file:') throw refuse(name, 'a file: URL', each.href)
       return each.href
     }
-    if (typeof each !== 'string' || each === '') throw refuse('tasks', wants, each)
+    if (typeof each !== 'string' || each === '') throw refuse(name, Array.isArray(given) ? one : wants, each)
     if (each.startsWith('file:')) return new URL(each).href
     return pathToFileURL(resolve(each)).href
   })
@@ -189,10 +191,7 @@ const readEnv = (name: string, given: unknown): Record<string, string | undefine
   return env as Record<string, string | undefined>
 }
 
-const readExecArgv = (name: string, given: unknown): readonly string[] => {
-  if (!Array.isArray(given) || !given.every((each) => typeof each === 'string')) throw refuse(name, 'an array of strings', given)
-  return given
-}
+const readExecArgv = (name: string, given: unknown): readonly string[] => arrayOf(name, given, 'an array of strings', 'a string', isString)
 
 const readLogger = (name: string, given: unknown): PoolOptions['logger'] => {
   const wants = 'a pino logger (or an object with its methods trace, debug, info, warn and error)'

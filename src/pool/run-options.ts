@@ -1,5 +1,5 @@
 import type { JobDelivery, TaskInfo } from '../wire/messages.js'
-import { count, knownNames, milliseconds, plainObject, refuse } from './checks.js'
+import { arrayOf, count, knownNames, milliseconds, plainObject, refuse } from './checks.js'
 import type { Settings } from './options.js'
 import type { RunOptions } from './types.js'
 
@@ -45,6 +45,15 @@ const over = (base: { soft: number; hard: number }, level: Limits): { soft: numb
   return { soft: 0, hard }
 }
 
+const readTransfer = (name: string, given: unknown): readonly ArrayBuffer[] =>
+  arrayOf(
+    name,
+    given,
+    'an array of ArrayBuffers (pass buffer.buffer, not the Buffer)',
+    'an ArrayBuffer (pass buffer.buffer, not the Buffer)',
+    (each) => each instanceof ArrayBuffer,
+  )
+
 /** Merges run options over `defineTask`'s over the pool's. Throws TypeError naming the option. */
 export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown): JobOptions => {
   let limits = { soft: settings.softTimeLimit, hard: settings.timeLimit }
@@ -78,9 +87,6 @@ export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown)
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw refuse('signal', 'an AbortSignal', signal)
   if (priority !== undefined && (typeof priority !== 'number' || !Number.isFinite(priority)))
     throw refuse('priority', 'a finite number (higher first)', priority)
-  if (transfer !== undefined && !(Array.isArray(transfer) && transfer.every((each) => each instanceof ArrayBuffer))) {
-    throw refuse('transfer', 'an array of ArrayBuffers (pass buffer.buffer, not the Buffer)', transfer)
-  }
   if (id !== undefined && (typeof id !== 'string' || id === '')) throw refuse('id', 'a non-empty string', id)
   return {
     softLimit: limits.soft,
@@ -88,7 +94,7 @@ export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown)
     signal,
     priority: priority ?? 0,
     retryLost: options.retryLost === undefined ? (task.retryLost ?? 0) : count('retryLost', options.retryLost, 0),
-    transfer,
+    transfer: transfer === undefined ? undefined : readTransfer('transfer', transfer),
     context: options.context,
     delivery: options.delivery === undefined ? undefined : (plainObject('delivery', options.delivery) as unknown as JobDelivery),
     id,

@@ -37,7 +37,7 @@ export class WorkerDesk implements WorkerOwner {
     const { events, hub, log } = this.#pool
     this.#pool.tasks = new Map(up.tasks.map((task) => [task.name, task]))
     const ms = hub.now() - worker.startedAt
-    log?.info({ worker: worker.id, pid: up.pid, ms }, 'worker up')
+    log?.info({ worker: worker.id, pid: up.pid, ms: Math.round(ms) }, 'worker up')
     if (events.wants('workerUp')) events.emit('workerUp', { worker: worker.id, pid: up.pid, ms })
     this.#events.up(worker)
   }

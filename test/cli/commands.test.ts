@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { MAX_DELAY } from '../../src/brokers/amqp/topology/ladder.js'
 import type { Farm, FarmPublisher, PublishOptions } from '../../src/cli/farm.js'
 import { controlClientOf, ScriptedNode } from '../fixtures/scripted-node.js'
 import { commandLine } from './around.js'
@@ -42,9 +43,15 @@ test.each([
   [['control', 'png'], /unknown command 'png' \(Did you mean ping\?\)\. Try: prefork control --help/],
   [['wrok'], /unknown command 'wrok' \(Did you mean work\?\)\. Try: prefork --help/],
   [['work', '--wokers', '2'], /unknown option '--wokers' \(Did you mean --workers\?\)\. Try: prefork work --help/],
+  [['publish', 'add', '[1]', '[2]'], /Expected 2 arguments but got 3\. Try: prefork publish --help/],
   [['publish', 'add', '{"a":1}'], /must be a JSON array, one element each; for a single one: '\[\{"a":1\}\]'/],
   [['publish', 'add', '[1'], /must be a JSON array, such as '\[1, "two"\]'; this is no JSON/],
   [['publish', 'add', '--delay', 'soon'], /--delay must be a time of at least 0, .*; it was given 'soon'/],
+  [['publish', 'add', '--delay', '30.1d'], /--delay must be .*, at most 30 days; it was given '30\.1d'/],
+  [['publish', 'add', '--ttl', '25d'], /--ttl must be .*, at most 24 days; it was given '25d'/],
+  [['publish', 'add', '--delay', '2s', '--ttl', '1s'], /--ttl must be more than --delay/],
+  [['publish', 'add', '--delay', '2s', '--ttl', '2s'], /--ttl must be more than --delay/],
+  [['publish', 'add', '--soft-time-limit', '5s', '--time-limit', '1s'], /--time-limit must be at least --soft-time-limit/],
   [['purge'], /removes every job that waits in async_farm\.jobs, for good: say --yes/],
   [['dlq', 'retry'], /Which dead letters\?/],
   [['dlq', 'list', '--limit', '0'], /--limit must be a whole number from 1/],
@@ -100,6 +107,12 @@ test('publish prints the id', async () => {
   expect(closed()).toBe(1)
 })
 
+test('a job may be put off as long as the broker keeps it', async () => {
+  const { run, published } = publishing({})
+  expect(await run('publish', 'add', '--delay', '30d')).toBe(0)
+  expect(published[0]![2]).toMatchObject({ delay: MAX_DELAY })
+})
+
 test('publish --wait prints the result, or why there is none', async () => {
   const good = publishing({})
   expect(await good.run('publish', 'add', '--wait')).toBe(0)
@@ -109,7 +122,9 @@ test('publish --wait prints the result, or why there is none', async () => {
   expect(bad.stderr.text).toBe('prefork: add failed: RangeError: too many\n')
   const late = publishing({ call: async () => ({ kind: 'timeout' }) })
   expect(await late.run('publish', 'add', '--wait', '--timeout', '20ms')).toBe(5)
-  expect(late.stderr.text).toMatch(/No answer within 0\.02 s\. The job may still run/)
+  expect(late.stderr.text).toMatch(
+    /No answer within 0\.02 s\. The job may still run: is a node at work on this queue, and knows the task\? prefork dlq list shows/,
+  )
   const away = publishing({ publish: () => Promise.reject(Object.assign(new Error('the broker is away'), { code: 'ERR_PREFORK_BROKER' })) })
   expect(await away.run('publish', 'add')).toBe(4)
   expect([good.closed(), bad.closed(), late.closed()]).toEqual([1, 1, 1])
@@ -153,6 +168,16 @@ test('dead letters: lines for people on a terminal, JSON elsewhere; sent back by
   // A queue behind a full list is not asked for none at all.
   expect(await piped.run('dlq', 'list', '--limit', '1', '--queue', 'a,b')).toBe(0)
   expect(asked.slice(5)).toEqual([{ limit: 1 }])
+})
+
+test.each([
+  [['d1'], 0, "prefork: There is no id 'd1' among the dead letters of q: prefork dlq list shows them.\n"],
+  [['d1', 'd2'], 0, 'prefork: None of these ids is among the dead letters of q: prefork dlq list shows them.\n'],
+  [['d1', 'd2'], 1, 'prefork: Not all of these ids are among the dead letters of q: prefork dlq list shows them.\n'],
+])('dlq retry %j, of which %i are there', async (ids, there, line) => {
+  const { run, stdout, stderr } = commandLine({ farm: { retryDeadLetters: async () => there } })
+  expect(await run('dlq', 'retry', ...ids, '--queue', 'q')).toBe(1)
+  expect([stdout.text, stderr.text]).toEqual([there === 0 ? '' : '1 went back to their queues.\n', line])
 })
 
 test('purge --yes empties each queue', async () => {

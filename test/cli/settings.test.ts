@@ -51,6 +51,7 @@ test.each([
   [{ autoscale: '2,6' }, { MAX_WORKERS: '3' }, { minWorkers: 2, maxWorkers: 6 }],
   [{ grace: '500ms' }, { WORKER_SHUTDOWN_GRACE_S: '20' }, { shutdownGrace: 500 }],
   [{ scaleInterval: '2m' }, {}, { scaleCheckInterval: 120_000 }],
+  [{ timeLimit: '1.5d' }, {}, { timeLimit: 129_600_000 }],
   [{ maxLosses: '1' }, { MAX_LOSSES: '9' }, { maxLosses: 1 }],
   [{ maxJobsPerWorker: '1000', maxMemoryPerWorker: '300MB' }, {}, { maxJobsPerWorker: 1_000, maxMemoryPerWorker: 300_000_000 }],
   [{ maxMemoryPerWorker: '1.5GiB' }, {}, { maxMemoryPerWorker: 1_610_612_736 }],

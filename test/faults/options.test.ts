@@ -126,6 +126,17 @@ describe('logger', () => {
     expect(loud.some(({ level }) => level === 'warn' || level === 'error')).toBe(true)
     expect(loud.filter(({ text }) => text.includes('secret'))).toEqual([])
   })
+
+  it('is told whole milliseconds', async () => {
+    const told: Record<string, number> = {}
+    const log = (details: { ms?: number }, text: string): void => {
+      if (details.ms !== undefined) told[text] = details.ms
+    }
+    const pool = await startPool({ logger: { trace: log, debug: log, info: log, warn: log, error: log } })
+    await pool.run('echo', [1])
+    expect(Object.keys(told).sort()).toEqual(['job succeeded', 'worker up'])
+    expect(Object.values(told).every(Number.isInteger)).toBe(true)
+  })
 })
 
 describe('undefined', () => {

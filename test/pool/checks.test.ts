@@ -28,6 +28,7 @@ test.each([
   ['text', "'text'"],
   [() => {}, 'a function'],
   [[1], 'an array'],
+  [[], 'an empty array'],
   [{}, 'an object'],
   [null, 'null'],
   [undefined, 'undefined'],

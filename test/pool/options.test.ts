@@ -175,8 +175,14 @@ describe('tasks', () => {
     expect(read({ tasks: '/srv/a b#c.js' }).tasks).toEqual(['file:///srv/a%20b%23c.js'])
   })
 
-  test.each([[[]], [''], [5], [null], [[TASKS, '']], [new URL('https://example.org/tasks.js')]])('%o is refused', (tasks) => {
+  test.each([[''], [5], [null], [new URL('https://example.org/tasks.js')]])('%o is refused', (tasks) => {
     expect(refused({ tasks })).toMatch(/^Option 'tasks' must be a/)
+  })
+
+  test('of an array the element is named, or that it is empty', () => {
+    expect(refused({ tasks: [TASKS, ''] })).toMatch(/^Option 'tasks\[1\]' must be a module: .* or a path; it was given ''\.$/)
+    expect(refused({ tasks: [new URL('https://example.org/t.js')] })).toBe("Option 'tasks[0]' must be a file: URL; it was given 'https://example.org/t.js'.")
+    expect(refused({ tasks: [] })).toMatch(/^Option 'tasks' must be .*, or a non-empty array of them; it was given an empty array\.$/)
   })
 
   test('they must be given', () => {
@@ -199,7 +205,8 @@ test('env holds strings', () => {
 
 test('execArgv is an array of strings, and stands as it is', () => {
   expect(read({ execArgv: ['--inspect=0'] }).execArgv).toEqual(['--inspect=0'])
-  for (const execArgv of ['--inspect', [5]]) expect(refused({ execArgv })).toMatch(/^Option 'execArgv' must be an array of strings/)
+  expect(refused({ execArgv: '--inspect' })).toBe("Option 'execArgv' must be an array of strings; it was given '--inspect'.")
+  expect(refused({ execArgv: ['--no-warnings', 5] })).toBe("Option 'execArgv[1]' must be a string; it was given 5.")
 })
 
 test('a logger has the five methods of pino', () => {

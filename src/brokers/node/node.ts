@@ -187,7 +187,7 @@ export class Node implements FarmNode, CommandedNode {
     const { broker, settings } = this.parts
     this.#state = 'draining'
     clearInterval(this.#scaling)
-    settings.logger?.info({ reason, grace: countdown.left }, 'node shuts down')
+    settings.logger?.info({ reason, grace: Math.round(countdown.left) }, 'node shuts down')
     const report = await drain(this.parts, countdown)
     countdown.stop()
     this.#state = 'stopped'

@@ -137,10 +137,11 @@ export const readNodeOptions = (given: unknown): NodeSettings => {
 export const grace = (name: string, value: unknown): number => (value === 0 ? 0 : milliseconds(name, value))
 
 const list = (name: string, given: unknown): (URL | string)[] => {
-  const wants = "a path, a file: URL, or an array of them: new URL('./tasks.js', import.meta.url)"
-  return (Array.isArray(given) ? given : [given]).map((each: unknown) => {
+  const several = Array.isArray(given)
+  const wants = `a path, a file: URL${several ? '' : ', or an array of them'}: new URL('./tasks.js', import.meta.url)`
+  return (several ? given : [given]).map((each: unknown, index) => {
     if (each instanceof URL ? each.protocol !== 'file:' : typeof each !== 'string' || each === '')
-      throw refuse(name, wants, each instanceof URL ? each.href : each)
+      throw refuse(several ? `${name}[${index}]` : name, wants, each instanceof URL ? each.href : each)
     return each as URL | string
   })
 }

@@ -1,14 +1,16 @@
+import { MAX_DELAY } from '../../brokers/amqp/topology/ladder.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
 import { toJson } from '../json.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
-import type { Flags, Setting } from '../settings/setting.js'
+import { checkLimits } from '../settings/limits.js'
+import type { Environment, Flags, Setting } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
 import { count, duration, name } from '../settings/values.js'
 import type { Surroundings } from '../surroundings.js'
 
 const OPTIONS = {
-  delay: { flag: '--delay', variable: undefined, reader: duration({ zero: true }) },
+  delay: { flag: '--delay', variable: undefined, reader: duration({ zero: true, max: MAX_DELAY }) },
   ttl: { flag: '--ttl', variable: undefined, reader: duration() },
   softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
   timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
@@ -32,12 +34,22 @@ const readArguments = (text: string | undefined): unknown[] => {
   return value
 }
 
+/** What goes out; judged here, where its parts still have the names that were typed. */
+const readOptions = (flags: Flags, env: Environment): PublishOptions => {
+  const read: Record<string, unknown> = {}
+  for (const [option, setting] of Object.entries(OPTIONS) as [string, Setting<unknown>][]) read[option] = readSetting(setting, flags, env)
+  const options: PublishOptions = read
+  checkLimits(options)
+  const { ttl, delay } = options
+  if (ttl !== undefined && delay !== undefined && ttl <= delay) throw new UsageError('--ttl must be more than --delay, or the job expires before it may begin.')
+  return options
+}
+
 /** Publishes one job; prints its id, or with `--wait` its result as JSON. */
 export const publish = async (task: string, args: string | undefined, flags: Flags, around: Surroundings): Promise<ExitCode> => {
   const given = readArguments(args)
   const broker = readBroker(flags, around.env)
-  const options: Record<string, unknown> = {}
-  for (const [option, setting] of Object.entries(OPTIONS) as [string, Setting<unknown>][]) options[option] = readSetting(setting, flags, around.env)
+  const options = readOptions(flags, around.env)
   const timeout = readTimeout(flags, flags.wait === true ? 60_000 : 10_000)
   const farm = await around.farm()
   const publisher = await farm.createPublisher(broker, { timeout: Math.min(timeout, REACH) })
@@ -55,7 +67,7 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
         throw new CommandError(`${task} failed: ${outcome.error.name}: ${outcome.error.message}`, EXIT.refused, { cause: outcome.error })
       case 'timeout':
         throw new CommandError(
-          `No answer within ${timeout / 1_000} s. The job may still run: is a node at work on this queue? --timeout 5m waits longer.`,
+          `No answer within ${timeout / 1_000} s. The job may still run: is a node at work on this queue, and knows the task? prefork dlq list shows jobs that were given up; --timeout 5m waits longer.`,
           EXIT.noAnswer,
         )
     }

@@ -1,5 +1,5 @@
 import { harmless } from '../../dashboard/terminal/harmless.js'
-import { EXIT, type ExitCode, UsageError } from '../exit.js'
+import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { DeadLetter } from '../farm.js'
 import { toJsonLine } from '../json.js'
 import { readBroker } from '../settings/broker.js'
@@ -54,6 +54,12 @@ export const retryDead = async (ids: readonly string[], flags: Flags, around: Su
   const broker = readBroker(flags, around.env)
   let sent = 0
   for (const queue of broker.queues) sent += await farm.retryDeadLetters(broker, queue, flags.all === true ? {} : { ids })
-  around.stdout.write(`${sent} went back to their queues.\n`)
-  return flags.all === true || sent >= new Set(ids).size ? EXIT.ok : EXIT.failed
+  if (sent > 0 || flags.all === true) around.stdout.write(`${sent} went back to their queues.\n`)
+  if (sent < new Set(ids).size)
+    throw new CommandError(`${missing(ids, sent)} among the dead letters of ${broker.queues.join(', ')}: prefork dlq list shows them.`, EXIT.failed)
+  return EXIT.ok
 }
+
+/** Which of several ids were found is not known, only how many letters went back. */
+const missing = (ids: readonly string[], sent: number): string =>
+  sent > 0 ? 'Not all of these ids are' : ids.length === 1 ? `There is no id '${ids[0]}'` : 'None of these ids is'

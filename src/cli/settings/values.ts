@@ -9,7 +9,7 @@ export interface Reader<T> {
 
 /** Timers of Node hold no more: about 24.8 days. */
 const MAX_MS = 0x7fff_ffff
-const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 type Unit = keyof typeof UNITS
 
 export const count = (min: number, max = Number.MAX_SAFE_INTEGER): Reader<number> => ({
@@ -21,13 +21,13 @@ export const count = (min: number, max = Number.MAX_SAFE_INTEGER): Reader<number
 })
 
 /** A time, in ms. Without a unit the number counts seconds, as in the variables. */
-export const duration = ({ zero = false }: { zero?: boolean } = {}): Reader<number> => ({
-  wants: `a time ${zero ? 'of at least 0' : 'above 0'}, in seconds or with a unit (15, 1.5, 500ms, 5s, 2m, 1h), at most 24 days`,
+export const duration = ({ zero = false, max = MAX_MS }: { zero?: boolean; max?: number } = {}): Reader<number> => ({
+  wants: `a time ${zero ? 'of at least 0' : 'above 0'}, in seconds or with a unit (15, 1.5, 500ms, 5s, 2m, 1h, 1d), at most ${Math.floor(max / UNITS.d)} days`,
   read(text) {
-    const match = /^(\d+(?:\.\d+)?|\.\d+)(ms|s|m|h)?$/.exec(text)
+    const match = /^(\d+(?:\.\d+)?|\.\d+)(ms|s|m|h|d)?$/.exec(text)
     if (match === null) return undefined
     const value = Math.ceil(Number(match[1]) * UNITS[(match[2] ?? 's') as Unit])
-    return value <= MAX_MS && (zero || value > 0) ? value : undefined
+    return value <= max && (zero || value > 0) ? value : undefined
   },
 })
 

@@ -1,6 +1,7 @@
 import type { NodeOptions } from '../../brokers/node/types.js'
 import { UsageError } from '../exit.js'
 import { type BrokerSettings, readBroker } from './broker.js'
+import { checkLimits } from './limits.js'
 import { findModules, findRoots } from './modules.js'
 import { type Environment, type Flags, readSetting, type Setting } from './setting.js'
 import { count, duration, name, nodeName, oneOf, port, range, size } from './values.js'
@@ -55,13 +56,11 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
   if (options.tasks === undefined && options.roots === undefined) {
     throw new UsageError('Which tasks? Name the module that exports them: prefork work --tasks ./tasks.js')
   }
-  const { prefetchPerWorker = 10, concurrency, softTimeLimit, timeLimit } = options
+  const { prefetchPerWorker = 10, concurrency } = options
   if (concurrency !== undefined && concurrency > prefetchPerWorker) {
     throw new UsageError(`--concurrency must be at most the ${prefetchPerWorker} jobs that a worker holds (--prefetch); it was given ${concurrency}.`)
   }
-  if (softTimeLimit !== undefined && timeLimit !== undefined && timeLimit < softTimeLimit) {
-    throw new UsageError('--time-limit must be at least --soft-time-limit: it ends what the soft limit only asks.')
-  }
+  checkLimits(options)
   const http = readSetting(HTTP, flags, env)
   const host = readSetting(HTTP_HOST, flags, env)
   if (http === undefined && host !== undefined) throw new UsageError('--http-host needs --http with a port: --http 9090 --http-host 0.0.0.0')

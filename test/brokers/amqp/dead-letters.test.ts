@@ -165,6 +165,7 @@ withRabbit('dead letters', () => {
     await expect(purge({ ...here, queue: newName() })).rejects.toThrow(/There is no queue/)
     await expect(listDeadLetters({ ...here, limt: 5 } as never)).rejects.toThrow(/Unknown option 'limt' of listDeadLetters; did you mean 'limit'\?/)
     await expect(retryDeadLetters({ ...here, ids: 'a' as never })).rejects.toThrow(/'ids' must be an array of job ids/)
+    await expect(retryDeadLetters({ ...here, ids: ['a', 5] as never })).rejects.toThrow("Option 'ids[1]' must be a job's id; it was given 5.")
     await expect(purge({ url: 'amqp://guest:guest@127.0.0.1:1/' })).rejects.toThrow(/RabbitMQ at amqp:\/\/guest:\*\*\*@127\.0\.0\.1:1\/ cannot be reached/)
   })
 })

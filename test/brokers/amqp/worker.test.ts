@@ -136,6 +136,9 @@ withRabbit('a node', () => {
     await expect(createWorker({ tasks: './x.js', queu: 'x' } as never)).rejects.toThrow(/Unknown option 'queu' of createWorker; did you mean 'queue'\?/)
     await expect(createWorker({ tasks: './x.js', minWorker: 1 } as never)).rejects.toThrow(/did you mean 'minWorkers'/)
     await expect(createWorker({ tasks: './x.js', queue: 'a', queues: ['b'] })).rejects.toThrow(/'queue' and option 'queues' were both given/)
-    await expect(start({ url: RABBITMQ_URL.replace('guest:guest', 'guest:wrong') })).rejects.toThrow(/refused the login/)
+    const refusal = await start({ url: RABBITMQ_URL.replace('guest:guest', 'guest:wrong') }).catch((error: Error) => error.message)
+    expect(refusal).toMatch(/refused the login/)
+    // The URL is shown as it was given, without what is added to connect.
+    expect(refusal).not.toContain('heartbeat')
   })
 })

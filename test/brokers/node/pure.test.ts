@@ -76,6 +76,7 @@ describe('the options of a node', () => {
     [{ shutdownGrace: -1 }, /Option 'shutdownGrace' must be a number of milliseconds/],
     [{ scaleCheckInterval: 0 }, /Option 'scaleCheckInterval' must be/],
     [{ softTimeLimit: 10, timeLimit: 5 }, /Option 'timeLimit' must be at least the softTimeLimit of 10 ms/],
+    [{ imports: ['./boot.js', 5] }, /Option 'imports\[1\]' must be a path, a file: URL: .* it was given 5\./],
     [{ roots: '/no/such/folder' }, /Option 'roots' must be folders that exist/],
     [{ name: 'a b' }, /Option 'name' must be/],
     [{ backoff: { kind: 'linear', delay: 1 } }, /Option 'backoff.kind' must be 'fixed' or 'exponential'/],

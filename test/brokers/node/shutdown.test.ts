@@ -27,6 +27,16 @@ describe('a shutdown', () => {
     await gone(pids)
   })
 
+  it('is logged with its grace, in whole milliseconds', async () => {
+    const lines: [object, string][] = []
+    const log = (details: object, message: string): void => void lines.push([details, message])
+    const { node } = await startNode({ logger: { trace: log, debug: log, info: log, warn: log, error: log } })
+    await node.shutdown({ grace: 10_000, reason: 'a test' })
+    const [[details]] = lines.filter(([, message]) => message === 'node shuts down') as [[{ reason: string; grace: number }, string]]
+    expect(details.reason).toBe('a test')
+    expect(Number.isInteger(details.grace)).toBe(true)
+  })
+
   it('over its grace kills what runs, which counts as a loss and is published again', async () => {
     const farm = await startNode()
     const { node, server } = farm

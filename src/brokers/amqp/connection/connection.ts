@@ -23,6 +23,7 @@ export interface ConnectionEvents {
 }
 
 export class SteadyConnection extends EventEmitter<ConnectionEvents> {
+  /** As it was given: errors show it. */
   readonly #url: string
   readonly #name: string
   readonly #backoff = new Backoff()
@@ -37,7 +38,7 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
   constructor(url: string, name: string) {
     super()
     this.setMaxListeners(0)
-    this.#url = withHeartbeat(url)
+    this.#url = url
     this.#name = name
   }
 
@@ -62,7 +63,7 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
     this.#connecting = true
     try {
       const client = await loadClient()
-      const connection = await client.connect(this.#url, {
+      const connection = await client.connect(withHeartbeat(this.#url), {
         timeout: CONNECT_TIMEOUT,
         noDelay: true,
         keepAlive: true,

@@ -1,5 +1,5 @@
 /** What can be done with dead letters: look at them, give them another try. */
-import { count, knownNames, plainObject, refuse } from '../../../pool/checks.js'
+import { arrayOf, count, isString, knownNames, plainObject } from '../../../pool/checks.js'
 import type { Counts, HistoryEntry, SerializedError } from '../../../runtime/delivery.js'
 import { decodeJob, type JobMessage } from '../../../runtime/message/index.js'
 import type { AmqpConnection, AmqpMessage } from '../connection/client.js'
@@ -134,9 +134,7 @@ export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ re
   const url = readUrl(given)
   const shape = readShape(given)
   const limit = readLimit(given, Number.POSITIVE_INFINITY)
-  if (given.ids !== undefined && !(Array.isArray(given.ids) && given.ids.every((each) => typeof each === 'string')))
-    throw refuse('ids', 'an array of job ids', given.ids)
-  const ids = given.ids === undefined ? undefined : new Set(given.ids as string[])
+  const ids = given.ids === undefined ? undefined : new Set(arrayOf('ids', given.ids, 'an array of job ids', "a job's id", isString))
   return visit(url, async (connection) => {
     const publishing = new SteadyConnection(url, `prefork operator ${process.pid} (publications)`)
     const errands = new Errands(publishing)
