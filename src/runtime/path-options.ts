@@ -4,6 +4,9 @@ import type { TaskOptions } from '../worker/define-task.js'
 import type { RuntimePool } from './options.js'
 import { PATH_OPTIONS, type PathTask } from './task-paths.js'
 
+/** A module that takes longer to load has no options: the job itself meets it, under limits of its own. ms. */
+const LOADING = 10_000
+
 export class PathOptions {
   readonly #pool: RuntimePool
   readonly #known = new Map<string, Promise<TaskOptions>>()
@@ -26,7 +29,7 @@ export class PathOptions {
   }
 
   async #ask(module: string, name: string): Promise<TaskOptions> {
-    const options = (await this.#pool.submit(PATH_OPTIONS, [module, name]).result) as TaskOptions
+    const options = (await this.#pool.submit(PATH_OPTIONS, [module, name], { timeLimit: LOADING }).result) as TaskOptions
     for (const limit of ['timeLimit', 'softTimeLimit'] as const) {
       // A call takes no limit as long as `defineTask` does.
       if (options[limit] !== undefined) options[limit] = Math.min(options[limit], MAX_MS)

@@ -105,7 +105,7 @@ describe('values', () => {
     }
   })
 
-  it.each([20_000, 65_536, 1_000_000])('two Buffers of %i bytes are on memory of their own', async (count) => {
+  it.each([5_000, 20_000, 65_536, 1_000_000])('two Buffers of %i bytes are on memory of their own', async (count) => {
     expect(await values.pool.run('apart', [Buffer.alloc(count), Buffer.alloc(count)])).toEqual([0, count])
     const [first, second] = (await values.pool.run('pair', [count])) as [Buffer, Buffer]
     await values.pool.run('echo', [first], { transfer: [first.buffer as ArrayBuffer] })

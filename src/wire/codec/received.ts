@@ -8,6 +8,16 @@ const SHARE = 4
 type ViewConstructor = new (buffer: ArrayBuffer, offset?: number, length?: number) => ArrayBufferView
 const constructors = VIEW_NAMES.map((name) => (globalThis as unknown as Record<string, ViewConstructor | undefined>)[name])
 
+/** Larger ones get memory of their own on every Node: what lies in its pool, 8 to 64 KiB, cannot be given away. */
+const POOLED = 4096
+
+const copyOf = (part: Buffer): Buffer => {
+  if (part.length < POOLED) return Buffer.from(part)
+  const copy = Buffer.allocUnsafeSlow(part.length)
+  copy.set(part)
+  return copy
+}
+
 const damaged = (): never => {
   throw new Error('a damaged table of binaries')
 }
@@ -71,7 +81,7 @@ export class Received {
     if (blob.memory !== undefined) return blob.memory
     const part = this.#bytes.subarray(blob.start, blob.start + blob.length)
     if ((blob.flags & BLOB_BUFFER) !== 0) {
-      blob.memory = this.#stays(part) ? part : Buffer.from(part)
+      blob.memory = this.#stays(part) ? part : copyOf(part)
     } else if ((blob.flags & BLOB_RESIZABLE) !== 0) {
       if (blob.limit < blob.length) damaged()
       blob.memory = new (ArrayBuffer as new (length: number, options: { maxByteLength: number }) => ArrayBuffer)(blob.length, { maxByteLength: blob.limit })
