@@ -86,8 +86,9 @@ withRabbit('the control exchange', () => {
     const secret = 'correct horse'
     const first = await named('a', { secret, url: proxy.url })
     const other = await named('b', { secret })
-    proxy.cut()
-    await until('it is back', () => !first.made.connected)
+    proxy.shut()
+    await until('it is gone', () => !first.made.connected)
+    proxy.open()
     await until('it is back', () => first.made.connected && first.made.control.listening)
     await ask(await client(secret), ['a'], { command: 'ping' }, 20_000)
     expect(first.warnings).toEqual([])
