@@ -1,11 +1,8 @@
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-// Nothing here speaks TLS, and Node 20 reads such a bundle at every start: 50 ms for each of some 1,500 processes.
+// Nothing here needs more authorities than its own, and Node 20 reads such a bundle at every start: 50 ms for each of some 1,500 processes.
 delete process.env.NODE_EXTRA_CA_CERTS
-
-/** Tests that leave nothing behind in their process: many files may share one, which spares a start for each. */
-const units = ['hub', 'wire', 'pool', 'native-bench', 'runtime', 'dashboard', 'brokers/node'].map((folder) => `test/${folder}/**/*.test.{ts,tsx}`)
 
 /** The longest first, or the last of them runs on alone when all else is done. */
 const LONGEST = [
@@ -40,9 +37,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    projects: [
-      { extends: true, test: { name: 'units', include: units, isolate: false } },
-      { extends: true, test: { name: 'whole', include: ['test/**/*.test.{ts,tsx}'], exclude: units } },
-    ],
+    include: ['test/**/*.test.{ts,tsx}'],
+    // Many files share a process, which spares the start of one for each: they leave nothing behind in it.
+    isolate: false,
   },
 })

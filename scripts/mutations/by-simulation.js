@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { bundleSimulation } from '../simulation-bundle.js'
+import { bundle } from '../bundle.js'
 
 /** Fixed, so that the figures in docs/reliability.md can be had again. */
 const SEED = 1
@@ -11,13 +11,13 @@ const WITHIN = 3_600_000
 
 /** Plays runs over the broken copy until one fails. A simulation that hangs or crashes has failed, too. */
 export const bySimulation = async ({ root }, _mutation) => {
-  const bundle = join(root, 'simulation.mjs')
+  const file = join(root, 'simulation.mjs')
   try {
-    await bundleSimulation(root, bundle)
+    await bundle(root, 'test/simulation/main.ts', file)
   } catch {
     return { caught: false, how: 'does not build' }
   }
-  const args = [process.execPath, '--enable-source-maps', bundle, '--first', '--seed', String(SEED), '--runs', String(RUNS)]
+  const args = [process.execPath, '--enable-source-maps', file, '--first', '--seed', String(SEED), '--runs', String(RUNS)]
   const { status, signal, stdout, stderr } = spawnSync('sh', ['-c', `ulimit -t ${CPU_SECONDS}; exec "$0" "$@"`, ...args], {
     cwd: root,
     encoding: 'utf8',

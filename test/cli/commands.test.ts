@@ -113,6 +113,16 @@ test('a job may be put off as long as the broker keeps it', async () => {
   expect(published[0]![2]).toMatchObject({ delay: MAX_DELAY })
 })
 
+test('an id has as many bytes as AMQP can say, not as many characters', async () => {
+  const { run, stderr, published } = publishing({})
+  const most = `${'\u00e9'.repeat(127)}x`
+  expect(await run('publish', 'add', '--correlation-id', most)).toBe(0)
+  expect(published[0]![2]).toMatchObject({ correlationId: most })
+  expect(await run('publish', 'add', '--correlation-id', `${most}x`)).toBe(2)
+  expect(stderr.text).toMatch(/^prefork: --correlation-id must be an id of 1 to 255 bytes of UTF-8 without white space; it was given '/)
+  expect(published).toHaveLength(1)
+})
+
 test('publish --wait prints the result, or why there is none', async () => {
   const good = publishing({})
   expect(await good.run('publish', 'add', '--wait')).toBe(0)

@@ -5,9 +5,25 @@ import { serverBinary } from '../brokers/amqp/server.js'
 import { runShutdowns } from './shutdowns.js'
 import { runFarmSoak } from './soak.js'
 
+const HELP = `npm run soak:farm -- --jobs N        two nodes under faults, N jobs (20000)
+  --seed S                           the faults of a former run
+  --keep-journal                     leaves the tasks' own notes in the temporary folder
+npm run soak:farm -- --shutdowns N   N shutdowns in a row under load
+`
+
 const { values: given } = parseArgs({
-  options: { jobs: { type: 'string' }, seed: { type: 'string' }, shutdowns: { type: 'string' }, 'keep-journal': { type: 'boolean', default: false } },
+  options: {
+    help: { type: 'boolean', default: false },
+    jobs: { type: 'string' },
+    seed: { type: 'string' },
+    shutdowns: { type: 'string' },
+    'keep-journal': { type: 'boolean', default: false },
+  },
 })
+if (given.help) {
+  process.stdout.write(HELP)
+  process.exit(0)
+}
 const number = (name: 'jobs' | 'seed' | 'shutdowns', otherwise: number): number => {
   const value = Number(given[name] ?? otherwise)
   if (!(value > 0)) throw new TypeError(`--${name} is a number; it was given ${given[name]}.`)

@@ -9,20 +9,33 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
+const HELP = `npm run soak -- --minutes N   soaks a pool for N minutes (1); --seconds N for less
+  --seed S          the faults of a former run
+  --faults N        a second (20)
+  --deaths N        of them a second that are deaths, at the least (3.2)
+  --jobs N          a second (200)
+  --missing N       so many workers may be missing before another is ended (4)
+  --keep-journal    leaves the tasks' own notes in the temporary folder
+`
+
 const { values: given } = parseArgs({
   options: {
+    help: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     seconds: { type: 'string' },
     seed: { type: 'string' },
     faults: { type: 'string', default: '20' },
-    /** Deaths a second that are asked for at the least. */
     deaths: { type: 'string', default: '3.2' },
     jobs: { type: 'string', default: '200' },
-    /** So many workers may be missing before another is ended: what a machine restarts in time is what it gets. */
+    // What a machine restarts in time is what it gets.
     missing: { type: 'string', default: '4' },
     'keep-journal': { type: 'boolean', default: false },
   },
 })
+if (given.help) {
+  process.stdout.write(HELP)
+  process.exit(0)
+}
 const number = (name) => {
   const value = Number(given[name])
   if (!(value >= 0)) throw new TypeError(`--${name} is a number; it was given ${given[name]}.`)

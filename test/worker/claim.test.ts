@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { buildSync } from 'esbuild'
-import { describe, expect, test } from 'vitest'
+import { build, stop } from 'esbuild'
+import { afterAll, describe, expect, test } from 'vitest'
 import { Claimer, MAX_DELIVERY, Recaller } from '../../src/worker/claim.js'
 
 const pair = (): { claimer: Claimer; recaller: Recaller } => {
   const word = new Int32Array(new SharedArrayBuffer(4))
   return { claimer: new Claimer(word, 0), recaller: new Recaller(word, 0) }
 }
+
+// esbuild's service would live as long as this process, which other suites share.
+afterAll(() => stop())
 
 describe('claim word', () => {
   test('gives each delivery to the worker until it is closed', () => {
@@ -44,7 +47,7 @@ describe('claim word', () => {
     const rounds = 40_000
     const shared = new SharedArrayBuffer(16)
     const words = new Int32Array(shared)
-    const source = buildSync({
+    const bundled = await build({
       stdin: {
         contents: `
           import { workerData, parentPort } from 'node:worker_threads'
@@ -68,8 +71,8 @@ describe('claim word', () => {
       write: false,
       format: 'cjs',
       platform: 'node',
-    }).outputFiles[0]!.text
-    const thread = new Worker(source, { eval: true, workerData: { shared, rounds } })
+    })
+    const thread = new Worker(bundled.outputFiles[0]!.text, { eval: true, workerData: { shared, rounds } })
     const recalled = new Promise<number[]>((resolve) => thread.on('message', (message) => Array.isArray(message) && resolve(message)))
     await new Promise((resolve) => thread.once('message', resolve))
 

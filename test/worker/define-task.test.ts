@@ -61,10 +61,12 @@ describe('currentJob', () => {
 })
 
 test('hooks are functions', () => {
+  const { start, stop, jobStart, jobEnd } = workerState()
+  const lists = [start, stop, jobStart, jobEnd]
+  const before = lists.map((list) => list.length)
   for (const register of [onWorkerStart, onWorkerStop, onJobStart, onJobEnd]) {
     expect(() => register(5 as never)).toThrow(TypeError)
     register(() => {})
   }
-  const { start, stop, jobStart, jobEnd } = workerState()
-  for (const list of [start, stop, jobStart, jobEnd]) expect(list.splice(0)).toHaveLength(1)
+  for (const [i, list] of lists.entries()) expect(list.splice(before[i]!)).toHaveLength(1)
 })

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { type BuildOptions, build } from 'esbuild'
+import { type BuildOptions, build, stop } from 'esbuild'
 import { encode } from '../../../src/wire/codec/index.js'
 import { frameReader } from '../../../src/wire/frame-reader.js'
 import { FIXED_BYTES, FRAME_HEAD, Kind, type WorkerConfig } from '../../../src/wire/messages.js'
@@ -46,6 +46,8 @@ export const bundle = async (): Promise<string> => {
     banner: { js: "'use strict'; const __url = require('node:url').pathToFileURL(__filename).href;" },
   })
   await build({ ...common, entryPoints: { 'worker/watchdog': join(here, '../../../src/worker/watchdog/thread.ts') } })
+  // It would live as long as this process, which other suites share.
+  await stop()
   for (const file of ['tasks.js', 'spins.cjs']) cpSync(join(here, file), join(folder, file))
   cpSync(join(here, 'tasks.js'), join(folder, 'tasks.mjs'))
   return folder
