@@ -14,8 +14,13 @@ export interface Broker {
   /** Whether it can be reached just now. */
   readonly connected: boolean
   /**
-   * Connects and makes the topology. Rejects when that is impossible for a reason that does not pass (a refused login, a queue
-   * that exists with other arguments); otherwise keeps trying, with backoff, until `close`.
+   * Connects. Comes before any worker is started: rejects for a reason that does not pass (a refused login, a client that is not
+   * installed); otherwise keeps trying, with backoff, until `close`.
+   */
+  connect(): Promise<void>
+  /**
+   * Makes the topology, once connected. Rejects when that is impossible for a reason that does not pass (a queue that exists with
+   * other arguments); otherwise keeps trying, with backoff, until `close`.
    */
   start(about?: WorkAhead): Promise<void>
   /**

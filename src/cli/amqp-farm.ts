@@ -5,10 +5,16 @@ import { type BrokerSettings, withoutPassword } from './settings/broker.js'
 
 const amqp = () => import('../brokers/amqp/index.js')
 
-const shapeOf = ({ url, queueType, priorityLevels }: BrokerSettings) => ({ url, queueType, priorityLevels })
-const controlOf = ({ url, controlExchange, workerExchange, secret }: BrokerSettings) => ({ url, controlExchange, eventExchange: workerExchange, secret })
+const shapeOf = ({ url, tls, queueType, priorityLevels }: BrokerSettings) => ({ url, tls, queueType, priorityLevels })
+const controlOf = ({ url, tls, controlExchange, workerExchange, secret }: BrokerSettings) => ({
+  url,
+  tls,
+  controlExchange,
+  eventExchange: workerExchange,
+  secret,
+})
 
-/** Publishers wait longer for a broker that is away, operators for ever; who typed a command wants to know. */
+/** Publishers and operators wait longer for a broker that is away; who typed a command wants to know, in the words of the command line. */
 const reached = async <T>(connecting: Promise<T>, url: string, timeout: number): Promise<T> => {
   const given = new AbortController()
   const late = sleep(timeout, undefined, { signal: given.signal }).then(() => {
@@ -55,8 +61,8 @@ export const amqpFarm: Farm = {
     return await reached(createControlClient(controlOf(broker)), broker.url, timeout)
   },
 
-  async listDeadLetters({ url }, queue, { limit }) {
-    const letters = await (await amqp()).listDeadLetters({ url, queue, limit })
+  async listDeadLetters({ url, tls }, queue, { limit }) {
+    const letters = await (await amqp()).listDeadLetters({ url, tls, queue, limit })
     return letters.map(
       ({ message, error, counts, ...letter }): DeadLetter => ({
         id: letter.id,

@@ -1,8 +1,12 @@
 /** The built command line against a real RabbitMQ. */
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
+import { hasOpenssl, makeCertificates } from '../brokers/amqp/certificates.js'
 import { until, withRabbit } from '../brokers/amqp/rabbit.js'
+import { tlsListener } from '../brokers/amqp/tls-listener.js'
 import { ownCorner, TASKS } from './processes.js'
+
+const THROWS = new URL('../fixtures/starts/throws.js', import.meta.url).pathname
 
 const jsonLines = (text: string): Record<string, unknown>[] =>
   text
@@ -135,7 +139,8 @@ withRabbit('the broker', () => {
     const url = process.env.RABBITMQ_URL ?? 'amqp://127.0.0.1:5672/'
     const wrong = Object.assign(new URL(url), { username: 'nobody', password: 'hunter22' }).href
     for (const typed of [
-      ['work', '--tasks', TASKS],
+      // No worker finds out that this module cannot be loaded.
+      ['work', '--tasks', THROWS],
       ['control', 'ping'],
       ['publish', 'add'],
     ]) {
@@ -143,6 +148,28 @@ withRabbit('the broker', () => {
       expect(stderr).toMatch(/^prefork: .*refused the login.*\n$/)
       expect(stdout + stderr).not.toContain('hunter22')
       expect(code).toBe(4)
+    }
+  })
+
+  test.skipIf(!hasOpenssl)('behind TLS is reached with the files that the variables name', async () => {
+    const certificates = makeCertificates()
+    const listener = await tlsListener(process.env.RABBITMQ_URL ?? 'amqp://127.0.0.1:5672/', certificates)
+    try {
+      const { path } = certificates
+      const { username, password, pathname } = new URL(process.env.RABBITMQ_URL ?? 'amqp://guest:guest@127.0.0.1:5672/')
+      const RABBITMQ_URL = `amqps://${username}:${password}@localhost:${listener.port}${pathname}`
+      const own = { RABBITMQ_TLS_CERT: path('client.pem'), RABBITMQ_TLS_KEY: path('client.key') }
+      const env = { RABBITMQ_URL, RABBITMQ_TLS_CA: path('ca.pem'), ...own }
+      const node = start(['work', '--tasks', TASKS, '--name', 'epsilon', '--workers', '1'], env)
+      await node.says('"msg":"node up"')
+      expect(await start(['publish', 'add', '[1, 2]', '--wait'], env).ended).toMatchObject({ code: 0, stdout: '3\n' })
+      expect((await start(['control', 'ping', '--node', 'epsilon'], env).ended).code).toBe(0)
+      expect(await start(['dlq', 'list'], env).ended).toMatchObject({ code: 0, stdout: '' })
+      expect(await start(['publish', 'add'], { RABBITMQ_URL, ...own }).ended).toMatchObject({ code: 4, stderr: expect.stringContaining('RABBITMQ_TLS_CA') })
+      expect((await node.stop()).code).toBe(0)
+    } finally {
+      await listener.close()
+      certificates.remove()
     }
   })
 
@@ -156,7 +183,7 @@ withRabbit('the broker', () => {
   })
 
   test('a module that cannot be loaded ends the node with its name', async () => {
-    const { code, stderr } = await start(['work', '--tasks', new URL('../fixtures/starts/throws.js', import.meta.url).pathname, '--workers', '1']).ended
+    const { code, stderr } = await start(['work', '--tasks', THROWS, '--workers', '1']).ended
     expect(code).toBe(1)
     expect(stderr).toMatch(/^prefork: No worker could be started .*throws\.js.*\n$/)
   })

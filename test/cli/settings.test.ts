@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { MOST } from '../../src/brokers/node/most.js'
+import { readNodeOptions } from '../../src/brokers/node/options.js'
 import { UsageError } from '../../src/cli/exit.js'
 import { VARIABLES } from '../../src/cli/help.js'
 import { withoutPassword } from '../../src/cli/settings/broker.js'
@@ -71,10 +74,33 @@ test('the broker of flags and variables', () => {
   expect(read({ broker: 'amqp://other', queue: ['x,y', 'z'] }, env).broker).toMatchObject({ url: 'amqp://other', queues: ['x', 'y', 'z'] })
 })
 
+test('the files of an encrypted connection are read', () => {
+  const url = 'amqps://rabbit/v'
+  const file = fileURLToPath(import.meta.url)
+  const contents = readFileSync(file)
+  expect(read({}, { RABBITMQ_URL: url, RABBITMQ_TLS_CA: file }).broker.tls).toEqual({ ca: contents })
+  const all = { RABBITMQ_TLS_CA: file, RABBITMQ_TLS_CERT: file, RABBITMQ_TLS_KEY: file }
+  expect(read({ broker: url }, all).broker.tls).toEqual({ ca: contents, cert: contents, key: contents })
+})
+
 test.each<[Flags, Environment, RegExp]>([
+  [
+    { broker: 'amqps://x' },
+    { RABBITMQ_TLS_CA: '/nowhere/ca.pem' },
+    /^RABBITMQ_TLS_CA must be the path of a file that can be read; it was given '\/nowhere\/ca\.pem'\.$/,
+  ],
+  [{ broker: 'amqps://x' }, { RABBITMQ_TLS_KEY: HERE }, /^RABBITMQ_TLS_KEY must be the path of a file/],
+  [{ broker: 'amqps://x' }, { RABBITMQ_TLS_CERT: fileURLToPath(import.meta.url) }, /^RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY come together/],
+  [
+    {},
+    { RABBITMQ_TLS_CA: fileURLToPath(import.meta.url) },
+    /^RABBITMQ_TLS_CA, _CERT and _KEY are for an encrypted connection: let --broker or RABBITMQ_URL begin with amqps/,
+  ],
   [{}, { MIN_WORKERS: 'two' }, /^MIN_WORKERS must be a whole number from 1 to 10000; it was given 'two'\.$/],
   [{}, { MIN_WORKERS: '5', MAX_WORKERS: '2' }, /^MAX_WORKERS must be at least MIN_WORKERS, 5/],
   [{}, { PREFETCH_PER_WORKER: '0' }, /^PREFETCH_PER_WORKER must be a whole number from 1/],
+  [{}, { PREFETCH_PER_WORKER: '10001' }, /^PREFETCH_PER_WORKER must be a whole number from 1 to 10000; it was given '10001'\.$/],
+  [{ prefetch: '10001' }, {}, /^--prefetch must be a whole number from 1 to 10000; it was given '10001'\.$/],
   [{}, { PREFETCH_PER_WORKER: '1.5' }, /^PREFETCH_PER_WORKER must/],
   [{}, { SCALE_CHECK_INTERVAL_S: '0' }, /^SCALE_CHECK_INTERVAL_S must be a time above 0, in seconds/],
   [{}, { SCALE_CHECK_INTERVAL_S: '-1' }, /^SCALE_CHECK_INTERVAL_S must/],
@@ -93,7 +119,7 @@ test.each<[Flags, Environment, RegExp]>([
   [{ name: 'a,b' }, {}, /^--name must be the name of a node, of letters, digits/],
   [{}, { ASYNC_FARM_CONTROL_EXCHANGE: 'two words' }, /^ASYNC_FARM_CONTROL_EXCHANGE must/],
   [{ workers: '2', autoscale: '1,2' }, {}, /^--workers and --autoscale exclude/],
-  [{ autoscale: '4,2' }, {}, /^--autoscale must be two whole numbers/],
+  [{ autoscale: '4,2' }, {}, /^--autoscale must be two whole numbers from 1 to 10000, least and most/],
   [{ concurrency: '11' }, {}, /^--concurrency must be at most the 10 jobs that a worker holds/],
   [{ timeLimit: '4s', softTimeLimit: '5s' }, {}, /^--time-limit must be at least/],
   [{ maxMemoryPerWorker: '300 apples' }, {}, /^--max-memory-per-worker must be a size in bytes above 0, or with a unit/],
@@ -108,6 +134,29 @@ test.each<[Flags, Environment, RegExp]>([
 ])('%o with %o is refused', (flags, env, message) => {
   expect(() => read(flags, env)).toThrow(UsageError)
   expect(() => read(flags, env)).toThrow(message)
+})
+
+test.each([
+  [{ workers: '10000' }, { minWorkers: MOST.workers, maxWorkers: MOST.workers }],
+  [{ autoscale: '1,10000' }, { maxWorkers: MOST.workers }],
+  [
+    { prefetch: '10000', concurrency: '10000' },
+    { prefetchPerWorker: MOST.jobsPerWorker, concurrency: MOST.jobsPerWorker },
+  ],
+  [
+    { scaleUpBatch: '10000', scaleDownBatch: '10000' },
+    { scaleUpBatch: MOST.workers, scaleDownBatch: MOST.workers },
+  ],
+  [
+    { history: '1000000', maxLosses: '1000', maxAttempts: '1000000' },
+    { taskHistory: MOST.taskHistory, maxLosses: MOST.losses, maxAttempts: MOST.attempts },
+  ],
+])('the most that flags take is the most that a node takes: %o', (flags, wanted) => {
+  const { node } = read(flags)
+  expect(readNodeOptions(node)).toMatchObject(wanted)
+  for (const [flag, most] of Object.entries(flags))
+    expect(() => read({ [flag]: most.replace(/\d+$/, (figure) => String(Number(figure) + 1)) })).toThrow(/ from [01] to \d+/)
+  for (const [option, most] of Object.entries(wanted)) expect(() => readNodeOptions({ ...node, [option]: most + 1 })).toThrow(/ from [01] to \d+/)
 })
 
 test('modules may be several, and packages', () => {

@@ -42,6 +42,7 @@ export class AmqpBroker implements Broker {
   readonly #jobs: JobPublisher
   readonly #desk: Desk
   readonly #warned = new Map<string, number>()
+  #connecting: Promise<unknown> | undefined
   #consumption: AmqpConsumption | undefined
   /** ms; undefined when jobs may take for ever. */
   #longest: number | undefined
@@ -50,8 +51,8 @@ export class AmqpBroker implements Broker {
   constructor(settings: AmqpSettings, node: string) {
     this.#settings = settings
     this.queues = settings.queues
-    this.#consuming = new SteadyConnection(settings.url, `prefork ${node} (jobs)`)
-    this.#publishing = new SteadyConnection(settings.url, `prefork ${node} (publications)`)
+    this.#consuming = new SteadyConnection(settings, `prefork ${node} (jobs)`)
+    this.#publishing = new SteadyConnection(settings, `prefork ${node} (publications)`)
     const warn = (message: string): void => this.#warn(message)
     for (const connection of [this.#consuming, this.#publishing]) {
       connection.on('up', () => this.#judge())
@@ -94,10 +95,15 @@ export class AmqpBroker implements Broker {
     this.#events.emit('warning', message)
   }
 
+  async connect(): Promise<void> {
+    this.#connecting ??= Promise.all([this.#consuming.start(), this.#publishing.start()])
+    await this.#connecting
+  }
+
   async start(about?: WorkAhead): Promise<void> {
     this.#longest = this.#settings.consumerTimeout ?? about?.longestDelivery
     try {
-      await Promise.all([this.#consuming.start(), this.#publishing.start()])
+      await this.connect()
       const { queues, shape } = this.#settings
       for (const queue of queues) await this.#errands.run((channel) => declareQueue(channel, queue, shape))
       const connection = this.#consuming.current

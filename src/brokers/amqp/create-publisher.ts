@@ -1,31 +1,40 @@
 import { knownNames, milliseconds, plainObject } from '../../pool/checks.js'
 import type { AnyTasks } from '../../pool/types.js'
-import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readQueueName, readShape, readUrl } from './farm-options.js'
+import {
+  CONNECTION_NAMES,
+  type ConnectionOptions,
+  FIRST_CONNECTION_NAMES,
+  type FirstConnectionOptions,
+  QUEUE_NAMES,
+  type QueueOptions,
+  readConnectTimeout,
+  readEndpoint,
+  readQueueName,
+  readShape,
+} from './farm-options.js'
 import { Publisher, type PublisherSettings } from './publishing/publisher.js'
 import { DEFAULT_QUEUE } from './topology/topology.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
-export interface PublisherOptions extends ConnectionOptions, QueueOptions {
+export interface PublisherOptions extends ConnectionOptions, FirstConnectionOptions, QueueOptions {
   /** Default `async_farm.jobs`. */
   queue?: string
   /** ms that one publication may take, a wait for the broker included. Default 30,000. */
   publishTimeout?: number
-  /** ms for the first connection: a broker that is not there by then is an error. Default 30,000. */
-  connectTimeout?: number
 }
 
-const NAMES = [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'publishTimeout', 'connectTimeout'] as const satisfies readonly (keyof PublisherOptions)[]
+const NAMES = [...CONNECTION_NAMES, ...FIRST_CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'publishTimeout'] as const satisfies readonly (keyof PublisherOptions)[]
 
 /** The options as the publisher uses them: validated, defaults filled in. Throws TypeError naming the option. */
 export const readPublisherOptions = (options: unknown): PublisherSettings => {
   const given = plainObject('options', options)
   knownNames('createPublisher', given, NAMES)
   return {
-    url: readUrl(given),
+    ...readEndpoint(given),
     queue: given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue),
     shape: readShape(given),
     publishTimeout: given.publishTimeout === undefined ? 30_000 : milliseconds('publishTimeout', given.publishTimeout),
-    connectTimeout: given.connectTimeout === undefined ? 30_000 : milliseconds('connectTimeout', given.connectTimeout),
+    connectTimeout: readConnectTimeout(given),
   }
 }
 

@@ -12,9 +12,9 @@ import {
   QUEUE_NAMES,
   type QueueOptions,
   readControl,
+  readEndpoint,
   readQueues,
   readShape,
-  readUrl,
 } from './farm-options.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
@@ -42,7 +42,8 @@ const OWN_NAMES = [
 const letters = (length: number): string => Array.from({ length }, () => String.fromCharCode(97 + randomInt(26))).join('')
 
 /**
- * Starts a node that executes jobs from RabbitMQ; resolves when a worker is up and the queues are consumed.
+ * Starts a node that executes jobs from RabbitMQ; resolves when a worker is up and the queues are consumed. A RabbitMQ that is away is
+ * waited for, before any worker is started.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
  * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
@@ -58,7 +59,7 @@ export const createWorker = async (options: WorkerOptions): Promise<FarmNode> =>
   const name = options.name ?? `${hostname()}-${process.pid}-${letters(4)}`
   const broker = new AmqpBroker(
     {
-      url: readUrl(given),
+      ...readEndpoint(given),
       queues: readQueues(given),
       shape: readShape(given),
       ...readControl(given),

@@ -1,5 +1,7 @@
 /** What everything that speaks to the farm's RabbitMQ is told: nodes, publishers, operators. */
-import { count, flag, oneOf, refuse } from '../../pool/checks.js'
+import { count, flag, milliseconds, oneOf, refuse } from '../../pool/checks.js'
+import type { Endpoint } from './connection/endpoint.js'
+import { readTls, type TlsOptions } from './tls-options.js'
 import { DEFAULT_CONTROL_EXCHANGE, DEFAULT_EVENT_EXCHANGE, DEFAULT_QUEUE, MAX_LEVELS, type QueueShape, type QueueType } from './topology/topology.js'
 
 export const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672/'
@@ -7,6 +9,13 @@ export const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672/'
 export interface ConnectionOptions {
   /** Default `amqp://guest:guest@127.0.0.1:5672/`. `amqps://` for TLS. */
   url?: string
+  /** How an `amqps` connection is made, client certificates included. Default as Node does it by itself. */
+  tls?: TlsOptions
+}
+
+export interface FirstConnectionOptions {
+  /** ms for the first connection: a broker that is not there by then is an error. Default 30,000. */
+  connectTimeout?: number
 }
 
 export interface QueueOptions {
@@ -27,7 +36,8 @@ export interface ControlOptions {
   secret?: string
 }
 
-export const CONNECTION_NAMES = ['url'] as const
+export const CONNECTION_NAMES = ['url', 'tls'] as const
+export const FIRST_CONNECTION_NAMES = ['connectTimeout'] as const
 export const QUEUE_NAMES = ['queueType', 'priorityLevels', 'declare'] as const
 export const CONTROL_NAMES = ['controlExchange', 'eventExchange', 'secret'] as const
 
@@ -47,6 +57,13 @@ export const readUrl = (given: Given): string => {
     throw new TypeError("Option 'url' must be a URL of the form amqp://user:password@host:5672/vhost (amqps:// for TLS).")
   return url
 }
+
+export const readEndpoint = (given: Given): Endpoint => {
+  const url = readUrl(given)
+  return { url, tls: readTls(given.tls, url) }
+}
+
+export const readConnectTimeout = (given: Given): number => (given.connectTimeout === undefined ? 30_000 : milliseconds('connectTimeout', given.connectTimeout))
 
 /** AMQP's short texts, and room for what is put behind a queue's name. */
 const MAX_NAME = 200

@@ -13,4 +13,5 @@ export { type DeadLetter, type DeadLetterOptions, listDeadLetters, type RetryOpt
 export { type PurgeOptions, purge } from './operations/purge.js'
 export type { CallOptions, PublishJobOptions } from './publishing/publish-options.js'
 export { type Publisher, PublishManyError } from './publishing/publisher.js'
+export type { TlsOptions } from './tls-options.js'
 export type { QueueType } from './topology/topology.js'

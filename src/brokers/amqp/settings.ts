@@ -1,8 +1,8 @@
+import type { Endpoint } from './connection/endpoint.js'
 import type { QueueShape } from './topology/topology.js'
 
 /** What the AMQP side of a node, a publisher or an operator needs to know. Validated. */
-export interface AmqpSettings {
-  readonly url: string
+export interface AmqpSettings extends Endpoint {
   readonly queues: readonly string[]
   readonly shape: QueueShape
   readonly controlExchange: string

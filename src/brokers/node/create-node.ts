@@ -1,11 +1,12 @@
 import { createPool } from '../../pool/create-pool.js'
 import { inheritedExecArgv } from '../../pool/inherited.js'
+import type { Pool } from '../../pool/pool.js'
 import type { RuntimeOptions } from '../../runtime/options.js'
 import { Runtime } from '../../runtime/runtime.js'
 import { pathTaskModule } from '../../runtime/task-paths.js'
 import type { Broker } from '../broker.js'
 import { Intake } from './intake.js'
-import { poolLogger } from './logging.js'
+import { logBroker, poolLogger } from './logging.js'
 import { Node } from './node.js'
 import { upWorkers } from './node-stats.js'
 import { type NodeSettings, readNodeOptions } from './options.js'
@@ -13,7 +14,8 @@ import { Scale } from './scale.js'
 import type { FarmNode, NodeOptions } from './types.js'
 
 /**
- * Starts a node: a pool whose jobs come from `broker`. Resolves when a worker is up and the broker is connected.
+ * Starts a node: a pool whose jobs come from `broker`. Resolves when the broker is connected and a worker is up; no worker is started
+ * before the broker can be reached.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
  * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
@@ -21,20 +23,28 @@ import type { FarmNode, NodeOptions } from './types.js'
  */
 export const createNode = async (broker: Broker, options: NodeOptions): Promise<FarmNode> => {
   const settings = readNodeOptions(options)
-  const pool = await startPool(settings)
+  logBroker(broker, settings.logger)
+  let pool: Pool | undefined
+  try {
+    // First: what the broker refuses is known before a process is started for nothing.
+    await broker.connect()
+    pool = await startPool(settings)
+    const node = nodeOf(settings, broker, pool)
+    await node.start()
+    return node
+  } catch (error) {
+    await Promise.allSettled([pool?.terminate(), broker.close()])
+    throw error
+  }
+}
+
+const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
   const intake = new Intake(broker, settings.prefetchPerWorker)
   const scale = new Scale(settings, (workers) => {
     pool.resize(workers)
     intake.grown(upWorkers(pool.stats().workers), workers)
   })
-  const node = new Node((report) => ({ settings, broker, pool, runtime: new Runtime(pool, runtimeOptions(settings, report)), intake, scale }))
-  try {
-    await node.start()
-  } catch (error) {
-    await Promise.allSettled([pool.terminate(), broker.close()])
-    throw error
-  }
-  return node
+  return new Node((report) => ({ settings, broker, pool, runtime: new Runtime(pool, runtimeOptions(settings, report)), intake, scale }))
 }
 
 const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report']): RuntimeOptions => {

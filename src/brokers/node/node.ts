@@ -36,13 +36,10 @@ export class Node implements FarmNode, CommandedNode {
     return this.parts.settings.name
   }
 
-  /** Connects and begins to take jobs. Rejects when the broker refuses for a reason that does not pass. */
+  /** Begins to take jobs. Rejects when the broker refuses for a reason that does not pass. */
   async start(): Promise<void> {
     const { broker, pool, runtime, settings, intake, scale } = this.parts
     const { logger } = settings
-    broker.on('connected', () => logger?.info({ broker: broker.kind }, 'broker connected'))
-    broker.on('disconnected', (err) => logger?.warn({ broker: broker.kind, err }, 'broker connection lost'))
-    broker.on('warning', (message) => logger?.warn({ broker: broker.kind }, message))
     for (const warning of startWarnings(pool, settings)) logger?.warn({}, warning)
     await broker.start({ longestDelivery: longestDelivery(pool, settings) })
     broker.control.onCommand((command) => this.command(command))

@@ -8,6 +8,7 @@ import type { PoolLogger } from '../../pool/types.js'
 import type { Backoff } from '../../runtime/delivery.js'
 import { DEFAULT_BACKOFF } from '../../runtime/options.js'
 import { parseRate } from '../../runtime/rate-limit.js'
+import { MOST } from './most.js'
 import type { NodeOptions } from './types.js'
 
 /** The names that there are. */
@@ -39,8 +40,6 @@ export const NODE_OPTION_NAMES = [
   'maxBodySize',
   'logger',
 ] as const satisfies readonly (keyof NodeOptions)[]
-
-const MAX_WORKERS = 10_000
 
 /** The options as the node uses them: validated, defaults filled in. Times in ms; limits that are off are undefined. */
 export interface NodeSettings {
@@ -83,7 +82,7 @@ export const readNodeOptions = (given: unknown): NodeSettings => {
   const read = <T, F>(name: (typeof NODE_OPTION_NAMES)[number], check: (name: string, value: unknown) => T, fallback: F): T | F =>
     options[name] === undefined ? fallback : check(name, options[name])
   const from =
-    (min: number, max = MAX_WORKERS) =>
+    (min: number, max: number) =>
     (name: string, value: unknown): number =>
       count(name, value, min, max)
 
@@ -91,11 +90,11 @@ export const readNodeOptions = (given: unknown): NodeSettings => {
   const roots = read('roots', (name, value) => list(name, value).map((each) => folder(name, each)), [])
   if (tasks.length === 0 && roots.length === 0)
     throw new TypeError("Option 'tasks' is missing: the module or modules whose exported functions are the tasks (or 'roots', below which messages name them).")
-  const minWorkers = read('minWorkers', from(1), 1)
-  const maxWorkers = read('maxWorkers', from(1), Math.max(10, minWorkers))
+  const minWorkers = read('minWorkers', from(1, MOST.workers), 1)
+  const maxWorkers = read('maxWorkers', from(1, MOST.workers), Math.max(10, minWorkers))
   if (maxWorkers < minWorkers) throw refuse('maxWorkers', `at least minWorkers, ${minWorkers}`, maxWorkers)
-  const prefetchPerWorker = read('prefetchPerWorker', from(1), 10)
-  const concurrency = read('concurrency', from(1), prefetchPerWorker)
+  const prefetchPerWorker = read('prefetchPerWorker', from(1, MOST.jobsPerWorker), 10)
+  const concurrency = read('concurrency', from(1, MOST.jobsPerWorker), prefetchPerWorker)
   if (concurrency > prefetchPerWorker)
     throw refuse('concurrency', `at most prefetchPerWorker, ${prefetchPerWorker} (a worker cannot run more than it holds)`, concurrency)
   const softTimeLimit = read('softTimeLimit', milliseconds, undefined)
@@ -112,17 +111,17 @@ export const readNodeOptions = (given: unknown): NodeSettings => {
     maxWorkers,
     prefetchPerWorker,
     concurrency,
-    scaleUpBatch: read('scaleUpBatch', from(1), 2),
-    scaleDownBatch: read('scaleDownBatch', from(1), 1),
+    scaleUpBatch: read('scaleUpBatch', from(1, MOST.workers), 2),
+    scaleDownBatch: read('scaleDownBatch', from(1, MOST.workers), 1),
     scaleCheckInterval: read('scaleCheckInterval', milliseconds, 1_000),
     shutdownGrace: read('shutdownGrace', grace, 15_000),
     heartbeatInterval: read('heartbeatInterval', milliseconds, 1_000),
     maxJobsPerWorker: read('maxJobsPerWorker', from(1, Number.MAX_SAFE_INTEGER), undefined),
     maxMemoryPerWorker: read('maxMemoryPerWorker', bytes, undefined),
     maxStall: read('maxStall', milliseconds, undefined),
-    taskHistory: read('taskHistory', from(0, 1_000_000), 300),
-    maxLosses: read('maxLosses', from(1, 1_000), 3),
-    maxAttempts: read('maxAttempts', from(1, 1_000_000), 3),
+    taskHistory: read('taskHistory', from(0, MOST.taskHistory), 300),
+    maxLosses: read('maxLosses', from(1, MOST.losses), 3),
+    maxAttempts: read('maxAttempts', from(1, MOST.attempts), 3),
     backoff: read('backoff', readBackoff, DEFAULT_BACKOFF),
     taskDefaults: read('taskDefaults', readTaskDefaults, {}),
     unknownTask: read('unknownTask', (name, value) => oneOf<'retry' | 'dead-letter'>(name, value, ['retry', 'dead-letter']), 'retry' as const),

@@ -1,4 +1,5 @@
 import { MAX_DELAY } from '../../brokers/amqp/topology/ladder.js'
+import { MOST } from '../../brokers/node/most.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
 import { toJson } from '../json.js'
@@ -6,7 +7,7 @@ import { readBroker, readTimeout } from '../settings/broker.js'
 import { checkLimits } from '../settings/limits.js'
 import type { Environment, Flags, Setting } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
-import { count, duration, name } from '../settings/values.js'
+import { count, duration, shortText } from '../settings/values.js'
 import type { Surroundings } from '../surroundings.js'
 
 const OPTIONS = {
@@ -15,8 +16,8 @@ const OPTIONS = {
   softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
   timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
   priority: { flag: '--priority', variable: undefined, reader: count(0, 255) },
-  maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, 1_000_000) },
-  correlationId: { flag: '--correlation-id', variable: undefined, reader: name('an id') },
+  maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, MOST.attempts) },
+  correlationId: { flag: '--correlation-id', variable: undefined, reader: shortText('an id') },
 } as const satisfies { [K in keyof PublishOptions]?: Setting<NonNullable<PublishOptions[K]>> }
 
 /** ms to reach the broker, at the most. */

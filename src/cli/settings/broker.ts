@@ -1,9 +1,12 @@
+import { UsageError } from '../exit.js'
 import { type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { brokerName, brokerNames, brokerUrl, count, duration, oneOf } from './values.js'
+import { brokerName, brokerNames, brokerUrl, contents, count, duration, oneOf } from './values.js'
 
 /** Where the broker is and what its parts are called. */
 export interface BrokerSettings {
   readonly url: string
+  /** The contents of PEM files. */
+  readonly tls: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer } | undefined
   /** Jobs are taken from all of them and published to the first. */
   readonly queues: readonly string[]
   readonly controlExchange: string
@@ -18,6 +21,11 @@ export interface BrokerSettings {
 export const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672/'
 
 const URL_SETTING: Setting<string> = { flag: '--broker', variable: 'RABBITMQ_URL', reader: brokerUrl }
+const TLS = {
+  ca: { flag: undefined, variable: 'RABBITMQ_TLS_CA', reader: contents },
+  cert: { flag: undefined, variable: 'RABBITMQ_TLS_CERT', reader: contents },
+  key: { flag: undefined, variable: 'RABBITMQ_TLS_KEY', reader: contents },
+} as const satisfies Record<string, Setting<Buffer>>
 const QUEUES: Setting<string[]> = { flag: '--queue', variable: 'ASYNC_FARM_JOBS_QUEUE', reader: brokerNames('the name of a queue') }
 const CONTROL: Setting<string> = { flag: '--control-exchange', variable: 'ASYNC_FARM_CONTROL_EXCHANGE', reader: brokerName('the name of an exchange') }
 const WORKER: Setting<string> = { flag: '--worker-exchange', variable: 'ASYNC_FARM_WORKER_EXCHANGE', reader: brokerName('the name of an exchange') }
@@ -30,8 +38,21 @@ const SECRET: Setting<string> = {
 const QUEUE_TYPE: Setting<'quorum' | 'classic'> = { flag: '--queue-type', variable: undefined, reader: oneOf('quorum', 'classic') }
 const PRIORITY_LEVELS: Setting<number> = { flag: '--priority-levels', variable: undefined, reader: count(1, 10) }
 
-export const readBroker = (flags: Flags, env: Environment): BrokerSettings => ({
-  url: readSetting(URL_SETTING, flags, env) ?? DEFAULT_URL,
+const readTls = (url: string, flags: Flags, env: Environment): BrokerSettings['tls'] => {
+  const [ca, cert, key] = [readSetting(TLS.ca, flags, env), readSetting(TLS.cert, flags, env), readSetting(TLS.key, flags, env)]
+  if (ca === undefined && cert === undefined && key === undefined) return undefined
+  if (!url.startsWith('amqps:'))
+    throw new UsageError('RABBITMQ_TLS_CA, _CERT and _KEY are for an encrypted connection: let --broker or RABBITMQ_URL begin with amqps://.')
+  if ((cert === undefined) !== (key === undefined)) throw new UsageError('RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY come together: a certificate and its key.')
+  return { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) }
+}
+
+export const readBroker = (flags: Flags, env: Environment): BrokerSettings => {
+  const url = readSetting(URL_SETTING, flags, env) ?? DEFAULT_URL
+  return { url, tls: readTls(url, flags, env), ...readNames(flags, env) }
+}
+
+const readNames = (flags: Flags, env: Environment): Omit<BrokerSettings, 'url' | 'tls'> => ({
   queues: readSetting(QUEUES, flags, env) ?? ['async_farm.jobs'],
   controlExchange: readSetting(CONTROL, flags, env) ?? 'async_farm.supervisor',
   workerExchange: readSetting(WORKER, flags, env) ?? 'async_farm.worker',

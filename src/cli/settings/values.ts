@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { MOST } from '../../brokers/node/most.js'
+
 /** Readers of what is typed: each returns `undefined` for a text that it cannot use, and says in `wants` what it can. */
 export interface Reader<T> {
   /** Completes "must be …". */
@@ -49,6 +52,15 @@ export const name = (what: string): Reader<string> => ({
   read: (text) => (/^\S{1,255}$/.test(text) ? text : undefined),
 })
 
+/** AMQP's short texts: a byte says how long they are. */
+const MAX_SHORT_TEXT = 255
+
+/** What travels in a property of a message. */
+export const shortText = (what: string): Reader<string> => ({
+  wants: `${what} of 1 to ${MAX_SHORT_TEXT} bytes of UTF-8 without white space`,
+  read: (text) => (/^\S+$/.test(text) && Buffer.byteLength(text) <= MAX_SHORT_TEXT ? text : undefined),
+})
+
 /** Several with commas between; each once. */
 const listOf = (wants: string, fits: (text: string) => boolean): Reader<string[]> => ({
   wants: `${wants}, several with commas between`,
@@ -83,12 +95,24 @@ export const oneOf = <T extends string>(...allowed: readonly T[]): Reader<T> => 
 })
 
 export const range: Reader<{ min: number; max: number }> = {
-  wants: 'two whole numbers of at least 1, least and most, such as 1,10',
+  wants: `two whole numbers from 1 to ${MOST.workers}, least and most, such as 1,10`,
   read(text) {
     const match = /^(\d+),(\d+)$/.exec(text.replaceAll(' ', ''))
     if (match === null) return undefined
     const [min, max] = [Number(match[1]), Number(match[2])]
-    return min >= 1 && max >= min && max <= 10_000 ? { min, max } : undefined
+    return min >= 1 && max >= min && max <= MOST.workers ? { min, max } : undefined
+  },
+}
+
+/** Of a file. */
+export const contents: Reader<Buffer> = {
+  wants: 'the path of a file that can be read',
+  read(text) {
+    try {
+      return readFileSync(text)
+    } catch {
+      return undefined
+    }
   },
 }
 

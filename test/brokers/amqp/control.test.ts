@@ -5,6 +5,7 @@ import { createControlClient } from '../../../src/brokers/amqp/index.js'
 import type { ControlClient } from '../../../src/brokers/broker.js'
 import type { Address, Answer, Command } from '../../../src/runtime/commands.js'
 import type { FarmEvent } from '../../../src/runtime/report.js'
+import { failure } from '../../fixtures/support.js'
 import { admin, corner, type Overrides, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { tcpProxy } from './tcp-proxy.js'
 
@@ -210,7 +211,34 @@ withRabbit('the control exchange', () => {
     await stop()
   })
 
+  it('an operator waits for the first connection as long as it was told, and comes back when it is lost later', async () => {
+    const proxy = await tcpProxy(RABBITMQ_URL)
+    try {
+      const from = async (connectTimeout: number): Promise<ControlClient> =>
+        keep(await createControlClient({ url: proxy.url, controlExchange, eventExchange, connectTimeout }))
+      proxy.shut()
+      expect(await failure(from(300))).toMatchObject({
+        name: 'BrokerError',
+        message: expect.stringMatching(
+          new RegExp(
+            `^RabbitMQ at amqp://guest:\\*\\*\\*@127\\.0\\.0\\.1:${new URL(proxy.url).port}/ could not be reached within 300 ms: .+ 'connectTimeout' how long\\.$`,
+          ),
+        ),
+      })
+      const waiting = from(20_000)
+      proxy.open()
+      const operator = await waiting
+      await node('a')
+      expect(await ask(operator, ['a'], { command: 'ping' }, 20_000)).toHaveLength(1)
+      proxy.cut()
+      await until('it has come back', async () => (await ask(operator, ['a'], { command: 'ping' }, 500).catch(() => [])).length === 1)
+    } finally {
+      await proxy.close()
+    }
+  })
+
   it('says what is wrong with an option', async () => {
+    await expect(createControlClient({ connectTimeout: 0 })).rejects.toThrow(/^Option 'connectTimeout' must be a number of milliseconds above 0/)
     await expect(createControlClient({ secrt: 'x' } as never)).rejects.toThrow(/Unknown option 'secrt' of createControlClient; did you mean 'secret'\?/)
     const short = await createControlClient({ secret: 'tooshrt' }).catch((error: Error) => error.message)
     expect(short).toBe("Option 'secret' must be a text of at least 8 characters.")

@@ -243,7 +243,9 @@ withRabbit('the publisher', () => {
       [{ maxAttempts: 0 }, /'maxAttempts' must be a whole number of at least 1/],
       [{ backoff: { kind: 'linear', delay: 1 } }, /'backoff\.kind' must be 'fixed' or 'exponential'/],
       [{ backoff: { kind: 'fixed', dely: 1 } }, /Unknown option 'dely' of backoff; did you mean 'delay'/],
-      [{ messageId: '' }, /'messageId' must be a text of 1 to 255 bytes/],
+      [{ messageId: '' }, /'messageId' must be a text of 1 to 255 bytes of UTF-8/],
+      [{ messageId: '\u00e9'.repeat(128) }, /'messageId' must be a text of 1 to 255 bytes of UTF-8/],
+      [{ correlationId: '\u00e9'.repeat(128) }, /'correlationId' must be a text of 1 to 255 bytes of UTF-8/],
       [{ compress: 'zip' }, /'compress' must be 'gzip' or 'br' or 'zstd'/],
       [{ priority: -1 }, /'priority' must be a whole number from 0 to 255/],
     ]

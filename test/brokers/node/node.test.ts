@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createNode } from 'prefork/node'
 import { decodeReply } from 'prefork/runtime'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { MemoryBroker, MemoryServer } from '../../fixtures/memory-broker.js'
 import { startNode } from '../../fixtures/nodes.js'
 import { fixture } from '../../fixtures/pools.js'
@@ -136,11 +136,25 @@ describe('a node', () => {
 
   it('does not come up with tasks that do not load, nor with a broker that refuses; nothing is left', async () => {
     const server = new MemoryServer()
-    const refused = await failure(createNode(new MemoryBroker(server), { tasks: fixture('starts/throws.js') }))
+    const unloaded = new MemoryBroker(server)
+    const refused = await failure(createNode(unloaded, { tasks: fixture('starts/throws.js') }))
     expect(refused).toMatchObject({ code: 'ERR_PREFORK_WORKER_START' })
     const broker = new MemoryBroker(server)
-    broker.start = () => Promise.reject(new Error('login refused'))
-    expect(await failure(createNode(broker, { tasks: fixture('farm-tasks.js') }))).toMatchObject({ message: 'login refused' })
+    broker.start = () => Promise.reject(new Error('the queue is another'))
+    expect(await failure(createNode(broker, { tasks: fixture('farm-tasks.js') }))).toMatchObject({ message: 'the queue is another' })
+    expect([unloaded.closed, broker.closed]).toEqual([true, true])
+  })
+
+  it('starts no worker before the broker is connected', async () => {
+    const broker = new MemoryBroker(new MemoryServer())
+    const starts = new Journal()
+    process.env.PREFORK_TEST_STARTS = starts.path
+    onTestFinished(() => {
+      delete process.env.PREFORK_TEST_STARTS
+    })
+    broker.connect = () => Promise.reject(new Error('login refused'))
+    expect(await failure(createNode(broker, { tasks: fixture('starts/throws.js') }))).toMatchObject({ message: 'login refused' })
     expect(broker.closed).toBe(true)
+    expect(starts.lines).toEqual([])
   })
 })

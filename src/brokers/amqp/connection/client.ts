@@ -1,5 +1,6 @@
 /** The part of amqplib that is used here, in words of our own: whoever uses `prefork/amqp` may not have it installed. */
 import { PreforkError } from '../../../wire/errors.js'
+import type { TlsSettings } from './endpoint.js'
 
 type Listener = (...args: never[]) => void
 
@@ -83,7 +84,10 @@ export interface AmqpConnection {
 }
 
 interface Amqplib {
-  connect(url: string, options: { timeout: number; noDelay: boolean; keepAlive: boolean; clientProperties: Record<string, unknown> }): Promise<AmqpConnection>
+  connect(
+    url: string,
+    options: { timeout: number; noDelay: boolean; keepAlive: boolean; clientProperties: Record<string, unknown> } & Partial<TlsSettings>,
+  ): Promise<AmqpConnection>
 }
 
 const MISSING = "RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib"

@@ -4,6 +4,7 @@ import type { BrokerError } from '../errors.js'
 import { Backoff } from './backoff.js'
 import { type AmqpConnection, loadClient } from './client.js'
 import { closeConnection } from './closing.js'
+import type { Endpoint } from './endpoint.js'
 import { lastingRefusal } from './refusals.js'
 
 /** ms for a connection to be made, handshake included. */
@@ -23,8 +24,7 @@ export interface ConnectionEvents {
 }
 
 export class SteadyConnection extends EventEmitter<ConnectionEvents> {
-  /** As it was given: errors show it. */
-  readonly #url: string
+  readonly #endpoint: Endpoint
   readonly #name: string
   readonly #backoff = new Backoff()
   #current: AmqpConnection | undefined
@@ -35,10 +35,10 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
   #fatal: ((error: BrokerError) => void) | undefined
 
   /** `name`: what the broker's list of connections shows. */
-  constructor(url: string, name: string) {
+  constructor(endpoint: Endpoint, name: string) {
     super()
     this.setMaxListeners(0)
-    this.#url = url
+    this.#endpoint = endpoint
     this.#name = name
   }
 
@@ -63,7 +63,8 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
     this.#connecting = true
     try {
       const client = await loadClient()
-      const connection = await client.connect(withHeartbeat(this.#url), {
+      const connection = await client.connect(withHeartbeat(this.#endpoint.url), {
+        ...this.#endpoint.tls,
         timeout: CONNECT_TIMEOUT,
         noDelay: true,
         keepAlive: true,
@@ -107,7 +108,7 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
 
   #failed(error: unknown): void {
     if (this.#closed) return
-    const lasting = lastingRefusal(this.#url, error) ?? missing(error)
+    const lasting = lastingRefusal(this.#endpoint.url, error) ?? missing(error)
     if (lasting !== undefined && !this.#wasUp) {
       this.#closed = true
       this.#fatal?.(lasting as BrokerError)

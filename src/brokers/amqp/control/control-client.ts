@@ -7,9 +7,21 @@ import type { ControlClient } from '../../broker.js'
 import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import { SteadyConnection } from '../connection/connection.js'
+import type { Endpoint } from '../connection/endpoint.js'
 import { Errands } from '../connection/errands.js'
+import { firstConnection } from '../connection/first-connection.js'
 import { BrokerError } from '../errors.js'
-import { CONNECTION_NAMES, CONTROL_NAMES, type ConnectionOptions, type ControlOptions, readControl, readUrl } from '../farm-options.js'
+import {
+  CONNECTION_NAMES,
+  CONTROL_NAMES,
+  type ConnectionOptions,
+  type ControlOptions,
+  FIRST_CONNECTION_NAMES,
+  type FirstConnectionOptions,
+  readConnectTimeout,
+  readControl,
+  readEndpoint,
+} from '../farm-options.js'
 import { REPLY_TO } from '../publishing/calls.js'
 import { declareExchanges } from '../topology/topology.js'
 import { BoundQueue } from './bound-queue.js'
@@ -40,22 +52,27 @@ class Answers {
   }
 }
 
+interface ControlClientSettings extends Endpoint {
+  readonly controlExchange: string
+  readonly eventExchange: string
+  readonly secret: string | undefined
+  /** ms for the first connection. */
+  readonly connectTimeout: number
+}
+
 export class AmqpControlClient implements ControlClient {
+  readonly #settings: ControlClientSettings
   readonly #connection: SteadyConnection
   readonly #errands: Errands
   readonly #asking: SteadyChannel
-  readonly #controlExchange: string
-  readonly #eventExchange: string
-  readonly #secret: string | undefined
   readonly #questions = new Map<string, Answers>()
   readonly #listening = new Set<BoundQueue>()
   #waiting: ((channel: AmqpChannel) => void)[] = []
 
-  constructor(url: string, { controlExchange, eventExchange, secret }: { controlExchange: string; eventExchange: string; secret: string | undefined }) {
-    this.#controlExchange = controlExchange
-    this.#eventExchange = eventExchange
-    this.#secret = secret
-    this.#connection = new SteadyConnection(url, `prefork operator ${process.pid}`)
+  constructor(settings: ControlClientSettings) {
+    const { controlExchange, eventExchange } = settings
+    this.#settings = settings
+    this.#connection = new SteadyConnection(settings, `prefork operator ${process.pid}`)
     this.#errands = new Errands(this.#connection)
     this.#asking = new SteadyChannel(this.#connection, {
       confirm: false,
@@ -77,10 +94,10 @@ export class AmqpControlClient implements ControlClient {
 
   /** @internal */
   async start(): Promise<void> {
+    const { controlExchange, eventExchange } = this.#settings
     try {
-      await this.#connection.start()
       // Differences that do not pass show here, once; the channel itself would try again for ever.
-      await this.#errands.run((channel) => declareExchanges(channel, this.#controlExchange, this.#eventExchange))
+      await firstConnection(this.#connection, this.#settings, () => this.#errands.run((channel) => declareExchanges(channel, controlExchange, eventExchange)))
     } catch (error) {
       await this.close()
       throw error
@@ -103,7 +120,8 @@ export class AmqpControlClient implements ControlClient {
     try {
       const channel = this.#asking.channel ?? (await this.#open(timeout))
       const body = toJson({ to, command })
-      channel.publish(this.#controlExchange, '', body, { contentType: JSON_TYPE, correlationId: id, replyTo: REPLY_TO, headers: seal(this.#secret, body) })
+      const { controlExchange, secret } = this.#settings
+      channel.publish(controlExchange, '', body, { contentType: JSON_TYPE, correlationId: id, replyTo: REPLY_TO, headers: seal(secret, body) })
       for (let answer = await answers.next(); answer !== undefined; answer = await answers.next()) {
         yield answer
         outstanding?.delete(answer.node)
@@ -127,9 +145,10 @@ export class AmqpControlClient implements ControlClient {
 
   async listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>> {
     const ready = deferred()
+    const { controlExchange, eventExchange } = this.#settings
     const listening = new BoundQueue(this.#connection, {
-      controlExchange: this.#controlExchange,
-      eventExchange: this.#eventExchange,
+      controlExchange,
+      eventExchange,
       to: 'events',
       key: EVENT_KEY,
       receive: ({ content }) => {
@@ -137,7 +156,7 @@ export class AmqpControlClient implements ControlClient {
       },
       opened: (channel) => {
         // A command to nobody: nodes that have found that nobody listens speak again.
-        channel.publish(this.#controlExchange, '', toJson({ to: [], command: { command: 'ping' } }), { contentType: JSON_TYPE })
+        channel.publish(controlExchange, '', toJson({ to: [], command: { command: 'ping' } }), { contentType: JSON_TYPE })
         ready.resolve(undefined)
       },
     })
@@ -164,20 +183,21 @@ const deferred = (): { promise: Promise<unknown>; resolve: (value: unknown) => v
   return { promise, resolve }
 }
 
-export interface ControlClientOptions extends ConnectionOptions, ControlOptions {}
+export interface ControlClientOptions extends ConnectionOptions, FirstConnectionOptions, ControlOptions {}
 
-const NAMES = [...CONNECTION_NAMES, ...CONTROL_NAMES] as const satisfies readonly (keyof ControlClientOptions)[]
+const NAMES = [...CONNECTION_NAMES, ...FIRST_CONNECTION_NAMES, ...CONTROL_NAMES] as const satisfies readonly (keyof ControlClientOptions)[]
 
 /**
- * Connects an operator to the control exchange.
+ * Connects an operator to the control exchange. A connection that is lost later comes back, however long that takes.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
- * @throws {BrokerError} the login is refused, or an exchange exists as something else
+ * @throws {BrokerError} RabbitMQ cannot be reached within `connectTimeout`, the login is refused, or an exchange exists as something else
+ * @throws {PreforkError} `ERR_PREFORK_AMQPLIB_MISSING`: the package amqplib is not installed
  */
 export const createControlClient = async (options: ControlClientOptions = {}): Promise<ControlClient> => {
   const given = plainObject('options', options)
   knownNames('createControlClient', given, NAMES)
-  const client = new AmqpControlClient(readUrl(given), readControl(given))
+  const client = new AmqpControlClient({ ...readEndpoint(given), ...readControl(given), connectTimeout: readConnectTimeout(given) })
   await client.start()
   return client
 }

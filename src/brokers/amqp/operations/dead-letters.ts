@@ -6,7 +6,7 @@ import type { AmqpConnection, AmqpMessage } from '../connection/client.js'
 import { SteadyConnection } from '../connection/connection.js'
 import { Errands } from '../connection/errands.js'
 import { BrokerError } from '../errors.js'
-import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readQueueName, readShape, readUrl } from '../farm-options.js'
+import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../farm-options.js'
 import { readCounts, readDeath, readHeaders, readHistory, revived } from '../message-headers.js'
 import { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import { JobPublisher } from '../publishing/job-publisher.js'
@@ -99,7 +99,7 @@ export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<
   knownNames('listDeadLetters', given, [...CONNECTION_NAMES, 'queue', 'limit'])
   const queue = readQueue(given)
   const limit = readLimit(given, 100)
-  return visit(readUrl(given), async (connection) => {
+  return visit(readEndpoint(given), async (connection) => {
     if ((await readyIn(connection, deadLetterQueue(queue))) === undefined) throw noQueue(queue)
     const shown: DeadLetter[] = []
     try {
@@ -131,12 +131,12 @@ export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ re
   const given = plainObject('options', options)
   knownNames('retryDeadLetters', given, [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'limit', 'ids'])
   const queue = readQueue(given)
-  const url = readUrl(given)
+  const endpoint = readEndpoint(given)
   const shape = readShape(given)
   const limit = readLimit(given, Number.POSITIVE_INFINITY)
   const ids = given.ids === undefined ? undefined : new Set(arrayOf('ids', given.ids, 'an array of job ids', "a job's id", isString))
-  return visit(url, async (connection) => {
-    const publishing = new SteadyConnection(url, `prefork operator ${process.pid} (publications)`)
+  return visit(endpoint, async (connection) => {
+    const publishing = new SteadyConnection(endpoint, `prefork operator ${process.pid} (publications)`)
     const errands = new Errands(publishing)
     const publisher = new ConfirmingPublisher(publishing)
     try {

@@ -1,7 +1,7 @@
 /** Throws waiting jobs away. */
 import { flag, knownNames, plainObject } from '../../../pool/checks.js'
 import { BrokerError } from '../errors.js'
-import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readQueueName, readShape, readUrl } from '../farm-options.js'
+import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../farm-options.js'
 import { emptyQueue } from '../topology/contents.js'
 import { STEPS } from '../topology/ladder.js'
 import { DEFAULT_QUEUE, deadLetterQueue, delayQueue, queuesBehind } from '../topology/topology.js'
@@ -33,7 +33,7 @@ export const purge = async (options: PurgeOptions = {}): Promise<{ removed: numb
   const dead = given.dead === undefined ? false : flag('dead', given.dead)
   const behind = dead ? [deadLetterQueue(queue)] : queuesBehind(queue, shape)
   const waiting = delayed && !dead ? behind.flatMap((each) => STEPS.map((step) => delayQueue(each, step))) : []
-  return visit(readUrl(given), async (connection) => {
+  return visit(readEndpoint(given), async (connection) => {
     const [first, ...more] = [...behind.toReversed(), ...waiting]
     let removed = await emptyQueue(connection, first!)
     if (removed === undefined) throw new BrokerError(`There is no queue '${first}'.`)

@@ -1,17 +1,19 @@
 /** A connection for one errand of an operator's: it fails at once where a node would keep trying. */
 import { type AmqpConnection, loadClient } from '../connection/client.js'
 import { closeConnection } from '../connection/closing.js'
+import type { Endpoint } from '../connection/endpoint.js'
 import { lastingRefusal, shownUrl } from '../connection/refusals.js'
 import { BrokerError } from '../errors.js'
 
 const CONNECT_TIMEOUT = 10_000
 
 /** Connects, runs `errand` and closes. Rejects with BrokerError when RabbitMQ cannot be reached. */
-export const visit = async <T>(url: string, errand: (connection: AmqpConnection) => Promise<T>): Promise<T> => {
+export const visit = async <T>({ url, tls }: Endpoint, errand: (connection: AmqpConnection) => Promise<T>): Promise<T> => {
   const client = await loadClient()
   let connection: AmqpConnection
   try {
     connection = await client.connect(url, {
+      ...tls,
       timeout: CONNECT_TIMEOUT,
       noDelay: true,
       keepAlive: true,

@@ -54,7 +54,7 @@ export const NAMES = [
 
 const text = (name: string, value: unknown): string => {
   // AMQP's short texts.
-  if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > 255) throw refuse(name, 'a text of 1 to 255 bytes', value)
+  if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > 255) throw refuse(name, 'a text of 1 to 255 bytes of UTF-8', value)
   return value
 }
 

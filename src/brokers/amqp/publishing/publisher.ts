@@ -4,8 +4,9 @@ import { milliseconds, refuse } from '../../../pool/checks.js'
 import type { AnyTasks, TaskArgs, TaskName, TaskResult } from '../../../pool/types.js'
 import { encodeJob } from '../../../runtime/message/index.js'
 import { SteadyConnection } from '../connection/connection.js'
+import type { Endpoint } from '../connection/endpoint.js'
 import { Errands } from '../connection/errands.js'
-import { unreached } from '../connection/refusals.js'
+import { firstConnection } from '../connection/first-connection.js'
 import { BrokerError, PublishError } from '../errors.js'
 import { writeHeaders } from '../message-headers.js'
 import { declareQueue, type QueueShape } from '../topology/topology.js'
@@ -19,8 +20,7 @@ const LOOK_AHEAD = 1_024
 const CALL_TIMEOUT = 60_000
 const first = { attempt: 1, losses: 0, requeues: 0 }
 
-export interface PublisherSettings {
-  readonly url: string
+export interface PublisherSettings extends Endpoint {
   readonly queue: string
   readonly shape: QueueShape
   /** ms */
@@ -54,7 +54,7 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
   /** @internal Use `createPublisher`. */
   constructor(settings: PublisherSettings) {
     this.#settings = settings
-    this.#connection = new SteadyConnection(settings.url, `prefork publisher ${process.pid}`)
+    this.#connection = new SteadyConnection(settings, `prefork publisher ${process.pid}`)
     this.#errands = new Errands(this.#connection)
     this.#publisher = new ConfirmingPublisher(this.#connection)
     this.#jobs = new JobPublisher(this.#publisher, this.#errands, settings.shape)
@@ -62,28 +62,12 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
 
   /** @internal */
   async start(): Promise<void> {
-    const { queue, shape, url, connectTimeout } = this.#settings
-    let last: Error | undefined
-    const noted = (error: Error): void => {
-      last = error
-    }
-    this.#connection.on('retry', noted)
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(unreached(url, connectTimeout, last)), connectTimeout)
-    })
-    const connected = async (): Promise<void> => {
-      await this.#connection.start()
-      await this.#errands.run((channel) => declareQueue(channel, queue, shape))
-    }
+    const { queue, shape } = this.#settings
     try {
-      await Promise.race([connected(), late])
+      await firstConnection(this.#connection, this.#settings, () => this.#errands.run((channel) => declareQueue(channel, queue, shape)))
     } catch (error) {
       await this.#closeAll()
       throw error
-    } finally {
-      clearTimeout(timer)
-      this.#connection.off('retry', noted)
     }
   }
 

@@ -1,0 +1,42 @@
+/** Certificates for one test file, made with openssl: an authority, a server and a client that it knows, and a stranger. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+if (!hasOpenssl) console.warn('SKIPPED: the suites that speak TLS, because there is no openssl')
+
+export const PASSPHRASE = 'opens the key'
+
+export interface Certificates {
+  /** Of a file: 'ca.pem', 'server.pem', 'client.pem', 'stranger.pem', each with its '.key'; 'client.locked.key' wants the passphrase. */
+  path(name: string): string
+  read(name: string): Buffer
+  remove(): void
+}
+
+/** The server's is for the name 'localhost' alone. */
+export const makeCertificates = (): Certificates => {
+  const folder = mkdtempSync(join(tmpdir(), 'prefork-certificates-'))
+  const openssl = (...typed: string[]): void => {
+    const { status, stderr } = spawnSync('openssl', typed, { cwd: folder, encoding: 'utf8' })
+    if (status !== 0) throw new Error(`openssl ${typed.join(' ')}: ${stderr}`)
+  }
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  const own = (name: string): void =>
+    openssl('req', '-x509', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.pem`, '-subj', `/CN=prefork test ${name}`, '-days', '2')
+  const signed = (name: string): void => {
+    openssl('req', '-new', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=prefork test ${name}`)
+    const said = ['-extfile', 'said', '-days', '2', '-set_serial', String(Date.now())]
+    openssl('x509', '-req', '-in', `${name}.csr`, '-CA', 'ca.pem', '-CAkey', 'ca.key', '-out', `${name}.pem`, ...said)
+  }
+  writeFileSync(join(folder, 'said'), 'subjectAltName=DNS:localhost\n')
+  own('ca')
+  own('stranger')
+  signed('server')
+  signed('client')
+  openssl('pkey', '-in', 'client.key', '-aes256', '-passout', `pass:${PASSPHRASE}`, '-out', 'client.locked.key')
+  const path = (name: string): string => join(folder, name)
+  return { path, read: (name) => readFileSync(path(name)), remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
