@@ -87,6 +87,13 @@ export class Fleet {
     this.#pool.hub.wake()
   }
 
+  /** Whom a broadcast is for: all that are up or starting, stand-bys included, each place once. */
+  addressees(): PoolWorker[] {
+    const serving = this.serving()
+    const doubled = this.#restarts.doubled(serving, this.scale.target)
+    return this.#all().filter((worker) => worker !== doubled && (worker.isUp || worker.state === 'starting'))
+  }
+
   /** Workers that are wanted and not started yet. */
   get missing(): number {
     return Math.max(0, this.scale.target - this.serving().length)
@@ -157,6 +164,8 @@ export class Fleet {
     const pool = this.#pool
     const { hub, settings } = pool
     if (!this.#mayStart()) return
+    // One after another stands still: whether any can serve is told to those who wait before the next is tried.
+    if (this.#starts.hopeless && this.#all().some((worker) => worker.shunned)) return
     if (this.#starting() >= (this.#starts.everUp ? this.#startsAtOnce : 1)) return
     const now = hub.now()
     if (now < this.#starts.notBefore) {
@@ -271,6 +280,27 @@ export class Fleet {
     this.changed()
   }
 
+  /**
+   * It stands still, and no job runs there: it gets nothing more, hands back what it has not begun, and is replaced. Killed a grace
+   * later, once nothing can begin there any more; if it has moved after all, and begun something, it leaves when that has ended.
+   */
+  shun(worker: PoolWorker, why: string): void {
+    const { hub, settings } = this.#pool
+    if (worker.shunned) return
+    worker.shunned = true
+    if (worker.isUp) this.retire(worker, 'recycle')
+    else worker.recall()
+    const end = (): void => {
+      if (!worker.alive || worker.books.running.size > 0) return
+      // Not yet answered: what it was given may still begin. Without a watchdog it is the main thread that answers.
+      if (settings.watchdog && worker.recalls > 0) judge()
+      else worker.condemn('killed by the pool', new Error(why))
+    }
+    const judge = (): void => void hub.judge(settings.cancelGrace, () => worker.readers, end)
+    judge()
+    this.changed()
+  }
+
   // ---- what happens to workers
 
   up(worker: PoolWorker): void {
@@ -292,9 +322,13 @@ export class Fleet {
   exited(worker: PoolWorker): void {
     const { totals, log, phase } = this.#pool
     const unproven = worker.books.accepted === 0
-    if (!worker.expected || worker.exit?.error !== undefined) {
+    const died = !worker.expected || worker.exit?.error !== undefined
+    // One that came up and stood still before it took anything up failed as well, even if it left when it was told to.
+    if (unproven && phase !== 'terminating' && (died || worker.shunned)) {
+      this.#starts.failed(this.#pool.hub.now(), this.#blameless(worker), worker.startTimedOut)
+    }
+    if (died) {
       totals.workersDied++
-      if (unproven && phase !== 'terminating') this.#starts.failed(this.#pool.hub.now(), this.#blameless(worker), worker.startTimedOut)
       log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
     }
     this.changed()
@@ -312,7 +346,7 @@ export class Fleet {
     pool.past.writes += worker.writer.writes
     for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
     this.#leftovers.orphan(worker.pinned.splice(0))
-    if (this.#starts.hopeless && !worker.expected) {
+    if (this.#starts.hopeless && (!worker.expected || worker.shunned)) {
       const error = startError(worker, this.#starts.failures(this.#blameless(worker)), pool.settings.tasks)
       this.#restarts.fail(error)
       if (!this.anyUp) {

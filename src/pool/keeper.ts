@@ -1,6 +1,8 @@
+import type { Deadline } from '../hub/index.js'
 import { MemoryLimitError } from '../wire/errors.js'
 import { MAX_DELIVERY } from '../worker/claim.js'
 import type { Fleet } from './fleet.js'
+import { Standstill } from './standstill.js'
 import type { PoolState } from './state.js'
 import type { PoolWorker } from './worker.js'
 
@@ -8,16 +10,22 @@ import type { PoolWorker } from './worker.js'
 export class Keeper {
   readonly #pool: PoolState
   readonly #fleet: Fleet
+  readonly #standstill: Standstill
   readonly #stop: (() => void)[]
+  /** Silence that is watched from then on, ms. */
+  readonly #suspicious: number
+  #nextLook: Deadline | undefined
+  #stopped = false
 
   constructor(pool: PoolState, fleet: Fleet) {
     this.#pool = pool
     this.#fleet = fleet
     const { hub, settings } = pool
-    this.#stop = [
-      hub.callRepeatedly(settings.maintainInterval, () => this.#maintain()),
-      hub.callRepeatedly(settings.heartbeatInterval, (late) => this.#listen(late)),
-    ]
+    this.#standstill = new Standstill(pool, (worker, why) => fleet.shun(worker, why))
+    this.#stop = [hub.callRepeatedly(settings.maintainInterval, (late) => this.#maintain(late))]
+    // Two looks at least lie between suspicion and verdict, so that what stopped host and workers alike is told from silence.
+    this.#suspicious = Math.max(settings.heartbeatInterval, settings.heartbeatTimeout - 2 * settings.heartbeatInterval)
+    if (settings.watchdog) this.#lookLater()
     const scaling = settings.minWorkers < settings.maxWorkers
     if (scaling && settings.keepAlive < settings.maintainInterval) {
       this.#stop.push(hub.callRepeatedly(Math.max(20, settings.keepAlive / 2), () => fleet.retireIdle()))
@@ -25,7 +33,15 @@ export class Keeper {
   }
 
   stop(): void {
+    this.#stopped = true
+    this.#pool.hub.cancel(this.#nextLook)
     for (const stop of this.#stop) stop()
+  }
+
+  /** A heartbeat has come. */
+  heard(worker: PoolWorker): void {
+    this.judge(worker)
+    this.#standstill.heard(worker)
   }
 
   /** Judged at each answer, each acceptance and each heartbeat: a worker that is due gets no new job. */
@@ -52,10 +68,23 @@ export class Keeper {
     if (due) this.#fleet.retire(worker, 'recycle')
   }
 
-  /** A worker whose watchdog is silent is frozen: killed, once its pipes are read and the host's own stalls are left out. */
-  #listen(late: number): void {
+  /** An idle host is not woken for workers that were just heard: the next look is when one of them may have been silent for long. */
+  #lookLater(): void {
     const { hub, settings, workers } = this.#pool
-    if (!settings.watchdog) return
+    const now = hub.now()
+    let wait = this.#suspicious
+    for (const worker of workers.values()) {
+      if (worker.alive && worker.upAt !== 0) wait = Math.min(wait, worker.lastHeardAt + this.#suspicious - now)
+    }
+    this.#nextLook = hub.callLater(Math.max(wait, settings.heartbeatInterval), (late) => {
+      this.#look(late)
+      if (!this.#stopped) this.#lookLater()
+    })
+  }
+
+  /** A worker whose watchdog is silent is frozen: killed, once its pipes are read and the host's own stalls are left out. */
+  #look(late: number): void {
+    const { hub, settings, workers } = this.#pool
     const now = hub.now()
     for (const worker of workers.values()) {
       if (!worker.alive || worker.upAt === 0) continue
@@ -73,10 +102,11 @@ export class Keeper {
   }
 
   /** The net below what is seen at once. */
-  #maintain(): void {
+  #maintain(late: number): void {
     for (const worker of this.#pool.workers.values()) {
       if (worker.alive) this.judge(worker)
     }
+    this.#standstill.look(late)
     this.#fleet.retireIdle()
     this.#fleet.changed()
   }

@@ -15,6 +15,8 @@ export interface DeskEvents {
   proven(): void
   /** Is it due for recycling? */
   judge(worker: PoolWorker): void
+  /** Its heartbeat has come. */
+  heard(worker: PoolWorker): void
   /** A worker that is to leave holds less, or one was found damaged. */
   changed(): void
   exited(worker: PoolWorker): void
@@ -101,7 +103,7 @@ export class WorkerDesk implements WorkerOwner {
   }
 
   onHeartbeat(worker: PoolWorker): void {
-    this.#events.judge(worker)
+    this.#events.heard(worker)
   }
 
   onRecalled(worker: PoolWorker, back: JobRecord[]): void {

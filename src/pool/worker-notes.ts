@@ -35,14 +35,20 @@ export abstract class WorkerNotes {
   lastHeardAt = 0
   /** ms since the main thread's last turn, as the last heartbeat said. */
   mainAge = 0
+  /** Heartbeats in a row that said that the main thread has not turned for `heartbeatTimeout`. */
+  stalledBeats = 0
   /** Why the pool ends it. */
   condemned: { reason: LostReason; error?: Error } | undefined
   /** The pool ended it for a reason of its own: no failure. */
   expected = false
+  /** Its end was asked for by `pool.end`: that says nothing about its task modules. */
+  endedByCaller = false
   /** On its way out, its place goes to another. */
   recycled = false
   /** Its main thread does not turn: it is about to be killed. */
   abandoned = false
+  /** It stood still with no job running: it gets nothing more, whether or not it moves again. */
+  shunned = false
   /** Its results could not be read to their end: what it had not handed back may have begun. */
   resultsDamaged = false
   /** One of its pipes is gone. */

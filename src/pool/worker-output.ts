@@ -1,5 +1,6 @@
 import type { Hub, HubReadable, Reader } from '../hub/index.js'
 import type { LogLine } from '../wire/messages.js'
+import { printToHost } from './host-stderr.js'
 import { chunkReader, lineReader, Tail } from './output.js'
 
 /** What becomes of a worker's stdout and stderr. */
@@ -24,7 +25,7 @@ export class WorkerOutput {
           ? lineReader((text) => onLine({ time: Date.now(), stream: name, text }))
           : chunkReader((chunk) => {
               this.tail.add(chunk)
-              if (mode === 'forward') process.stderr.write(chunk)
+              if (mode === 'forward') printToHost(chunk)
             })
       return [hub.addReader(stream, generator, onEnd)]
     }

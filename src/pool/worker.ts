@@ -91,7 +91,7 @@ export class PoolWorker extends WorkerNotes implements WorkerVoice {
 
   /** It must be given nothing more, whatever its state: it is damaged, or about to be killed. */
   get unfit(): boolean {
-    return this.damaged || this.abandoned || this.sealed || this.condemned !== undefined
+    return this.damaged || this.abandoned || this.shunned || this.sealed || this.condemned !== undefined
   }
 
   /** Slots that it takes up: it runs no more at once, however much was written ahead. */
@@ -111,7 +111,7 @@ export class PoolWorker extends WorkerNotes implements WorkerVoice {
 
   /** It died without its task modules being to blame: they had loaded, or somebody killed it before they could. */
   get blameless(): boolean {
-    return this.upOnce || (this.exit?.signal === 'SIGKILL' && this.condemned === undefined)
+    return this.upOnce || this.endedByCaller || (this.exit?.signal === 'SIGKILL' && this.condemned === undefined)
   }
 
   get stderr(): string {

@@ -119,8 +119,8 @@ export const mutations = [
     promise: 8,
     breaks: 'a frozen worker is never noticed',
     file: 'src/pool/keeper.ts',
-    find: '    if (!settings.watchdog) return\n',
-    put: '    if (settings.watchdog) return\n',
+    find: '    if (settings.watchdog) this.#lookLater()',
+    put: '    if (!settings.watchdog) this.#lookLater()',
     test: 'test/faults/frozen-and-stalled.test.ts',
   },
   {

@@ -256,4 +256,30 @@ export const mutations = [
     find: '        if (job.pump !== undefined) this.#granted.push(job)\n',
     put: '',
   },
+
+  // ---- workers that stand still
+  {
+    breaks: 'a main thread held by what a task left behind is held for ever',
+    file: 'src/pool/standstill.ts',
+    find: 'if (worker.stalledBeats < BEATS || !runsNothing(worker)) return',
+    put: 'if (worker.stalledBeats < 1_000_000 || !runsNothing(worker)) return',
+  },
+  {
+    breaks: 'without a watchdog, nobody sees that a job is not taken up',
+    file: 'src/pool/standstill.ts',
+    find: 'if (!same || hub.now() - since < settings.heartbeatTimeout) continue',
+    put: 'if (!same || hub.now() - since < 1e9) continue',
+  },
+  {
+    breaks: 'a worker that runs a job is ended as if it stood still',
+    file: 'src/pool/standstill.ts',
+    find: ' && worker.books.running.size === 0',
+    put: '',
+  },
+  {
+    breaks: 'without a watchdog, nobody sees that a recall is not answered',
+    file: 'src/pool/standstill.ts',
+    find: 'if ((job === undefined && worker.recalls === 0) ||',
+    put: 'if (job === undefined ||',
+  },
 ]

@@ -170,6 +170,7 @@ export class Judge {
     const { killed } = process
     if (expected || this.terminated || killed === undefined) return
     const { at, sinceBeat, silence } = killed
+    const { standsSince } = process.main
     const alone = (holds: boolean): void =>
       this.#demand(holds || process.broken, () => `worker ${worker} was killed without cause: ${reason} ${JSON.stringify(killed)}`)
     const frozen = HEARTBEAT_TIMEOUT - EPSILON
@@ -185,6 +186,7 @@ export class Judge {
     } else if (reason.includes('ran longer than')) {
       alone(this.#heldUp(worker, at).some(({ job, beginning, endedAt }) => endedAt - beginning.at >= limitOf(job) - ON_ITS_WAY))
     } else if (reason.includes('did not turn')) alone(process.watchdog.closed)
+    else if (reason.includes('while no job ran')) alone(sinceBeat >= frozen || silence >= frozen || (standsSince !== undefined && at - standsSince >= frozen))
     else if (reason.includes('to be recycled')) alone(this.#heldUp(worker, at).length > 0)
     else if (reason.includes('resident memory')) alone(process.fattest > MEMORY_LIMIT)
     else if (/pipe was closed|EPIPE|ECONNRESET|A frame of/.test(reason)) alone(process.broken || process.diedAt !== undefined)

@@ -25,6 +25,8 @@ export class MainThread {
   turnedAt: number
   /** The call that never ends, and whether it stands where it can be interrupted. */
   hung: { delivery: number; safe: boolean } | undefined
+  /** When code that belongs to no job took the thread, for ever. */
+  standsSince: number | undefined
   /** A call that never ends is on its way out of the job loop. */
   unwinding = false
   /** Dies once so many bytes more were written, or read. */
@@ -97,6 +99,12 @@ export class MainThread {
     this.#do({ kind: 'hang', delivery, safe })
     this.unwinding = true
     throw UNWIND
+  }
+
+  /** Code that belongs to no job never ends. */
+  stand(): void {
+    this.standsSince = this.#around.world.now
+    this.#do({ kind: 'hang', delivery: 0, safe: false })
   }
 
   /** The watchdog cut the call off: the thread goes on with `fn`. */

@@ -3,9 +3,9 @@ import type { Random } from './random.js'
 /**
  * What a simulated job does. `busy` is synchronous and takes time; `hang` is synchronous, never ends and stands where it can
  * be interrupted; `stuck` stands where it cannot; `never` is a promise that settles for nobody; `exit` and `crash` end the
- * process.
+ * process; `leftover` leaves code behind that holds the main thread for ever, once its answer is away.
  */
-export type PlanKind = 'noop' | 'busy' | 'sleep' | 'throw' | 'progress' | 'never' | 'hang' | 'stuck' | 'exit' | 'crash' | 'items' | 'unsendable'
+export type PlanKind = 'noop' | 'leftover' | 'busy' | 'sleep' | 'throw' | 'progress' | 'never' | 'hang' | 'stuck' | 'exit' | 'crash' | 'items' | 'unsendable'
 
 export interface Plan {
   readonly key: number
@@ -44,13 +44,17 @@ const WEIGHTED: readonly PlanKind[] = [
   'stuck',
   'exit',
   'crash',
+  'leftover',
   'unsendable',
 ]
+
+/** ms */
+export const LONGEST_PLAN = 3_000
 
 export const drawPlan = (random: Random, key: number, kind: PlanKind = random.pick(WEIGHTED)): Plan => ({
   key,
   kind,
-  ms: random.pick([0, 1, 2, 4, 7, 15, 40, 120, 600, 3_000]),
+  ms: random.pick([0, 1, 2, 4, 7, 15, 40, 120, 600, LONGEST_PLAN]),
   count: random.below(40),
   heeds: random.chance(0.6),
   ballast: random.chance(0.12) ? Buffer.alloc(random.pick([200, 3_000, 9_000, 20_000, 70_000]), key & 0xff) : undefined,

@@ -8,7 +8,7 @@ import { Consumers } from './consumers.js'
 import type { Faults } from './faults.js'
 import type { Host } from './host.js'
 import type { Judge } from './judge.js'
-import { drawPlan, isEndless, type Plan, type TaskName } from './plans.js'
+import { drawPlan, isEndless, LONGEST_PLAN, type Plan, type TaskName } from './plans.js'
 import { Probe } from './probe.js'
 import type { SimProcess } from './process.js'
 import { Random } from './random.js'
@@ -105,6 +105,7 @@ export class Script {
     )
     if (truth.violations.length > 0) return
     if (!judge.ended) {
+      await this.#noneStandsStill()
       // Until a heartbeat has told of every worker's memory as it is now.
       await world.until(world.now + 2_500)
       truth.demand(!host.kept, () => 'an idle pool keeps the host alive')
@@ -124,6 +125,22 @@ export class Script {
       for (let left = 2; left > 0; left--) this.#send('slow', { ...LAST, key: this.#keys++ }, {})
       await settlePromises()
     }
+  }
+
+  /** Watchdogs tell of main threads that turn no more though no job runs; without one, it takes a job that is not taken up. */
+  async #noneStandsStill(): Promise<void> {
+    const { config, processes, world } = this.#stage
+    await world.until(world.now + LONGEST_PLAN)
+    const standing = (): SimProcess[] => [...processes.values()].filter(({ alive, main }) => alive && main.standsSince !== undefined)
+    if (!config.watchdog) for (const process of standing()) process.die({ exitCode: null, signal: 'SIGKILL' })
+    await this.#until(
+      'workers that stand still are replaced',
+      () => standing().length === 0,
+      () =>
+        standing()
+          .map(({ id }) => `worker ${id}`)
+          .join(', '),
+    )
   }
 
   async end(): Promise<void> {

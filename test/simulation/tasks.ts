@@ -41,6 +41,13 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
         scope.tookTime = plan.ms > 0
         job.end()
         return value
+      case 'leftover':
+        job.end()
+        main.later(plan.ms, () => {
+          // Beside a job that runs it would be as if that one never ended.
+          if (process.loop.running.length === 0) main.stand()
+        })
+        return value
       case 'throw':
         job.end()
         throw Object.assign(new RangeError(`job ${plan.key} throws`), { key: plan.key })

@@ -1,0 +1,74 @@
+import type { JobRecord } from './job.js'
+import type { PoolState } from './state.js'
+import type { PoolWorker } from './worker.js'
+
+/** What a worker held first when it was last looked at; undefined: it owes the answer to a recall. */
+interface Held {
+  readonly job: JobRecord | undefined
+  /** Written to it so far: a large job may be on its way for long. */
+  readonly bytes: number
+  /** ms on the hub's clock: nothing has moved since then. */
+  readonly since: number
+}
+
+/** Heartbeats in a row that tell of it: a single one may follow a pause of the whole machine. */
+const BEATS = 2
+
+/**
+ * Workers that stand still although they run no job: code that a task left behind holds the main thread (a timer, a chain of
+ * microtasks), or it has broken what takes jobs up. No job's limit ends that, for none has begun, and whoever waits there would
+ * wait for ever. Such a worker is replaced after `heartbeatTimeout`; what was written to it goes to others.
+ */
+export class Standstill {
+  readonly #pool: PoolState
+  readonly #end: (worker: PoolWorker, why: string) => void
+  #held = new Map<PoolWorker, Held>()
+
+  constructor(pool: PoolState, end: (worker: PoolWorker, why: string) => void) {
+    this.#pool = pool
+    this.#end = end
+  }
+
+  /** A heartbeat has come. */
+  heard(worker: PoolWorker): void {
+    const { heartbeatTimeout } = this.#pool.settings
+    worker.stalledBeats = worker.mainAge < heartbeatTimeout ? 0 : worker.stalledBeats + 1
+    if (worker.stalledBeats < BEATS || !runsNothing(worker)) return
+    this.#endUnlessItMoves(worker, `Its main thread had not turned for ${heartbeatTimeout} ms while no job ran: something that a task left behind holds it.`)
+  }
+
+  /** Looks, without any heartbeat, for jobs that lie in a worker and are not taken up; `late` ms too late itself. */
+  look(late: number): void {
+    const { hub, settings, workers } = this.#pool
+    const before = this.#held
+    this.#held = new Map()
+    // The machine stood still as a whole: that is no silence of the worker's.
+    if (late > settings.maintainInterval / 2) return
+    for (const worker of workers.values()) {
+      const job = worker.books.sent.peek()
+      if ((job === undefined && worker.recalls === 0) || worker.upAt === 0 || !runsNothing(worker)) continue
+      const { bytes } = worker.writer
+      const then = before.get(worker)
+      const same = then !== undefined && then.job === job && then.bytes === bytes
+      const unknown = job === undefined || worker.writing
+      const since = same ? then.since : unknown ? hub.now() : Math.max(worker.lastProgressAt, worker.heldSince)
+      this.#held.set(worker, { job, bytes, since })
+      if (!same || hub.now() - since < settings.heartbeatTimeout) continue
+      const what = job === undefined ? 'given back what it was asked for' : `taken up the job '${job.name}'`
+      this.#endUnlessItMoves(worker, `It had not ${what} within ${settings.heartbeatTimeout} ms while no job ran.`)
+    }
+  }
+
+  /** Read before you judge. */
+  #endUnlessItMoves(worker: PoolWorker, why: string): void {
+    const { lastProgressAt } = worker
+    this.#pool.hub.whenReadEmpty(
+      () => worker.readers,
+      () => {
+        if (runsNothing(worker) && worker.lastProgressAt === lastProgressAt) this.#end(worker, why)
+      },
+    )
+  }
+}
+
+const runsNothing = (worker: PoolWorker): boolean => worker.alive && worker.state !== 'retiring' && !worker.unfit && worker.books.running.size === 0

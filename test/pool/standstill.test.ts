@@ -1,0 +1,124 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Hub } from '../../src/hub/index.js'
+import type { JobRecord } from '../../src/pool/job.js'
+import { Standstill } from '../../src/pool/standstill.js'
+import type { PoolState } from '../../src/pool/state.js'
+import type { PoolWorker } from '../../src/pool/worker.js'
+import { FakeClock } from '../hub/fakes.js'
+
+const TIMEOUT = 7_000
+const ROUND = 1_000
+
+/** What is looked at of a worker: one that was given a job, and has not taken it up. */
+class Given {
+  alive = true
+  unfit = false
+  state = 'busy'
+  upAt = 1
+  mainAge = 0
+  stalledBeats = 0
+  recalls = 0
+  writing = false
+  lastProgressAt = 0
+  heldSince = 0
+  readonly readers = []
+  readonly writer = { bytes: 100 }
+  readonly job = { name: 'parse' } as JobRecord
+  readonly books = { running: new Map<number, JobRecord>(), sent: { peek: (): JobRecord | undefined => this.job } }
+}
+
+describe('a worker that stands still', () => {
+  let clock: FakeClock
+  let worker: Given
+  let standstill: Standstill
+  let ended: string[]
+  beforeEach(() => {
+    clock = new FakeClock()
+    worker = new Given()
+    ended = []
+    const { hub, settings, workers } = {
+      hub: new Hub(clock),
+      settings: { heartbeatTimeout: TIMEOUT, maintainInterval: ROUND },
+      workers: new Map([[1, worker as unknown as PoolWorker]]),
+    }
+    standstill = new Standstill({ hub, settings, workers } as unknown as PoolState, (_, why) => ended.push(why))
+  })
+
+  const look = (rounds: number, each: () => void = () => {}): void => {
+    for (let round = 0; round < rounds; round++) {
+      clock.time += ROUND
+      each()
+      standstill.look(0)
+      clock.pollUntilQuiet()
+    }
+  }
+  const beat = (age: number): void => {
+    worker.mainAge = age
+    standstill.heard(worker as unknown as PoolWorker)
+    clock.pollUntilQuiet()
+  }
+
+  it('is ended once a job has lain there for the timeout', () => {
+    look(6)
+    expect(ended).toEqual([])
+    look(1)
+    expect(ended).toEqual(["It had not taken up the job 'parse' within 7000 ms while no job ran."])
+  })
+
+  it('is not, while a large job is still being written to it', () => {
+    worker.writing = true
+    look(20, () => {
+      worker.writer.bytes += 1
+    })
+    // Nothing moves for six rounds, however long it was on its way before.
+    look(6)
+    expect(ended).toEqual([])
+    look(1)
+    expect(ended).toHaveLength(1)
+  })
+
+  it('is not, while it runs a job, or when it is about to leave or to be killed', () => {
+    worker.books.running.set(1, worker.job)
+    look(20)
+    worker.books.running.clear()
+    worker.state = 'retiring'
+    look(20)
+    worker.state = 'busy'
+    worker.unfit = true
+    look(20)
+    expect(ended).toEqual([])
+  })
+
+  it('is not, if it moves while its pipes are read to their end', () => {
+    look(6)
+    clock.beforePoll = () => {
+      worker.lastProgressAt = clock.time
+    }
+    look(1)
+    expect(ended).toEqual([])
+  })
+
+  it('is not judged by a round that came late: the machine stood still', () => {
+    look(6)
+    clock.time += 60_000
+    standstill.look(60_000)
+    clock.pollUntilQuiet()
+    expect(ended).toEqual([])
+  })
+
+  it('is told by two heartbeats in a row, not by one', () => {
+    beat(TIMEOUT)
+    beat(0)
+    beat(TIMEOUT)
+    expect(ended).toEqual([])
+    beat(TIMEOUT + 1_000)
+    expect(ended).toEqual([expect.stringContaining('had not turned for 7000 ms while no job ran')])
+  })
+
+  it('is not told by heartbeats while a job runs', () => {
+    worker.books.running.set(1, worker.job)
+    beat(TIMEOUT)
+    beat(2 * TIMEOUT)
+    expect(ended).toEqual([])
+  })
+})
