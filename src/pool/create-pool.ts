@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
+import { isDirectory } from './directory.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
 import { processLauncher } from './process-launcher.js'
@@ -73,8 +74,7 @@ const refuseWhileLoading = (): void => {
 
 /** A spawn in a directory that is not there fails as if Node itself were missing. */
 const refuseNoDirectory = ({ cwd }: Settings): void => {
-  if (cwd !== undefined && !statSync(cwd, { throwIfNoEntry: false })?.isDirectory())
-    throw new TypeError(`Option 'cwd' must be a directory; there is none at ${cwd}.`)
+  if (cwd !== undefined && !isDirectory(cwd)) throw new TypeError(`Option 'cwd' must be a directory; there is none at ${cwd}.`)
 }
 
 const refuseTooFewDescriptors = ({ maxWorkers, spare }: Settings): void => {

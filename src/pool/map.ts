@@ -1,6 +1,7 @@
 import { count, flag, knownNames, plainObject } from './checks.js'
 import { Deque } from './deque.js'
 import type { JobRecord } from './job.js'
+import { mapCutShort } from './refusals.js'
 import { nameText } from './submission.js'
 import type { MapOptions } from './types.js'
 
@@ -38,13 +39,14 @@ interface Failure {
 export interface MapRoom {
   readonly full: boolean
   ready(): Promise<void>
-  /** Calls `stop` when the caller's signal aborts or the pool closes; returns what undoes it. */
-  onStop?(stop: (error: unknown) => void): () => void
+  /** Calls `aborted` when the caller's signal aborts, and `closed` when the pool closes; returns what undoes it. */
+  watch?(aborted: (reason: unknown) => void, closed: () => void): () => void
 }
 
 /**
  * Runs a task over each argument array of the source, `ahead` results outstanding at the most: the source is pulled only when
- * there is room. The first error, or the consumer's `break`, cancels what runs and closes the source.
+ * there is room. A job's error, the caller's signal or the consumer's `break` cancels what runs and closes the source. A source
+ * that fails, or a pool that closes, only ends the taking: the results of what was submitted are handed on before the error.
  */
 export const mapJobs = (
   submit: (args: unknown) => JobRecord,
@@ -69,7 +71,7 @@ async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
   try {
     for (;;) {
       run.pull()
-      if (run.failure !== undefined) throw run.failure.error
+      if (run.aborted !== undefined) throw run.aborted.error
       // Awaited here, so that its error shows the frames of who awaits this.
       if (run.failed !== undefined) await run.failed.result
       if (run.ended) return
@@ -78,8 +80,10 @@ async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
         const value = await job.result
         run.pull()
         yield value
-      } else if (run.exhausted) return
-      else await run.change()
+      } else if (run.exhausted) {
+        if (run.cutShort !== undefined) throw run.cutShort.error
+        return
+      } else await run.change()
     }
   } finally {
     undo?.()
@@ -94,18 +98,23 @@ class MapRun {
   readonly #ordered: boolean
   readonly #ahead: number
   readonly #room: MapRoom | undefined
+  /** undefined: not begun, at its end, or told to return. */
   #iterator: Iterator<unknown> | AsyncIterator<unknown> | undefined
+  /** Nothing more is taken from it. */
   #sourceEnded = false
   #pulling = false
   readonly #unsettled = new Set<JobRecord>()
   /** Ordered: all jobs, as they were submitted. Unordered: those that have settled, as they did. */
   readonly #next = new Deque<JobRecord>()
+  #submitted = 0
   /** Submitted, and not handed on. */
   #held = 0
   #wake: (() => void) | undefined
   #closing: Promise<void> | undefined
-  /** The source has failed. */
-  failure: Failure | undefined
+  /** The caller's signal has aborted: thrown at once. */
+  aborted: Failure | undefined
+  /** The source has failed, or the pool was closed before its end: thrown when all that was submitted has been handed on. */
+  cutShort: Failure | undefined
   /** The first job that has not succeeded. */
   failed: JobRecord | undefined
   ended = false
@@ -120,12 +129,15 @@ class MapRun {
 
   /** A source that has fallen silent must not outlast the caller's signal, nor the pool. */
   watch(): (() => void) | undefined {
-    return this.#room?.onStop?.((error) => {
-      if (this.#sourceEnded || this.ended) return
-      this.failure ??= { error }
-      this.end()
-      this.#changed()
-    })
+    return this.#room?.watch?.(
+      (error) => {
+        // What was submitted has the signal as well.
+        if (this.#sourceEnded || this.ended) return
+        this.aborted = { error }
+        this.end()
+      },
+      () => this.#cut(mapCutShort(this.#submitted)),
+    )
   }
 
   /** All results have been handed on. */
@@ -152,10 +164,7 @@ class MapRun {
     if (this.#pulling || this.ended || this.#sourceEnded || this.#held >= this.#ahead) return
     this.#pulling = true
     this.#fetch()
-      .catch((error) => {
-        this.failure ??= { error }
-        this.end()
-      })
+      .catch((error) => this.#cut(error))
       .finally(() => {
         this.#pulling = false
         this.#changed()
@@ -165,30 +174,48 @@ class MapRun {
   async #fetch(): Promise<void> {
     const source = this.#source
     this.#iterator ??= Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
-    while (!this.ended && this.#held < this.#ahead) {
-      const step = await this.#step(this.#iterator)
+    const iterator = this.#iterator
+    while (this.#taking && this.#held < this.#ahead) {
+      const step = await this.#step(iterator)
       if (step.done) {
+        this.#iterator = undefined
         this.#sourceEnded = true
         return
       }
-      while (!this.ended && this.#room?.full) await this.#room.ready()
-      if (!this.ended) this.#add(step.value)
+      while (this.#taking && this.#room?.full) await this.#room.ready()
+      if (this.#taking) this.#add(step.value)
     }
+  }
+
+  get #taking(): boolean {
+    return !this.ended && !this.#sourceEnded
   }
 
   async #step(iterator: Iterator<unknown> | AsyncIterator<unknown>): Promise<IteratorResult<unknown>> {
     try {
-      return await iterator.next()
+      const step = await iterator.next()
+      if (Object(step) !== step)
+        throw new TypeError(`The source of pool.map: its next() must answer with an object, { done, value }; it answered ${String(step)}.`)
+      return step
     } catch (error) {
-      // It has ended by itself: its return() is not to be called. Both are set at once, or the end could be seen without its error.
-      this.#sourceEnded = true
-      this.failure = { error }
+      // It has ended by itself: its return() is not to be called.
+      this.#iterator = undefined
       throw error
     }
   }
 
+  /** Takes nothing more; what was submitted goes on. */
+  #cut(error: unknown): void {
+    if (!this.#taking) return
+    this.cutShort = { error }
+    this.#sourceEnded = true
+    this.#closing = this.#close()
+    this.#changed()
+  }
+
   #add(args: unknown): void {
     const job = this.#submit(args)
+    this.#submitted++
     this.#held++
     this.#unsettled.add(job)
     if (this.#ordered) this.#next.push(job)
@@ -213,19 +240,22 @@ class MapRun {
   }
 
   /** Cancels what runs and closes the source; resolves when the source is closed, if it is not busy. */
-  end(): Promise<void> {
-    if (this.#closing !== undefined) return this.#closing
-    this.ended = true
-    this.#closing = this.#close()
-    for (const job of this.#unsettled) if (!job.isSettled) job.cancel(new DOMException('pool.map has ended.', 'AbortError'))
-    this.#changed()
-    return this.#closing
+  async end(): Promise<void> {
+    if (!this.ended) {
+      this.ended = true
+      this.#closing ??= this.#close()
+      for (const job of this.#unsettled) if (!job.isSettled) job.cancel(new DOMException('pool.map has ended.', 'AbortError'))
+      this.#changed()
+    }
+    await this.#closing
   }
 
   async #close(): Promise<void> {
-    if (this.#sourceEnded || this.#iterator === undefined) return
+    const iterator = this.#iterator
+    this.#iterator = undefined
+    if (iterator === undefined) return
     try {
-      const closed = Promise.resolve(this.#iterator.return?.())
+      const closed = Promise.resolve(iterator.return?.())
       // A source that is still busy with its last item must not keep the caller waiting.
       if (this.#pulling) closed.catch(() => {})
       else await closed

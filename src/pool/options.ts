@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { arrayOf, bytes, count, flag, isString, knownNames, milliseconds, oneOf, plainObject, refuse } from './checks.js'
+import { checkExecArgv } from './exec-argv.js'
 import { inheritedEnv, inheritedExecArgv } from './inherited.js'
 import type { Dispatch, PoolLogger, PoolOptions } from './types.js'
 
@@ -191,7 +192,11 @@ const readEnv = (name: string, given: unknown): Record<string, string | undefine
   return env as Record<string, string | undefined>
 }
 
-const readExecArgv = (name: string, given: unknown): readonly string[] => arrayOf(name, given, 'an array of strings', 'a string', isString)
+const readExecArgv = (name: string, given: unknown): readonly string[] => {
+  const words = arrayOf(name, given, 'an array of strings', 'a string', isString)
+  checkExecArgv(name, words)
+  return words
+}
 
 const readLogger = (name: string, given: unknown): PoolOptions['logger'] => {
   const wants = 'a pino logger (or an object with its methods trace, debug, info, warn and error)'

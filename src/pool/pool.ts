@@ -48,7 +48,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   readonly #signals: SignalBoard
   readonly #room: QueueRoom
   /** Maps that are under way. */
-  readonly #onClose = new Set<(error: unknown) => void>()
+  readonly #onClose = new Set<() => void>()
   #firstUp: { resolve: () => void; reject: (error: Error) => void } | undefined
   #closing: Promise<void> | undefined
   #quiet: (() => void) | undefined
@@ -77,6 +77,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         up: (worker) => this.#up(worker),
         proven: () => this.#fleet.proven(),
         judge: (worker) => this.#keeper.judge(worker),
+        heard: (worker) => this.#keeper.heard(worker),
         accepted: () => {
           if (this.#room.wanted) state.hub.wake()
         },
@@ -106,7 +107,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   // ---- jobs
 
   /**
-   * Runs a task and resolves with its result. Never throws: every refusal is a rejection.
+   * Runs a task and resolves with its result. Never throws: every refusal is a rejection. One that nobody awaits raises no
+   * unhandledRejection; `jobSettled` tells of it.
    *
    * @param name the task: the name under which a task module exports it
    * @param args its arguments; taken now, so later changes to them are not seen
@@ -128,7 +130,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   /**
    * Runs a task once for each argument array that `source` yields, with bounded look-ahead, and iterates over the results.
-   * The first error, or leaving the loop, cancels what runs and calls the source's `return()`.
+   * A job's error, or leaving the loop, cancels what runs and calls the source's `return()`. A source that fails, or a pool that
+   * is closed before the source's end, ends the taking alone: the results of what was submitted come first, then the error.
    */
   map<N extends TaskName<T>>(
     name: N,
@@ -170,11 +173,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   /**
    * Runs a task once on every worker that is up, starting or about to be started, stand-bys included, and resolves with one answer for each. A
-   * worker that leaves meanwhile is answered for by its replacement. Rejects with the first failure, once all have settled.
+   * worker that leaves meanwhile is answered for by its replacement; where the replacement is there already, it alone is asked. Rejects with the first failure, once all have settled.
    */
   async broadcast<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>[]> {
-    const present = [...this.#state.workers.values()].filter((worker) => worker.alive && (worker.isUp || worker.state === 'starting'))
-    const targets: (PoolWorker | 'unborn')[] = [...present, ...new Array<'unborn'>(this.#fleet.missing).fill('unborn')]
+    const targets: (PoolWorker | 'unborn')[] = [...this.#fleet.addressees(), ...new Array<'unborn'>(this.#fleet.missing).fill('unborn')]
     const jobs = targets.map((target) => {
       const { job, options } = this.#submission.make({ call: 'broadcast' }, name, rest[0], rest[1])
       if (options === undefined) return job
@@ -224,7 +226,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     return [...this.#state.tasks.keys()]
   }
 
-  /** What worker `id` is executing right now: its JavaScript stack, read by its watchdog even during a busy loop. */
+  /**
+   * What worker `id` is executing right now: its JavaScript stack, read by its watchdog even during a busy loop. The question
+   * alone does not keep an idle host alive.
+   */
   stack(id: number): Promise<string> {
     try {
       return this.#living(id).lifeline.stack()
@@ -241,7 +246,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    */
   end(id: number, reason: string): void {
     if (typeof reason !== 'string' || reason === '') throw new TypeError("pool.end(id, 'reason'): say why, for the errors of its jobs.")
-    this.#living(id).condemn('killed by the pool', new Error(reason))
+    const worker = this.#living(id)
+    worker.endedByCaller = true
+    worker.condemn('killed by the pool', new Error(reason))
   }
 
   /** @internal What `defineTask` said of a task. */
@@ -284,7 +291,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     this.#state.phase = 'closing'
     hub.hold()
     this.#room.close()
-    for (const stop of this.#onClose) stop(closedError('pool.map()'))
+    for (const closed of this.#onClose) closed()
     await this.#untilQuiet(() => this.#state.pending === 0 || this.#state.phase === 'terminating')
     if (this.#state.phase === 'closing') this.#fleet.dismiss()
     await this.#untilQuiet(() => this.#fleet.empty)

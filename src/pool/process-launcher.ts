@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS, type WorkerConfig } from '../wire/messages.js'
+import { isDirectory } from './directory.js'
 import type { LaunchedProcess, Launcher } from './launcher.js'
 
 export interface LaunchOptions {
@@ -28,7 +29,7 @@ export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOpt
       stdio: ['ignore', config.output === 'capture' ? 'pipe' : config.output, 'pipe', 'pipe', 'pipe', 'pipe'],
     })
     const pid = subprocess.pid
-    if (pid === undefined) return neverStarted(errorOf(subprocess))
+    if (pid === undefined) return neverStarted(errorOf(subprocess, cwd))
     // Of a process that runs: it could not be killed.
     subprocess.on('error', () => {})
     const streams = subprocess.stdio as unknown as (Socket | null)[]
@@ -68,8 +69,11 @@ export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOpt
 }
 
 /** Why no process could be made: no descriptor left, no such directory, no memory. */
-const errorOf = async (subprocess: ChildProcess): Promise<unknown> => {
+const errorOf = async (subprocess: ChildProcess, cwd: string | undefined): Promise<unknown> => {
   const [error] = (await once(subprocess, 'error')) as [NodeJS.ErrnoException]
+  // Node's error names the executable, which is there.
+  if ((error.code === 'ENOENT' || error.code === 'ENOTDIR') && cwd !== undefined && !isDirectory(cwd))
+    return new Error(`No worker process could be started: its working directory is gone (${cwd}, the option 'cwd'). Make it again.`, { cause: error })
   if (error.code !== 'EMFILE' && error.code !== 'ENFILE') return error
   return new Error(`No worker process could be started: too many files are open in this process (${error.code}; see ulimit -n).`, { cause: error })
 }

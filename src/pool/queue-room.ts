@@ -35,22 +35,22 @@ export class QueueRoom {
     for (const waiter of this.#waiters.splice(0)) waiter.reject(closedError('pool.ready()'))
   }
 
-  /** What a map needs of it; the map stops with its signal, and with the pool. */
-  forMap(onClose: Set<(error: unknown) => void>, signal: AbortSignal | undefined): MapRoom {
+  /** What a map needs of it; a source that has fallen silent must not outlast its signal, nor the pool. */
+  forMap(onClose: Set<() => void>, signal: AbortSignal | undefined): MapRoom {
     const pool = this.#pool
     return {
       get full() {
         return pool.phase === 'open' && pool.queued >= pool.settings.maxQueue
       },
       ready: () => this.ready(),
-      onStop: (stop) => {
-        const aborted = (): void => stop(signal?.reason)
-        onClose.add(stop)
-        signal?.addEventListener('abort', aborted, { once: true })
-        if (signal?.aborted) aborted()
+      watch: (aborted, closed) => {
+        const abort = (): void => aborted(signal?.reason)
+        onClose.add(closed)
+        signal?.addEventListener('abort', abort, { once: true })
+        if (signal?.aborted) abort()
         return () => {
-          onClose.delete(stop)
-          signal?.removeEventListener('abort', aborted)
+          onClose.delete(closed)
+          signal?.removeEventListener('abort', abort)
         }
       },
     }

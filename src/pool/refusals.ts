@@ -60,6 +60,12 @@ export const poolClosedError = (job: { name: string }): PoolClosedError =>
 /** A call after close() or terminate(). */
 export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} is refused: the pool is closed or closing; nothing was run.`)
 
+/** The pool closed while a map was under way; all that it had submitted has succeeded. */
+export const mapCutShort = (submitted: number): PoolClosedError =>
+  new PoolClosedError(
+    `The pool was closed before pool.map() had taken its source to the end: ${submitted} ${submitted === 1 ? 'job was' : 'jobs were'} run, and the results delivered; nothing else was run.`,
+  )
+
 /** What a module threw may be anything, and not everything can be made a string of. */
 const textOf = (thrown: unknown): string => {
   try {

@@ -48,6 +48,12 @@ export class RollingRestart {
     return current !== undefined && serving.includes(current) ? 1 : 0
   }
 
+  /** The worker whose successor has been started already: two are there for one place. */
+  doubled(serving: readonly PoolWorker[], target: number): PoolWorker | undefined {
+    const current = this.#rounds[0]?.current
+    return current !== undefined && serving.length > target && serving.includes(current) ? current : undefined
+  }
+
   /** A worker has come up: it takes over from the one being replaced. */
   up(worker: PoolWorker): void {
     const current = this.#rounds[0]?.current

@@ -78,7 +78,10 @@ export interface PoolOptions {
   maintainInterval?: number
   /** ms between two heartbeats of a worker. Default 1,000. */
   heartbeatInterval?: number
-  /** ms of silence of a worker's watchdog until it is killed as frozen. Default 7,000. */
+  /**
+   * ms of silence of a worker's watchdog until it is killed as frozen; the same for a main thread that does not turn, or takes nothing up, while no job runs.
+   * Default 7,000.
+   */
   heartbeatTimeout?: number
   /** ms that a worker above `min` may be idle. Default 30,000. */
   keepAlive?: number
@@ -96,7 +99,7 @@ export interface PoolOptions {
   output?: 'inherit' | 'ignore' | 'capture'
   /** The workers' environment. Default `process.env`. */
   env?: Record<string, string | undefined>
-  /** Node options of the workers. Default: the host's without `--inspect*`, `--eval`, `--test`, `--watch`. */
+  /** Node options of the workers, each value behind its option. Default: the host's without `--inspect*`, `--eval`, `--test`, `--watch`. */
   execArgv?: readonly string[]
   /** Working directory of the workers. Default the host's. */
   cwd?: string | URL
@@ -114,9 +117,9 @@ export interface RunOptions {
   signal?: AbortSignal
   /** Higher first. Default 0. */
   priority?: number
-  /** Times that the job may be run again after its worker died: the task is idempotent. Default 0. */
+  /** Times that the job may be run again after its worker died: the task is idempotent. A stream: only while no item has arrived. Default 0. */
   retryLost?: number
-  /** ArrayBuffers among the arguments that are moved instead of copied: they are detached at the call. */
+  /** ArrayBuffers among the arguments that are moved instead of copied: each one listed is detached at the call, also one that is not among them. */
   transfer?: readonly ArrayBuffer[]
   /** A value that `currentJob().context` shows in the task. */
   context?: unknown
@@ -136,7 +139,7 @@ export interface MapOptions extends Omit<RunOptions, 'id' | 'transfer' | 'delive
 export type JobState = 'queued' | 'writing' | 'written' | 'accepted' | 'succeeded' | 'failed' | 'cancelled' | 'lost'
 
 export interface JobEvents {
-  /** A value given to `currentJob().progress`: the first at once, the last always before the result. */
+  /** A value given to `currentJob().progress`: the first at once, of later ones the newest at most every 50 ms, the last always before the result. */
   progress: (value: unknown) => void
   /** The soft limit has passed; the task has been asked to stop. */
   softTimeLimit: () => void

@@ -18,7 +18,7 @@ export interface CurrentJob {
   /** Aborts on cancellation, with its reason, and at the soft time limit, with a `SoftTimeLimitError`. */
   readonly signal: AbortSignal
   readonly log: JobLogger
-  /** Reports progress: the first value at once, later ones at most every 50 ms, the last always before the result. */
+  /** Reports progress: the first value at once, of later ones the newest at most every 50 ms, the last always before the result. */
   readonly progress: (value: unknown) => void
   /** The `context` of the run options. */
   readonly context: unknown

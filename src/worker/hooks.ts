@@ -11,8 +11,8 @@ export const onWorkerStart = (hook: Hook): void => add('onWorkerStart', workerSt
 /** Runs (and is awaited) once when the worker leaves, after its last job. Hooks run in the reverse order of their registration. */
 export const onWorkerStop = (hook: Hook): void => add('onWorkerStop', workerState().stop, hook)
 
-/** Runs synchronously before each job; a throw fails the job. It is not awaited: the task must be called in the same turn. */
+/** Runs synchronously before each job; a throw fails the job. It is not awaited: the task must be called in the same turn. Its time counts against the job's limits. */
 export const onJobStart = (hook: JobStartHook): void => add('onJobStart', workerState().jobStart, hook)
 
-/** Runs synchronously after each job, before its result is sent. Its failure is reported as a fault of the worker; the job keeps its result. */
+/** Runs synchronously after each job, before its result is sent. Its failure is reported as a fault of the worker; the job keeps its result. Not awaited; its time counts against the job's limits. */
 export const onJobEnd = (hook: JobEndHook): void => add('onJobEnd', workerState().jobEnd, hook)

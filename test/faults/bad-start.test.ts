@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createPool, type PoolOptions, PreforkError, WorkerStartError } from 'prefork'
 import { describe, expect, it } from 'vitest'
@@ -132,7 +132,6 @@ describe('a task module', () => {
     const { starts, options } = withStarts('sometimes.js')
     const pool = await startPool({ ...options, env: { ...options.env, PREFORK_TEST_BROKEN: broken } })
     const pid = (await pool.run('pid', [])) as number
-    const { writeFileSync, rmSync } = await import('node:fs')
     writeFileSync(broken, '')
     process.kill(pid, 'SIGKILL')
     const error = await failure(pool.run('pid', []))
@@ -149,6 +148,28 @@ describe('a task module', () => {
       ),
     ).toBe(true)
   })
+})
+
+it('a working directory that was removed is named by jobs that wait, and used again once it is back', async () => {
+  const cwd = join(scratch(), 'work')
+  mkdirSync(cwd)
+  const pool = await startPool({ cwd })
+  rmSync(cwd, { recursive: true })
+  process.kill(upPids(pool)[0]!, 'SIGKILL')
+  const error = (await failure(pool.run('pid', []))) as WorkerStartError
+  expect(error).toBeInstanceOf(WorkerStartError)
+  const said = `No worker process could be started: its working directory is gone (${cwd}, the option 'cwd'). Make it again.`
+  expect(error.message).toContain(said.slice(0, -1))
+  expect(error.cause).toMatchObject({ message: said, cause: { code: 'ENOENT' } })
+  mkdirSync(cwd)
+  expect(
+    await until('the pool has recovered', () =>
+      pool.run('cwd', []).then(
+        (where) => where === realpathSync(cwd),
+        () => false,
+      ),
+    ),
+  ).toBe(true)
 })
 
 describe('too few descriptors for the workers', () => {

@@ -151,6 +151,23 @@ describe('broadcast', () => {
     await Promise.allSettled(holders.map((job) => job.result))
   })
 
+  it('runs once for each place while a restart is rolling: the successor answers for the one it replaces', async () => {
+    const pool = await startPool({ workers: 2 })
+    await allUp(pool, 2)
+    const journal = new Journal()
+    const gate = new Gate()
+    const held = [1, 2].map((id) => pool.submit('hold', [gate.path, journal.path, id]))
+    await until('both hold', () => journal.lines.length === 2)
+    const restarted = pool.restart()
+    await until('the first successor is there', () => pool.stats().workers.length === 3)
+    const answers = pool.broadcast('pid', [])
+    gate.open()
+    const pids = (await within(answers, 10_000, 'broadcast()')) as number[]
+    expect(pids).toHaveLength(2)
+    expect(new Set(pids).size).toBe(2)
+    await Promise.all([restarted, ...held.map((job) => job.result)])
+  })
+
   it('rejects on a closed pool and for an unknown task', async () => {
     const pool = await startPool()
     await expect(pool.broadcast('noSuchTask', [])).rejects.toMatchObject({ name: 'TaskNotFoundError' })

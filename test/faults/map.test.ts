@@ -1,3 +1,4 @@
+import { PoolClosedError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { allUp, sharedPool, startPool } from '../fixtures/pools.js'
 import { failure, Gate, until, within } from '../fixtures/support.js'
@@ -138,6 +139,59 @@ describe('map', () => {
       throw new RangeError('the source failed')
     })()
     expect(await failure(collect(shared.pool.map('echo', source)))).toMatchObject({ name: 'RangeError', message: 'the source failed' })
+  })
+
+  it('an error of the source comes after the results of what it gave before', async () => {
+    const source = (function* () {
+      yield [1]
+      yield [2]
+      throw new RangeError('the source failed')
+    })()
+    const got: unknown[] = []
+    const error = await failure(
+      (async () => {
+        for await (const value of shared.pool.map('echo', source)) got.push(value)
+      })(),
+    )
+    expect([got, error]).toMatchObject([[1, 2], { name: 'RangeError', message: 'the source failed' }])
+  })
+
+  it.each([true, false])('delivers what it had submitted when the pool is closed, then says that it was cut short (ordered: %s)', async (ordered) => {
+    const pool = await startPool({ workers: 2 })
+    const gate = new Gate()
+    let returned = 0
+    const source = (function* () {
+      try {
+        for (;;) yield [gate.path]
+      } finally {
+        returned += 1
+      }
+    })()
+    let delivered = 0
+    const failed = failure(
+      (async () => {
+        for await (const _ of pool.map('shortUnless', source, { ordered, concurrency: 4 })) delivered += 1
+      })(),
+    )
+    await until('two run', () => pool.stats().running === 2 && pool.stats().queued === 2)
+    const closed = pool.close()
+    gate.open()
+    const error = await within(failed, 5_000)
+    expect(error).toBeInstanceOf(PoolClosedError)
+    expect(error).toMatchObject({ message: expect.stringContaining('to the end: 4 jobs were run,') })
+    await closed
+    expect([delivered, returned, pool.stats().totals.succeeded, pool.stats().totals.cancelled]).toEqual([4, 1, 4, 0])
+  })
+
+  it('that is under way when the pool is terminated rejects at once', async () => {
+    const pool = await startPool({ workers: 2 })
+    const failed = failure(collect(pool.map('never', Array(6).fill([]), { concurrency: 4 })))
+    await until('two run', () => pool.stats().running === 2)
+    const ended = pool.terminate()
+    const error = await within(failed, 5_000)
+    expect(error).toBeInstanceOf(PoolClosedError)
+    expect(error).toMatchObject({ message: expect.stringContaining('The pool was terminated before') })
+    await ended
   })
 
   it('stops when its signal aborts', async () => {

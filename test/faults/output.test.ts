@@ -97,6 +97,12 @@ describe('output of any kind', () => {
     }
   })
 
+  it("'inherit': a host that prints nothing itself outlives whoever reads its stderr", async () => {
+    // The reader of the pipe is gone before anything is written.
+    const host = new Host('sh', ['-c', 'exec 4>&1; { exec "$0" "$1" 2>&3 >&4; } 3>&1 | true', process.execPath, hostScript('unheard.js')])
+    expect(await host.says('outcome')).toEqual({ printed: 3, listeners: 0 })
+  })
+
   it("'inherit': what the pool does to a worker prints nothing", async () => {
     const host = startHost('interrupts.js')
     expect(await host.says('outcome')).toEqual({ error: 'SoftTimeLimitError', kept: true })

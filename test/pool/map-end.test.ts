@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { MapRoom } from '../../src/pool/map.js'
 import { collect, endless, HandSource, MapBench, quiet } from './map-help.js'
 
 const modes = [true, false]
@@ -134,16 +135,46 @@ describe('the first error', () => {
 })
 
 describe('a source that fails', () => {
-  test.each(modes)('ends it: what runs is cancelled, and it is not asked to return (ordered: %s)', async (ordered) => {
+  test.each(modes)('costs no result of what was submitted, and is not asked to return (ordered: %s)', async (ordered) => {
     const source = new HandSource()
     const bench = new MapBench(source, { ordered })
+    const nexts = [bench.next(), bench.next(), bench.next()]
+    await quiet()
+    await source.give(['a'])
+    await source.give(['b'])
+    const error = new RangeError('no more')
+    await source.fail(error)
+    expect(nexts.map((each) => each.outcome)).toEqual([undefined, undefined, undefined])
+    bench.succeed(0)
+    bench.succeed(1)
+    await quiet()
+    expect(nexts.map((each) => each.outcome)).toEqual([{ value: 'result 0' }, { value: 'result 1' }, { error }])
+    expect([bench.cancelled, source.pulls, source.returns]).toEqual([[], 3, 0])
+  })
+
+  test('gives way to the error of a job that fails after it', async () => {
+    const source = new HandSource()
+    const bench = new MapBench(source)
     const next = bench.next()
     await quiet()
     await source.give(['a'])
-    const error = new RangeError('no more')
-    await source.fail(error)
-    expect(next.outcome).toEqual({ error })
-    expect([bench.cancelled, source.returns]).toEqual([[0], 0])
+    await source.give(['b'])
+    await source.fail(new RangeError('no more'))
+    const error = new Error('the second failed')
+    bench.fail(1, error)
+    await quiet()
+    expect([next.outcome, bench.cancelled]).toEqual([{ error }, [0]])
+  })
+
+  test('does not keep a consumer that leaves', async () => {
+    const source = new HandSource()
+    const bench = new MapBench(source)
+    const next = bench.next()
+    await quiet()
+    await source.give(['a'])
+    await source.fail(new RangeError('no more'))
+    await bench.results.return()
+    expect([next.outcome, bench.cancelled]).toEqual([{ done: true }, [0]])
   })
 
   test('with a throw, at its first step or before, is the same', async () => {
@@ -170,5 +201,86 @@ describe('a source that fails', () => {
     await bench.results.return()
     await source.fail(new Error('nobody waits'))
     expect(source.returns).toBe(1)
+  })
+})
+
+describe('a next() that answers with no object', () => {
+  test.each([5, undefined, null, 'text', Symbol('s')])('%o, runs nothing', async (answer) => {
+    let asked = 0
+    let returned = 0
+    const source = {
+      [Symbol.iterator]: () => ({
+        next: () => {
+          // So that one that takes it for an item ends, too.
+          if (++asked === 20) throw new Error('it was asked again')
+          return answer as never
+        },
+        return: () => {
+          returned++
+          return { done: true as const, value: undefined }
+        },
+      }),
+    }
+    const bench = new MapBench(source, { answer: () => 'ran' })
+    const error = await collect(bench.results).catch((reason) => reason)
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error.message).toBe(`The source of pool.map: its next() must answer with an object, { done, value }; it answered ${String(answer)}.`)
+    expect([bench.jobs.length, asked, returned]).toEqual([0, 1, 0])
+  })
+})
+
+describe('a pool that closes', () => {
+  const closable = () => {
+    let close = (): void => {}
+    const room: MapRoom = {
+      full: false,
+      ready: () => Promise.resolve(),
+      watch: (_aborted, closed) => {
+        close = closed
+        return () => {}
+      },
+    }
+    return { room, close: () => close() }
+  }
+
+  test.each(modes)('costs no result of what was submitted, and closes the source at once (ordered: %s)', async (ordered) => {
+    const { room, close } = closable()
+    const { source, taken, returned } = endless()
+    const bench = new MapBench(source, { ordered, room })
+    const nexts = [bench.next(), bench.next(), bench.next(), bench.next()]
+    await quiet()
+    close()
+    await quiet()
+    expect([taken(), returned(), nexts[0]!.outcome]).toEqual([3, 1, undefined])
+    for (const index of [2, 1, 0]) bench.succeed(index)
+    await quiet()
+    const inOrder = ['result 0', 'result 1', 'result 2']
+    expect(nexts.slice(0, 3).map((each) => each.outcome?.value)).toEqual(ordered ? inOrder : inOrder.toReversed())
+    expect(nexts[3]!.outcome?.error).toMatchObject({ code: 'ERR_PREFORK_POOL_CLOSED', message: expect.stringContaining('to the end: 3 jobs were run,') })
+    expect([bench.cancelled, bench.jobs.length, taken()]).toEqual([[], 3, 3])
+  })
+
+  test('does not run the item for which a busy source was asked', async () => {
+    const { room, close } = closable()
+    const source = new HandSource()
+    const bench = new MapBench(source, { room })
+    const next = bench.next()
+    await quiet()
+    close()
+    await quiet()
+    expect(next.outcome?.error).toMatchObject({ message: expect.stringContaining('to the end: 0 jobs were run,') })
+    await source.give(['too late'])
+    expect([bench.jobs.length, source.returns]).toEqual([0, 1])
+  })
+
+  test('does not disturb a map that has all of its source', async () => {
+    const { room, close } = closable()
+    const bench = new MapBench([['a'], ['b']], { room })
+    const got = collect(bench.results)
+    await quiet()
+    close()
+    bench.succeed(0)
+    bench.succeed(1)
+    expect(await got).toEqual(['result 0', 'result 1'])
   })
 })

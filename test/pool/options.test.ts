@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -207,6 +208,55 @@ test('execArgv is an array of strings, and stands as it is', () => {
   expect(read({ execArgv: ['--inspect=0'] }).execArgv).toEqual(['--inspect=0'])
   expect(refused({ execArgv: '--inspect' })).toBe("Option 'execArgv' must be an array of strings; it was given '--inspect'.")
   expect(refused({ execArgv: ['--no-warnings', 5] })).toBe("Option 'execArgv[1]' must be a string; it was given 5.")
+})
+
+test.each([
+  [[]],
+  [['--import', './x.js']],
+  [['-r', 'tsx', '--require=./y.cjs', '-C', 'development']],
+  [['--no-warnings', '--max-old-space-size=77', '--stack-trace-limit', '33']],
+  [['--import', 'tsx', '-i', '--inspect-brk', '--']],
+  // A value that is empty, and options whose names only begin like those that are refused.
+  [['--title', '']],
+  [['--test-only', '--version-of-something', '--experimental-print-required-tla']],
+])('execArgv %j is for Node to judge', (execArgv) => {
+  expect(read({ execArgv }).execArgv).toEqual(execArgv)
+})
+
+test.each([
+  [['./register.js'], 0],
+  [['', '--no-warnings'], 0],
+  [['--import', './x.js', './y.js'], 2],
+  [['--stack-trace-limit=33', '50'], 1],
+  [['--no-warnings', '--', '--expose-gc'], 2],
+])('execArgv %j: Node would run a word of it as the script', (execArgv, index) => {
+  expect(refused({ execArgv })).toBe(
+    `Option 'execArgv[${index}]' must be an option of Node's, or the value of the one before it; it was given '${execArgv[index]}', which Node would run in place of the worker. Name modules with '--import' or '--require'.`,
+  )
+})
+
+const SCRIPT = join(import.meta.dirname, '../fixtures/says-that-it-ran.js')
+/** What the script says over a descriptor of its own, as a worker does. */
+const says = (words: readonly string[]) =>
+  spawnSync(process.execPath, [...words, SCRIPT], { encoding: 'utf8', stdio: ['ignore', 'ignore', 'ignore', 'pipe'] }).output[3]
+const INSTEAD = '- -c -e -h -p -pe -v --check --completion-bash --eval --eval=1 --help --print --print=1 --prof-process --test --v8-options --version'.split(
+  ' ',
+)
+const withoutWorker = (word: string) => `Option 'execArgv[1]' is '${word}', with which no worker can start: leave it out.`
+
+test.each(INSTEAD)('execArgv with %s is refused, and Node does not run the script with it, or not with the descriptors given', (word) => {
+  expect(refused({ execArgv: ['--no-warnings', word] })).toBe(withoutWorker(word))
+  expect(says(['--no-warnings', word])).toBe('')
+})
+
+test('execArgv with --watch is refused, as the run that it would start never ends', () => {
+  expect(refused({ execArgv: ['--no-warnings', '--watch'] })).toBe(withoutWorker('--watch'))
+})
+
+test('execArgv with what Node runs a script all the same is not refused', () => {
+  const execArgv = ['-i', '--']
+  expect(read({ execArgv }).execArgv).toEqual(execArgv)
+  expect(says(execArgv)).toBe('it ran')
 })
 
 test('a logger has the five methods of pino', () => {

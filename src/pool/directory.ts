@@ -1,0 +1,3 @@
+import { statSync } from 'node:fs'
+
+export const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true

@@ -1,0 +1,39 @@
+/** Node's options for the workers, as the application gives them: what a worker cannot start with is refused while its name is known. */
+
+/** With these Node does something else than to run the script that it is given, or runs it in yet another process. */
+const INSTEAD = new Set([
+  '-',
+  '-c',
+  '-e',
+  '-h',
+  '-p',
+  '-pe',
+  '-v',
+  '--check',
+  '--completion-bash',
+  '--eval',
+  '--help',
+  '--print',
+  '--prof-process',
+  '--test',
+  '--v8-options',
+  '--version',
+  '--watch',
+])
+
+const nameOf = (word: string): string => word.split('=', 1)[0]!
+
+/** A word behind these is not theirs. What takes no value at all differs from one Node to the next, and is left to the start. */
+const takesNothing = (word: string | undefined): boolean => word === undefined || word === '--' || !word.startsWith('-') || /^--[^=]+=/.test(word)
+
+/** Throws TypeError naming the first word with which no worker would start. */
+export const checkExecArgv = (name: string, words: readonly string[]): void => {
+  for (const [index, word] of words.entries()) {
+    const before = words[index - 1]
+    if (before === '--' || (!word.startsWith('-') && takesNothing(before)))
+      throw new TypeError(
+        `Option '${name}[${index}]' must be an option of Node's, or the value of the one before it; it was given '${word}', which Node would run in place of the worker. Name modules with '--import' or '--require'.`,
+      )
+    if (INSTEAD.has(nameOf(word))) throw new TypeError(`Option '${name}[${index}]' is '${word}', with which no worker can start: leave it out.`)
+  }
+}
