@@ -247,7 +247,7 @@ export class Dispatcher {
 
   #holdsTooLong(worker: PoolWorker): boolean {
     const { books } = worker
-    if (!worker.alive || worker.recalls > 0 || books.sent.size === 0 || books.sent.peek()?.pinned) return false
+    if (!worker.alive || worker.recalls > 0 || books.sent.size === 0 || books.sent.peek()?.broadcast !== undefined) return false
     // An idle worker holds nothing back: it is still reading a large job, or about to. Nor does one that is still being written to.
     if ((books.running.size === 0 && worker.mainAge < MAIN_STUCK_MS) || worker.writing) return false
     const held = this.#pool.hub.now() - Math.max(worker.lastProgressAt, worker.heldSince)

@@ -2,9 +2,11 @@ import { availableParallelism } from 'node:os'
 import type { Deadline } from '../hub/index.js'
 import type { WorkerStartError } from '../wire/errors.js'
 import { Autoscaler } from './autoscaler.js'
+import type { Broadcast } from './broadcast.js'
 import type { JobRecord } from './job.js'
 import type { Launcher } from './launcher.js'
-import { Leftovers } from './leftovers.js'
+import { holdsNothing, Leaving } from './leaving.js'
+import { busyWithSuspects, Leftovers } from './leftovers.js'
 import { closedError, lostReason, startError } from './refusals.js'
 import { RollingRestart } from './rolling-restart.js'
 import { StartRecord } from './start-record.js'
@@ -12,25 +14,14 @@ import type { PoolState } from './state.js'
 import { PoolWorker } from './worker.js'
 import type { WorkerOwner } from './worker-owner.js'
 
-/** A worker that is to leave may keep its jobs for so long, unless the time limit is longer. */
-const DRAIN_MS = 60_000
-
 export interface FleetEvents {
   /** The pool's worker owner, given to each worker. */
   owner: WorkerOwner
   /** Enough starts have failed and no worker is up. */
   cannotStart(error: WorkerStartError): void
+  /** The place of this share of a broadcast has been taken away: nobody answers it. */
+  leftOut(share: JobRecord): void
 }
-
-/** How long a worker that is to leave may keep its jobs: their own time limits, or a minute where one has none, ms. */
-const drainTime = ({ books }: PoolWorker, timeLimit: number): number =>
-  [...books.running.values()].reduce(
-    (longest, { spec }) => Math.max(longest, spec.hardLimit > 0 ? spec.hardLimit : DRAIN_MS),
-    timeLimit > 0 ? timeLimit : DRAIN_MS,
-  )
-
-const holdsNothing = ({ books, pinned, suspects, recalls }: PoolWorker): boolean =>
-  books.inFlight === 0 && pinned.length === 0 && suspects.length === 0 && recalls === 0
 
 /** Keeps the right number of workers: starts, replaces, recycles, scales, and bounds what is alive at once. */
 export class Fleet {
@@ -48,13 +39,15 @@ export class Fleet {
   readonly #leftovers = new Leftovers()
   #retryTimer: Deadline | undefined
   readonly #restarts: RollingRestart
+  readonly leaving: Leaving
 
   constructor(pool: PoolState, launch: Launcher, events: FleetEvents) {
     this.#pool = pool
     this.#launch = launch
     this.#events = events
     this.scale = new Autoscaler(pool, () => this.changed())
-    this.#restarts = new RollingRestart((worker) => this.retire(worker, 'restart'))
+    this.leaving = new Leaving(pool, () => this.changed())
+    this.#restarts = new RollingRestart((worker) => this.leaving.retire(worker, 'restart'))
   }
 
   // ---- who is there
@@ -87,21 +80,20 @@ export class Fleet {
     this.#pool.hub.wake()
   }
 
-  /** Whom a broadcast is for: all that are up or starting, stand-bys included, each place once. */
-  addressees(): PoolWorker[] {
+  /**
+   * Gives out the shares of a broadcast: one for each worker that is up, starts or is wanted, stand-bys included; in a rolling
+   * restart one for each place. `make` is called for each share.
+   */
+  broadcast(broadcast: Broadcast, make: (place: (share: JobRecord) => void) => void): void {
     const serving = this.serving()
     const doubled = this.#restarts.doubled(serving, this.scale.target)
-    return this.#all().filter((worker) => worker !== doubled && (worker.isUp || worker.state === 'starting'))
-  }
-
-  /** Workers that are wanted and not started yet. */
-  get missing(): number {
-    return Math.max(0, this.scale.target - this.serving().length)
-  }
-
-  /** A job for a worker that is still to be started. */
-  forUnborn(job: JobRecord): void {
-    this.#leftovers.awaitBirth(job)
+    for (const worker of this.#all()) {
+      if (!worker.isUp || worker === doubled) continue
+      broadcast.ask(worker)
+      make((share) => worker.pinned.push(share))
+    }
+    const toCome = this.#starting() + Math.max(0, this.scale.target - serving.length) + this.#missingSpares()
+    for (let i = 0; i < toCome; i++) make((share) => this.#leftovers.share([share]))
   }
 
   // ---- the round, once a tick
@@ -121,8 +113,6 @@ export class Fleet {
     const wanted = this.scale.target + this.#restarts.extra(serving)
     this.#leave(serving.length >= wanted)
     this.#restarts.settle(serving.length >= this.scale.target && serving.every((worker) => worker.isUp))
-    // Nobody is to be started any more: whoever is there answers.
-    if (serving.length >= wanted || this.#starts.hopeless) this.#leftovers.noMoreBirths()
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
     else if (serving.length < wanted) {
       if (this.#promote()) {
@@ -132,13 +122,19 @@ export class Fleet {
     } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#starts.everUp) this.#start(true)
   }
 
+  /** Stand-bys that are still to be started, those included that wait for the place of one on its way out. */
+  #missingSpares(): number {
+    const present = this.#all().filter((worker) => worker.spare && (worker.isUp || worker.state === 'starting'))
+    return Math.max(0, this.#pool.settings.spare - present.length)
+  }
+
   /** What a worker on its way out will not run any more goes to others. */
   #passOn(): void {
     for (const worker of this.#all()) {
       // One that has nothing in hand would wait for a slot, perhaps that of its own predecessor.
       const goesOn = worker.books.inFlight > 0 && !worker.unfit && worker.quota(this.#pool.settings.maxJobsPerWorker) > 0
       if (worker.state !== 'draining' || goesOn) continue
-      this.#leftovers.orphan(worker.pinned.splice(0))
+      this.#leftovers.share(worker.pinned.splice(0))
       if (worker.suspects.length > 0) this.#leftovers.group(worker.suspects.splice(0))
     }
   }
@@ -193,7 +189,6 @@ export class Fleet {
     )
     worker.spare = spare
     if (!spare) worker.predecessor = this.#withoutSuccessor()
-    if (!spare) worker.pinned.push(...this.#leftovers.born())
     pool.workers.set(id, worker)
     pool.totals.workersStarted++
     pool.log?.debug({ worker: id, pid: launched.pid, spare }, 'worker started')
@@ -222,83 +217,26 @@ export class Fleet {
   /** Gives what a death left over to a worker: first to one that has just come up, else to one that is idle. */
   #handOut(): void {
     if (this.#leftovers.empty) return
-    const able = this.#all().filter((worker) => worker.isUp && !worker.spare && worker.suspects.length === 0 && worker.suspect === undefined)
+    const up = this.#all().filter((worker) => worker.isUp)
+    const able = up.filter((worker) => !worker.spare && !busyWithSuspects(worker))
     const fresh = able.filter((worker) => worker.books.deliveries === 0)
+    const serving = this.serving()
+    const complete = this.#starting() === 0 && serving.length >= this.scale.target + this.#restarts.extra(serving)
     // Whoever is there does it when no fresh worker is to be expected: it takes nothing else before it is through.
-    const noneToCome = this.#starts.hopeless || (this.#starting() === 0 && this.serving().length >= this.scale.target)
-    const others = noneToCome ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.books.inFlight - b.books.inFlight) : []
-    if (this.#leftovers.handOut(fresh, others)) this.changed()
+    const others = complete || this.#starts.hopeless ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.books.inFlight - b.books.inFlight) : []
+    const given = this.#leftovers.handOut([...fresh, ...others])
+    const shared = this.#leftovers.handOutShares(up.filter((worker) => !worker.unfit && !this.#restarts.replaces(worker)))
+    if (given || shared) this.changed()
+    // A stand-by that died has a successor as well.
+    const nobodyToCome = this.#starting() === 0 && (this.#starts.hopeless || (complete && this.#missingSpares() === 0))
+    if (nobodyToCome && up.length > 0) for (const share of this.#leftovers.unanswerable(up)) this.#events.leftOut(share)
   }
 
   #shrink(serving: PoolWorker[], surplus: number): void {
     const leastFirst = serving.sort(
       (a, b) => Number(b.state === 'starting') - Number(a.state === 'starting') || a.books.inFlight - b.books.inFlight || a.lastProgressAt - b.lastProgressAt,
     )
-    for (const worker of leastFirst.slice(0, surplus)) this.retire(worker, 'shrink')
-  }
-
-  // ---- leaving
-
-  /** No new job, and its place goes to another: `shrink` to none. */
-  retire(worker: PoolWorker, why: 'shrink' | 'restart' | 'recycle'): void {
-    const { hub, settings, totals, log } = this.#pool
-    if (!worker.isUp && worker.state !== 'starting') return
-    if (why !== 'shrink') totals.workersRecycled++
-    log?.debug({ worker: worker.id, why }, 'worker retires')
-    if (worker.state === 'starting') {
-      worker.state = 'retiring'
-      worker.expected = true
-      worker.kill()
-      return
-    }
-    worker.state = 'draining'
-    worker.recycled = why !== 'shrink'
-    worker.recall()
-    worker.drainDeadline = hub.callLater(drainTime(worker, settings.timeLimit), () => {
-      // It is its successor that is late.
-      if (holdsNothing(worker)) worker.quit(5 * settings.cancelGrace)
-      else worker.condemn('killed by the pool', new Error('It was to be recycled and its jobs did not end in time.'))
-    })
-    this.changed()
-  }
-
-  /** Its main thread does not turn: it gets no new job, hands back what it has not begun, and is killed a grace later. */
-  abandon(worker: PoolWorker): void {
-    const { hub, settings } = this.#pool
-    if (!worker.alive || worker.abandoned) return
-    worker.abandoned = true
-    if (worker.isUp) {
-      worker.state = 'draining'
-      worker.recycled = true
-    }
-    worker.recall()
-    hub.judge(
-      settings.cancelGrace,
-      () => worker.readers,
-      () => worker.condemn('killed by the pool', new Error('Its main thread did not turn after a time limit or a cancellation.')),
-    )
-    this.changed()
-  }
-
-  /**
-   * It stands still, and no job runs there: it gets nothing more, hands back what it has not begun, and is replaced. Killed a grace
-   * later, once nothing can begin there any more; if it has moved after all, and begun something, it leaves when that has ended.
-   */
-  shun(worker: PoolWorker, why: string): void {
-    const { hub, settings } = this.#pool
-    if (worker.shunned) return
-    worker.shunned = true
-    if (worker.isUp) this.retire(worker, 'recycle')
-    else worker.recall()
-    const end = (): void => {
-      if (!worker.alive || worker.books.running.size > 0) return
-      // Not yet answered: what it was given may still begin. Without a watchdog it is the main thread that answers.
-      if (settings.watchdog && worker.recalls > 0) judge()
-      else worker.condemn('killed by the pool', new Error(why))
-    }
-    const judge = (): void => void hub.judge(settings.cancelGrace, () => worker.readers, end)
-    judge()
-    this.changed()
+    for (const worker of leastFirst.slice(0, surplus)) this.leaving.retire(worker, 'shrink')
   }
 
   // ---- what happens to workers
@@ -345,7 +283,7 @@ export class Fleet {
     pool.past.workers++
     pool.past.writes += worker.writer.writes
     for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
-    this.#leftovers.orphan(worker.pinned.splice(0))
+    this.#leftovers.share(worker.pinned.splice(0))
     if (this.#starts.hopeless && (!worker.expected || worker.shunned)) {
       const error = startError(worker, this.#starts.failures(this.#blameless(worker)), pool.settings.tasks)
       this.#restarts.fail(error)
@@ -377,13 +315,13 @@ export class Fleet {
 
   /** Workers above `min` that have been idle for `keepAlive` leave. */
   retireIdle(): void {
-    if (this.#leftovers.empty) for (const worker of this.scale.idle(this.serving())) this.retire(worker, 'shrink')
+    if (this.#leftovers.empty) for (const worker of this.scale.idle(this.serving())) this.leaving.retire(worker, 'shrink')
   }
 
   restart(): Promise<void> {
     for (const worker of this.#all()) {
       // One that holds no job, because it stands by or is still starting, is simply replaced.
-      if (worker.spare || worker.state === 'starting') this.retire(worker, 'shrink')
+      if (worker.spare || worker.state === 'starting') this.leaving.retire(worker, 'shrink')
     }
     const done = this.#restarts.begin(this.serving().filter((worker) => worker.isUp))
     this.changed()

@@ -291,7 +291,7 @@ export class JobLife {
     }
     pool.totals.putBack++
     if (pool.events.wants('jobPutBack')) pool.events.emit('jobPutBack', { id: job.id, name: job.name, worker: worker.id })
-    if (job.pinned) inOrder(worker.pinned, job)
+    if (job.broadcast !== undefined && job.attempt === 1) inOrder(worker.pinned, job)
     else if (job.attempt > 1) inOrder(worker.suspects, job)
     else {
       job.inOutbox = true

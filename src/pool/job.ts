@@ -1,4 +1,5 @@
 import { defaultJobId, type LogLine } from '../wire/messages.js'
+import type { Broadcast } from './broadcast.js'
 import { inCallersContext } from './events.js'
 import { errorWithCaller } from './refusals.js'
 import type { Job, JobEvents, JobState } from './types.js'
@@ -58,8 +59,8 @@ export class JobRecord implements Job {
   softTimedOut = false
   /** It waits in the outbox. */
   inOutbox = false
-  /** Meant for one worker (broadcast). */
-  pinned = false
+  /** It is one of its shares, for one worker alone. */
+  broadcast: Broadcast | undefined
   items: ItemSink | undefined
   /** An item has arrived: it is not run again. */
   streamed = false

@@ -21,7 +21,7 @@ export class Keeper {
     this.#pool = pool
     this.#fleet = fleet
     const { hub, settings } = pool
-    this.#standstill = new Standstill(pool, (worker, why) => fleet.shun(worker, why))
+    this.#standstill = new Standstill(pool, (worker, why) => fleet.leaving.shun(worker, why))
     this.#stop = [hub.callRepeatedly(settings.maintainInterval, (late) => this.#maintain(late))]
     // Two looks at least lie between suspicion and verdict, so that what stopped host and workers alike is told from silence.
     this.#suspicious = Math.max(settings.heartbeatInterval, settings.heartbeatTimeout - 2 * settings.heartbeatInterval)
@@ -65,7 +65,7 @@ export class Keeper {
       books.deliveries >= MAX_DELIVERY ||
       worker.rss > settings.maxMemoryPerWorker ||
       (settings.maxAgePerWorker !== Number.POSITIVE_INFINITY && hub.now() - worker.upAt > settings.maxAgePerWorker)
-    if (due) this.#fleet.retire(worker, 'recycle')
+    if (due) this.#fleet.leaving.retire(worker, 'recycle')
   }
 
   /** An idle host is not woken for workers that were just heard: the next look is when one of them may have been silent for long. */

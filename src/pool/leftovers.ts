@@ -1,59 +1,66 @@
 import type { JobRecord } from './job.js'
 import type { PoolWorker } from './worker.js'
 
-/** Jobs in nobody's hands but the fleet's: those that a death left, and those of broadcasts whose worker is gone or still to come. */
+/** Jobs in nobody's hands but the fleet's: those that a death left, and shares of broadcasts whose worker is gone or still to come. */
 export class Leftovers {
   /** Each for one worker to run one after another, before anything else. */
   readonly #groups: JobRecord[][] = []
-  /** Broadcast jobs whose worker died. */
-  readonly #orphans: JobRecord[] = []
-  /** Broadcast jobs for workers that are wanted and not started yet. */
-  readonly #unborn: JobRecord[] = []
+  /** Each for a worker that its broadcast has not asked. */
+  #shares: JobRecord[] = []
 
   get empty(): boolean {
-    return this.#groups.length === 0 && this.#orphans.length === 0
+    return this.#groups.length === 0 && this.#shares.length === 0
   }
 
-  group(jobs: JobRecord[]): void {
-    this.#groups.push(jobs)
+  /** Jobs that run again. A share of a broadcast must not go where another one was: it goes its own way. */
+  group(jobs: readonly JobRecord[]): void {
+    const others = jobs.filter((job) => job.broadcast === undefined)
+    if (others.length > 0) this.#groups.push(others)
+    this.share(jobs.filter((job) => job.broadcast !== undefined))
   }
 
-  orphan(jobs: readonly JobRecord[]): void {
-    this.#orphans.push(...jobs.filter((job) => !job.isSettled))
+  share(jobs: readonly JobRecord[]): void {
+    this.#shares.push(...jobs.filter((job) => !job.isSettled))
   }
 
-  awaitBirth(job: JobRecord): void {
-    this.#unborn.push(job)
-  }
-
-  /** A worker is born: the job that waited for it. */
-  born(): JobRecord[] {
-    return this.#unborn.splice(0, 1)
-  }
-
-  /** Nobody is to be started any more: whoever is there answers. */
-  noMoreBirths(): void {
-    this.#orphans.push(...this.#unborn.splice(0))
-  }
-
-  /** Hands out to workers that have just come up, and else to the others given. True: there is something to dispatch. */
-  handOut(fresh: readonly PoolWorker[], others: readonly PoolWorker[]): boolean {
+  /** Hands a group each to those given, in their order. True: there is something to dispatch. */
+  handOut(workers: readonly PoolWorker[]): boolean {
     let given = false
-    for (const worker of [...fresh, ...others]) {
+    for (const worker of workers) {
       const group = this.#groups.shift()
       if (group === undefined) break
       worker.suspects = group
       given = true
     }
-    const answering = fresh[0] ?? others[0]
-    if (answering === undefined) return given
-    given ||= this.#orphans.length > 0
-    answering.pinned.push(...this.#orphans.splice(0))
     return given
+  }
+
+  /** Hands each share to one of these whom its broadcast has not asked. True: there is something to dispatch. */
+  handOutShares(workers: readonly PoolWorker[]): boolean {
+    const before = this.#shares.length
+    this.#shares = this.#shares.filter((share) => {
+      if (share.isSettled) return false
+      const again = share.attempt > 1
+      const worker = workers.find((each) => !share.broadcast?.hasAsked(each) && !(again && busyWithSuspects(each)))
+      if (worker === undefined) return true
+      share.broadcast?.ask(worker)
+      ;(again ? worker.suspects : worker.pinned).push(share)
+      return false
+    })
+    return this.#shares.length < before
+  }
+
+  /** Takes out the shares that none of these can answer, for all have been asked. */
+  unanswerable(workers: readonly PoolWorker[]): JobRecord[] {
+    const without = this.#shares.filter((share) => workers.every((worker) => share.broadcast?.hasAsked(worker)))
+    if (without.length > 0) this.#shares = this.#shares.filter((share) => !without.includes(share))
+    return without
   }
 
   /** Everything, for the end of the pool. */
   takeAll(): JobRecord[] {
-    return [...this.#groups.splice(0).flat(), ...this.#orphans.splice(0), ...this.#unborn.splice(0)]
+    return [...this.#groups.splice(0).flat(), ...this.#shares.splice(0)]
   }
 }
+
+export const busyWithSuspects = ({ suspects, suspect }: PoolWorker): boolean => suspects.length > 0 || suspect !== undefined

@@ -86,8 +86,8 @@ async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
       } else await run.change()
     }
   } finally {
-    undo?.()
     await run.end()
+    undo?.()
   }
 }
 
@@ -111,6 +111,11 @@ class MapRun {
   #held = 0
   #wake: (() => void) | undefined
   #closing: Promise<void> | undefined
+  /** The source's `return()` is not waited for any more. */
+  #letGo: (() => void) | undefined
+  readonly #released = new Promise<void>((resolve) => {
+    this.#letGo = resolve
+  })
   /** The caller's signal has aborted: thrown at once. */
   aborted: Failure | undefined
   /** The source has failed, or the pool was closed before its end: thrown when all that was submitted has been handed on. */
@@ -127,16 +132,20 @@ class MapRun {
     this.#room = room
   }
 
-  /** A source that has fallen silent must not outlast the caller's signal, nor the pool. */
+  /** A source that has fallen silent, or does not close, must not outlast the caller's signal, nor the pool. */
   watch(): (() => void) | undefined {
     return this.#room?.watch?.(
       (error) => {
+        this.#letGo?.()
         // What was submitted has the signal as well.
         if (this.#sourceEnded || this.ended) return
         this.aborted = { error }
         this.end()
       },
-      () => this.#cut(mapCutShort(this.#submitted)),
+      () => {
+        this.#letGo?.()
+        this.#cut(mapCutShort(this.#submitted))
+      },
     )
   }
 
@@ -239,7 +248,10 @@ class MapRun {
     this.#wake = undefined
   }
 
-  /** Cancels what runs and closes the source; resolves when the source is closed, if it is not busy. */
+  /**
+   * Cancels what runs and closes the source. Resolves when the source is closed, as `for await` waits for it, but waits for none
+   * that is busy, and no longer once the caller's signal has aborted or the pool closes.
+   */
   async end(): Promise<void> {
     if (!this.ended) {
       this.ended = true
@@ -247,7 +259,7 @@ class MapRun {
       for (const job of this.#unsettled) if (!job.isSettled) job.cancel(new DOMException('pool.map has ended.', 'AbortError'))
       this.#changed()
     }
-    await this.#closing
+    await Promise.race([this.#closing, this.#released])
   }
 
   async #close(): Promise<void> {

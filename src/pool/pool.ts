@@ -1,6 +1,7 @@
 import { Hub } from '../hub/index.js'
 import { PoolClosedError, type WorkerStartError } from '../wire/errors.js'
 import type { TaskInfo } from '../wire/messages.js'
+import { Broadcast } from './broadcast.js'
 import { closeTimeout, count } from './checks.js'
 import { Dispatcher } from './dispatcher.js'
 import { EventHub } from './events.js'
@@ -61,8 +62,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     this.#life = new JobLife(state, {
       settled: () => this.#settled(),
       retry: (jobs) => this.#fleet.retry(jobs),
-      retire: (worker) => this.#fleet.retire(worker, 'recycle'),
-      abandon: (worker) => this.#fleet.abandon(worker),
+      retire: (worker) => this.#fleet.leaving.retire(worker, 'recycle'),
+      abandon: (worker) => this.#fleet.leaving.abandon(worker),
     })
     this.#signals = new SignalBoard((job, reason) => this.#life.cancel(job, reason))
     this.#submission = new Submission(state, {
@@ -86,6 +87,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         buried: (worker) => this.#fleet.buried(worker),
       }),
       cannotStart: (error) => this.#cannotStart(error),
+      leftOut: (share) => {
+        share.broadcast?.leaveOut(share)
+        this.#life.cancel(share, new DOMException(`No worker is left to answer the broadcast of '${share.name}'.`, 'AbortError'))
+      },
     })
     this.#keeper = new Keeper(state, this.#fleet)
     this.#room = new QueueRoom(state)
@@ -172,23 +177,25 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   }
 
   /**
-   * Runs a task once on every worker that is up, starting or about to be started, stand-bys included, and resolves with one answer for each. A
-   * worker that leaves meanwhile is answered for by its replacement; where the replacement is there already, it alone is asked. Rejects with the first failure, once all have settled.
+   * Runs a task once on every worker that is up, starting or about to be started, stand-bys included, and resolves with one answer for each. No
+   * worker is asked twice. For one that leaves meanwhile its replacement answers, or nobody if there is none; where the replacement is there
+   * already, it alone is asked. Rejects with the first failure, once all have settled.
    */
   async broadcast<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>[]> {
-    const targets: (PoolWorker | 'unborn')[] = [...this.#fleet.addressees(), ...new Array<'unborn'>(this.#fleet.missing).fill('unborn')]
-    const jobs = targets.map((target) => {
+    const broadcast = new Broadcast()
+    const jobs: JobRecord[] = []
+    this.#fleet.broadcast(broadcast, (place) => {
       const { job, options } = this.#submission.make({ call: 'broadcast' }, name, rest[0], rest[1])
-      if (options === undefined) return job
-      job.pinned = true
-      this.#enqueue(job, options.signal, (each) => (target === 'unborn' ? this.#fleet.forUnborn(each) : target.pinned.push(each)))
-      return job
+      job.broadcast = broadcast
+      jobs.push(job)
+      if (options !== undefined) this.#enqueue(job, options.signal, place)
     })
     if (jobs.length === 0) return [await this.run(name, ...rest)]
     const outcomes = await Promise.allSettled(jobs.map((job) => job.result))
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    const answers = outcomes.filter((_, i) => !broadcast.leftOut(jobs[i]!))
+    const failed = answers.find((outcome) => outcome.status === 'rejected')
     if (failed !== undefined) throw failed.reason
-    return outcomes.map((outcome) => (outcome as PromiseFulfilledResult<TaskResult<T, N>>).value)
+    return answers.map((outcome) => (outcome as PromiseFulfilledResult<TaskResult<T, N>>).value)
   }
 
   /** Resolves when there is room in the queue (`maxQueue`); rejects with `PoolClosedError` on close. */

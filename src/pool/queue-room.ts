@@ -48,6 +48,7 @@ export class QueueRoom {
         onClose.add(closed)
         signal?.addEventListener('abort', abort, { once: true })
         if (signal?.aborted) abort()
+        if (pool.phase !== 'open') closed()
         return () => {
           onClose.delete(closed)
           signal?.removeEventListener('abort', abort)

@@ -24,7 +24,7 @@ export abstract class WorkerNotes {
   stuckFor = 0
   /** Since when something has been written to it that it has not accepted. */
   heldSince = 0
-  /** Jobs meant for this worker alone (broadcast). */
+  /** Shares of broadcasts: for this worker alone. */
   pinned: JobRecord[] = []
   /** RECALLs under way: no JOB is written until each is answered. */
   recalls = 0

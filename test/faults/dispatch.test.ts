@@ -168,6 +168,64 @@ describe('broadcast', () => {
     await Promise.all([restarted, ...held.map((job) => job.result)])
   })
 
+  it('asks nobody twice when several die at once: each replacement answers for one', async () => {
+    const pool = await startPool({ workers: 4 })
+    const pids = await allUp(pool, 4)
+    const journal = new Journal()
+    const gate = new Gate()
+    const held = pids.map((id) => pool.submit('hold', [gate.path, journal.path, id]))
+    await until('all hold', () => journal.lines.length === 4)
+    const answers = pool.broadcast('pid', [])
+    for (const pid of pids.slice(1)) process.kill(pid, 'SIGKILL')
+    gate.open()
+    const answered = (await within(answers, 20_000, 'broadcast()')) as number[]
+    expect(answered).toHaveLength(4)
+    expect(new Set(answered).size).toBe(4)
+    expect(answered.filter((pid) => pids.includes(pid))).toEqual([pids[0]])
+    await Promise.allSettled(held.map((job) => job.result))
+  })
+
+  it('with retryLost runs again in a worker that has not run it', async () => {
+    const pool = await startPool({ workers: 3 })
+    const pids = await allUp(pool, 3)
+    const journal = new Journal()
+    const gate = new Gate()
+    const answers = pool.broadcast('shortUnless', [gate.path, journal.path], { retryLost: 1 })
+    await until('all run', () => journal.lines.length === 3)
+    for (const pid of pids.slice(1)) process.kill(pid, 'SIGKILL')
+    await until('two run again', () => journal.lines.length === 5)
+    gate.open()
+    const answered = (await within(answers, 20_000, 'broadcast()')) as number[]
+    expect(new Set(answered).size).toBe(3)
+    expect(answered.filter((pid) => pids.includes(pid))).toEqual([pids[0]])
+  })
+
+  it('is answered by nobody for places that are taken away before anyone is there', async () => {
+    const pool = await startPool({ workers: 4 })
+    const answers = pool.broadcast('pid', [])
+    pool.resize(1)
+    const answered = (await within(answers, 20_000, 'broadcast()')) as number[]
+    expect(answered).toEqual([await pidOf(pool)])
+  })
+
+  it('while workers are resized, ended and restarted asks nobody twice', async () => {
+    const pool = await startPool({ workers: 3 })
+    const rounds: Promise<unknown>[] = []
+    const answered: unknown[][] = []
+    for (let round = 0; round < 6; round += 1) {
+      rounds.push(pool.broadcast('pid', []).then((pids) => answered.push(pids)))
+      const worker = pool.stats().workers.find(({ pid }) => pid !== undefined)
+      if (worker !== undefined) pool.end(worker.id, 'a test')
+      if (round === 2) rounds.push(pool.restart())
+      pool.resize(1 + (round % 4))
+      rounds.push(pool.broadcast('pid', []).then((pids) => answered.push(pids)))
+      await new Promise((resolve) => setTimeout(resolve, 30))
+    }
+    await within(Promise.allSettled(rounds), 30_000, 'all of it')
+    expect(answered.length).toBeGreaterThan(0)
+    for (const pids of answered) expect(new Set(pids).size).toBe(pids.length)
+  })
+
   it('rejects on a closed pool and for an unknown task', async () => {
     const pool = await startPool()
     await expect(pool.broadcast('noSuchTask', [])).rejects.toMatchObject({ name: 'TaskNotFoundError' })

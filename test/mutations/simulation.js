@@ -184,7 +184,7 @@ export const mutations = [
   },
   {
     breaks: 'a worker that is to leave is told so while it still runs a job',
-    file: 'src/pool/fleet.ts',
+    file: 'src/pool/leaving.ts',
     find: 'books.inFlight === 0 && pinned.length === 0',
     put: 'books.sent.size === 0 && pinned.length === 0',
   },
@@ -281,5 +281,31 @@ export const mutations = [
     file: 'src/pool/standstill.ts',
     find: 'if ((job === undefined && worker.recalls === 0) ||',
     put: 'if (job === undefined ||',
+  },
+
+  // ---- broadcasts
+  {
+    breaks: 'a worker gets the shares of all that died',
+    file: 'src/pool/leftovers.ts',
+    find: '      share.broadcast?.ask(worker)\n',
+    put: '',
+  },
+  {
+    breaks: 'the share of a worker that died is dropped before its replacement is there',
+    file: 'src/pool/fleet.ts',
+    find: 'const nobodyToCome = this.#starting() === 0 &&',
+    put: 'const nobodyToCome =',
+  },
+  {
+    breaks: 'a share that runs again goes where another has run',
+    file: 'src/pool/leftovers.ts',
+    find: 'const others = jobs.filter((job) => job.broadcast === undefined)',
+    put: 'const others = jobs.filter(() => true)',
+  },
+  {
+    breaks: 'the share of a successor goes to the worker that it replaces',
+    file: 'src/pool/fleet.ts',
+    find: ' && !this.#restarts.replaces(worker)',
+    put: '',
   },
 ]

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { MapRoom } from '../../src/pool/map.js'
-import { collect, endless, HandSource, MapBench, quiet } from './map-help.js'
+import { collect, endless, HandRoom, HandSource, MapBench, Noted, quiet } from './map-help.js'
 
 const modes = [true, false]
 
@@ -35,6 +34,23 @@ describe('leaving the loop', () => {
     expect(source.returns).toBe(1)
     await source.give(['too late'])
     expect(bench.jobs).toHaveLength(1)
+  })
+
+  test.each(['abort', 'close'] as const)('waits for a source that does not close until %s', async (end) => {
+    const { source } = endless()
+    source.return = () => new Promise(() => {})
+    const room = new HandRoom()
+    const bench = new MapBench(source, { room })
+    bench.next()
+    await quiet()
+    bench.succeed(0)
+    await quiet()
+    const left = new Noted(bench.results.return())
+    await quiet()
+    expect(left.outcome).toBeUndefined()
+    room[end](new Error('no more'))
+    await quiet()
+    expect([left.outcome, room.watched]).toEqual([{ done: true }, false])
   })
 
   test.each(modes)('while a result is waited for ends the wait (ordered: %s)', async (ordered) => {
@@ -230,26 +246,13 @@ describe('a next() that answers with no object', () => {
 })
 
 describe('a pool that closes', () => {
-  const closable = () => {
-    let close = (): void => {}
-    const room: MapRoom = {
-      full: false,
-      ready: () => Promise.resolve(),
-      watch: (_aborted, closed) => {
-        close = closed
-        return () => {}
-      },
-    }
-    return { room, close: () => close() }
-  }
-
   test.each(modes)('costs no result of what was submitted, and closes the source at once (ordered: %s)', async (ordered) => {
-    const { room, close } = closable()
+    const room = new HandRoom()
     const { source, taken, returned } = endless()
     const bench = new MapBench(source, { ordered, room })
     const nexts = [bench.next(), bench.next(), bench.next(), bench.next()]
     await quiet()
-    close()
+    room.close()
     await quiet()
     expect([taken(), returned(), nexts[0]!.outcome]).toEqual([3, 1, undefined])
     for (const index of [2, 1, 0]) bench.succeed(index)
@@ -261,12 +264,12 @@ describe('a pool that closes', () => {
   })
 
   test('does not run the item for which a busy source was asked', async () => {
-    const { room, close } = closable()
+    const room = new HandRoom()
     const source = new HandSource()
     const bench = new MapBench(source, { room })
     const next = bench.next()
     await quiet()
-    close()
+    room.close()
     await quiet()
     expect(next.outcome?.error).toMatchObject({ message: expect.stringContaining('to the end: 0 jobs were run,') })
     await source.give(['too late'])
@@ -274,11 +277,11 @@ describe('a pool that closes', () => {
   })
 
   test('does not disturb a map that has all of its source', async () => {
-    const { room, close } = closable()
+    const room = new HandRoom()
     const bench = new MapBench([['a'], ['b']], { room })
     const got = collect(bench.results)
     await quiet()
-    close()
+    room.close()
     bench.succeed(0)
     bench.succeed(1)
     expect(await got).toEqual(['result 0', 'result 1'])

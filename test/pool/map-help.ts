@@ -45,6 +45,27 @@ export class MapBench {
   }
 }
 
+/** Room without end; the test aborts the caller's signal, and closes the pool. */
+export class HandRoom implements MapRoom {
+  readonly full = false
+  watched = false
+  abort: (reason: unknown) => void = () => {}
+  close: () => void = () => {}
+
+  ready(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  watch(aborted: (reason: unknown) => void, closed: () => void): () => void {
+    this.watched = true
+    this.abort = aborted
+    this.close = closed
+    return () => {
+      this.watched = false
+    }
+  }
+}
+
 /** A promise whose outcome can be looked at. */
 export class Noted {
   /** undefined: pending. */

@@ -16,6 +16,7 @@ interface Stream {
 /** Those who iterate: over streams and maps; and broadcasts. What they are given is in order, whole, and once. */
 export class Consumers {
   broadcasts = 0
+  resizes = 0
   readonly #stage: Stage
   readonly #key: () => number
   readonly #streams: Stream[] = []
@@ -101,12 +102,29 @@ export class Consumers {
     })
   }
 
-  broadcast(): void {
-    const { pool } = this.#stage
+  broadcast(draw: Random, places: number): void {
+    const { config, pool, processes, truth } = this.#stage
     this.broadcasts++
-    const plan: Plan = { key: this.#key(), kind: 'noop', ms: 0, count: 0, heeds: false, ballast: undefined }
+    const retryLost = draw.below(3)
+    const plan: Plan = { key: this.#key(), kind: 'place', ms: draw.pick([0, 0, 2, 40]), count: 0, heeds: false, ballast: undefined, retries: retryLost }
+    const atWork = (): number[] =>
+      pool
+        .stats()
+        .workers.filter(({ state }) => state === 'up' || state === 'busy')
+        .map(({ id }) => id)
+    const before = atWork()
+    const { resizes } = this
+    const failedStarts = (): number => [...processes.values()].filter(({ alive, upAt }) => !alive && upAt === undefined).length
+    const failedBefore = failedStarts()
     this.#under(`broadcast ${plan.key}`, async () => {
-      await pool.broadcast('quick', [plan])
+      const answers = await pool.broadcast('quick', [plan], { retryLost })
+      const asked = new Set<unknown>(answers)
+      truth.demand(asked.size === answers.length, () => `broadcast ${plan.key} asked one twice: ${answers.join(', ')}`)
+      const missed = atWork().filter((id) => before.includes(id) && !asked.has(id))
+      truth.demand(missed.length === 0, () => `broadcast ${plan.key} did not ask ${missed.join(', ')}`)
+      // Where starts fail, a place may stay empty.
+      if (config.min !== undefined || resizes !== this.resizes || failedBefore !== failedStarts()) return
+      truth.demand(answers.length >= places, () => `broadcast ${plan.key} was answered ${answers.length} times by ${places} workers`)
     })
   }
 

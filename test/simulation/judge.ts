@@ -74,7 +74,7 @@ export class Judge {
   /** What comes from the outbox is the first of those that wait. */
   #inTurn(job: JobTruth): void {
     const record = job.record!
-    if (record.attempt > 1 || record.pinned) return
+    if (record.attempt > 1 || record.broadcast !== undefined) return
     for (const other of this.#truth.jobs.values()) {
       const waiting = other.record
       if (waiting === undefined || waiting === record || !waiting.inOutbox || waiting.state !== 'queued') continue
@@ -177,9 +177,9 @@ export class Judge {
     // A beat that ends the silence while the host judges is still on its way.
     if (reason.includes('watchdog was silent')) alone(sinceBeat >= frozen || (sinceBeat < ON_ITS_WAY && silence >= frozen))
     else if (reason.startsWith('No HELLO'))
-      alone(process.broken || process.helloAt === undefined || process.helloAt > process.startedAt + withinOf(reason) - EPSILON)
+      alone(process.broken || process.helloAt === undefined || process.helloAt > process.startedAt + withinOf(reason) - ON_ITS_WAY)
     else if (reason.startsWith('No WORKER_UP'))
-      alone(process.broken || process.upAt === undefined || process.upAt > process.helloAt! + withinOf(reason) - EPSILON)
+      alone(process.broken || process.upAt === undefined || process.upAt > process.helloAt! + withinOf(reason) - ON_ITS_WAY)
     else if (reason.includes('did not end within')) {
       const asked = ({ delivery }: Beginning): boolean => killed.deaf || process.watchdog.asked.has(delivery)
       alone(this.#heldUp(worker, at).some(({ job, beginning }) => at - this.#cancelledAt(job, at) >= GRACE - EPSILON && asked(beginning)))

@@ -3,9 +3,23 @@ import type { Random } from './random.js'
 /**
  * What a simulated job does. `busy` is synchronous and takes time; `hang` is synchronous, never ends and stands where it can
  * be interrupted; `stuck` stands where it cannot; `never` is a promise that settles for nobody; `exit` and `crash` end the
- * process; `leftover` leaves code behind that holds the main thread for ever, once its answer is away.
+ * process; `leftover` leaves code behind that holds the main thread for ever, once its answer is away; `place` tells which worker it is.
  */
-export type PlanKind = 'noop' | 'leftover' | 'busy' | 'sleep' | 'throw' | 'progress' | 'never' | 'hang' | 'stuck' | 'exit' | 'crash' | 'items' | 'unsendable'
+export type PlanKind =
+  | 'noop'
+  | 'leftover'
+  | 'busy'
+  | 'sleep'
+  | 'throw'
+  | 'progress'
+  | 'never'
+  | 'hang'
+  | 'stuck'
+  | 'exit'
+  | 'crash'
+  | 'items'
+  | 'unsendable'
+  | 'place'
 
 export interface Plan {
   readonly key: number

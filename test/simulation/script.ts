@@ -205,8 +205,8 @@ export class Script {
       [1, (draw) => this.#consumers.map(draw)],
       [
         1,
-        () => {
-          this.#consumers.broadcast()
+        (draw) => {
+          this.#consumers.broadcast(draw, this.#max)
           this.#bound()
         },
       ],
@@ -323,6 +323,7 @@ export class Script {
     const to = draw.between(1, Math.max(2, config.workers))
     world.say(`resize to ${to}`)
     this.#max = to
+    this.#consumers.resizes++
     this.#bound()
     pool.resize(to)
   }

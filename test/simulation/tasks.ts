@@ -41,6 +41,11 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
         scope.tookTime = plan.ms > 0
         job.end()
         return value
+      case 'place':
+        main.busy(plan.ms)
+        scope.tookTime = plan.ms > 0
+        job.end()
+        return process.id
       case 'leftover':
         job.end()
         main.later(plan.ms, () => {

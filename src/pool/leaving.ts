@@ -1,0 +1,88 @@
+import type { PoolState } from './state.js'
+import type { PoolWorker } from './worker.js'
+
+/** A worker that is to leave may keep its jobs for so long, unless the time limit is longer. */
+const DRAIN_MS = 60_000
+
+/** How long a worker that is to leave may keep its jobs: their own time limits, or a minute where one has none, ms. */
+const drainTime = ({ books }: PoolWorker, timeLimit: number): number =>
+  [...books.running.values()].reduce(
+    (longest, { spec }) => Math.max(longest, spec.hardLimit > 0 ? spec.hardLimit : DRAIN_MS),
+    timeLimit > 0 ? timeLimit : DRAIN_MS,
+  )
+
+export const holdsNothing = ({ books, pinned, suspects, recalls }: PoolWorker): boolean =>
+  books.inFlight === 0 && pinned.length === 0 && suspects.length === 0 && recalls === 0
+
+/** The ways in which a worker is made to leave. */
+export class Leaving {
+  readonly #pool: PoolState
+  readonly #changed: () => void
+
+  constructor(pool: PoolState, changed: () => void) {
+    this.#pool = pool
+    this.#changed = changed
+  }
+
+  /** No new job, and its place goes to another: `shrink` to none. */
+  retire(worker: PoolWorker, why: 'shrink' | 'restart' | 'recycle'): void {
+    const { hub, settings, totals, log } = this.#pool
+    if (!worker.isUp && worker.state !== 'starting') return
+    if (why !== 'shrink') totals.workersRecycled++
+    log?.debug({ worker: worker.id, why }, 'worker retires')
+    if (worker.state === 'starting') {
+      worker.state = 'retiring'
+      worker.expected = true
+      worker.kill()
+      return
+    }
+    worker.state = 'draining'
+    worker.recycled = why !== 'shrink'
+    worker.recall()
+    worker.drainDeadline = hub.callLater(drainTime(worker, settings.timeLimit), () => {
+      // It is its successor that is late.
+      if (holdsNothing(worker)) worker.quit(5 * settings.cancelGrace)
+      else worker.condemn('killed by the pool', new Error('It was to be recycled and its jobs did not end in time.'))
+    })
+    this.#changed()
+  }
+
+  /** Its main thread does not turn: it gets no new job, hands back what it has not begun, and is killed a grace later. */
+  abandon(worker: PoolWorker): void {
+    const { hub, settings } = this.#pool
+    if (!worker.alive || worker.abandoned) return
+    worker.abandoned = true
+    if (worker.isUp) {
+      worker.state = 'draining'
+      worker.recycled = true
+    }
+    worker.recall()
+    hub.judge(
+      settings.cancelGrace,
+      () => worker.readers,
+      () => worker.condemn('killed by the pool', new Error('Its main thread did not turn after a time limit or a cancellation.')),
+    )
+    this.#changed()
+  }
+
+  /**
+   * It stands still, and no job runs there: it gets nothing more, hands back what it has not begun, and is replaced. Killed a grace
+   * later, once nothing can begin there any more; if it has moved after all, and begun something, it leaves when that has ended.
+   */
+  shun(worker: PoolWorker, why: string): void {
+    const { hub, settings } = this.#pool
+    if (worker.shunned) return
+    worker.shunned = true
+    if (worker.isUp) this.retire(worker, 'recycle')
+    else worker.recall()
+    const end = (): void => {
+      if (!worker.alive || worker.books.running.size > 0) return
+      // Not yet answered: what it was given may still begin. Without a watchdog it is the main thread that answers.
+      if (settings.watchdog && worker.recalls > 0) judge()
+      else worker.condemn('killed by the pool', new Error(why))
+    }
+    const judge = (): void => void hub.judge(settings.cancelGrace, () => worker.readers, end)
+    judge()
+    this.#changed()
+  }
+}
