@@ -27,6 +27,8 @@ export class Dispatcher {
   #recallArmed = false
   /** Slots that may still be taken up in this tick. */
   #slack = 0
+  /** The same of the stand-bys. */
+  #spareSlack = 0
   /** No worker could take the job at the head of the outbox in the last tick. */
   saturated = false
 
@@ -43,7 +45,7 @@ export class Dispatcher {
   /** One tick. */
   readonly tick = (): void => {
     const pool = this.#pool
-    this.#slack = this.#countSlack()
+    this.#countSlack()
     const ready: PoolWorker[] = []
     for (const worker of pool.workers.values()) {
       if (worker.isUp || worker.state === 'draining') this.#own(worker)
@@ -99,17 +101,25 @@ export class Dispatcher {
   }
 
   /** Slots that nobody has taken up, whoever he is: a worker that leaves hands its own over to its successor one by one. */
-  #countSlack(): number {
+  #countSlack(): void {
     const { workers, settings, figure } = this.#pool
     let used = 0
-    for (const worker of workers.values()) if (worker.alive && !worker.spare) used += worker.slotsUsed(settings.concurrency)
-    return figure * settings.concurrency - used
+    let usedBySpares = 0
+    for (const worker of workers.values()) {
+      if (!worker.alive) continue
+      const slots = worker.slotsUsed(settings.concurrency)
+      if (worker.spare) usedBySpares += slots
+      else used += slots
+    }
+    this.#slack = figure * settings.concurrency - used
+    // One that was promoted as it ran a share takes its slot along, while its predecessor may still run something.
+    this.#spareSlack = settings.spare * settings.concurrency - usedBySpares + Math.min(0, this.#slack)
   }
 
   #freeSlots(worker: PoolWorker): number {
     const free = this.#pool.settings.concurrency - worker.books.inFlight
-    // A stand-by has its own: a broadcast reaches it, too.
-    return worker.spare ? free : Math.min(free, this.#slack)
+    // Stand-bys have their own: a broadcast reaches them, too.
+    return Math.min(free, worker.spare ? this.#spareSlack : this.#slack)
   }
 
   /** How many more jobs may be written to it now, whatever they are. */
@@ -193,7 +203,10 @@ export class Dispatcher {
   }
 
   #write(worker: PoolWorker, job: JobRecord): void {
-    if (!worker.spare && worker.books.inFlight < this.#pool.settings.concurrency) this.#slack--
+    if (worker.books.inFlight < this.#pool.settings.concurrency) {
+      if (worker.spare) this.#spareSlack--
+      else this.#slack--
+    }
     worker.assign(job)
   }
 

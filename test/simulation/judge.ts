@@ -10,6 +10,7 @@ import {
   WorkerStartError,
 } from '../../src/wire/errors.js'
 import { MEMORY_LIMIT, type RunConfig } from './config.js'
+import { ON_ITS_WAY } from './pipe.js'
 import { isEndless, resultOf } from './plans.js'
 import type { SimProcess } from './process.js'
 import type { Beginning, Coverage, JobTruth, Truth } from './truth.js'
@@ -19,8 +20,6 @@ const GRACE = 1_000
 const HEARTBEAT_TIMEOUT = 7_000
 /** Sums of fractions of a millisecond. */
 const EPSILON = 0.001
-/** Bytes may be on their way for so long, in the worst weather, before anybody can see them, ms. */
-const ON_ITS_WAY = 450
 
 /** Holds what the pool says and does against what really happened. */
 export class Judge {

@@ -1,3 +1,6 @@
+/** Bytes may be on their way for so long, in the worst weather, before anybody can see them, ms. */
+export const ON_ITS_WAY = 450
+
 const nobody = (): void => {}
 
 /** A pipe in the kernel: bounded, first in first out; either end may be closed. */

@@ -3,7 +3,7 @@ import { frameReader } from '../../src/wire/frame-reader.js'
 import { FIXED_BYTES, FRAME_HEAD, HEARTBEAT_BYTES, Kind, LENGTH_BYTES, LimitStage } from '../../src/wire/messages.js'
 import { MAX_DELIVERY } from '../../src/worker/claim.js'
 import type { SimLink } from './link.js'
-import type { Pipe } from './pipe.js'
+import { ON_ITS_WAY, type Pipe } from './pipe.js'
 import type { ProcessSettings, SimProcess, Surroundings } from './process.js'
 import type { Planned } from './world.js'
 
@@ -29,6 +29,7 @@ export class Watchdog {
   lastBeatAt: number
   /** ms of silence that the last beat ended. */
   silence = 0
+  #silenceEndedAt = 0
   /** The word is closed for good: nothing more begins in this worker. */
   closed = false
   /** Deliveries that it was asked to cancel. */
@@ -262,8 +263,14 @@ export class Watchdog {
         return
       }
       this.#unsent.shift()
-      this.silence = this.#around.world.now - this.lastBeatAt
-      this.lastBeatAt = this.#around.world.now
+      const { now } = this.#around.world
+      const gap = now - this.lastBeatAt
+      // One that thaws says all that has piled up at once: what it had been silent for is not forgotten by the second word.
+      if (gap >= this.silence || now - this.#silenceEndedAt > ON_ITS_WAY) {
+        this.silence = gap
+        this.#silenceEndedAt = now
+      }
+      this.lastBeatAt = now
     }
   }
 
