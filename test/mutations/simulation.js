@@ -293,8 +293,8 @@ export const mutations = [
   {
     breaks: 'the share of a worker that died is dropped before its replacement is there',
     file: 'src/pool/fleet.ts',
-    find: 'const nobodyToCome = this.#starting() === 0 &&',
-    put: 'const nobodyToCome =',
+    find: 'const complete = this.#starting() === 0 &&',
+    put: 'const complete =',
   },
   {
     breaks: 'a share that runs again goes where another has run',
