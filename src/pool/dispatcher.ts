@@ -10,7 +10,7 @@ const CLOCK_EVERY = 64
 /** Jobs written ahead in one worker's pipe under 'fast'. */
 const FAST_AHEAD = 256
 /** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that what is held is never half written. */
-const MAX_AHEAD_BYTES = 128 * 1024
+const MAX_AHEAD_BYTES = 200 * 1024
 /** A main thread that has not turned for so long is stuck, even if it runs no job, ms. */
 const MAIN_STUCK_MS = 1_000
 /** First and longest time that a worker whose main thread does not turn gets no new job, ms. */

@@ -88,12 +88,12 @@ export class Fleet {
     const serving = this.serving()
     const doubled = this.#restarts.doubled(serving, this.scale.target)
     for (const worker of this.#all()) {
-      if (!worker.isUp || worker === doubled) continue
+      if (!(worker.isUp || worker.state === 'starting') || worker === doubled) continue
       broadcast.ask(worker)
       make((share) => worker.pinned.push(share))
     }
-    const toCome = this.#starting() + Math.max(0, this.scale.target - serving.length) + this.#missingSpares()
-    for (let i = 0; i < toCome; i++) make((share) => this.#leftovers.share([share]))
+    const missing = Math.max(0, this.scale.target - serving.length) + this.#missingSpares()
+    for (let i = 0; i < missing; i++) make((share) => this.#leftovers.share([share]))
   }
 
   // ---- the round, once a tick
@@ -225,7 +225,7 @@ export class Fleet {
     // Whoever is there does it when no fresh worker is to be expected: it takes nothing else before it is through.
     const others = complete || this.#starts.hopeless ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.books.inFlight - b.books.inFlight) : []
     const given = this.#leftovers.handOut([...fresh, ...others])
-    const shared = this.#leftovers.handOutShares(up.filter((worker) => !worker.unfit && !this.#restarts.replaces(worker)))
+    const shared = this.#leftovers.handOutShares(up.filter((worker) => !worker.unfit))
     if (given || shared) this.changed()
     // A stand-by that died has a successor as well.
     const nobodyToCome = this.#starting() === 0 && (this.#starts.hopeless || (complete && this.#missingSpares() === 0))

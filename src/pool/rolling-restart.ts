@@ -48,11 +48,6 @@ export class RollingRestart {
     return current !== undefined && serving.includes(current) ? 1 : 0
   }
 
-  /** It works on until its successor is up, which takes over what is not begun. */
-  replaces(worker: PoolWorker): boolean {
-    return this.#rounds[0]?.current === worker
-  }
-
   /** The worker whose successor has been started already: two are there for one place. */
   doubled(serving: readonly PoolWorker[], target: number): PoolWorker | undefined {
     const current = this.#rounds[0]?.current

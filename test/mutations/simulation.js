@@ -13,13 +13,19 @@ export const mutations = [
   {
     breaks: 'slots of those who leave are not counted',
     file: 'src/pool/dispatcher.ts',
-    find: 'if (worker.alive && !worker.spare) used +=',
-    put: 'if (worker.isUp && !worker.spare) used +=',
+    find: '      if (!worker.alive) continue\n      const slots',
+    put: '      if (!worker.isUp) continue\n      const slots',
+  },
+  {
+    breaks: 'a stand-by that was promoted with a job of its own has a slot for that, too',
+    file: 'src/pool/dispatcher.ts',
+    find: ' + Math.min(0, this.#slack)',
+    put: '',
   },
   {
     breaks: 'slots taken up within a tick are not counted',
     file: 'src/pool/dispatcher.ts',
-    find: '    if (!worker.spare && worker.books.inFlight < this.#pool.settings.concurrency) this.#slack--\n',
+    find: '      else this.#slack--\n',
     put: '',
   },
   {
@@ -303,9 +309,9 @@ export const mutations = [
     put: 'const others = jobs.filter(() => true)',
   },
   {
-    breaks: 'the share of a successor goes to the worker that it replaces',
+    breaks: 'a worker that is starting is not asked',
     file: 'src/pool/fleet.ts',
-    find: ' && !this.#restarts.replaces(worker)',
-    put: '',
+    find: "!(worker.isUp || worker.state === 'starting') || worker === doubled",
+    put: '!worker.isUp || worker === doubled',
   },
 ]

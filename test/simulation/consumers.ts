@@ -107,18 +107,18 @@ export class Consumers {
     this.broadcasts++
     const retryLost = draw.below(3)
     const plan: Plan = { key: this.#key(), kind: 'place', ms: draw.pick([0, 0, 2, 40]), count: 0, heeds: false, ballast: undefined, retries: retryLost }
-    const atWork = (): number[] =>
+    const there = (...states: string[]): number[] =>
       pool
         .stats()
-        .workers.filter(({ state }) => state === 'up' || state === 'busy')
+        .workers.filter(({ state }) => states.includes(state))
         .map(({ id }) => id)
-    const before = atWork()
+    const before = there('up', 'busy', 'starting')
     const { resizes } = this
     this.#under(`broadcast ${plan.key}`, async () => {
       const answers = await pool.broadcast('quick', [plan], { retryLost })
       const asked = new Set<unknown>(answers)
       truth.demand(asked.size === answers.length, () => `broadcast ${plan.key} asked one twice: ${answers.join(', ')}`)
-      const missed = atWork().filter((id) => before.includes(id) && !asked.has(id))
+      const missed = there('up', 'busy').filter((id) => before.includes(id) && !asked.has(id))
       truth.demand(missed.length === 0, () => `broadcast ${plan.key} did not ask ${missed.join(', ')}`)
       // Where starts fail again and again, a place may stay empty.
       const failedStarts = [...processes.values()].filter(({ alive, upAt }) => !alive && upAt === undefined).length
