@@ -221,14 +221,15 @@ export class Fleet {
     const able = up.filter((worker) => !worker.spare && !busyWithSuspects(worker))
     const fresh = able.filter((worker) => worker.books.deliveries === 0)
     const serving = this.serving()
-    const complete = this.#starting() === 0 && serving.length >= this.scale.target + this.#restarts.extra(serving)
+    const noneStarts = this.#starting() === 0
+    const complete = noneStarts && serving.length >= this.scale.target + this.#restarts.extra(serving)
     // Whoever is there does it when no fresh worker is to be expected: it takes nothing else before it is through.
     const others = complete || this.#starts.hopeless ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.books.inFlight - b.books.inFlight) : []
     const given = this.#leftovers.handOut([...fresh, ...others])
     const shared = this.#leftovers.handOutShares(up.filter((worker) => !worker.unfit))
     if (given || shared) this.changed()
     // A stand-by that died has a successor as well.
-    const nobodyToCome = this.#starting() === 0 && (this.#starts.hopeless || (complete && this.#missingSpares() === 0))
+    const nobodyToCome = noneStarts && (this.#starts.hopeless || (complete && this.#missingSpares() === 0))
     if (nobodyToCome && up.length > 0) for (const share of this.#leftovers.unanswerable(up)) this.#events.leftOut(share)
   }
 

@@ -17,12 +17,6 @@ export const mutations = [
     put: '      if (!worker.isUp) continue\n      const slots',
   },
   {
-    breaks: 'a stand-by that was promoted with a job of its own has a slot for that, too',
-    file: 'src/pool/dispatcher.ts',
-    find: ' + Math.min(0, this.#slack)',
-    put: '',
-  },
-  {
     breaks: 'slots taken up within a tick are not counted',
     file: 'src/pool/dispatcher.ts',
     find: '      else this.#slack--\n',
@@ -299,8 +293,8 @@ export const mutations = [
   {
     breaks: 'the share of a worker that died is dropped before its replacement is there',
     file: 'src/pool/fleet.ts',
-    find: 'const complete = this.#starting() === 0 &&',
-    put: 'const complete =',
+    find: 'const noneStarts = this.#starting() === 0',
+    put: 'const noneStarts = true',
   },
   {
     breaks: 'a share that runs again goes where another has run',

@@ -67,3 +67,40 @@ it('deals everything in one tick while that is quick', () => {
   dispatcher.tick()
   expect(waiting()).toBe(0)
 })
+
+it('gives a stand-by no slot while one that was promoted with its own still shares the place of its predecessor', () => {
+  const state = new PoolState(new Hub(new StillClock()), readOptions({ tasks: 'tasks.js', workers: 1, spare: 1 }), new EventHub(undefined))
+  state.figure = 1
+  const written: string[] = []
+  const makeWorker = (name: string, figures: { spare?: boolean; state?: string; used?: number; pinned?: JobRecord[] }) => {
+    const books = new WorkerBooks()
+    const worker = {
+      books,
+      alive: true,
+      state: 'up',
+      recalls: 0,
+      spare: false,
+      used: 0,
+      suspects: [],
+      pinned: [],
+      tasks: new Map([['task', 0]]),
+      quota: () => Number.POSITIVE_INFINITY,
+      slotsUsed: () => worker.used,
+      assign: () => written.push(name),
+      flush: () => {},
+      ...figures,
+    }
+    return worker
+  }
+  const leaving = makeWorker('leaving', { state: 'draining', used: 1 })
+  const promoted = makeWorker('promoted', { used: 1 })
+  const share = { number: 1, name: 'task', isSettled: false, spec: { size: 0 } } as unknown as JobRecord
+  const standBy = { ...makeWorker('stand-by', { spare: true, pinned: [share] }), isUp: true }
+  for (const [id, worker] of [leaving, promoted, standBy].entries()) state.workers.set(id, worker as unknown as PoolWorker)
+  const dispatcher = new Dispatcher(state)
+  dispatcher.tick()
+  expect(written).toEqual([])
+  leaving.used = 0
+  dispatcher.tick()
+  expect(written).toEqual(['stand-by'])
+})

@@ -203,13 +203,8 @@ export class Script {
       [4, (draw) => this.#consumers.take(draw)],
       [2, (draw) => this.#consumers.leave(draw)],
       [1, (draw) => this.#consumers.map(draw)],
-      [
-        1,
-        (draw) => {
-          this.#consumers.broadcast(draw, this.#max)
-          this.#bound()
-        },
-      ],
+      [1, (draw) => this.#broadcast(draw)],
+      [1, (draw) => this.#behindLeftover(draw)],
       [2, (draw) => this.#resize(draw)],
       [1, () => this.#restart()],
       [1, () => this.#ready()],
@@ -291,6 +286,25 @@ export class Script {
       const plan = { ...drawPlan(draw, this.#keys++, left === 1 ? draw.pick(['exit', 'crash'] as const) : 'sleep'), ballast: undefined }
       this.#send('slow', plan, { retryLost: draw.between(1, 3) })
     }
+  }
+
+  /** Mostly to workers that are busy, some of which die before they have answered. */
+  async #broadcast(draw: Random): Promise<void> {
+    if (draw.chance(0.6)) for (let left = draw.between(1, 6); left > 0; left--) this.#submit(draw, 'sleep', 'slow')
+    await this.#rest(() => draw.below(3))(draw)
+    this.#consumers.broadcast(draw, this.#max)
+    this.#bound()
+    if (draw.chance(0.4)) for (let left = draw.between(1, 2); left > 0; left--) this.#stage.faults.kill()
+  }
+
+  /** Jobs for a worker whose main thread is held by what a job left there, one of which is taken back. */
+  async #behindLeftover(draw: Random): Promise<void> {
+    this.#submit(draw, 'leftover', 'quick')
+    const rest = this.#rest(() => draw.between(1, 6))
+    await rest(draw)
+    for (let left = draw.between(1, 4); left > 0; left--) this.#submit(draw, 'noop', 'quick')
+    await rest(draw)
+    this.#cancel(draw)
   }
 
   #cancel(draw: Random): void {
