@@ -151,8 +151,8 @@ export const mutations = [
     promise: 11,
     breaks: 'the new worker does not wait for the slots of the old',
     file: 'src/pool/dispatcher.ts',
-    find: 'if (worker.alive && !worker.spare) used +=',
-    put: 'if (worker.isUp && !worker.spare) used +=',
+    find: '      if (!worker.alive) continue\n      const slots',
+    put: '      if (!worker.isUp) continue\n      const slots',
     test: 'test/faults/bounds.test.ts',
   },
 ]

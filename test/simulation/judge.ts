@@ -47,7 +47,13 @@ export class Judge {
 
   #arrow(job: JobTruth, from: JobState, to: JobState): void {
     const record = job.record!
-    if (from === 'queued' && to === 'writing') this.#inTurn(job)
+    if (from === 'queued' && to === 'writing') {
+      this.#inTurn(job)
+      this.#demand(
+        this.#processes.get(record.worker)?.killed === undefined,
+        () => `job ${job.number} was given to worker ${record.worker}, which the pool had killed`,
+      )
+    }
     if (to === 'queued' || to === 'lost') {
       const process = this.#processes.get(record.worker)
       if (from === 'writing' || from === 'written') {
