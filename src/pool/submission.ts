@@ -1,4 +1,4 @@
-import { encode } from '../wire/codec/index.js'
+import { EMPTY_ARRAY, encode } from '../wire/codec/index.js'
 import { QueueFullError, SerializationError, TaskNotFoundError } from '../wire/errors.js'
 import { FLAG_META, FLAG_STREAM, JOB_HEAD, type JobMeta, LENGTH_BYTES } from '../wire/messages.js'
 import { nearest } from '../wire/nearest.js'
@@ -8,6 +8,7 @@ import { type JobOptions, mergeOptions } from './run-options.js'
 import type { PoolState } from './state.js'
 
 const NO_META: readonly Uint8Array[] = []
+const NO_ARGS: readonly Uint8Array[] = [EMPTY_ARRAY.body]
 
 /** What is asked of the pool beside the job itself. */
 export interface Wish {
@@ -66,7 +67,7 @@ export class Submission {
       ...(options.transfer === undefined ? {} : { transfer: options.transfer }),
     })
     let flags = stream ? FLAG_STREAM : 0
-    let parts: Uint8Array[] = binaries.length === 0 ? [body] : [body, ...binaries]
+    let parts: readonly Uint8Array[] = body === EMPTY_ARRAY.body ? NO_ARGS : [body, ...binaries]
     let total = size
     if (meta !== undefined) {
       flags |= FLAG_META

@@ -36,6 +36,9 @@ export interface EncodeOptions {
 
 const none: readonly Uint8Array[] = []
 
+/** What `[]` comes to: one for all, because the arguments of each job that waits are kept. Not to be written to. */
+export const EMPTY_ARRAY: Encoded = { body: Buffer.of(format.CONST_EMPTY_ARRAY), binaries: none, size: 1 }
+
 /** The format byte of a value that needs no walk, or -1. */
 const constant = (value: unknown): number => {
   if (value === undefined) return format.CONST_UNDEFINED
@@ -63,6 +66,7 @@ export const encode = (value: unknown, reserve: number, options?: EncodeOptions)
   const byte = constant(value)
   if (byte >= 0) {
     if (transfer !== undefined) move(transfer)
+    if (byte === format.CONST_EMPTY_ARRAY && reserve === 0) return EMPTY_ARRAY
     const body = Buffer.allocUnsafe(reserve + 1)
     body[reserve] = byte
     return { body, binaries: none, size: 1 }
