@@ -32,7 +32,7 @@ const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1] 
 export default {
   name: 'farm',
   title: 'No-ops from RabbitMQ',
-  about: `A queue of ${JOBS.toLocaleString('en')} no-ops is emptied: by a node with ${WORKERS} workers, and by the bare client (amqplib) whose handler does nothing, in its own process, and acknowledges each message. Both hold ${PREFETCH} deliveries, and take turns. Each runs in a process of its own; the broker shares the cores with them.`,
+  about: `A queue of ${JOBS.toLocaleString('en')} no-ops (with --quick ${QUICK_JOBS.toLocaleString('en')}) is emptied: by a node with ${WORKERS} workers, and by the bare client (amqplib) whose handler does nothing, in its own process, and acknowledges each message. Both hold ${PREFETCH} deliveries, and take turns. Each runs in a process of its own; the broker shares the cores with them.`,
   pools: ['prefork'],
   variants: [
     { key: 'quorum', title: 'quorum queue', queueType: 'quorum', quick: true, maxRounds: 1 },

@@ -6,6 +6,7 @@ const QUICK_ROUNDS = 1
 export const USAGE = `npm run bench -- [options]
 
   --quick            one round, short measurements, the main variant of each case
+  --all              with --quick: every variant, in short measurements
   --only <a,b>       these cases
   --peers <a,b>      these peers (prefork is always measured, and so are the floors unless --no-floors is given)
   --no-floors        without the floors in C and in Node
@@ -20,6 +21,7 @@ export class UsageError extends Error {}
 /**
  * @typedef {object} Wanted
  * @property {boolean} quick
+ * @property {boolean} all every variant
  * @property {boolean} json
  * @property {boolean} write
  * @property {boolean} help
@@ -62,13 +64,14 @@ const roundsOf = (given, quick) => {
  * @returns {Wanted}
  */
 export const readArgs = (args, caseNames, pools) => {
-  /** @type {{ quick?: boolean, only?: string, peers?: string, 'no-floors'?: boolean, rounds?: string, json?: boolean, write?: boolean, help?: boolean }} */
+  /** @type {{ quick?: boolean, all?: boolean, only?: string, peers?: string, 'no-floors'?: boolean, rounds?: string, json?: boolean, write?: boolean, help?: boolean }} */
   let values
   try {
     ;({ values } = parseArgs({
       args: [...args],
       options: {
         quick: { type: 'boolean' },
+        all: { type: 'boolean' },
         only: { type: 'string' },
         peers: { type: 'string' },
         'no-floors': { type: 'boolean' },
@@ -88,6 +91,7 @@ export const readArgs = (args, caseNames, pools) => {
   const wantedPeers = listed('--peers', values.peers, peers) ?? peers
   return {
     quick,
+    all: !quick || (values.all ?? false),
     json: values.json ?? false,
     write: values.write ?? false,
     help: values.help ?? false,

@@ -37,7 +37,7 @@ export const runAll = async (wanted, cases, pools, measure, progress) => {
   for (const name of wanted.cases) {
     const each = /** @type {Case} */ (cases[name])
     results[name] = {}
-    for (const variant of each.variants.filter(({ quick }) => quick || !wanted.quick)) {
+    for (const variant of each.variants.filter(({ quick }) => quick || wanted.all)) {
       results[name][variant.key] = await runVariant(wanted, each, variant, pools, measure, progress)
     }
   }

@@ -99,6 +99,11 @@ export const TARGETS = [
     return found && { value: 1 / found.value }
   }),
   target("100,000 queued: the host's growth, against piscina", 'at most', 1, (view) => view.times('queued/100k/grownMB', 'piscina')),
+  target("host's CPU for each job with 32 workers, against 1", 'at most', 32, (view) => {
+    const one = view.median('workers/1w/hostMicros')
+    const many = view.median('workers/32w/hostMicros')
+    return one === undefined || many === undefined ? undefined : { value: many / one }
+  }),
   target(
     'throughput lost from 1,000 to 1,000,000 queued',
     'at most',

@@ -16,6 +16,7 @@ export class Keeper {
   readonly #suspicious: number
   #nextLook: Deadline | undefined
   #stopped = false
+  #warned = false
 
   constructor(pool: PoolState, fleet: Fleet) {
     this.#pool = pool
@@ -44,6 +45,17 @@ export class Keeper {
     this.#standstill.heard(worker)
   }
 
+  /** A worker has come up. */
+  up(worker: PoolWorker): void {
+    const { settings, log } = this.#pool
+    if (worker.rss <= settings.maxMemoryPerWorker || this.#warned) return
+    this.#warned = true
+    log?.warn(
+      { worker: worker.id, rss: worker.rss, maxMemoryPerWorker: settings.maxMemoryPerWorker },
+      'a worker is over maxMemoryPerWorker before its first job: it will be replaced after each',
+    )
+  }
+
   /** Judged at each answer, each acceptance and each heartbeat: a worker that is due gets no new job. */
   judge(worker: PoolWorker): void {
     const { settings, hub } = this.#pool
@@ -63,7 +75,8 @@ export class Keeper {
     const due =
       books.accepted >= settings.maxJobsPerWorker ||
       books.deliveries >= MAX_DELIVERY ||
-      worker.rss > settings.maxMemoryPerWorker ||
+      // One that is over it before its first job is no better replaced: so would be the next.
+      (worker.rss > settings.maxMemoryPerWorker && books.accepted > 0) ||
       (settings.maxAgePerWorker !== Number.POSITIVE_INFINITY && hub.now() - worker.upAt > settings.maxAgePerWorker)
     if (due) this.#fleet.leaving.retire(worker, 'recycle')
   }

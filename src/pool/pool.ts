@@ -397,6 +397,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   #up(worker: PoolWorker): void {
     this.#fleet.up(worker)
+    this.#keeper.up(worker)
     this.#firstUp?.resolve()
   }
 

@@ -133,6 +133,20 @@ describe('recycling', () => {
     expect(pool.stats().totals.workersRecycled).toBe(1)
   })
 
+  it('by memory: one that is over it before its first job is left alone until then, and the log warns', async () => {
+    const warned: unknown[] = []
+    const quiet = () => {}
+    const logger = { trace: quiet, debug: quiet, info: quiet, warn: (fields: unknown) => warned.push(fields), error: quiet }
+    const pool = await startPool({ workers: 2, maxMemoryPerWorker: MB, hardMemoryLimit: 4_000 * MB, heartbeatInterval: 50, logger: logger as never })
+    await allUp(pool, 2)
+    // Ten heartbeats, each of which judges.
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(pool.stats().totals.workersStarted).toBe(2)
+    expect(warned).toEqual([expect.objectContaining({ maxMemoryPerWorker: MB })])
+    const first = await pidOf(pool)
+    await gone([first])
+  })
+
   it('not without a reason', async () => {
     const pool = await startPool({ maintainInterval: 100, heartbeatInterval: 100 })
     const first = await pidOf(pool)

@@ -23,6 +23,7 @@ describe('the command line of the benchmark', () => {
   it('takes one round when it is to be quick, unless told otherwise', () => {
     expect(read('--quick').rounds).toBe(1)
     expect(read('--quick', '--rounds', '5').rounds).toBe(5)
+    expect([read().all, read('--quick').all, read('--quick', '--all').all]).toEqual([true, false, true])
   })
 
   it('keeps prefork and the floors beside the peers that are named', () => {
