@@ -13,6 +13,7 @@ export type {
   PoolLogger,
   PoolOptions,
   PoolStats,
+  RunName,
   RunOptions,
   StreamName,
   TaskArgs,

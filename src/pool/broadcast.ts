@@ -1,5 +1,22 @@
+import { QueueFullError } from '../wire/errors.js'
+import { knownNames, plainObject } from './checks.js'
 import type { JobRecord } from './job.js'
+import { nameText } from './submission.js'
+import type { BroadcastOptions } from './types.js'
 import type { PoolWorker } from './worker.js'
+
+const NAMES = ['timeLimit', 'softTimeLimit', 'signal', 'priority', 'retryLost', 'context'] as const satisfies readonly (keyof BroadcastOptions)[]
+
+/** What one job alone may have (an id, memory that is moved) is refused. Throws TypeError. */
+export const checkBroadcastOptions = (name: unknown, given: unknown): void =>
+  knownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}), NAMES)
+
+export const broadcastTooWide = (name: string, places: number, maxQueue: number): QueueFullError =>
+  new QueueFullError(
+    places > maxQueue
+      ? `A broadcast of '${name}' to ${places} workers can never be queued where maxQueue is ${maxQueue}: raise it.`
+      : `There is no room in the queue (maxQueue, ${maxQueue}) for a broadcast of '${name}' to ${places} workers; wait for pool.ready(), or raise maxQueue.`,
+  )
 
 /** One call of `pool.broadcast`: each worker is asked once, whoever leaves or comes meanwhile. */
 export class Broadcast {

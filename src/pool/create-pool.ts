@@ -27,7 +27,8 @@ export const createPool = async <T = AnyTasks>(options: PoolOptions): Promise<Po
       entry: workerEntry,
       execArgv: settings.execArgv,
       env: settings.env,
-      cwd: settings.cwd,
+      // As it is now: what the host's own options name relative to it (--import ./setup.js) is found by later workers, too.
+      cwd: settings.cwd ?? workingDirectory(),
       config: {
         poolId,
         tasks: settings.tasks,
@@ -53,6 +54,15 @@ export const createPool = async <T = AnyTasks>(options: PoolOptions): Promise<Po
 
 /** The bundle of this module lies in dist/ or in dist/chunks/; the worker's entry in dist/worker/. */
 const workerEntry = new URL(import.meta.url.includes('/chunks/') ? '../worker/entry.cjs' : './worker/entry.cjs', import.meta.url)
+
+const workingDirectory = (): string | undefined => {
+  try {
+    return process.cwd()
+  } catch {
+    // It has been removed.
+    return undefined
+  }
+}
 
 const refusePlatform = (): void => {
   if (process.platform === 'win32')

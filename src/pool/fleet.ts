@@ -7,7 +7,7 @@ import type { JobRecord } from './job.js'
 import type { Launcher } from './launcher.js'
 import { holdsNothing, Leaving } from './leaving.js'
 import { busyWithSuspects, Leftovers } from './leftovers.js'
-import { closedError, lostReason, startError } from './refusals.js'
+import { lostReason, restartCutShort, startError } from './refusals.js'
 import { RollingRestart } from './rolling-restart.js'
 import { StartRecord } from './start-record.js'
 import type { PoolState } from './state.js'
@@ -81,19 +81,21 @@ export class Fleet {
   }
 
   /**
-   * Gives out the shares of a broadcast: one for each worker that is up, starts or is wanted, stand-bys included; in a rolling
-   * restart one for each place. `make` is called for each share.
+   * The places that a broadcast asks: each worker that is up, starts or is wanted, stand-bys included; in a rolling restart one
+   * for two. What it answers with takes the share of each place.
    */
-  broadcast(broadcast: Broadcast, make: (place: (share: JobRecord) => void) => void): void {
+  places(broadcast: Broadcast): ((share: JobRecord) => void)[] {
+    const places: ((share: JobRecord) => void)[] = []
     const serving = this.serving()
     const doubled = this.#restarts.doubled(serving, this.scale.target)
     for (const worker of this.#all()) {
       if (!(worker.isUp || worker.state === 'starting') || worker === doubled) continue
       broadcast.ask(worker)
-      make((share) => worker.pinned.push(share))
+      places.push((share) => worker.pinned.push(share))
     }
     const missing = Math.max(0, this.scale.target - serving.length) + this.#missingSpares()
-    for (let i = 0; i < missing; i++) make((share) => this.#leftovers.share([share]))
+    for (let i = 0; i < missing; i++) places.push((share) => this.#leftovers.share([share]))
+    return places
   }
 
   // ---- the round, once a tick
@@ -334,7 +336,7 @@ export class Fleet {
   /** All jobs are done: every worker is asked to leave. */
   dismiss(): void {
     this.#dismissed = true
-    this.#restarts.fail(closedError('pool.restart()'))
+    this.#restarts.fail(restartCutShort())
     for (const worker of this.#all()) {
       worker.expected = true
       if (worker.state === 'starting') worker.kill()
@@ -344,7 +346,7 @@ export class Fleet {
 
   /** Every worker is ended now. */
   killAll(): void {
-    this.#restarts.fail(closedError('pool.restart()'))
+    this.#restarts.fail(restartCutShort())
     for (const worker of this.#all()) {
       worker.expected = true
       worker.kill()

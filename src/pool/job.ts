@@ -153,7 +153,7 @@ export class JobRecord implements Job {
     if (verdict.state === 'succeeded') return verdict.value
     // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
     // A reason for cancelling is the caller's own object and is handed back untouched.
-    const error = verdict.state === 'cancelled' ? verdict.error : errorWithCaller(verdict.error, new Error().stack)
+    const error = verdict.state === 'cancelled' ? verdict.error : errorWithCaller(verdict.error)
     this.#result?.catch(() => {})
     throw error
   }

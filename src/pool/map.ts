@@ -31,6 +31,9 @@ export const readMapOptions = (name: string, source: unknown, given: unknown, de
   return { ordered, ahead: concurrency === undefined ? defaultAhead : count('concurrency', concurrency, 1), run }
 }
 
+/** So many are taken from the source in one turn of the host's loop. */
+const AT_ONCE = 128
+
 interface Failure {
   error: unknown
 }
@@ -39,6 +42,8 @@ interface Failure {
 export interface MapRoom {
   readonly full: boolean
   ready(): Promise<void>
+  /** Resolves when the host's loop has turned. */
+  nextTurn(): Promise<void>
   /** Calls `aborted` when the caller's signal aborts, and `closed` when the pool closes; returns what undoes it. */
   watch?(aborted: (reason: unknown) => void, closed: () => void): () => void
 }
@@ -57,14 +62,24 @@ export const mapJobs = (
 ): AsyncGenerator<unknown, void, undefined> => {
   const run = new MapRun(submit, source, ordered, ahead, room)
   const results = iterate(run)
-  // The generator's own return() would wait for the result that is being waited for.
+  // The generator's own return() and throw() would wait for the result that is being waited for.
   const leave = results.return.bind(results)
-  results.return = (value) => {
-    run.end()
-    return leave(value)
-  }
+  const fail = results.throw.bind(results)
+  // Defined, not assigned: what it inherits may be frozen.
+  Object.defineProperties(results, {
+    return: own((value: undefined) => {
+      run.end()
+      return leave(value)
+    }),
+    throw: own((error: unknown) => {
+      run.end()
+      return fail(error)
+    }),
+  })
   return results
 }
+
+const own = (value: unknown): PropertyDescriptor => ({ value, writable: true, configurable: true })
 
 async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
   const undo = run.watch()
@@ -184,6 +199,7 @@ class MapRun {
     const source = this.#source
     this.#iterator ??= Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
     const iterator = this.#iterator
+    let taken = 0
     while (this.#taking && this.#held < this.#ahead) {
       const step = await this.#step(iterator)
       if (step.done) {
@@ -193,6 +209,8 @@ class MapRun {
       }
       while (this.#taking && this.#room?.full) await this.#room.ready()
       if (this.#taking) this.#add(step.value)
+      // A source that has everything at once must not keep the host's loop to itself.
+      if (++taken % AT_ONCE === 0) await this.#room?.nextTurn()
     }
   }
 

@@ -148,6 +148,8 @@ const readWorkers = (given: unknown): [min: number, max: number] => {
     return [workers, workers]
   }
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw refuse('workers', 'a whole number of at least 1, or { min, max }', given)
+  const prototype: unknown = Object.getPrototypeOf(given)
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) throw refuse('workers', 'a whole number of at least 1, or { min, max }', given)
   knownNames('workers', given, ['min', 'max'])
   const { min, max } = given as { min?: unknown; max?: unknown }
   const least = min === undefined ? 1 : count('workers.min', min, 0, MAX_WORKERS)
@@ -195,7 +197,7 @@ const readEnv = (name: string, given: unknown): Record<string, string | undefine
 const readExecArgv = (name: string, given: unknown): readonly string[] => {
   const words = arrayOf(name, given, 'an array of strings', 'a string', isString)
   checkExecArgv(name, words)
-  return words
+  return [...words]
 }
 
 const readLogger = (name: string, given: unknown): PoolOptions['logger'] => {

@@ -40,7 +40,8 @@ export class Tail {
 
   /** Whole lines only, but for a single long one. */
   get text(): string {
-    const text = this.#bytes.toString('utf8')
+    // What Node says as a process ends that was once looked into: by its watchdog, for a stack or an interruption.
+    const text = this.#bytes.toString('utf8').replaceAll('Waiting for the debugger to disconnect...\n', '')
     if (this.#bytes.length < TAIL_BYTES) return text.trimEnd()
     const cut = text.indexOf('\n')
     return (cut === text.length - 1 ? text : text.slice(cut + 1)).trimEnd()

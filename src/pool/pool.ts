@@ -1,7 +1,7 @@
 import { Hub } from '../hub/index.js'
 import { PoolClosedError, type WorkerStartError } from '../wire/errors.js'
 import type { TaskInfo } from '../wire/messages.js'
-import { Broadcast } from './broadcast.js'
+import { Broadcast, broadcastTooWide, checkBroadcastOptions } from './broadcast.js'
 import { closeTimeout, count } from './checks.js'
 import { Dispatcher } from './dispatcher.js'
 import { EventHub } from './events.js'
@@ -21,11 +21,13 @@ import { StreamConsumer } from './stream.js'
 import { queueFull, Submission, unknownTask } from './submission.js'
 import type {
   AnyTasks,
+  BroadcastOptions,
   CloseOptions,
   Job,
   MapOptions,
   PoolEvents,
   PoolStats,
+  RunName,
   RunOptions,
   StreamName,
   TaskArgs,
@@ -124,12 +126,12 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    * @throws {WorkerLostError} the worker died; `accepted` tells whether the task can have begun
    * @throws {PoolClosedError} the pool is closed
    */
-  run<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>> {
+  run<N extends RunName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>> {
     return this.#submit('run', name, rest[0], rest[1]).result as Promise<TaskResult<T, N>>
   }
 
   /** As `run`, but answers with the job itself: its state, its cancellation, its progress. */
-  submit<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): Job<TaskResult<T, N>> {
+  submit<N extends RunName<T>>(name: N, ...rest: RunRest<T, N>): Job<TaskResult<T, N>> {
     return this.#submit('submit', name, rest[0], rest[1]) as unknown as Job<TaskResult<T, N>>
   }
 
@@ -138,7 +140,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    * A job's error, or leaving the loop, cancels what runs and calls the source's `return()`. A source that fails, or a pool that
    * is closed before the source's end, ends the taking alone: the results of what was submitted come first, then the error.
    */
-  map<N extends TaskName<T>>(
+  map<N extends RunName<T>>(
     name: N,
     source: Iterable<TaskArgs<T, N>> | AsyncIterable<TaskArgs<T, N>>,
     options?: MapOptions,
@@ -181,14 +183,18 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    * worker is asked twice. For one that leaves meanwhile its replacement answers, or nobody if there is none; where the replacement is there
    * already, it alone is asked. Rejects with the first failure, once all have settled.
    */
-  async broadcast<N extends TaskName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>[]> {
+  async broadcast<N extends RunName<T>>(name: N, ...rest: RunRest<T, N, BroadcastOptions>): Promise<TaskResult<T, N>[]> {
     const broadcast = new Broadcast()
-    const jobs: JobRecord[] = []
-    this.#fleet.broadcast(broadcast, (place) => {
+    checkBroadcastOptions(name, rest[1])
+    const places = this.#fleet.places(broadcast)
+    const { queued, settings } = this.#state
+    // All or nobody: half of it would be run, and said to have failed.
+    if (queued + places.length > settings.maxQueue && places.length > 1) throw broadcastTooWide(name, places.length, settings.maxQueue)
+    const jobs = places.map((place) => {
       const { job, options } = this.#submission.make({ call: 'broadcast' }, name, rest[0], rest[1])
       job.broadcast = broadcast
-      jobs.push(job)
       if (options !== undefined) this.#enqueue(job, options.signal, place)
+      return job
     })
     if (jobs.length === 0) return [await this.run(name, ...rest)]
     const outcomes = await Promise.allSettled(jobs.map((job) => job.result))
@@ -205,7 +211,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   // ---- workers
 
-  /** Sets how many workers there are; an autoscaling pool keeps its `min` (at most `n`) and gets `n` for its `max`. */
+  /** Sets how many workers there are; those beyond it leave when their jobs have ended, as with `restart()`; an autoscaling pool keeps its `min` (at most `n`) and gets `n` for its `max`. */
   resize(n: number): void {
     const workers = count('workers', n, 1, 10_000)
     if (this.#state.phase !== 'open') throw closedError('pool.resize()')
@@ -214,7 +220,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     else this.#fleet.scale.resize(Math.min(minWorkers, workers), workers)
   }
 
-  /** Replaces every worker, one after another, each by a successor that is up first; no job is lost. Resolves when all are replaced. */
+  /**
+   * Replaces every worker, one after another, each by a successor that is up first. Its jobs end first: they have as long as their
+   * `timeLimit`, or a minute where they have none, and are lost then. Resolves when all are replaced.
+   */
   restart(): Promise<void> {
     if (this.#state.phase !== 'open') return Promise.reject(closedError('pool.restart()'))
     this.#state.hub.hold()
@@ -430,5 +439,5 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 }
 
 /** Arguments may be left out where the task takes none. */
-export type RunRest<T, N extends TaskName<T>> =
-  [] extends TaskArgs<T, N> ? [args?: TaskArgs<T, N>, options?: RunOptions] : [args: TaskArgs<T, N>, options?: RunOptions]
+export type RunRest<T, N extends TaskName<T>, O = RunOptions> =
+  [] extends TaskArgs<T, N> ? [args?: TaskArgs<T, N>, options?: O] : [args: TaskArgs<T, N>, options?: O]

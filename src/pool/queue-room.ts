@@ -43,6 +43,7 @@ export class QueueRoom {
         return pool.phase === 'open' && pool.queued >= pool.settings.maxQueue
       },
       ready: () => this.ready(),
+      nextTurn: () => new Promise((resolve) => pool.hub.clock.afterPoll(resolve)),
       watch: (aborted, closed) => {
         const abort = (): void => aborted(signal?.reason)
         onClose.add(closed)

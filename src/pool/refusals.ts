@@ -7,9 +7,22 @@ import type { PoolWorker } from './worker.js'
 /** The sentences with which jobs are refused and given up. */
 
 /** The error as the caller gets it: below the worker's frames (or none) stand the caller's. */
-export const errorWithCaller = (error: unknown, callerStack: string | undefined): unknown => {
-  if (error instanceof Error && callerStack !== undefined) appendCallerStack(error, callerStack)
+export const errorWithCaller = (error: unknown): unknown => {
+  if (error instanceof Error) {
+    const frames = framesHere()
+    if (frames !== undefined) appendCallerStack(error, frames)
+  }
   return error
+}
+
+/** A host's own `Error.prepareStackTrace` may answer with anything, or throw: then an error goes without its caller's frames. */
+const framesHere = (): string | undefined => {
+  try {
+    const stack: unknown = new Error().stack
+    return typeof stack === 'string' ? stack : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** The pool ends a worker by SIGKILL alone: any other end was its own, even if the pool was about to. */
@@ -58,6 +71,9 @@ export const poolClosedError = (job: { name: string }): PoolClosedError =>
   new PoolClosedError(`The pool was terminated before the job '${job.name}' had ended.`)
 
 /** A call after close() or terminate(). */
+export const restartCutShort = (): PoolClosedError =>
+  new PoolClosedError('The pool was closed before pool.restart() was through: some workers may not have been replaced.')
+
 export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} is refused: the pool is closed or closing; nothing was run.`)
 
 /** The pool closed while a map was under way; all that it had submitted has succeeded. */

@@ -24,12 +24,23 @@ export type TaskItem<T, N extends TaskName<T>> = T[N] extends (...args: never[])
 /** Names of the tasks that `stream` can call: those whose calls can be iterated over. */
 export type StreamName<T> = { [N in TaskName<T>]: [TaskItem<T, N>] extends [never] ? never : N }[TaskName<T>]
 
+/** Names of the tasks that answer with one result: all but generators, which `stream` runs. */
+export type RunName<T> = {
+  [N in TaskName<T>]: T[N] extends (...args: never[]) => infer R
+    ? unknown extends R
+      ? N
+      : Awaited<R> extends AsyncGenerator<unknown, unknown, never> | Generator<unknown, unknown, never>
+        ? never
+        : N
+    : never
+}[TaskName<T>]
+
 /** Autoscaling: the pool keeps between `min` and `max` workers, by backlog. */
 export interface WorkersRange {
   /** Workers kept at all times; default 1. */
-  min?: number
+  min?: number | undefined
   /** Workers at the most; default `os.availableParallelism()`. */
-  max?: number
+  max?: number | undefined
 }
 
 /** How jobs reach workers; see the guide "Dispatch". A number is a fixed window: jobs written to one worker at once. */
@@ -49,92 +60,95 @@ export interface PoolOptions {
   /** Module or modules whose exported functions are the tasks: a `URL`, a `file:` URL string or a path (relative: to the working directory). Required. */
   tasks: URL | string | readonly (URL | string)[]
   /** How many workers, or `{ min, max }` to autoscale. Default `os.availableParallelism()`. */
-  workers?: number | WorkersRange
+  workers?: number | WorkersRange | undefined
   /** Jobs at once in one worker. Default 1: at more, neighbours share a process and its death. */
-  concurrency?: number
+  concurrency?: number | undefined
   /** Default 'adaptive'. */
-  dispatch?: Dispatch
+  dispatch?: Dispatch | undefined
   /** Jobs submitted and not yet accepted, at the most; over it `QueueFullError`. Default unbounded. */
-  maxQueue?: number
+  maxQueue?: number | undefined
   /** ms from acceptance until the task's signal aborts. Default none. */
-  softTimeLimit?: number
+  softTimeLimit?: number | undefined
   /** ms from acceptance until the worker is ended. Default none. */
-  timeLimit?: number
+  timeLimit?: number | undefined
   /** A worker is recycled after this many jobs. Default never. */
-  maxJobsPerWorker?: number
+  maxJobsPerWorker?: number | undefined
   /** A worker is recycled at this age, ms. Default never. */
-  maxAgePerWorker?: number
-  /** A worker whose resident memory is over this is recycled after its jobs. Default never. */
-  maxMemoryPerWorker?: number
+  maxAgePerWorker?: number | undefined
+  /** A worker whose resident memory is over this is recycled after its jobs (as `pool.restart()` does it). Default never. */
+  maxMemoryPerWorker?: number | undefined
   /** A worker over this is killed in mid-job (`MemoryLimitError`). Default 1.5 x `maxMemoryPerWorker`. */
-  hardMemoryLimit?: number
+  hardMemoryLimit?: number | undefined
   /** ms from a worker's HELLO until it must be up. Default 4,000. */
-  aliveTimeout?: number
+  aliveTimeout?: number | undefined
   /** ms that a cancelled or soft-limited task has to answer. Default 1,000. */
-  cancelGrace?: number
+  cancelGrace?: number | undefined
   /** ms that the pipes of a dead worker are read before it is judged. Default 10,000. */
-  lostWorkerTimeout?: number
+  lostWorkerTimeout?: number | undefined
   /** ms between two rounds of maintenance. Default 5,000. */
-  maintainInterval?: number
+  maintainInterval?: number | undefined
   /** ms between two heartbeats of a worker. Default 1,000. */
-  heartbeatInterval?: number
+  heartbeatInterval?: number | undefined
   /**
    * ms of silence of a worker's watchdog until it is killed as frozen; the same for a main thread that does not turn, or takes nothing up, while no job runs.
    * Default 7,000.
    */
-  heartbeatTimeout?: number
+  heartbeatTimeout?: number | undefined
   /** ms that a worker above `min` may be idle. Default 30,000. */
-  keepAlive?: number
+  keepAlive?: number | undefined
   /** Times a job may be put back from workers that died before it rejects. Default 5. */
-  maxPutBacks?: number
+  maxPutBacks?: number | undefined
   /** Bytes of one message, at the most. Default 256 MiB. */
-  maxMessageSize?: number
+  maxMessageSize?: number | undefined
   /** Warm stand-by workers beyond those at work. Default 0. */
-  spare?: number
+  spare?: number | undefined
   /** A watchdog thread in each worker. Default true; the guide "Time limits" says which promises go with it. */
-  watchdog?: boolean
+  watchdog?: boolean | undefined
   /** End what a worker's tasks spawned together with the worker. Default true. */
-  killTree?: boolean
+  killTree?: boolean | undefined
   /** What becomes of the tasks' output. Default 'inherit'. */
-  output?: 'inherit' | 'ignore' | 'capture'
+  output?: 'inherit' | 'ignore' | 'capture' | undefined
   /** The workers' environment. Default `process.env`. */
   env?: Record<string, string | undefined>
   /** Node options of the workers, each value behind its option. Default: the host's without `--inspect*`, `--eval`, `--test`, `--watch`. */
-  execArgv?: readonly string[]
+  execArgv?: readonly string[] | undefined
   /** Working directory of the workers. Default the host's. */
-  cwd?: string | URL
+  cwd?: string | URL | undefined
   /** A pino logger (or one of its shape). Default none: the pool is silent. */
-  logger?: PoolLogger
+  logger?: PoolLogger | undefined
 }
 
 /** Options of one job; they beat `defineTask`'s, which beat the pool's. */
 export interface RunOptions {
   /** ms from acceptance until the worker is ended (`TimeLimitError`). */
-  timeLimit?: number
+  timeLimit?: number | undefined
   /** ms from acceptance until the task's signal aborts (`SoftTimeLimitError`). */
-  softTimeLimit?: number
+  softTimeLimit?: number | undefined
   /** Cancels the job when it aborts; the job rejects with its reason. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Higher first. Default 0. */
-  priority?: number
+  priority?: number | undefined
   /** Times that the job may be run again after its worker died: the task is idempotent. A stream: only while no item has arrived. Default 0. */
-  retryLost?: number
+  retryLost?: number | undefined
   /** ArrayBuffers among the arguments that are moved instead of copied: each one listed is detached at the call, also one that is not among them. */
-  transfer?: readonly ArrayBuffer[]
+  transfer?: readonly ArrayBuffer[] | undefined
   /** A value that `currentJob().context` shows in the task. */
   context?: unknown
   /** How a message broker delivered the job: what `currentJob().delivery` shows in the task. */
-  delivery?: JobDelivery
+  delivery?: JobDelivery | undefined
   /** The job's id; default one unique to the pool. */
-  id?: string
+  id?: string | undefined
 }
 
 export interface MapOptions extends Omit<RunOptions, 'id' | 'transfer' | 'delivery'> {
   /** Results in the order of the source. Default true. */
-  ordered?: boolean
+  ordered?: boolean | undefined
   /** Jobs outstanding at the most. Default 2 x workers x concurrency. */
-  concurrency?: number
+  concurrency?: number | undefined
 }
+
+/** What makes sense for one job alone, its id and the memory that it moves, is no option of a broadcast. */
+export type BroadcastOptions = Omit<RunOptions, 'id' | 'transfer' | 'delivery'>
 
 export type JobState = 'queued' | 'writing' | 'written' | 'accepted' | 'succeeded' | 'failed' | 'cancelled' | 'lost'
 
@@ -291,5 +305,5 @@ export interface PoolEvents {
 
 export interface CloseOptions {
   /** ms to finish; over it the rest is terminated. Default no limit. */
-  timeout?: number
+  timeout?: number | undefined
 }

@@ -15,13 +15,14 @@ export interface TaskOptions {
 type AnyFunction = (...args: any[]) => unknown
 
 const KNOWN = ['timeLimit', 'softTimeLimit', 'retryLost']
-/** The watchdog and the frames carry limits as 32-bit counts of ms. */
-const MAX_LIMIT = 0xffff_ffff
+/** That of the pool's options: timers of Node hold no more ms. */
+const MAX_LIMIT = 0x7fff_ffff
 
 /** Marks a function as a task with defaults of its own. A plain exported function is a task too; this only adds to it. */
 export function defineTask<F extends AnyFunction>(fn: F): F
 export function defineTask<F extends AnyFunction>(options: TaskOptions, fn: F): F
 export function defineTask<F extends AnyFunction>(first: TaskOptions | F, second?: F): F {
+  if (typeof first === 'function' && second !== undefined) throw new TypeError('The options of defineTask() come first: defineTask({ timeLimit: 1_000 }, fn).')
   const fn = typeof first === 'function' ? first : second
   const options = typeof first === 'function' ? {} : first
   if (typeof fn !== 'function') throw new TypeError(`defineTask() takes a function, alone or after the options; it got ${String(fn)}`)
@@ -33,7 +34,8 @@ export function defineTask<F extends AnyFunction>(first: TaskOptions | F, second
 }
 
 const checked = (options: TaskOptions): TaskOptions => {
-  if (typeof options !== 'object' || options === null) throw new TypeError(`The options of defineTask() are ${String(options)}, not an object`)
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new TypeError(`The options of defineTask() are ${String(options)}, not an object`)
   for (const name of Object.keys(options)) {
     if (KNOWN.includes(name)) continue
     const near = nearest(name, KNOWN)

@@ -226,6 +226,24 @@ describe('broadcast', () => {
     for (const pids of answered) expect(new Set(pids).size).toBe(pids.length)
   })
 
+  it('runs nowhere where there is no room in the queue for all of it', async () => {
+    const pool = await startPool({ workers: 2, maxQueue: 1 })
+    await allUp(pool, 2)
+    const journal = new Journal()
+    await expect(pool.broadcast('mark', [journal.path, 'ran'])).rejects.toMatchObject({ name: 'QueueFullError', message: expect.stringContaining('can never') })
+    expect(await pool.run('echo', [1])).toBe(1)
+    expect(journal.lines).toEqual([])
+  })
+
+  it.each([
+    ['id', 'one'],
+    ['transfer', []],
+    ['delivery', {}],
+  ])('refuses what only one job may have: %s', async (name, value) => {
+    const pool = await startPool()
+    await expect(pool.broadcast('pid', [], { [name]: value } as never)).rejects.toThrow(`Unknown option '${name}' of pool.broadcast('pid', …)`)
+  })
+
   it('rejects on a closed pool and for an unknown task', async () => {
     const pool = await startPool()
     await expect(pool.broadcast('noSuchTask', [])).rejects.toMatchObject({ name: 'TaskNotFoundError' })

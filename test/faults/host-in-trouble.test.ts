@@ -30,6 +30,16 @@ const TROUBLES: Record<string, object> = {
     cancelled: 'TimeoutError',
     workersDied: 1,
   },
+  'that formats stacks in its own way, or throws as it does': {
+    names: ['Error: five', 'WorkerLostError', 'TimeLimitError', 'TaskNotFoundError'],
+    same: true,
+  },
+  'whose Error, and what iterators inherit, is frozen': {
+    names: ['Error: five', 'WorkerLostError', 'TimeLimitError', 'TaskNotFoundError'],
+    mapped: [1, 2],
+    sent: 'Error',
+  },
+  'that changes its directory, with a relative --import': { before: true, after: true },
 }
 
 describe('a host', () => {

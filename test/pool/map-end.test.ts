@@ -62,6 +62,16 @@ describe('leaving the loop', () => {
     expect([next.outcome, bench.cancelled, returned()]).toEqual([{ done: true }, [0, 1, 2], 1])
   })
 
+  test('with throw() while a result is waited for ends the wait', async () => {
+    const { source, returned } = endless()
+    const bench = new MapBench(source)
+    const next = bench.next()
+    await quiet()
+    const error = new Error('thrown in')
+    await expect(bench.results.throw(error)).rejects.toBe(error)
+    expect([next.outcome, bench.cancelled, returned()]).toEqual([{ done: true }, [0, 1, 2], 1])
+  })
+
   test('before it began touches no source', async () => {
     const source = new HandSource()
     const bench = new MapBench(source)

@@ -56,6 +56,10 @@ export class HandRoom implements MapRoom {
     return Promise.resolve()
   }
 
+  nextTurn(): Promise<void> {
+    return quiet()
+  }
+
   watch(aborted: (reason: unknown) => void, closed: () => void): () => void {
     this.watched = true
     this.abort = aborted

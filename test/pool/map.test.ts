@@ -112,6 +112,7 @@ describe('look-ahead', () => {
         return queued >= 2
       },
       ready: () => new Promise<void>((resolve) => waiters.push(resolve)),
+      nextTurn: quiet,
     }
     const bench = new MapBench(numbered(6), {
       ahead: 6,
@@ -132,10 +133,29 @@ describe('look-ahead', () => {
     expect([await got, most]).toEqual([numbered(6), 2])
   })
 
+  test('a source that has everything at once is taken in turns of the loop', async () => {
+    let turns = 0
+    const takenIn = new Map<number, number>()
+    const room = {
+      full: false,
+      ready: () => Promise.resolve(),
+      nextTurn: () => {
+        turns++
+        return quiet()
+      },
+    }
+    const answer = (args: unknown) => {
+      takenIn.set(turns, (takenIn.get(turns) ?? 0) + 1)
+      return args
+    }
+    await collect(new MapBench(numbered(1_000), { ahead: 1_000, room, answer }).results)
+    expect(Math.max(...takenIn.values())).toBeLessThanOrEqual(128)
+  })
+
   test('a queue that closes ends the map', async () => {
     const closed = new Error('closed')
     const { source, returned } = endless()
-    const bench = new MapBench(source, { room: { full: true, ready: () => Promise.reject(closed) } })
+    const bench = new MapBench(source, { room: { full: true, ready: () => Promise.reject(closed), nextTurn: quiet } })
     await expect(collect(bench.results)).rejects.toBe(closed)
     await quiet()
     expect([bench.jobs.length, returned()]).toEqual([0, 1])

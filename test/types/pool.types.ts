@@ -41,6 +41,24 @@ export const typed = async (): Promise<void> => {
   const text: string = await pool.run('add', [1, 2])
   void text
 
+  // a generator has no one result: it is streamed
+  // @ts-expect-error: run
+  await pool.run('count', [3])
+  // @ts-expect-error: submit
+  pool.submit('lines', ['a'])
+  // @ts-expect-error: map
+  pool.map('count', [[3]])
+  // @ts-expect-error: broadcast
+  await pool.broadcast('count', [3])
+
+  // undefined counts as absent; a broadcast has no id
+  await pool.run('add', [1, 2], { timeLimit: undefined, signal: undefined })
+  await createPool({ tasks: 'tasks.js', workers: undefined, timeLimit: undefined, cwd: undefined })
+  await pool.close({ timeout: undefined })
+  await pool.broadcast('add', [1, 2], { retryLost: 1 })
+  // @ts-expect-error: it is one job's
+  await pool.broadcast('add', [1, 2], { id: 'one' })
+
   // jobs
   const job = pool.submit('add', [1, 2])
   same<typeof job, Job<number>>()

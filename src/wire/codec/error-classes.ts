@@ -55,13 +55,15 @@ export const emptyError = (place: number, text: readonly [string, string]): Erro
   const known = classes[place]
   if (known === undefined) throw new Error(`no class of errors has the number ${place}`)
   const limit = Error.stackTraceLimit
-  // The stack of this place is of no interest, and costs.
-  Error.stackTraceLimit = 0
+  // The stack of this place is of no interest, and costs. With no limit there is none at all: a host's own Error.prepareStackTrace
+  // is not called. Where Error is frozen (--frozen-intrinsics) it only costs.
+  const setLimit = (frames: number | undefined): boolean => Reflect.set(Error, 'stackTraceLimit', frames)
+  setLimit(undefined)
   try {
     if (known[1] === AggregateError) return new AggregateError([])
     if (place < builtIn.length) return new (known[1] as new () => Error)()
     return Object.setPrototypeOf(new Error(), known[1].prototype as object) as Error
   } finally {
-    Error.stackTraceLimit = limit
+    setLimit(limit)
   }
 }
