@@ -25,7 +25,8 @@ export interface Broker {
   start(about?: WorkAhead): Promise<void>
   /**
    * Takes jobs from the node's queues, at most `capacity` unsettled at once; survives everything that does not pass by itself:
-   * a lost connection, a dead channel, a consumer that the server cancelled.
+   * a lost connection, a dead channel, a consumer that the server cancelled. A claim that is answered when there is no room for
+   * it any more is given back, not handed over.
    */
   consume(capacity: number, receive: (delivery: Delivery) => void): Consumption
   /** Jobs ready to be taken in the node's queues, delayed ones not counted. Rejects when the broker cannot be asked. */

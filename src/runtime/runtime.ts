@@ -238,8 +238,11 @@ export class Runtime {
 
   #giveBackUnbegun(): void {
     for (const held of [...this.#state.held.values()]) {
-      for (const delivery of held.behind.splice(0))
+      for (const delivery of held.behind.splice(0)) {
+        // Watched once for all that share it.
+        if (held.deliveries.every(({ gone }) => gone !== delivery.gone)) this.#state.generations.forget(delivery.gone, held)
         this.#state.settler.settle([delivery], { settlement: { kind: 'requeue' }, remembered: false, reply: undefined, settling: undefined })
+      }
       if (held.phase === 'submitted') takeBack(held, 'requeue')
       else if (held.message !== undefined) this.#endings.giveBack(held)
     }
