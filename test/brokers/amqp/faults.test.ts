@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createPublisher } from '../../../src/brokers/amqp/index.js'
 import type { OutgoingJob } from '../../../src/brokers/broker.js'
 import type { Delivery, Settlement } from '../../../src/runtime/delivery.js'
+import { throughFault } from './held-job.js'
 import { type PrivateBroker, privateBroker } from './private-broker.js'
 import { admin, corner, first, Inbox, RABBITMQ_URL, removeQueues, serverBinary, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
@@ -21,6 +22,12 @@ const acknowledge: Settlement = { kind: 'acknowledge' }
 const again: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
 const settled = { settled: true, published: false }
 const dropped = { settled: false, published: false }
+
+/** A publication that the broker would not store: it may be tried again. */
+const refused = (error: unknown): true => {
+  if ((error as { stored?: string }).stored === 'no') return true
+  throw error
+}
 
 /** The channels on which queues are consumed, watched from outside: an error on one needs no broken broker. */
 interface Channel {
@@ -46,12 +53,6 @@ if (serverBinary === undefined) {
   const lack = 'no rabbitmq-server was found that a broker of their own could be started from'
   if (process.env.REQUIRE_BROKER === '1') throw new Error(`REQUIRE_BROKER=1, and ${lack}`)
   console.warn(`SKIPPED: the faults that stop or restart a broker: ${lack}`)
-}
-
-/** A publication that the broker would not store: it may be tried again. */
-const refused = (error: unknown): true => {
-  if ((error as { stored?: string }).stored === 'no') return true
-  throw error
 }
 
 withRabbit('a consumer comes back', () => {
@@ -148,6 +149,27 @@ withRabbit('a consumer comes back', () => {
     },
   )
 
+  describe.each(['quorum', 'classic'] as const)('%s: a job that a worker runs meanwhile completes, once:', (queueType) => {
+    it('the connection is cut', () => throughFault({ url: RABBITMQ_URL, nodeUrl: proxy.url, queueType }, () => proxy.cut()))
+
+    it('the channel dies of an error', () =>
+      throughFault({ url: RABBITMQ_URL, queueType }, (held) => consumedOn.get(held)!.ack({ fields: { deliveryTag: 999 } })))
+
+    it('the queue is deleted', () =>
+      throughFault({ url: RABBITMQ_URL, queueType, comesAgain: false }, async (held) => {
+        const { onChannel, close } = await admin()
+        await onChannel((channel) => channel.deleteQueue(held))
+        // Not by a publisher: RabbitMQ 3 does not tell the consumer when a quorum queue is made again at once, and delivers nothing to it.
+        const there = (): Promise<boolean> =>
+          onChannel((channel) => channel.checkQueue(held)).then(
+            () => true,
+            () => false,
+          )
+        await until('the node has made it again', there)
+        await close()
+      }))
+  })
+
   it('the channel dies of an error: only the queue whose channel it was is handed out again', async () => {
     const other = `${queue}.other`
     const node = await broker({ queues: [queue, other] })
@@ -197,7 +219,7 @@ withServer('on a broker of its own', () => {
   }, 120_000)
   afterAll(() => server.remove(), 60_000)
 
-  it('consumer_timeout: the job keeps running, is handed out again and recognised, and its late acknowledgement is dropped', async () => {
+  it.concurrent('consumer_timeout: the job keeps running, is handed out again and recognised, and its late acknowledgement is dropped', async () => {
     const { queue, broker, cleanUp } = corner(server.url)
     const node = await broker()
     const inbox = new Inbox()
@@ -219,6 +241,9 @@ withServer('on a broker of its own', () => {
     expect(await after.depth()).toBe(0)
     await cleanUp()
   }, 60_000)
+
+  // The broker does it, after 3 s: both wait for it at once.
+  it.concurrent('consumer_timeout: a job that a worker runs completes, once', () => throughFault({ url: server.url, queueType: 'quorum' }, () => {}), 60_000)
 
   it('a message that is too large ends the channel, and is the only one rejected', async () => {
     const { queue, keep, broker, cleanUp } = corner(server.url)
