@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createPublisher, createWorker, listDeadLetters } from 'prefork/amqp'
 import { expect } from 'vitest'
 import { fixture } from '../../fixtures/pools.js'
-import { admin, newName, removeQueues, until } from './rabbit.js'
+import { admin, newName, removeQueues, until, untilStored } from './rabbit.js'
 
 export interface FaultOptions {
   readonly url: string
@@ -31,7 +31,7 @@ export const throughFault = async ({ url, nodeUrl = url, queueType, comesAgain =
     await until('it runs', () => lines().length === 1)
     await fault(queue)
     if (comesAgain) await until('it was delivered again', () => node.stats().totals.received > 1)
-    await out.publish('mark', [journal, 'other'], { messageId: 'other' })
+    await untilStored(() => out.publish('mark', [journal, 'other'], { messageId: 'other' }))
     await until('another runs beside it', () => lines().includes('other'))
     writeFileSync(gate, '')
     await until('both have ended', () => node.stats().totals.succeeded === 2 && node.stats().held === 0)
