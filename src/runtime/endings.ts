@@ -68,7 +68,7 @@ export class Endings {
     error.name = 'RevokedError'
     this.#state.totals.revoked++
     this.#state.log?.info({ job: held.id, task: held.name, worker: held.worker }, 'job revoked')
-    this.#state.report({ type: 'task.revoked', id: held.id, name: held.name })
+    this.#state.report({ type: 'task.revoked', id: held.id, name: held.name, ...runOf(held) })
     this.#close(held, 'revoked', error)
     this.#settle(held, { kind: 'acknowledge' }, { ok: false, error })
   }
@@ -159,7 +159,7 @@ export class Endings {
     held.lines.push({ attempt: held.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
     this.#state.totals.lost++
     this.#state.log?.error({ job: held.id, task: held.name, worker, losses: held.lossesSoFar, reason }, 'job lost with its worker')
-    this.#state.report({ type: 'task.lost', id: held.id, name: held.name, worker, reason, losses: held.lossesSoFar })
+    this.#state.report({ type: 'task.lost', id: held.id, name: held.name, worker, duration: durationOf(held), reason, losses: held.lossesSoFar })
   }
 
   /** The workers are gone: what had begun and was killed with them follows the rule of losses. Answers how many there were. */
@@ -190,7 +190,7 @@ export class Endings {
     const { delay, counts } = settlement
     this.#state.totals.retried++
     this.#state.log?.warn({ job: held.id, task: held.name, worker: held.worker, delay, counts, err: error }, 'job will be tried again')
-    this.#state.report({ type: 'task.retried', id: held.id, name: held.name, delay, counts, error: errorLine(error) })
+    this.#state.report({ type: 'task.retried', id: held.id, name: held.name, ...runOf(held), delay, counts, error: errorLine(error) })
     this.#close(held, status, error)
     this.#settle(held, settlement)
   }
@@ -242,6 +242,10 @@ export class Endings {
 }
 
 const durationOf = ({ startedAt }: Held): number => (startedAt === 0 ? 0 : Date.now() - startedAt)
+
+/** The run that ends with what is told: none where its worker's death was told before, or it never began. */
+const runOf = (held: Held): { worker: number | undefined; duration: number } =>
+  held.running ? { worker: held.worker, duration: durationOf(held) } : { worker: undefined, duration: 0 }
 
 /** A value that cannot be carried is answered with the reason, though the job has succeeded. */
 const replyBody = (answer: { ok: true; value: unknown } | { ok: false; error: unknown }): { body: Buffer; ok: boolean } => {

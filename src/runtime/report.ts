@@ -27,7 +27,10 @@ export interface TaskRecord {
   logs: TaskLogLine[]
 }
 
-/** Events of a node; each carries the node's name and the time (ms since the epoch). */
+/**
+ * Events of a node; each carries the node's name and the time (ms since the epoch). `duration`: ms of the run that ended. A job that was
+ * retried or revoked when no run of it was on, its worker having died, or before it began, has no `worker` and 0.
+ */
 export type FarmEventBody =
   | { type: 'node.up'; pid: number; host: string; version: string; queues: string[]; tasks: string[] }
   | { type: 'node.heartbeat'; stats: NodeStats }
@@ -38,9 +41,9 @@ export type FarmEventBody =
   | { type: 'task.started'; id: string; name: string; worker: number; attempt: number }
   | { type: 'task.succeeded'; id: string; name: string; worker: number | undefined; duration: number }
   | { type: 'task.failed'; id: string; name: string; worker: number | undefined; duration: number; error: string; dead: DeadReason | undefined }
-  | { type: 'task.retried'; id: string; name: string; delay: number; counts: Counts; error: string }
-  | { type: 'task.revoked'; id: string; name: string }
-  | { type: 'task.lost'; id: string; name: string; worker: number | undefined; reason: string; losses: number }
+  | { type: 'task.retried'; id: string; name: string; worker: number | undefined; duration: number; delay: number; counts: Counts; error: string }
+  | { type: 'task.revoked'; id: string; name: string; worker: number | undefined; duration: number }
+  | { type: 'task.lost'; id: string; name: string; worker: number | undefined; duration: number; reason: string; losses: number }
   | { type: 'task.soft_timeout'; id: string; name: string; worker: number | undefined; duration: number }
   | { type: 'task.hard_timeout'; id: string; name: string; worker: number | undefined; duration: number }
 

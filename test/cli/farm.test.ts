@@ -41,6 +41,20 @@ withRabbit('a node', () => {
     expect((await run('control', 'ping', '--timeout', '500ms')).code).toBe(5)
   })
 
+  test('SIGTSTP makes it quiet, SIGCONT takes jobs again', async () => {
+    const node = await work('--http', '0')
+    const port = /"port":(\d+)/.exec(node.stdout)![1]
+    const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status
+    expect(await ready()).toBe(200)
+    node.process.kill('SIGTSTP')
+    await until('it is quiet', async () => (await ready()) === 503)
+    const answer = run('publish', 'add', '[1, 2]', '--wait')
+    node.process.kill('SIGCONT')
+    await until('it runs again', async () => (await ready()) === 200)
+    expect(await answer).toMatchObject({ code: 0, stdout: '3\n' })
+    expect((await node.stop()).code).toBe(0)
+  })
+
   test('a job that fails is a dead letter, which is listed, retried and purged', async () => {
     const node = await work()
     expect(await run('publish', 'fail', '["no luck"]', '--wait', '--max-attempts', '1')).toEqual({

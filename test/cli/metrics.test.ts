@@ -32,6 +32,7 @@ test('a job that ran out of time is one run, and one that never began is none', 
   metrics.watch(node)
   const about = { name: 'x', worker: 1, duration: 7 }
   const failed = { type: 'task.failed', error: 'no', dead: 'failed' } as const
+  const again = { type: 'task.retried', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, error: 'no' } as const
   node.emit({ ...about, type: 'task.hard_timeout', id: 'a' })
   node.emit({ ...about, ...failed, id: 'a' })
   node.emit({ ...about, ...failed, id: 'b', worker: undefined, duration: 0 })
@@ -39,9 +40,34 @@ test('a job that ran out of time is one run, and one that never began is none', 
   expect(counts()).toEqual(['seconds_count{task="x",outcome="hard_timeout"} 1'])
   // Tried again after a timeout, it may fail in another way.
   node.emit({ ...about, type: 'task.hard_timeout', id: 'c' })
-  node.emit({ type: 'task.retried', id: 'c', name: 'x', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, error: 'no' })
+  node.emit({ ...about, ...again, id: 'c' })
   node.emit({ ...about, ...failed, id: 'c' })
   expect(counts()).toEqual(['seconds_count{task="x",outcome="hard_timeout"} 2', 'seconds_count{task="x",outcome="failure"} 1'])
+})
+
+test('runs that were tried again, revoked or lost are counted, each once', () => {
+  const metrics = new Metrics()
+  const node = new ScriptedNode()
+  metrics.watch(node)
+  const [ran, notNow] = [
+    { name: 'x', worker: 1, duration: 7 },
+    { name: 'x', worker: undefined, duration: 0 },
+  ]
+  const again = { type: 'task.retried', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, error: 'no' } as const
+  const lost = { type: 'task.lost', reason: 'SIGKILL', losses: 1 } as const
+  node.emit({ ...ran, ...again, id: 'a' })
+  node.emit({ ...ran, type: 'task.revoked', id: 'a' })
+  node.emit({ ...notNow, type: 'task.revoked', id: 'b' })
+  node.emit({ ...ran, ...lost, id: 'c' })
+  node.emit({ ...ran, ...lost, id: 'd' })
+  // What became of the two: neither is another run, whatever else was told in between.
+  node.emit({ ...notNow, ...again, id: 'c' })
+  node.emit({ ...ran, type: 'task.failed', error: 'no', dead: 'lost', id: 'd' })
+  expect(metrics.text(node.stats()).match(/seconds_count.*/g)).toEqual([
+    'seconds_count{task="x",outcome="retried"} 1',
+    'seconds_count{task="x",outcome="revoked"} 1',
+    'seconds_count{task="x",outcome="lost"} 2',
+  ])
 })
 
 test('buckets add up', () => {

@@ -52,16 +52,26 @@ test.each<[string, FarmEventBody[], object]>([
   ],
   [
     'retried',
-    [received, started, failed, { type: 'task.retried', id: 'a', name: 'mail', delay: 5, counts: { ...counts, attempt: 2 }, error: 'no' }],
-    { status: 'retried', counts: { attempt: 2 } },
+    [
+      received,
+      started,
+      failed,
+      { type: 'task.retried', id: 'a', name: 'mail', worker: 3, duration: 9, delay: 5, counts: { ...counts, attempt: 2 }, error: 'no' },
+    ],
+    { status: 'retried', duration: 9, counts: { attempt: 2 } },
   ],
   ['come again', [received, started, failed, received], { status: 'pending', started: undefined, duration: undefined }],
   [
     'lost',
-    [received, started, { type: 'task.lost', id: 'a', name: 'mail', worker: 3, reason: 'SIGKILL', losses: 2 }],
-    { status: 'lost', error: 'SIGKILL', counts: { losses: 2 } },
+    [received, started, { type: 'task.lost', id: 'a', name: 'mail', worker: 3, duration: 9, reason: 'SIGKILL', losses: 2 }],
+    { status: 'lost', duration: 9, error: 'SIGKILL', counts: { losses: 2 } },
   ],
-  ['revoked', [received, { type: 'task.revoked', id: 'a', name: 'mail' }], { status: 'revoked', ended: 2_000 }],
+  [
+    'revoked unbegun',
+    [received, { type: 'task.revoked', id: 'a', name: 'mail', worker: undefined, duration: 0 }],
+    { status: 'revoked', ended: 2_000, duration: undefined },
+  ],
+  ['revoked as it ran', [received, started, { type: 'task.revoked', id: 'a', name: 'mail', worker: 3, duration: 9 }], { status: 'revoked', duration: 9 }],
 ])('a job that was %s', (_, events, wanted) => {
   expect(after(...events).tasks.list()).toMatchObject([wanted])
 })
@@ -99,7 +109,7 @@ test('a snapshot replaces what events told; what runs comes first, the longest a
   })
   const ids = (): string[] => node.tasks.list().map(({ id }) => id)
   expect(ids()).toEqual(['runs longest', 'runs', 'y', 'x'])
-  node.take({ type: 'task.revoked', id: 'x', name: 'resize', node: 'n', at: 0 }, 0)
+  node.take({ type: 'task.revoked', id: 'x', name: 'resize', worker: undefined, duration: 0, node: 'n', at: 0 }, 0)
   expect(ids()).toEqual(['runs longest', 'runs', 'x', 'y'])
 })
 

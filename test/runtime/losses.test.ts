@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { eventsOf, settled, startNode } from '../fixtures/nodes.js'
+import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
 import { Gate, Journal, until } from '../fixtures/support.js'
 
 describe('a job whose worker dies', () => {
@@ -11,6 +11,10 @@ describe('a job whose worker dies', () => {
     expect(farm.server.acknowledged).toEqual([id])
     expect(journal.lines).toEqual(['+x', '+x', '+x', '-x'])
     expect(eventsOf(farm, id)).toEqual(['task.received', 'task.started', 'task.lost', 'task.started', 'task.lost', 'task.started', 'task.succeeded'])
+    expect(runsOf(farm, id, 'task.lost')).toEqual([
+      [expect.any(Number), expect.any(Number)],
+      [expect.any(Number), expect.any(Number)],
+    ])
     expect(farm.node.stats().totals).toMatchObject({ lost: 2, succeeded: 1 })
   })
 

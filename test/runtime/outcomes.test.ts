@@ -1,7 +1,7 @@
 import { decodeReply } from 'prefork/runtime'
 import { describe, expect, it } from 'vitest'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
-import { eventsOf, settled, startNode } from '../fixtures/nodes.js'
+import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
 import { until } from '../fixtures/support.js'
 
 const reply = (body: Buffer | undefined) => decodeReply(body!)
@@ -53,6 +53,10 @@ describe('a job that fails', () => {
       ...['task.received', 'task.started', 'task.retried'],
       ...['task.received', 'task.started', 'task.retried'],
       ...['task.received', 'task.started', 'task.succeeded'],
+    ])
+    expect(runsOf(farm, id, 'task.retried')).toEqual([
+      [1, expect.any(Number)],
+      [1, expect.any(Number)],
     ])
     expect(node.stats().totals).toMatchObject({ succeeded: 1, retried: 2, failed: 0 })
     expect(node.stats().workers).toMatchObject([{ failed: 2, done: 3 }])

@@ -2,7 +2,7 @@ import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeReply } from 'prefork/runtime'
 import { describe, expect, it } from 'vitest'
-import { eventsOf, settled, startNode } from '../fixtures/nodes.js'
+import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
 import { Gate, isAlive, Journal, scratch, until } from '../fixtures/support.js'
 
 describe('a job that is revoked', () => {
@@ -14,6 +14,7 @@ describe('a job that is revoked', () => {
     expect(farm.server.acknowledged).toEqual(['x'])
     expect(decodeReply(farm.server.replies[0]!.body)).toMatchObject({ ok: false, error: { name: 'RevokedError' } })
     expect(eventsOf(farm, 'x')).toEqual(['task.received', 'task.revoked'])
+    expect(runsOf(farm, 'x', 'task.revoked')).toEqual([[undefined, 0]])
     expect(farm.node.snapshot().tasks).toMatchObject([{ id: 'x', status: 'revoked' }])
   })
 
@@ -47,6 +48,7 @@ describe('a job that is revoked', () => {
     expect(journal.lines.at(-1)).toBe('-on')
     expect(farm.server.replies).toMatchObject([{ id: 'off', ok: false }])
     expect(eventsOf(farm, 'off').at(-1)).toBe('task.revoked')
+    expect(runsOf(farm, 'off', 'task.revoked')).toEqual([[1, expect.any(Number)]])
     expect(farm.node.stats().totals).toMatchObject({ revoked: 1, succeeded: 1 })
   })
 })

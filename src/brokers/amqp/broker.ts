@@ -9,7 +9,7 @@ import { AmqpConsumption } from './consuming/consumption.js'
 import { AmqpDelivery, type Desk } from './consuming/delivery.js'
 import { AmqpNodeControl } from './control/node-control.js'
 import { BrokerError } from './errors.js'
-import { consumerTimeoutFor, featureWarnings, readFeatures } from './features.js'
+import { consumerArguments, consumerTimeoutFor, featureWarnings, readFeatures } from './features.js'
 import { writeHeaders } from './message-headers.js'
 import { ConfirmingPublisher } from './publishing/confirming-publisher.js'
 import { JobPublisher } from './publishing/job-publisher.js'
@@ -108,7 +108,7 @@ export class AmqpBroker implements Broker {
       for (const queue of queues) await this.#errands.run((channel) => declareQueue(channel, queue, shape))
       const connection = this.#consuming.current
       if (connection === undefined) return
-      for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), this.#longest)) this.#warn(each)
+      for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), shape, this.#longest)) this.#warn(each)
       // Worth a warning, not worth the wait.
       for (const queue of queues) void this.#lookAbove(connection, queue).catch(() => {})
     } catch (error) {
@@ -137,7 +137,7 @@ export class AmqpBroker implements Broker {
       shape,
       consumerArguments: () => {
         const properties = this.#consuming.current?.connection.serverProperties
-        return properties !== undefined && readFeatures(properties).consumerTimeout ? { 'x-consumer-timeout': timeout } : {}
+        return properties === undefined ? {} : consumerArguments(readFeatures(properties), shape, timeout)
       },
       receive: (message, generation, base) => receive(new AmqpDelivery(message, generation, base, shape.queueType === 'classic', this.#desk)),
       warn: (message) => this.#warn(message),

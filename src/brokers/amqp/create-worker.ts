@@ -24,8 +24,8 @@ export interface WorkerOptions extends NodeOptions, ConnectionOptions, QueueOpti
   /** Several: the room that the node has is shared out among them. Instead of `queue`. */
   queues?: readonly string[]
   /**
-   * ms that RabbitMQ lets a job be held before it hands it out again; asked of it from RabbitMQ 3.12 on. Default: the longest
-   * hard limit and the grace, and 24 hours at the least.
+   * ms that RabbitMQ lets a job be held before it hands it out again; asked of it from RabbitMQ 4.3 on, for quorum queues that the
+   * node declares. Default: the longest hard limit and the grace, and 24 hours at the least.
    */
   consumerTimeout?: number
 }

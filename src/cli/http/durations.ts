@@ -9,6 +9,9 @@ const MAX_TASKS = 200
 const OUTCOMES: Partial<Record<FarmEvent['type'], string>> = {
   'task.succeeded': 'success',
   'task.failed': 'failure',
+  'task.retried': 'retried',
+  'task.revoked': 'revoked',
+  'task.lost': 'lost',
   'task.soft_timeout': 'soft_timeout',
   'task.hard_timeout': 'hard_timeout',
 }
@@ -25,7 +28,7 @@ interface Series {
 export class Durations {
   private readonly series = new Map<string, Series>()
   private readonly tasks = new Set<string>()
-  /** The job that the last event was about, if it ran out of time: that it failed as well, told next, is no second run. */
+  /** The job that the last event was about, if it ran out of time: that it failed or is tried again, told next, is no second run. */
   private timedOut: string | undefined
 
   take(event: FarmEvent): void {
@@ -34,8 +37,11 @@ export class Durations {
     const outcome = OUTCOMES[event.type]
     if (outcome === undefined || !('duration' in event) || !('name' in event)) return
     if (!Number.isFinite(event.duration)) return
-    // Without a worker it never ran: expired, unreadable, unknown.
-    if (event.type === 'task.failed' && (event.id === ranOut || event.worker === undefined)) return
+    // Without a worker no run ended: expired, unreadable, unknown, or lost before.
+    if (event.type !== 'task.succeeded' && event.worker === undefined) return
+    if ((event.type === 'task.failed' || event.type === 'task.retried') && event.id === ranOut) return
+    // Each of its runs was told as one that was lost.
+    if (event.type === 'task.failed' && event.dead === 'lost') return
     const series = this.find(event.name, outcome)
     const seconds = event.duration / 1_000
     const at = BOUNDS.findIndex((bound) => seconds <= bound)

@@ -76,12 +76,15 @@ const changes = (before: TaskRecord, event: TaskEvent): Partial<TaskRecord> => {
     case 'task.hard_timeout':
       return ended('hard_timeout', { duration: event.duration })
     case 'task.retried':
-      return ended('retried', { error: event.error, counts: event.counts })
+      return ended('retried', { error: event.error, counts: event.counts, ...ran(event) })
     case 'task.revoked':
-      return ended('revoked')
+      return ended('revoked', ran(event))
     case 'task.lost':
-      return ended('lost', { error: event.reason, counts: { ...before.counts, losses: event.losses } })
+      return ended('lost', { duration: event.duration, error: event.reason, counts: { ...before.counts, losses: event.losses } })
   }
 }
+
+/** Without a worker no run ended with it: what is known of an earlier one stays. */
+const ran = ({ worker, duration }: { worker: number | undefined; duration: number }): Partial<TaskRecord> => (worker === undefined ? {} : { duration })
 
 const isTimeout = (status: TaskStatus): boolean => status === 'soft_timeout' || status === 'hard_timeout'

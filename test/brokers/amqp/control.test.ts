@@ -164,7 +164,7 @@ withRabbit('the control exchange', () => {
 
   it('events travel many at a time, in their order; none is encoded that nobody would get, until somebody listens', async () => {
     const { control } = await node('a')
-    const event: FarmEvent = { type: 'task.revoked', node: 'a', at: 0, id: 'i', name: 'n' }
+    const event: FarmEvent = { type: 'task.revoked', node: 'a', at: 0, id: 'i', name: 'n', worker: undefined, duration: 0 }
     const beat: FarmEvent = { type: 'node.heartbeat', node: 'a', at: 0, stats: { encoded: 0 } as never }
     let encoded = 0
     const counted: FarmEvent = Object.defineProperty({ ...event }, 'toJSON', { value: () => ++encoded && event })

@@ -250,9 +250,10 @@ withRabbit('deliveries', () => {
     await onChannel((channel) => channel.assertQueue(`${queue}.delay.300ms`, { durable: true }))
     const results = await Promise.allSettled([
       node.depth(),
-      node.publish(job(queue, 'a', { delay: 200 })),
+      // Due after the queue has been made again: what comes to a queue that is missing is tried again by the broker, minutes later.
+      node.publish(job(queue, 'a', { delay: 1_500 })),
       node.publish(job(queue, 'b', { delay: 250 })),
-      node.publish(job(queue, 'c', { delay: 500 })),
+      node.publish(job(queue, 'c', { delay: 2_000 })),
       node.publish(job(queue, 'd')),
     ])
     await close()

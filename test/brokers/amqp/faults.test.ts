@@ -1,12 +1,12 @@
 /** The four ways in which a consumer dies, each with a long job in flight; and a broker that restarts. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'amqplib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createPublisher } from '../../../src/brokers/amqp/index.js'
 import type { OutgoingJob } from '../../../src/brokers/broker.js'
 import type { Delivery, Settlement } from '../../../src/runtime/delivery.js'
+import { throughFault } from './held-job.js'
 import { type PrivateBroker, privateBroker } from './private-broker.js'
-import { admin, corner, first, Inbox, RABBITMQ_URL, removeQueues, serverBinary, until, withRabbit } from './rabbit.js'
+import { admin, corner, first, Inbox, RABBITMQ_URL, removeQueues, serverBinary, until, untilStored, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 const job = (queue: string, id: string, more: Partial<OutgoingJob> = {}): OutgoingJob => ({
@@ -46,12 +46,6 @@ if (serverBinary === undefined) {
   const lack = 'no rabbitmq-server was found that a broker of their own could be started from'
   if (process.env.REQUIRE_BROKER === '1') throw new Error(`REQUIRE_BROKER=1, and ${lack}`)
   console.warn(`SKIPPED: the faults that stop or restart a broker: ${lack}`)
-}
-
-/** A publication that the broker would not store: it may be tried again. */
-const refused = (error: unknown): true => {
-  if ((error as { stored?: string }).stored === 'no') return true
-  throw error
 }
 
 withRabbit('a consumer comes back', () => {
@@ -137,7 +131,7 @@ withRabbit('a consumer comes back', () => {
       await onChannel((channel) => channel.deleteQueue(queue))
       await gone(long)
       // Not there for a moment, perhaps: what is published makes it again, or is refused by the queue that goes.
-      while (await node.publish(job(queue, 'next')).then(() => false, refused)) await delay(50)
+      await untilStored(() => node.publish(job(queue, 'next')))
       const next = await inbox.take('next')
       expect(await long.settle(acknowledge)).toEqual(dropped)
       expect(await next.settle({ kind: 'requeue' })).toEqual(settled)
@@ -147,6 +141,20 @@ withRabbit('a consumer comes back', () => {
       await close()
     },
   )
+
+  describe.each(['quorum', 'classic'] as const)('%s: a job that a worker runs meanwhile completes, once:', (queueType) => {
+    it('the connection is cut', () => throughFault({ url: RABBITMQ_URL, nodeUrl: proxy.url, queueType }, () => proxy.cut()))
+
+    it('the channel dies of an error', () =>
+      throughFault({ url: RABBITMQ_URL, queueType }, (held) => consumedOn.get(held)!.ack({ fields: { deliveryTag: 999 } })))
+
+    it('the queue is deleted, and published to at once', () =>
+      throughFault({ url: RABBITMQ_URL, queueType, comesAgain: false }, async (held) => {
+        const { onChannel, close } = await admin()
+        await onChannel((channel) => channel.deleteQueue(held))
+        await close()
+      }))
+  })
 
   it('the channel dies of an error: only the queue whose channel it was is handed out again', async () => {
     const other = `${queue}.other`
@@ -197,7 +205,7 @@ withServer('on a broker of its own', () => {
   }, 120_000)
   afterAll(() => server.remove(), 60_000)
 
-  it('consumer_timeout: the job keeps running, is handed out again and recognised, and its late acknowledgement is dropped', async () => {
+  it.concurrent('consumer_timeout: the job keeps running, is handed out again and recognised, and its late acknowledgement is dropped', async () => {
     const { queue, broker, cleanUp } = corner(server.url)
     const node = await broker()
     const inbox = new Inbox()
@@ -219,6 +227,9 @@ withServer('on a broker of its own', () => {
     expect(await after.depth()).toBe(0)
     await cleanUp()
   }, 60_000)
+
+  // The broker does it, after 3 s: both wait for it at once.
+  it.concurrent('consumer_timeout: a job that a worker runs completes, once', () => throughFault({ url: server.url, queueType: 'quorum' }, () => {}), 60_000)
 
   it('a message that is too large ends the channel, and is the only one rejected', async () => {
     const { queue, keep, broker, cleanUp } = corner(server.url)

@@ -1,5 +1,6 @@
 /** The real RabbitMQ of these tests: queues with random names, all removed afterwards. Without one the suites are skipped, loudly. */
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'amqplib'
 import { afterAll, describe } from 'vitest'
 import { AmqpBroker } from '../../../src/brokers/amqp/broker.js'
@@ -100,6 +101,15 @@ export const corner = (url = RABBITMQ_URL) => {
   }
   afterAll(cleanUp)
   return { queue, queues, controlExchange, eventExchange, keep, settings, broker, cleanUp }
+}
+
+/** What a queue that goes just now refuses is published again: it was not stored. */
+export const untilStored = async (publish: () => Promise<unknown>): Promise<void> => {
+  const refused = (error: unknown): false => {
+    if ((error as { stored?: string }).stored === 'no') return false
+    throw error
+  }
+  while (!(await publish().then(() => true, refused))) await delay(50)
 }
 
 export const first = { attempt: 1, losses: 0, requeues: 0 }

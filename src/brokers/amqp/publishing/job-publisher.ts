@@ -1,4 +1,5 @@
 /** Publishes to job queues, delay queues and dead letters: makes the queue that is missing, once, and tries again. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { PublishOptions } from '../connection/client.js'
 import type { Errands } from '../connection/errands.js'
 import { PublishError, UnroutableError } from '../errors.js'
@@ -19,6 +20,12 @@ export interface JobPublication {
   readonly resend?: boolean
   readonly written?: (() => void) | undefined
 }
+
+/**
+ * ms that a missing quorum queue stays missing. RabbitMQ 3 cancels the consumers of one that was deleted some 50 ms later; where a queue of
+ * that name is there again by then, it counts them as its own instead, tells nobody, and delivers nothing to them.
+ */
+const GONE_FOR = 500
 
 type Sending = Pick<JobPublication, 'body' | 'options' | 'timeout' | 'resend' | 'written'>
 
@@ -64,13 +71,14 @@ export class JobPublisher {
     } catch (error) {
       if (!(error instanceof UnroutableError) || !this.#shape.declare) throw error
       // Nobody has made it yet, or somebody has deleted it.
-      await this.#within(
-        sending.timeout,
-        target,
-        this.#errands.run((channel) => declareQueue(channel, base, this.#shape)),
-      )
+      await this.#within(sending.timeout, target, this.#make(base))
       await this.#send(target, sending)
     }
+  }
+
+  async #make(base: string): Promise<void> {
+    if (this.#shape.queueType === 'quorum') await sleep(GONE_FOR)
+    await this.#errands.run((channel) => declareQueue(channel, base, this.#shape))
   }
 
   /** A queue that must be made first waits for the broker no longer than the publication may. */
