@@ -1,5 +1,6 @@
 /** RabbitMQ as a node sees it. */
 import { EventEmitter } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Delivery } from '../../runtime/delivery.js'
 import type { Broker, Consumption, OutgoingJob, WorkAhead } from '../broker.js'
 import type { AmqpConnection } from './connection/client.js'
@@ -17,8 +18,8 @@ import type { AmqpSettings } from './settings.js'
 import { readyIn } from './topology/contents.js'
 import { declareQueue, levelAbove, queuesBehind } from './topology/topology.js'
 
-/** ms that a closing node waits for confirms. */
-const CLOSE_TIMEOUT = 10_000
+/** ms that a closing node waits for confirms, after those that its drain has waited: under an alarm none comes. */
+const CONFIRM_TIMEOUT = 1_000
 /** ms within which the same warning is given once. */
 const SAME_WARNING = 10_000
 
@@ -160,8 +161,10 @@ export class AmqpBroker implements Broker {
   }
 
   async close(): Promise<void> {
-    await this.#publisher.close(CLOSE_TIMEOUT)
-    await Promise.all([this.#consumption?.close(), this.control.close(), this.#errands.close()])
+    await this.#publisher.finish(CONFIRM_TIMEOUT)
+    // What was not confirmed is given back before the channels go.
+    await nextTurn()
+    await Promise.all([this.#publisher.close(0), this.#consumption?.close(), this.control.close(), this.#errands.close()])
     const closed = new BrokerError('The connection to RabbitMQ has been closed.')
     await Promise.all([this.#consuming.close(closed), this.#publishing.close(closed)])
   }

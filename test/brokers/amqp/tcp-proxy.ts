@@ -8,6 +8,8 @@ export interface TcpProxy {
   /** What the broker says is withheld, and what the client says is passed on, until `cut` or `flow`. */
   muteBroker(): void
   flow(): void
+  /** Nothing is passed on either way, and the sockets stay open, those of later connections too: the peer is gone, and nobody tells. Until `cut`. */
+  freeze(): void
   /** New connections are refused until `open`. */
   shut(): void
   open(): void
@@ -21,6 +23,7 @@ export const tcpProxy = async (target: string): Promise<TcpProxy> => {
   const pairs = new Set<[client: Socket, broker: Socket]>()
   let muted = false
   let refusing = false
+  let frozen = false
   let watched: { method: Buffer; run: (nth: number) => void | Promise<void>; seen: number } | undefined
   const server = createServer((client) => {
     if (refusing) {
@@ -49,7 +52,8 @@ export const tcpProxy = async (target: string): Promise<TcpProxy> => {
       broker.write(chunk)
     })
     broker.on('data', (chunk) => client.write(chunk))
-    if (muted) broker.pause()
+    if (muted || frozen) broker.pause()
+    if (frozen) client.pause()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address() as { port: number }
@@ -62,7 +66,7 @@ export const tcpProxy = async (target: string): Promise<TcpProxy> => {
   return {
     url: `amqp://${username}:${password}@127.0.0.1:${address.port}${pathname}`,
     cut: () => {
-      muted = false
+      muted = frozen = false
       cut()
     },
     muteBroker: () => {
@@ -72,6 +76,10 @@ export const tcpProxy = async (target: string): Promise<TcpProxy> => {
     flow: () => {
       muted = false
       for (const [, broker] of pairs) broker.resume()
+    },
+    freeze: () => {
+      frozen = true
+      for (const pair of pairs) for (const socket of pair) socket.pause()
     },
     shut: () => {
       refusing = true

@@ -70,7 +70,7 @@ export interface AmqpChannel {
 }
 
 export interface AmqpStream {
-  destroy(): void
+  destroy(error?: Error): void
   cork(): void
   uncork(): void
 }

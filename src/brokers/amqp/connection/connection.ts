@@ -4,13 +4,11 @@ import type { BrokerError } from '../errors.js'
 import { Backoff } from './backoff.js'
 import { type AmqpConnection, loadClient } from './client.js'
 import { closeConnection } from './closing.js'
-import type { Endpoint } from './endpoint.js'
+import { type Endpoint, withHeartbeat } from './endpoint.js'
 import { lastingRefusal } from './refusals.js'
 
 /** ms for a connection to be made, handshake included. */
 const CONNECT_TIMEOUT = 10_000
-/** s: the broker offers 60; two missed in a row are a dead peer, and half a minute is soon enough to know. */
-const HEARTBEAT = '15'
 
 export interface ConnectionEvents {
   up: [connection: AmqpConnection]
@@ -86,7 +84,7 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
     })
     connection.on('close', (error?: Error) => this.#lost(connection, error ?? reason))
     if (this.#closed) {
-      void connection.close().catch(() => {})
+      void closeConnection(connection)
       return
     }
     connection.on('blocked', (why: string) => this.emit('blocked', why))
@@ -136,14 +134,3 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
 }
 
 const missing = (error: unknown): Error | undefined => ((error as { code?: unknown }).code === 'ERR_PREFORK_AMQPLIB_MISSING' ? (error as Error) : undefined)
-
-const withHeartbeat = (url: string): string => {
-  try {
-    const parsed = new URL(url)
-    if (!parsed.searchParams.has('heartbeat')) parsed.searchParams.set('heartbeat', HEARTBEAT)
-    return parsed.href
-  } catch {
-    // Refused, with what to do, when it connects.
-    return url
-  }
-}

@@ -14,3 +14,18 @@ export interface TlsSettings {
   readonly servername?: string
   readonly rejectUnauthorized?: boolean
 }
+
+/** s: the broker offers 60; two missed in a row are a dead peer, and half a minute is soon enough to know. */
+const HEARTBEAT = '15'
+
+/** The URL may name another. */
+export const withHeartbeat = (url: string): string => {
+  try {
+    const parsed = new URL(url)
+    if (!parsed.searchParams.has('heartbeat')) parsed.searchParams.set('heartbeat', HEARTBEAT)
+    return parsed.href
+  } catch {
+    // Refused, with what to do, when it connects.
+    return url
+  }
+}

@@ -152,7 +152,7 @@ export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ re
 }
 
 /** ms that one publication may take: an operator waits for it. */
-const PUBLISH_TIMEOUT = 30_000
+const PUBLISH_TIMEOUT = 10_000
 
 const retryAll = async (
   connection: AmqpConnection,

@@ -1,7 +1,7 @@
 /** A connection for one errand of an operator's: it fails at once where a node would keep trying. */
 import { type AmqpConnection, loadClient } from '../connection/client.js'
 import { closeConnection } from '../connection/closing.js'
-import type { Endpoint } from '../connection/endpoint.js'
+import { type Endpoint, withHeartbeat } from '../connection/endpoint.js'
 import { lastingRefusal, shownUrl } from '../connection/refusals.js'
 import { BrokerError } from '../errors.js'
 
@@ -12,7 +12,7 @@ export const visit = async <T>({ url, tls }: Endpoint, errand: (connection: Amqp
   const client = await loadClient()
   let connection: AmqpConnection
   try {
-    connection = await client.connect(url, {
+    connection = await client.connect(withHeartbeat(url), {
       ...tls,
       timeout: CONNECT_TIMEOUT,
       noDelay: true,

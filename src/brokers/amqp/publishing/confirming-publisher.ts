@@ -185,8 +185,8 @@ export class ConfirmingPublisher {
     return this.outstanding === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve))
   }
 
-  /** Refuses further messages, waits up to `timeout` ms for what is outstanding, rejects the rest and closes. */
-  async close(timeout: number): Promise<void> {
+  /** Refuses further messages, waits up to `timeout` ms for what is outstanding, and rejects the rest. */
+  async finish(timeout: number): Promise<void> {
     this.#closed ??= new PublishError('The message was refused: the publisher is closed or closing.', 'no')
     let timer: NodeJS.Timeout | undefined
     await Promise.race([
@@ -199,6 +199,11 @@ export class ConfirmingPublisher {
     for (const each of [...this.#written, ...this.#waiting.drain()])
       this.#fail(each, 'The publisher was closed before RabbitMQ confirmed the message.', each.sent === 0 ? 'no' : 'unknown')
     this.#settleIdle()
+  }
+
+  /** Finishes, and closes. */
+  async close(timeout: number): Promise<void> {
+    await this.finish(timeout)
     await this.#steady.close()
   }
 }
