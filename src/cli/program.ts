@@ -72,7 +72,7 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     .argument('<task>', 'the name of the task')
     .argument('[args]', 'its arguments, as a JSON array')
     .option('--wait', 'for the result, and print it')
-    .option('--timeout <time>', 'to wait at the most; default 10s, with --wait 1m')
+    .option('--timeout <time>', 'for all of it; default 10s, with --wait 1m')
     .option('--delay <time>', 'before the job may begin')
     .option('--ttl <time>', 'after which it must not begin any more')
     .option('--priority <level>', 'higher first')
@@ -94,7 +94,7 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     const each = withExchanges(withBroker(command(control, name, typed.help)))
       .option('-n, --node <names>', 'the nodes, with commas between', several)
       .option('--all', 'all nodes')
-      .option('--timeout <time>', 'for the answers; default 10s from named nodes, 2s from all')
+      .option('--timeout <time>', 'for all of it; default: 10s for the answers of named nodes, 2s for those of all')
     if (typed.arguments !== undefined) each.argument(typed.arguments)
     for (const [flag, help] of typed.flags ?? []) each.option(flag, help)
     each.action((...given: unknown[]) => {

@@ -1,4 +1,5 @@
 import type { Address, Command } from '../../runtime/commands.js'
+import { Deadline } from '../deadline.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import { toJsonLine } from '../json.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
@@ -26,10 +27,15 @@ export const control = async (command: Command, flags: Flags, around: Surroundin
   const to = readAddress(command, flags, around.env)
   const broker = readBroker(flags, around.env)
   // A restart or a shutdown is answered when it is taken up, not when it is over.
-  const timeout = readTimeout(flags, to === 'all' ? 2_000 : 10_000)
+  const given = readTimeout(flags)
+  const answers = to === 'all' ? 2_000 : 10_000
   const farm = await around.farm()
-  const client = await farm.createControlClient(broker, { timeout: REACH })
+  // A time that was named is for all of it; otherwise the answers have theirs, however long it took to reach the broker.
+  const deadline = new Deadline(given ?? REACH + answers)
+  const client = await farm.createControlClient(broker, { timeout: Math.min(deadline.left, REACH) })
   try {
+    const timeout = given === undefined ? answers : deadline.left
+    const shown = `${(given ?? answers) / 1_000} s`
     const answered = new Set<string>()
     let refused = false
     for await (const answer of client.ask(to, command, { timeout })) {
@@ -38,11 +44,11 @@ export const control = async (command: Command, flags: Flags, around: Surroundin
       around.stdout.write(`${toJsonLine(answer)}\n`)
     }
     const silent = to === 'all' ? [] : to.filter((node) => !answered.has(node))
-    if (silent.length > 0) throw new CommandError(`No answer within ${timeout / 1_000} s from ${silent.join(', ')}.${hint(broker.secret)}`, EXIT.noAnswer)
-    if (answered.size === 0) throw new CommandError(`No node answered within ${timeout / 1_000} s.${hint(broker.secret)}`, EXIT.noAnswer)
+    if (silent.length > 0) throw new CommandError(`No answer within ${shown} from ${silent.join(', ')}.${hint(broker.secret)}`, EXIT.noAnswer)
+    if (answered.size === 0) throw new CommandError(`No node answered within ${shown}.${hint(broker.secret)}`, EXIT.noAnswer)
     return refused ? EXIT.refused : EXIT.ok
   } finally {
-    await client.close()
+    await deadline.closing(client.close())
   }
 }
 

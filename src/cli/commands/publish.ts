@@ -1,5 +1,6 @@
 import { MAX_DELAY } from '../../brokers/amqp/topology/ladder.js'
 import { MOST } from '../../brokers/node/most.js'
+import { Deadline } from '../deadline.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
 import { toJson } from '../json.js'
@@ -51,15 +52,20 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const given = readArguments(args)
   const broker = readBroker(flags, around.env)
   const options = readOptions(flags, around.env)
-  const timeout = readTimeout(flags, flags.wait === true ? 60_000 : 10_000)
+  const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)
   const farm = await around.farm()
-  const publisher = await farm.createPublisher(broker, { timeout: Math.min(timeout, REACH) })
+  const deadline = new Deadline(timeout)
+  const publisher = await farm.createPublisher(broker, { timeout: Math.min(deadline.left, REACH) })
   try {
     if (flags.wait !== true) {
-      around.stdout.write(`${await publisher.publish(task, given, options)}\n`)
+      const id = await deadline.bound(
+        publisher.publish(task, given, options),
+        `RabbitMQ did not confirm the job within ${deadline.shown}, so that it may be stored or not. Does it hold back publishers (an alarm of memory or disk)?`,
+      )
+      around.stdout.write(`${id}\n`)
       return EXIT.ok
     }
-    const outcome = await publisher.call(task, given, { ...options, timeout })
+    const outcome = await publisher.call(task, given, { ...options, timeout: deadline.left })
     switch (outcome.kind) {
       case 'result':
         around.stdout.write(`${toJson(outcome.value)}\n`)
@@ -68,11 +74,11 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
         throw new CommandError(`${task} failed: ${outcome.error.name}: ${outcome.error.message}`, EXIT.refused, { cause: outcome.error })
       case 'timeout':
         throw new CommandError(
-          `No answer within ${timeout / 1_000} s. The job may still run: is a node at work on this queue, and knows the task? prefork dlq list shows jobs that were given up; --timeout 5m waits longer.`,
+          `No answer within ${deadline.shown}. The job may still run: is a node at work on this queue, and knows the task? prefork dlq list shows jobs that were given up; --timeout 5m waits longer.`,
           EXIT.noAnswer,
         )
     }
   } finally {
-    await publisher.close()
+    await deadline.closing(publisher.close())
   }
 }

@@ -63,8 +63,8 @@ const readNames = (flags: Flags, env: Environment): Omit<BrokerSettings, 'url' |
 
 const TIMEOUT: Setting<number> = { flag: '--timeout', variable: undefined, reader: duration() }
 
-/** ms that a command waits for the broker and for answers. */
-export const readTimeout = (flags: Flags, fallback: number): number => readSetting(TIMEOUT, flags, {}) ?? fallback
+/** ms that a command may take, the broker's answers and the close included. */
+export const readTimeout = (flags: Flags): number | undefined => readSetting(TIMEOUT, flags, {})
 
 /** A URL that may be shown: without its password. */
 export const withoutPassword = (url: string): string => {
