@@ -68,7 +68,7 @@ test('the broker of flags and variables', () => {
     ASYNC_FARM_JOBS_QUEUE: 'a, b,a',
     ASYNC_FARM_CONTROL_EXCHANGE: 'c',
     ASYNC_FARM_WORKER_EXCHANGE: 'w',
-    ASYNC_FARM_SECRET: 'long enough',
+    ASYNC_FARM_SECRET: ' long enough\n',
   }
   expect(read({}, env).broker).toMatchObject({ url: 'amqps://rabbit/v', queues: ['a', 'b'], controlExchange: 'c', workerExchange: 'w', secret: 'long enough' })
   expect(read({ broker: 'amqp://other', queue: ['x,y', 'z'] }, env).broker).toMatchObject({ url: 'amqp://other', queues: ['x', 'y', 'z'] })
@@ -111,7 +111,10 @@ test.each<[Flags, Environment, RegExp]>([
   [{}, { RABBITMQ_URL: 'http://localhost' }, /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:/],
   [{}, { RABBITMQ_URL: 'localhost:5672' }, /^RABBITMQ_URL must/],
   [{}, { RABBITMQ_URL: 'amqp//me:s3cret@host' }, /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:\/\/user:password@host:5672\/vhost\.$/],
-  [{}, { ASYNC_FARM_SECRET: 'short' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters\.$/],
+  [{}, { ASYNC_FARM_SECRET: 'short' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters, without the white space around it\.$/],
+  [{}, { ASYNC_FARM_SECRET: ' ' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters/],
+  [{}, { ASYNC_FARM_SECRET: '\t\n' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters/],
+  [{}, { ASYNC_FARM_SECRET: ' short\n   ' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters/],
   [{}, { ASYNC_FARM_JOBS_QUEUE: 'a,,b' }, /^ASYNC_FARM_JOBS_QUEUE must be the name of a queue .* several/],
   [{}, { ASYNC_FARM_JOBS_QUEUE: 'jobs,amq.jobs' }, /^ASYNC_FARM_JOBS_QUEUE must be .* does not begin with 'amq\.'/],
   [{}, { ASYNC_FARM_WORKER_EXCHANGE: 'amq.direct' }, /^ASYNC_FARM_WORKER_EXCHANGE must be .* does not begin with 'amq\.'/],

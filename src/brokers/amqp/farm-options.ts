@@ -32,7 +32,7 @@ export interface ControlOptions {
   controlExchange?: string
   /** The direct exchange that carries events. Default `async_farm.worker`. */
   eventExchange?: string
-  /** Shared by nodes and operators: nodes that have one obey only commands signed with it. Default none. */
+  /** Shared by nodes and operators: nodes that have one obey only commands signed with it. White space around it does not count. Default none. */
   secret?: string
 }
 
@@ -97,7 +97,9 @@ export const readControl = (given: Given): { controlExchange: string; eventExcha
 
 const readSecret = (value: unknown): string | undefined => {
   if (value === undefined) return undefined
+  // A secret that was read from a file ends with a line's end.
+  const secret = typeof value === 'string' ? value.trim() : ''
   // Not quoted: it is a secret.
-  if (typeof value !== 'string' || value.length < 8) throw new TypeError("Option 'secret' must be a text of at least 8 characters.")
-  return value
+  if (secret.length < 8) throw new TypeError("Option 'secret' must be a text of at least 8 characters, without the white space around it.")
+  return secret
 }

@@ -33,7 +33,9 @@ const WORKER: Setting<string> = { flag: '--worker-exchange', variable: 'ASYNC_FA
 const SECRET: Setting<string> = {
   flag: undefined,
   variable: 'ASYNC_FARM_SECRET',
-  reader: { wants: 'a text of at least 8 characters', read: (text) => (text.length >= 8 ? text : undefined), secret: true },
+  reader: { wants: 'a text of at least 8 characters, without the white space around it', read: (text) => (text.length >= 8 ? text : undefined), secret: true },
+  // Whoever sets it means to protect the node: blanks must not leave it open.
+  refuseBlank: true,
 }
 const QUEUE_TYPE: Setting<'quorum' | 'classic'> = { flag: '--queue-type', variable: undefined, reader: oneOf('quorum', 'classic') }
 const PRIORITY_LEVELS: Setting<number> = { flag: '--priority-levels', variable: undefined, reader: count(1, 10) }

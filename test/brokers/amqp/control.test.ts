@@ -111,7 +111,8 @@ withRabbit('the control exchange', () => {
     const [wrong] = await ask(await client('wrong horse'), ['a'], shutdown, 20_000)
     expect(wrong).toEqual({ node: 'a', ok: false, error: 'The node refused the command: the secret is wrong.' })
     expect(asked).toEqual([])
-    const [right] = await ask(await client('correct horse'), ['a'], shutdown, 20_000)
+    // As it comes out of a file.
+    const [right] = await ask(await client(' correct horse\n'), ['a'], shutdown, 20_000)
     expect(right).toEqual({ node: 'a', ok: true, value: { pong: 'a' } })
     expect(asked).toEqual([shutdown])
   })
@@ -240,7 +241,9 @@ withRabbit('the control exchange', () => {
   it('says what is wrong with an option', async () => {
     await expect(createControlClient({ connectTimeout: 0 })).rejects.toThrow(/^Option 'connectTimeout' must be a number of milliseconds above 0/)
     await expect(createControlClient({ secrt: 'x' } as never)).rejects.toThrow(/Unknown option 'secrt' of createControlClient; did you mean 'secret'\?/)
-    const short = await createControlClient({ secret: 'tooshrt' }).catch((error: Error) => error.message)
-    expect(short).toBe("Option 'secret' must be a text of at least 8 characters.")
+    for (const secret of ['tooshrt', ' tooshrt ', '         ', '\t\n', ''])
+      expect(await createControlClient({ secret }).catch((error: Error) => error.message)).toBe(
+        "Option 'secret' must be a text of at least 8 characters, without the white space around it.",
+      )
   })
 })
