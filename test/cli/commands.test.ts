@@ -46,6 +46,8 @@ test.each([
   [['publish', 'add', '[1]', '[2]'], /Expected 2 arguments but got 3\. Try: prefork publish --help/],
   [['publish', 'add', '{"a":1}'], /must be a JSON array, one element each; for a single one: '\[\{"a":1\}\]'/],
   [['publish', 'add', '[1'], /must be a JSON array, such as '\[1, "two"\]'; this is no JSON/],
+  [['publish', '', '[]'], /The task must be the name of a task; it was given ''/],
+  [['publish', 'add', `${'['.repeat(300)}${']'.repeat(300)}`], /The arguments cannot be sent: .* is nested more than 256 deep/],
   [['publish', 'add', '--delay', 'soon'], /--delay must be a time of at least 0, .*; it was given 'soon'/],
   [['publish', 'add', '--delay', '30.1d'], /--delay must be .*, at most 30 days; it was given '30\.1d'/],
   [['publish', 'add', '--ttl', '25d'], /--ttl must be .*, at most 24 days; it was given '25d'/],

@@ -133,6 +133,9 @@ test.each<[Flags, Environment, RegExp]>([
   [{ tasks: ['./nothing.js'] }, {}, /^--tasks \.\/nothing\.js: there is no such file/],
   [{ tasks: ['nothing-of-this-name'] }, {}, /^--tasks nothing-of-this-name: there is neither such a file .* nor an installed package/],
   [{ root: ['./nothing'] }, {}, /^--root \.\/nothing: there is no such folder/],
+  [{ root: [''] }, {}, /^--root must be the path of a folder, several with commas between; it was given ''\.$/],
+  [{ import: [' '] }, {}, /^--import must be the path of a module or the name of a package, several with commas between; it was given ' '\.$/],
+  [{ tasks: [','] }, {}, /^--tasks must be the path of a module or the name of a package, several with commas between; it was given ','\.$/],
   [{ tasks: undefined }, {}, /^Which tasks\?/],
 ])('%o with %o is refused', (flags, env, message) => {
   expect(() => read(flags, env)).toThrow(UsageError)

@@ -188,6 +188,12 @@ test('--http answers from the start to the end, and the port is free afterwards'
   const second = commandLine({})
   expect(await second.run('work', ...TASKS, '--http', String(port))).toBe(1)
   expect(second.stderr.text).toContain(`--http ${port}: cannot listen on 127.0.0.1: something else listens there; choose another port.`)
+  // Reserved for documentation: no machine has it.
+  const elsewhere = commandLine({})
+  expect(await elsewhere.run('work', ...TASKS, '--http', '0', '--http-host', '192.0.2.1')).toBe(2)
+  expect(elsewhere.stderr.text).toMatch(
+    /^prefork: --http-host must be a host name or an address of this machine; it was given '192\.0\.2\.1' \(.*EADDRNOTAVAIL.*\)\.\n$/,
+  )
   node.end(CLEAN)
   expect(await code).toBe(0)
   expect(node.listening).toBe(0)

@@ -1,5 +1,6 @@
 import { MAX_DELAY } from '../../brokers/amqp/topology/ladder.js'
 import { MOST } from '../../brokers/node/most.js'
+import { encodeJob } from '../../runtime/message/index.js'
 import { Deadline } from '../deadline.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
@@ -23,6 +24,15 @@ const OPTIONS = {
 
 /** ms to reach the broker, at the most. */
 const REACH = 10_000
+
+/** What no message can carry (arguments nested too deeply) is refused before anybody is asked. */
+const checkMessage = async (task: string, args: readonly unknown[]): Promise<void> => {
+  try {
+    await encodeJob({ task, args })
+  } catch (error) {
+    throw new UsageError(`The arguments cannot be sent: ${(error as Error).message}`)
+  }
+}
 
 const readArguments = (text: string | undefined): unknown[] => {
   if (text === undefined) return []
@@ -49,7 +59,9 @@ const readOptions = (flags: Flags, env: Environment): PublishOptions => {
 
 /** Publishes one job; prints its id, or with `--wait` its result as JSON. */
 export const publish = async (task: string, args: string | undefined, flags: Flags, around: Surroundings): Promise<ExitCode> => {
+  if (task === '') throw new UsageError("The task must be the name of a task; it was given ''.")
   const given = readArguments(args)
+  await checkMessage(task, given)
   const broker = readBroker(flags, around.env)
   const options = readOptions(flags, around.env)
   const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)

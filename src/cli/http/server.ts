@@ -43,7 +43,9 @@ export const serveHttp = async (at: { port: number; host: string }, logger: Logg
   const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000, keepAliveTimeout: 5_000, maxHeaderSize: 8_192 }, handle)
   server.maxConnections = 128
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(new CommandError(refusal(at, error), EXIT.failed, { cause: error })))
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new CommandError(refusal(at, error), UNUSABLE.has(error.code ?? '') ? EXIT.usage : EXIT.failed, { cause: error })),
+    )
     server.listen(at.port, at.host, resolve)
   })
   server.on('error', (error) => logger.error({ err: error }, 'The HTTP server has a problem'))
@@ -64,7 +66,11 @@ export const serveHttp = async (at: { port: number; host: string }, logger: Logg
   }
 }
 
+/** A host that there is not, or that is not this machine: no other moment would help. A port that is taken may be free later. */
+const UNUSABLE = new Set(['ENOTFOUND', 'EADDRNOTAVAIL', 'EINVAL'])
+
 const refusal = ({ port, host }: { port: number; host: string }, error: NodeJS.ErrnoException): string => {
+  if (UNUSABLE.has(error.code ?? '')) return `--http-host must be a host name or an address of this machine; it was given '${host}' (${error.message}).`
   const reason =
     error.code === 'EADDRINUSE'
       ? 'something else listens there; choose another port'

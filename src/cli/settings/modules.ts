@@ -5,11 +5,13 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { UsageError } from '../exit.js'
 import type { Flags } from './setting.js'
 
-const listOf = (typed: Flags[string]): string[] =>
-  (Array.isArray(typed) ? typed : typeof typed === 'string' ? [typed] : [])
-    .flatMap((each) => each.split(','))
-    .map((each) => each.trim())
-    .filter((each) => each !== '')
+const listOf = (flag: string, typed: Flags[string], wants: string): string[] => {
+  const given = Array.isArray(typed) ? typed : typeof typed === 'string' ? [typed] : []
+  const found = given.flatMap((each) => each.split(',').map((part) => part.trim())).filter((each) => each !== '')
+  // A variable of the shell that was empty, most likely: what it should have named would be missed later, or never.
+  if (given.length > 0 && found.length === 0) throw new UsageError(`${flag} must be ${wants}; it was given '${given.join(',')}'.`)
+  return found
+}
 
 const kindOf = (path: string): 'file' | 'folder' | undefined => {
   const found = statSync(path, { throwIfNoEntry: false })
@@ -18,7 +20,7 @@ const kindOf = (path: string): 'file' | 'folder' | undefined => {
 
 /** The modules that a flag names, as URLs: paths from `folder`, or packages as they are found from there. */
 export const findModules = (flag: string, typed: Flags[string], folder: string): URL[] | undefined => {
-  const found = listOf(typed).map((each) => {
+  const found = listOf(flag, typed, 'the path of a module or the name of a package, several with commas between').map((each) => {
     const path = each.startsWith('file:') ? fileURLToPath(each) : resolve(folder, each)
     if (kindOf(path) === 'file') return pathToFileURL(path)
     // './tasks' is a path that is not there, 'dotenv/config' may be a package.
@@ -34,7 +36,7 @@ export const findModules = (flag: string, typed: Flags[string], folder: string):
 
 /** The folders below which `module/path#export` may name a task. */
 export const findRoots = (typed: Flags[string], folder: string): URL[] | undefined => {
-  const found = listOf(typed).map((each) => {
+  const found = listOf('--root', typed, 'the path of a folder, several with commas between').map((each) => {
     const path = resolve(folder, each)
     if (kindOf(path) !== 'folder') throw new UsageError(`--root ${each}: there is no such folder (looked for ${path}).`)
     return pathToFileURL(`${path}/`)
