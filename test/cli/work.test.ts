@@ -16,7 +16,7 @@ const begin = async (typed: string[] = [], { terminal = false, env = {} } = {}) 
   const { farm, created } = farmOf(node)
   const line = commandLine({ farm, terminal, env })
   const code = line.run('work', ...TASKS, ...typed)
-  await vi.waitFor(() => expect(created).toHaveLength(1))
+  await vi.waitFor(() => expect(created).toHaveLength(1), { timeout: 20_000 })
   return { node, created, code, ...line }
 }
 
