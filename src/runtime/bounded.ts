@@ -19,6 +19,11 @@ export class BoundedMap<V> {
     return this.#young.has(key) || this.#old.has(key)
   }
 
+  delete(key: string): void {
+    this.#young.delete(key)
+    this.#old.delete(key)
+  }
+
   set(key: string, value: V): void {
     this.#young.set(key, value)
     if (this.#young.size < this.#max) return

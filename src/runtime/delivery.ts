@@ -87,14 +87,17 @@ export interface SettleResult {
  * out leases renew them from delivery to settlement by themselves.
  */
 export interface Delivery {
-  /** The publisher's message id; without one a redelivery cannot be recognised. */
+  /** The publisher's message id; without one a redelivery cannot be recognised. Only deliveries that may be redeliveries are. */
   readonly id: string | undefined
   readonly queue: string
   readonly body: Buffer
   readonly headers: JobHeaders
   readonly counts: Counts
-  /** The broker has handed it out before. */
-  readonly redelivered: boolean
+  /**
+   * The broker has handed it out before, to whomever. False: certainly not, so that it is a message of its own, whatever ran under
+   * its id. Undefined: the broker cannot tell, and it may have.
+   */
+  readonly redelivered: boolean | undefined
   /** The broker does not count redeliveries itself: the runtime must republish a redelivered message with `requeues` + 1 before it runs. */
   readonly countedHere: boolean
   /** Aborts when what delivered it (a channel, a lease) is gone: its settlement would be dropped, and the message is handed out again. */

@@ -224,7 +224,7 @@ export class Endings {
   #settle(held: Held, settlement: Settlement, answer?: { ok: true; value: unknown } | { ok: false; error: unknown }): void {
     const reply = answer === undefined || held.headers.replyTo === undefined ? undefined : replyBody(answer)
     const { identity, deliveries } = held
-    const remembered = identity !== undefined && settlement.kind !== 'requeue'
+    const remembered = identity !== undefined && settlement.kind !== 'requeue' && !this.#state.shared.has(identity)
     const outcome: Outcome = { settlement, remembered, reply, settling: undefined }
     if (remembered) this.#state.finished.set(identity, outcome)
     this.#state.settler.settle(deliveries, outcome)

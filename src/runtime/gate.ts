@@ -170,7 +170,7 @@ export class Gate {
       softTimeLimit: soft !== undefined && hard !== undefined && soft > hard ? undefined : soft,
       timeLimit: hard,
       retryLost: this.#state.policy.retryLost(held, retryLost),
-      delivery: { redelivered: held.deliveries.some(({ redelivered }) => redelivered), ...counts, queue },
+      delivery: { redelivered: held.deliveries.some(({ redelivered }) => redelivered === true), ...counts, queue },
     }
   }
 }

@@ -6,6 +6,7 @@ import { Gate, knownTasks, takeBack } from './gate.js'
 import { Held } from './held.js'
 import { type RuntimeOptions, type RuntimePool, runtimeSettings } from './options.js'
 import type { NodeStats, TaskRecord } from './report.js'
+import type { Outcome } from './settler.js'
 import { RuntimeState } from './state.js'
 
 /** What became of a revocation. */
@@ -48,10 +49,10 @@ export class Runtime {
   }
 
   #admit(delivery: Delivery): void {
-    const { held, finished, generations, settler } = this.#state
+    const { held, generations, settler } = this.#state
     if (delivery.gone.aborted) return
     const arrived = new Held(delivery, () => `${this.#madeUp}-${++this.#number}`)
-    const outcome = arrived.identity === undefined ? undefined : finished.get(arrived.identity)
+    const outcome = this.#remembered(arrived, delivery)
     if (outcome !== undefined) {
       this.#state.totals.recognised++
       this.#state.log?.info({ job: arrived.id, counts: arrived.counts, settlement: outcome.settlement.kind }, 'delivery recognised: its job has ended here')
@@ -61,7 +62,7 @@ export class Runtime {
     const present = held.get(arrived.id)
     if (present !== undefined) {
       // The same work is not run twice; other work under the same id waits until the id is free.
-      if (present.identity === arrived.identity) present.deliveries.push(delivery)
+      if (this.#isAgain(present, arrived, delivery)) present.deliveries.push(delivery)
       else present.behind.push(delivery)
       generations.watch(delivery.gone, present)
       return
@@ -69,6 +70,29 @@ export class Runtime {
     held.set(arrived.id, arrived)
     generations.watch(delivery.gone, arrived)
     this.#gate.enter(arrived)
+  }
+
+  /**
+   * How its job ended here, should that be all that it still wants. One case alone makes it so: the acknowledgement did not reach
+   * the broker, which then marks what it hands out again. Whatever is not marked is a new message, and runs.
+   */
+  #remembered({ identity }: Held, { redelivered }: Delivery): Outcome | undefined {
+    const { finished, shared } = this.#state
+    const outcome = identity === undefined ? undefined : finished.get(identity)
+    if (identity === undefined || outcome === undefined || redelivered !== false) return outcome
+    finished.delete(identity)
+    // The earlier one may still come back.
+    if (outcome.settling !== undefined) shared.set(identity, true)
+    return undefined
+  }
+
+  /** Whether it is the job that is here already, delivered once more. */
+  #isAgain(present: Held, { identity }: Held, { redelivered }: Delivery): boolean {
+    const { shared } = this.#state
+    if (identity === undefined || present.identity !== identity) return false
+    if (redelivered === false) shared.set(identity, true)
+    // Taken for the other of two, a message would vanish: both run rather.
+    return !shared.has(identity)
   }
 
   /** The generation of one or more of its deliveries is gone: they will be delivered again, here or elsewhere. */

@@ -20,6 +20,8 @@ export class RuntimeState {
   readonly held = new Map<string, Held>()
   /** Outcomes by the identity of their delivery. */
   readonly finished: BoundedMap<Outcome>
+  /** Identities under which a second message came before the first was settled: whose a redelivery is cannot be told. */
+  readonly shared: BoundedMap<true>
   /** Ids that were revoked. */
   readonly revoked: BoundedMap<true>
   readonly totals: NodeStats['totals'] = { received: 0, succeeded: 0, failed: 0, retried: 0, revoked: 0, lost: 0, deadLettered: 0, recognised: 0 }
@@ -38,6 +40,7 @@ export class RuntimeState {
     onGone: (held: Held) => void,
   ) {
     this.finished = new BoundedMap(settings.memory)
+    this.shared = new BoundedMap(settings.memory)
     this.revoked = new BoundedMap(settings.memory)
     this.tasks = new TaskBook(settings.taskHistory)
     this.pathOptions = new PathOptions(pool)

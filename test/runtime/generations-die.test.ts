@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { settled, startNode } from '../fixtures/nodes.js'
+import { settled, startNode, type TestNode } from '../fixtures/nodes.js'
 import { Gate, Journal, until } from '../fixtures/support.js'
 
 describe('when what delivered a job is gone', () => {
@@ -148,19 +148,78 @@ describe('when what delivered a job is gone', () => {
   })
 })
 
-it('a message stored twice is run once while this node remembers it', async () => {
-  const farm = await startNode()
-  const journal = new Journal()
-  const gate = new Gate()
-  farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'twice' })
-  farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'twice' })
-  await until('both are delivered', () => farm.node.stats().totals.received === 2)
-  gate.open()
-  await settled(farm)
-  farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'twice' })
-  await settled(farm)
-  expect(journal.lines).toEqual(['+x', '-x'])
-  expect(farm.server.acknowledged).toEqual(['twice', 'twice', 'twice'])
+describe('a message under an id that was used before', () => {
+  const endings: [string, (farm: TestNode) => void, object][] = [
+    ['succeeded', ({ server }) => server.add('echo', [1], { id: 'used' }), { succeeded: 2 }],
+    ['went to the dead letters', ({ server }) => server.add('fail', [], { id: 'used', maxAttempts: 1 }), { succeeded: 1, deadLettered: 1 }],
+    ['had expired', ({ server }) => server.add('echo', [1], { id: 'used', expiresAt: 1 }), { succeeded: 1, deadLettered: 1 }],
+    ['named no task', ({ server }) => server.add('nosuch', [], { id: 'used', maxAttempts: 1 }), { succeeded: 1, deadLettered: 1 }],
+  ]
+  it.each(endings)('runs, though the earlier one %s', async (_, add, totals) => {
+    const farm = await startNode()
+    const journal = new Journal()
+    add(farm)
+    await until('the earlier one has ended', () => farm.server.dead.length + farm.server.acknowledged.length === 1)
+    farm.server.add('mark', [journal.path, 'new'], { id: 'used' })
+    await settled(farm)
+    expect(journal.lines).toEqual(['new'])
+    expect(farm.node.stats().totals).toMatchObject({ recognised: 0, ...totals })
+  })
+
+  it('is what is remembered from then on: its own redelivery is recognised', async () => {
+    const farm = await startNode()
+    const { server } = farm
+    const journal = new Journal()
+    for (const [index, redelivered] of [false, false, true].entries()) {
+      server.add('mark', [journal.path, `x${index}`], { id: 'used', redelivered })
+      await until('it is acknowledged', () => server.acknowledged.length === index + 1)
+    }
+    expect(journal.lines).toEqual(['x0', 'x1'])
+    expect(farm.node.stats().totals).toMatchObject({ recognised: 1, succeeded: 2 })
+  })
+
+  it('may be the old one for a broker that cannot tell: it is recognised', async () => {
+    const farm = await startNode()
+    const { server } = farm
+    const journal = new Journal()
+    for (const index of [0, 1]) {
+      server.add('mark', [journal.path, `x${index}`], { id: 'used', redelivered: undefined })
+      await until('it is acknowledged', () => server.acknowledged.length === index + 1)
+    }
+    expect(journal.lines).toEqual(['x0'])
+  })
+
+  it('waits for the one that runs, and then runs', async () => {
+    const farm = await startNode()
+    const journal = new Journal()
+    const gate = new Gate()
+    farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'twice' })
+    await journal.seen('+x')
+    farm.server.add('mark', [journal.path, 'y'], { id: 'twice' })
+    await until('both are delivered', () => farm.node.stats().totals.received === 2)
+    gate.open()
+    await settled(farm)
+    expect(journal.lines).toEqual(['+x', '-x', 'y'])
+    expect(farm.server.acknowledged).toEqual(['twice', 'twice'])
+  })
+
+  it('does not vanish where both come back: whose a redelivery is cannot be told, and each runs', async () => {
+    const farm = await startNode()
+    const { broker, server, node } = farm
+    const journal = new Journal()
+    const gate = new Gate()
+    server.add('hold', [gate.path, journal.path, 'x'], { id: 'twice' })
+    await journal.seen('+x')
+    server.add('mark', [journal.path, 'y'], { id: 'twice' })
+    await until('both are delivered', () => node.stats().totals.received === 2)
+    broker.cut()
+    broker.reconnect()
+    await until('both are delivered again', () => node.stats().totals.received === 4)
+    gate.open()
+    await settled(farm)
+    expect(journal.lines).toEqual(['+x', '-x', '+x', '-x', 'y'])
+    expect(server.acknowledged).toEqual(['twice', 'twice'])
+  })
 })
 
 it('other work under the id of a running job waits for its end', async () => {

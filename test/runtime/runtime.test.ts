@@ -55,7 +55,7 @@ it('a memory of few forgets, and runs again what it has forgotten', async () => 
   const journal = new Journal()
   for (const id of ['a', 'b', 'c', 'd', 'e', 'a', 'e']) {
     const before = server.acknowledged.length
-    server.add('mark', [journal.path, id], { id })
+    server.add('mark', [journal.path, id], { id, redelivered: true })
     await until('it is acknowledged', () => server.acknowledged.length > before)
   }
   expect(journal.lines).toEqual(['a', 'b', 'c', 'd', 'e', 'a'])

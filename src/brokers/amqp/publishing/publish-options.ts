@@ -26,7 +26,7 @@ export interface PublishJobOptions {
   /** Times that it may be run again after its worker died. Default the task's or the node's. */
   retryLost?: number
   correlationId?: string
-  /** Default a random UUID. Nodes recognise a second run by it. */
+  /** Default a random UUID. Nodes recognise a redelivery by it. */
   messageId?: string
   /** Compresses the body. Default not. */
   compress?: Compression
