@@ -1,5 +1,6 @@
 import type { Command } from '../runtime/commands.js'
-import type { NodeSnapshot, NodeWorker, TaskRecord } from '../runtime/report.js'
+import { isNodeSnapshot } from '../runtime/read-report.js'
+import type { NodeWorker, TaskRecord } from '../runtime/report.js'
 import { FarmModel } from './model/farm-model.js'
 import type { LogLine } from './model/log-tail.js'
 import type { NodeModel } from './model/node-model.js'
@@ -188,19 +189,19 @@ export class Controller {
     if (node === undefined) return
     const told = command.command
     if (!silent) this.tell(`${told} …`)
-    this.options.source.ask(node, command).then(
-      (value) => {
+    this.options.source
+      .ask(node, command)
+      .then((value) => {
         answered?.(value)
         if (!silent) this.tell(`${told}: done`)
         else this.changed()
-      },
-      (error: unknown) => {
+      })
+      .catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error)
         failed?.(reason)
         if (!silent) this.tell(`${told}: ${reason}`, true)
         else this.changed()
-      },
-    )
+      })
   }
 
   tell(text: string, bad = false): void {
@@ -209,7 +210,8 @@ export class Controller {
   }
 
   private takeSnapshot(name: string, value: unknown): void {
-    this.model.get(name)?.takeSnapshot(value as NodeSnapshot)
+    if (!isNodeSnapshot(value)) throw new Error('the answer is not what this version reads')
+    this.model.get(name)?.takeSnapshot(value)
   }
 }
 

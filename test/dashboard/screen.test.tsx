@@ -88,6 +88,31 @@ test.each([
   await close()
 })
 
+test.each([
+  ['a figure', 7],
+  ['tasks that are none', { stats: scriptedStats(), tasks: [null] }],
+  ['stats of another make', { stats: { node: 'alpha' }, tasks: [] }],
+])('a snapshot of %s is told, and leaves the picture as it was', async (_, snapshot) => {
+  const node = new ScriptedNode()
+  node.answers = { snapshot }
+  node.tasks = [scriptedTask()]
+  const { controller, close } = await openOver(node)
+  press(controller, { input: 's' })
+  await vi.waitFor(() => expect(shown(controller)).toContain('snapshot: the answer is not what this version reads'))
+  expect(shown(controller)).toContain('queue 12')
+  await close()
+})
+
+test('stats of another make are not taken for a heartbeat', async () => {
+  const [other, good] = [new ScriptedNode({ node: 'other' }), new ScriptedNode({ node: 'good' })]
+  other.answers = { stats: { node: 'other', workers: {} } }
+  const source = new RemoteSource(controlClientOf(other, good))
+  const controller = new Controller({ source, onQuit() {} })
+  await controller.open()
+  await vi.waitFor(() => expect(controller.nodes().map(({ name }) => name)).toEqual(['good']))
+  await source.close()
+})
+
 test('a restart is asked about first', async () => {
   const node = new ScriptedNode()
   const { controller, close } = await openOver(node)

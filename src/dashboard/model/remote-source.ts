@@ -1,6 +1,7 @@
 import type { ControlClient } from '../../brokers/broker.js'
 import type { Command } from '../../runtime/commands.js'
-import type { FarmEvent, NodeStats } from '../../runtime/report.js'
+import { isNodeStats } from '../../runtime/read-report.js'
+import type { FarmEvent } from '../../runtime/report.js'
 import type { FarmSource } from './source.js'
 
 /** ms */
@@ -21,7 +22,7 @@ export class RemoteSource implements FarmSource {
 
   private async greet(receive: (event: FarmEvent) => void): Promise<void> {
     for await (const answer of this.client.ask('all', { command: 'stats' }, { timeout: FIRST_ANSWERS })) {
-      if (answer.ok) receive({ type: 'node.heartbeat', node: answer.node, at: Date.now(), stats: answer.value as NodeStats })
+      if (answer.ok && isNodeStats(answer.value)) receive({ type: 'node.heartbeat', node: answer.node, at: Date.now(), stats: answer.value })
     }
   }
 

@@ -3,7 +3,7 @@ import type { Controller } from '../controller.js'
 import { cell } from '../format/cell.js'
 import { shownBytes, shownCount, shownRate, shownTime } from '../format/figures.js'
 import { sparkline } from '../format/sparkline.js'
-import { STATE_COLOURS } from './theme.js'
+import { colourOf, STATE_COLOURS } from './theme.js'
 
 /** ms without a heartbeat from which on a node is called silent. */
 const SILENT = 10_000
@@ -33,7 +33,7 @@ export const Header = ({ controller, width }: { controller: Controller; width: n
       <Text wrap="truncate">
         <Text bold>prefork </Text>
         {name}{' '}
-        <Text color={node.down !== undefined || silent || !stats.connected ? 'red' : STATE_COLOURS[stats.state]}>
+        <Text color={node.down !== undefined || silent || !stats.connected ? 'red' : colourOf(STATE_COLOURS, stats.state)}>
           {cell(state + connection, Math.max(8, middle))}
         </Text>{' '}
         <Text dimColor>{right}</Text>

@@ -2,10 +2,10 @@ import type { TaskRecord } from '../../runtime/report.js'
 import type { Controller } from '../controller.js'
 import { shownClock, shownTime } from '../format/figures.js'
 import { type Column, Table } from './table.js'
-import { STATUS_COLOURS } from './theme.js'
+import { colourOf, STATUS_COLOURS } from './theme.js'
 
 const columnsAt = (now: number): readonly Column<TaskRecord>[] => [
-  { title: 'tasks', width: 12, value: ({ status }) => status, colour: ({ status }) => STATUS_COLOURS[status] },
+  { title: 'tasks', width: 12, value: ({ status }) => status, colour: ({ status }) => colourOf(STATUS_COLOURS, status) },
   { title: 'name', width: 0, value: ({ name, error }) => (error === undefined ? name : `${name}: ${error}`) },
   { title: 'id', width: 14, optional: 3, value: ({ id }) => id },
   { title: 'try', width: 3, right: true, optional: 1, value: ({ counts }) => String(counts.attempt) },

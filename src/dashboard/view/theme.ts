@@ -24,5 +24,9 @@ export const STATE_COLOURS: Readonly<Record<NodeStats['state'], Colour>> = {
   stopped: 'red',
 }
 
+/** A word of another version, or of whoever else reports, has none. */
+export const colourOf = <Word extends string>(colours: Readonly<Record<Word, Colour>>, word: Word): Colour =>
+  Object.hasOwn(colours, word) ? colours[word] : undefined
+
 /** ms without a turn from which on a worker counts as stuck. */
 export const STUCK = 5_000

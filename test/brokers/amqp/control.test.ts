@@ -5,6 +5,7 @@ import { createControlClient } from '../../../src/brokers/amqp/index.js'
 import type { ControlClient } from '../../../src/brokers/broker.js'
 import type { Address, Answer, Command } from '../../../src/runtime/commands.js'
 import type { FarmEvent } from '../../../src/runtime/report.js'
+import { scriptedStats } from '../../fixtures/scripted-node.js'
 import { failure } from '../../fixtures/support.js'
 import { admin, corner, type Overrides, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { tcpProxy } from './tcp-proxy.js'
@@ -59,7 +60,7 @@ withRabbit('the control exchange', () => {
     const heard: FarmEvent[] = []
     const stop = await from.listen((each) => heard.push(each))
     const hearing = async (): Promise<boolean> => {
-      control.emit({ type: 'node.heartbeat', node: 'a', at: 0, stats: {} as never })
+      control.emit({ type: 'node.heartbeat', node: 'a', at: 0, stats: scriptedStats() })
       await new Promise((resolve) => setTimeout(resolve, 20))
       return heard.length > 0
     }
@@ -161,6 +162,30 @@ withRabbit('the control exchange', () => {
     control.emit({ ...event, at: 3 })
     await ask(from, ['a'], { command: 'ping' }, 20_000)
     expect(heard.slice(before)).toEqual([])
+  })
+
+  it('malformed events, which anybody may publish, do not reach whoever listens', async () => {
+    const from = await client()
+    const heard: FarmEvent[] = []
+    const stop = await from.listen((each) => heard.push(each))
+    const event: FarmEvent = { type: 'task.revoked', node: 'a', at: 1, id: 'i', name: 'n', worker: 1, duration: 0 }
+    const bad = [
+      null,
+      7,
+      'event',
+      [event],
+      { ...event, name: 7 },
+      { ...event, node: {} },
+      { type: 'node.heartbeat', node: 'a', at: 1, stats: { workers: [null] } },
+    ]
+    const { onChannel, close } = await admin()
+    await onChannel(async (channel) => {
+      for (const body of [Buffer.from('{'), Buffer.from('null'), Buffer.from(JSON.stringify([...bad, event]))]) channel.publish(eventExchange, 'event', body)
+    })
+    await close()
+    await until('the good one is heard', () => heard.length > 0)
+    expect(heard).toEqual([event])
+    await stop()
   })
 
   it('events travel many at a time, in their order; none is encoded that nobody would get, until somebody listens', async () => {

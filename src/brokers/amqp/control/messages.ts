@@ -1,5 +1,6 @@
 /** What travels over the control and event exchanges, as JSON: anybody can read along, and answer. */
 import type { Address, Answer, Command } from '../../../runtime/commands.js'
+import { isFarmEvent } from '../../../runtime/read-report.js'
 import type { FarmEvent } from '../../../runtime/report.js'
 
 export const JSON_TYPE = 'application/json'
@@ -41,10 +42,8 @@ export const readAnswer = (body: Buffer): Answer | undefined => {
 /** Events are plain texts and figures: nothing in them needs to be looked at one by one. */
 export const writeEvents = (events: readonly FarmEvent[]): Buffer => Buffer.from(JSON.stringify(events))
 
-/** A message carries many; what is none is left out. */
+/** A message carries many. What is no event, or one that those who listen could not rely on, is left out. */
 export const readEvents = (body: Buffer): FarmEvent[] => {
   const events = parse(body)
-  return Array.isArray(events) ? events.filter(isEvent) : []
+  return Array.isArray(events) ? events.filter(isFarmEvent) : []
 }
-
-const isEvent = (event: Partial<FarmEvent> | null | undefined): event is FarmEvent => typeof event?.type === 'string' && typeof event.node === 'string'
