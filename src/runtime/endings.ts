@@ -43,7 +43,7 @@ export class Endings {
     this.#settle(held, { kind: 'requeue' })
   }
 
-  /** It goes back to the queue, counted, or to the dead letters where that came too often. */
+  /** It goes back to the queue, counted, or to the dead letters where that came too often: given back as it is, it would be here again at once. */
   untried(held: Held, error: unknown, delay?: number): void {
     const settlement = this.#state.policy.untried(held, error, delay)
     if (settlement.kind === 'dead-letter') this.#buried(held, settlement, error, 'failure')
@@ -88,7 +88,9 @@ export class Endings {
 
   ended(held: Held, job: Job, error: unknown): void {
     if (held.job !== job || held.phase === 'done') return
-    if (job.state === 'failed' && job.accepted) this.#failed(held, job, error)
+    // Its worker died, which was counted, and none starts to run it again: that is no attempt of its own. A task may throw such an error, too.
+    if (job.state === 'failed' && isStartError(error) && !held.running) this.untried(held, error)
+    else if (job.state === 'failed' && job.accepted) this.#failed(held, job, error)
     else if (job.state === 'failed') this.#refused(held, error)
     else if (job.state === 'lost' && error instanceof WorkerLostError) this.#lostByPool(held, error)
     else if (held.intent === 'revoked') this.revoked(held)
@@ -115,8 +117,6 @@ export class Endings {
     const code = (error as { code?: unknown } | null)?.code
     if (code === 'ERR_PREFORK_TASK_NOT_FOUND') this.unknown(held, error)
     else if (code === 'ERR_PREFORK_POOL_CLOSED' || code === 'ERR_PREFORK_QUEUE_FULL') this.giveBack(held)
-    // No worker starts here: given back at once, it would be here again at once.
-    else if (code === 'ERR_PREFORK_WORKER_START') this.untried(held, error)
     else this.dead(held, 'refused', error)
   }
 
@@ -240,6 +240,8 @@ export class Endings {
     this.#owner.released(held)
   }
 }
+
+const isStartError = (error: unknown): boolean => (error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_WORKER_START'
 
 const durationOf = ({ startedAt }: Held): number => (startedAt === 0 ? 0 : Date.now() - startedAt)
 

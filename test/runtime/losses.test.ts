@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
 import { Gate, Journal, until } from '../fixtures/support.js'
 
@@ -72,6 +75,29 @@ describe('a job whose worker dies', () => {
     expect(farm.server.dead.map(({ message }) => message.id)).toEqual(['poison'])
     expect(farm.server.acknowledged.sort()).toEqual(ids.sort())
   })
+})
+
+it('a job whose worker died, while none starts any more, goes back untried with its loss', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prefork-losses-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const tasks = join(folder, 'tasks.mjs')
+  writeFileSync(tasks, "export const die = () => process.kill(process.pid, 'SIGKILL')")
+  const { server } = await startNode({ tasks })
+  writeFileSync(tasks, 'export const die = () => { syntax error')
+  server.add('die', [], { id: 'first', maxAttempts: 1 })
+  await until('it goes back', () => server.republished.length === 1)
+  expect(server.dead).toEqual([])
+  expect(server.republished).toMatchObject([{ id: 'first', settlement: { counts: { attempt: 1, losses: 1, requeues: 1 }, history: [{ outcome: 'lost' }] } }])
+  writeFileSync(tasks, "export const die = () => process.kill(process.pid, 'SIGKILL')")
+  await until('it is dead', () => server.dead.length === 1)
+  expect(server.dead).toMatchObject([{ settlement: { reason: 'lost', counts: { attempt: 1, losses: 3 } } }])
+})
+
+it('a task that throws the error of a pool that cannot start has failed', async () => {
+  const { server } = await startNode()
+  server.add('failWith', ['ERR_PREFORK_WORKER_START'], { maxAttempts: 1 })
+  await until('it is dead', () => server.dead.length === 1)
+  expect(server.dead).toMatchObject([{ settlement: { reason: 'failed', counts: { attempt: 1, losses: 0, requeues: 0 } } }])
 })
 
 it('a worker whose main thread stands still for longer than maxStall is ended, and its job is a loss', async () => {
