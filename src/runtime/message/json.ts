@@ -1,4 +1,5 @@
 /** JSON bodies, for publishers that have nothing else. */
+import { isUtf8 } from 'node:buffer'
 import { MAX_DEPTH, MAX_VALUES } from './msgpack/format.js'
 import { UndecodableError } from './undecodable.js'
 
@@ -26,6 +27,8 @@ const checkNesting = (body: Buffer): void => {
 /** Parses a JSON body; `__proto__` stays a key like any other. Throws UndecodableError. */
 export const parseJson = (body: Buffer): unknown => {
   checkNesting(body)
+  // Else what is not UTF-8 becomes U+FFFD, and the job runs with other arguments than were sent.
+  if (!isUtf8(body)) throw new UndecodableError('The body is not JSON: it holds bytes that are not UTF-8.')
   try {
     return JSON.parse(body.toString('utf8')) as unknown
   } catch (cause) {

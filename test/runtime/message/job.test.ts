@@ -57,6 +57,11 @@ test('each unreadable message says what is wrong', async () => {
   expect(await refusal('{"task":"a","kwargs":[]}', { contentType: 'application/json' })).toContain("'kwargs' that are not a map")
   expect(await refusal('[1]', { contentType: 'application/json' })).toContain('is not a map')
   expect(await refusal('{"task":', { contentType: 'application/json' })).toContain('not JSON')
+  for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) {
+    const body = Buffer.concat([Buffer.from('{"task":"a","args":["'), Buffer.from(bytes), Buffer.from('"]}')])
+    expect(await refusal(body, { contentType: 'application/json' })).toContain('not UTF-8')
+  }
+  expect(await decode('{"task":"a","args":["\ufffd"]}', { contentType: 'application/json' })).toMatchObject({ args: ['\ufffd'] })
   expect(await refusal('x', { contentType: 'text/plain' })).toContain("'text/plain' is not known")
   expect(await refusal('{}', { contentType: 'application/json; charset=latin1' })).toContain('latin1')
   expect(await refusal('x', { contentEncoding: 'lzma' })).toContain("'lzma' is not known")
