@@ -55,7 +55,7 @@ export class SteadyChannel {
       const opened = channel
       channel.on('close', () => {
         dead = true
-        this.#lost(opened, connection, attempt, reason ?? new Error('The channel was closed with its connection.'))
+        this.#lost(opened, connection, attempt, reason ?? this.#connection.trouble ?? new Error('The channel was closed with its connection.'))
       })
       await this.#use.setup(channel, connection)
       if (dead) return

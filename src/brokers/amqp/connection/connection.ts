@@ -30,6 +30,7 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
   #closed = false
   #wasUp = false
   #timer: NodeJS.Timeout | undefined
+  #trouble: Error | undefined
   #fatal: ((error: BrokerError) => void) | undefined
 
   /** `name`: what the broker's list of connections shows. */
@@ -42,6 +43,11 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
 
   get current(): AmqpConnection | undefined {
     return this.#current
+  }
+
+  /** What ended the latest connection, as its channels may ask when they are closed with it. */
+  get trouble(): Error | undefined {
+    return this.#trouble
   }
 
   /** Resolves when it is up for the first time; rejects with BrokerError for what does not pass, or when it is closed before. */
@@ -81,6 +87,7 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
     // An error is always followed by a close.
     connection.on('error', (error: Error) => {
       reason = error
+      if (this.#current === connection) this.#trouble = error
     })
     connection.on('close', (error?: Error) => this.#lost(connection, error ?? reason))
     if (this.#closed) {
@@ -90,6 +97,7 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
     connection.on('blocked', (why: string) => this.emit('blocked', why))
     connection.on('unblocked', () => this.emit('unblocked'))
     this.#current = connection
+    this.#trouble = undefined
     this.#wasUp = true
     this.#backoff.up()
     this.emit('up', connection)

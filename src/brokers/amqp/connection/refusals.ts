@@ -62,6 +62,12 @@ export const lastingRefusal = (url: string, error: unknown): BrokerError | undef
   return undefined
 }
 
+/** The broker's code, when it was the broker that closed a channel or connection, and said why. */
+export const codeOfClosure = (reason: Error): number | undefined => {
+  const { code } = reason as { code?: unknown }
+  return typeof code === 'number' ? code : undefined
+}
+
 /** The broker was not there in time. `last`: what the last attempt met. */
 export const unreached = (url: string, timeout: number, last: Error | undefined): BrokerError =>
   new BrokerError(

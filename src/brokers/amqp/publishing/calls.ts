@@ -5,6 +5,7 @@ import { PreforkError } from '../../../wire/errors.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
 import type { Errands } from '../connection/errands.js'
+import { codeOfClosure } from '../connection/refusals.js'
 import { PublishError, RemoteError } from '../errors.js'
 import type { QueueShape } from '../topology/topology.js'
 import { ConfirmingPublisher } from './confirming-publisher.js'
@@ -86,9 +87,10 @@ export class Calls {
   }
 
   #gone(reason: Error): void {
+    const what = codeOfClosure(reason) === undefined ? 'The connection was lost' : 'RabbitMQ closed the channel'
     for (const call of [...this.#pending.values()])
       if (call.written && !this.#closed)
-        call.reject(new PublishError(`The connection was lost before the answer came; the job may still run: ${reason.message}`, 'unknown', { cause: reason }))
+        call.reject(new PublishError(`${what} before the answer came; the job may still run: ${reason.message}`, 'unknown', { cause: reason }))
   }
 
   /** Waits for confirms, not for answers: those still wanted are rejected. */

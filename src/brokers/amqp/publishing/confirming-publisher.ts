@@ -3,6 +3,7 @@ import { Deque } from '../../../pool/deque.js'
 import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
+import { codeOfClosure } from '../connection/refusals.js'
 import { PublishError, UnroutableError } from '../errors.js'
 import { type Outstanding, type Publication, returnKey } from './publication.js'
 
@@ -140,8 +141,11 @@ export class ConfirmingPublisher {
       if (each.settled) continue
       if (tooLarge !== null && each.publication.body.length > Number(tooLarge[2]))
         this.#fail(each, `The message has ${each.publication.body.length} bytes; this RabbitMQ takes at most ${tooLarge[2]} (max_message_size).`, 'no', reason)
-      else if (each.publication.resend && each.sent < MAX_SENT) again.push(each)
-      else this.#fail(each, `The connection was lost before RabbitMQ confirmed the message: ${reason.message}`, 'unknown', reason)
+      else if (written.length === 1 && each.sent === 1 && isRefusedPublish(reason)) this.#fail(each, unconfirmed(reason), 'no', reason)
+      else if (each.publication.resend && each.sent < MAX_SENT) {
+        each.cut = reason
+        again.push(each)
+      } else this.#fail(each, unconfirmed(reason), 'unknown', reason)
     }
     this.#wait([...again, ...this.#waiting.drain()])
   }
@@ -160,7 +164,8 @@ export class ConfirmingPublisher {
       if (each.deadline > now) continue
       const { timeout, key } = each.publication
       const what = each.sent === 0 ? 'RabbitMQ could not be reached' : 'RabbitMQ did not confirm it'
-      this.#fail(each, `The message for the queue '${key}' was given up after ${timeout} ms: ${what}.`, each.sent === 0 ? 'no' : 'unknown')
+      const cut = each.cut === undefined ? '' : ` ${unconfirmed(each.cut)}`
+      this.#fail(each, `The message for the queue '${key}' was given up after ${timeout} ms: ${what}.${cut}`, each.sent === 0 ? 'no' : 'unknown', each.cut)
     }
     this.#wait(waiting)
     this.#pump()
@@ -206,6 +211,19 @@ export class ConfirmingPublisher {
     await this.finish(timeout)
     await this.#steady.close()
   }
+}
+
+/** The broker says why it ends a channel or connection; whoever is cut off from it cannot know. */
+const unconfirmed = (reason: Error): string => {
+  const code = codeOfClosure(reason)
+  if (code === undefined) return `The connection was lost before RabbitMQ confirmed the message: ${reason.message}`
+  return `RabbitMQ refused the message${code === 403 ? '' : ', or ended what it was sent over for another reason'}: ${reason.message}`
+}
+
+/** ACCESS_REFUSED for a basic.publish: where one message alone was on its way, it was that one, and no queue has it. */
+const isRefusedPublish = (reason: Error): boolean => {
+  const { classId, methodId } = reason as { classId?: unknown; methodId?: unknown }
+  return codeOfClosure(reason) === 403 && classId === 60 && methodId === 40
 }
 
 const isClosedError = (error: unknown): boolean =>

@@ -20,6 +20,8 @@ export interface Outstanding {
   readonly deadline: number
   /** Times that it was written. */
   sent: number
+  /** Why it goes out again. */
+  cut?: Error
   returned: boolean
   settled: boolean
   readonly resolve: () => void
