@@ -39,7 +39,7 @@ const checked = (options: TaskOptions): TaskOptions => {
   for (const name of Object.keys(options)) {
     if (KNOWN.includes(name)) continue
     const near = nearest(name, KNOWN)
-    throw new TypeError(`defineTask() has no option '${name}'${near === undefined ? '' : `; did you mean '${near}'?`} It has ${KNOWN.join(', ')}`)
+    throw new TypeError(`defineTask() has no option '${name}'${near === undefined ? '.' : `; did you mean '${near}'?`} It has: ${KNOWN.join(', ')}.`)
   }
   const { timeLimit, softTimeLimit, retryLost } = options
   limit('timeLimit', timeLimit)
