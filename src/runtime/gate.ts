@@ -6,6 +6,7 @@ import type { Held, Target } from './held.js'
 import { decodeJob, type JobMessage } from './message/index.js'
 import type { RuntimeState } from './state.js'
 import { findPathTask, isHelper, looksLikePath, PATH_TASK } from './task-paths.js'
+import { Turns } from './turns.js'
 
 /** Longest delay of a timer, ms. */
 const MAX_TIMER = 0x7fff_ffff
@@ -16,10 +17,12 @@ const HARD_AFTER_SOFT = 1_000
 export class Gate {
   readonly #state: RuntimeState
   readonly #endings: Endings
+  readonly #turns: Turns<Held>
 
   constructor(state: RuntimeState, endings: Endings) {
     this.#state = state
     this.#endings = endings
+    this.#turns = new Turns(state.limits, (held) => this.look(held))
   }
 
   enter(held: Held): void {
@@ -123,23 +126,18 @@ export class Gate {
 
   #awaitTurn(held: Held): void {
     held.admitted = true
-    const wait = this.#state.limits.reserve(held.name, held.queue, performance.now())
-    if (wait === 0) {
-      this.look(held)
-      return
-    }
     held.phase = 'waiting'
-    held.timer = setTimeout(() => this.look(held), Math.min(wait, MAX_TIMER))
+    this.#turns.enter(held)
   }
 
-  /** A limit has changed: those that wait are ranked anew, in their old order. */
-  rankAnew(): void {
-    for (const held of [...this.#state.held.values()]) {
-      if (held.phase !== 'waiting') continue
-      held.phase = 'preparing'
-      held.admitted = false
-      this.look(held)
-    }
+  /** It has ended, perhaps before its turn came. */
+  leave(held: Held): void {
+    this.#turns.leave(held)
+  }
+
+  /** Those that wait may have their turn now. */
+  limitsChanged(): void {
+    this.#turns.look()
   }
 
   #submit(held: Held, { name, args, options }: Target): void {

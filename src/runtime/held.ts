@@ -63,8 +63,6 @@ export class Held {
   intent: Intent | undefined
   /** A revocation that also ends it when it runs. */
   terminate = false
-  /** Waits for its rate limit. */
-  timer: NodeJS.Timeout | undefined
   /** Takes it back at its expiry. */
   expiry: NodeJS.Timeout | undefined
 
@@ -92,9 +90,7 @@ export class Held {
   }
 
   stopTimers(): void {
-    clearTimeout(this.timer)
     clearTimeout(this.expiry)
-    this.timer = undefined
     this.expiry = undefined
   }
 }

@@ -31,7 +31,8 @@ export class TokenBucket {
 
   /** How long from `now` until a token is there. */
   wait(now: number): number {
-    return Math.max(0, Math.max(this.#fullAt, now) + this.#interval - this.#burst - now)
+    // In this order a full one answers 0 on any clock: nothing is rounded against `now`.
+    return Math.max(0, Math.max(this.#fullAt - now, 0) + this.#interval - this.#burst)
   }
 
   take(now: number): void {
@@ -50,13 +51,23 @@ export class RateLimits {
     else this.#limits.set(key, { text: limit.replaceAll(/\s/g, ''), bucket: new TokenBucket(parseRate(limit)) })
   }
 
-  /** Takes a place in the order of starts: how long from `now` until it may begin, ms. */
-  reserve(task: string, queue: string, now: number): number {
-    if (this.#limits.size === 0) return 0
-    const buckets = [this.#limits.get(`task ${task}`), this.#limits.get(`queue ${queue}`)].flatMap((limit) => limit?.bucket ?? [])
-    const wait = Math.max(0, ...buckets.map((bucket) => bucket.wait(now)))
-    for (const bucket of buckets) bucket.take(now)
-    return wait
+  /** Whether a start falls under any. */
+  hold(task: string, queue: string): boolean {
+    return this.#buckets(task, queue).length > 0
+  }
+
+  /** How long from `now` until a token of each limit is there, ms. */
+  wait(task: string, queue: string, now: number): number {
+    return Math.max(0, ...this.#buckets(task, queue).map((bucket) => bucket.wait(now)))
+  }
+
+  take(task: string, queue: string, now: number): void {
+    for (const bucket of this.#buckets(task, queue)) bucket.take(now)
+  }
+
+  #buckets(task: string, queue: string): TokenBucket[] {
+    if (this.#limits.size === 0) return []
+    return [this.#limits.get(`task ${task}`), this.#limits.get(`queue ${queue}`)].flatMap((limit) => limit?.bucket ?? [])
   }
 
   /** As an operator reads them: `{ 'task resize': '10/s' }`. */

@@ -106,6 +106,7 @@ export class Runtime {
   }
 
   #released(held: Held): void {
+    this.#gate.leave(held)
     for (const delivery of held.behind.splice(0)) this.#admit(delivery)
     if (this.#state.held.size === 0) for (const resolve of this.#emptied.splice(0)) resolve()
   }
@@ -185,7 +186,7 @@ export class Runtime {
   /** Sets or lifts (null) the rate limit of a task or queue: '10/s', '600/m', '1000/h'. Throws RangeError for another form. */
   rateLimit(scope: 'task' | 'queue', name: string, limit: string | null): void {
     this.#state.limits.set(scope, name, limit)
-    this.#gate.rankAnew()
+    this.#gate.limitsChanged()
   }
 
   /** Gives back what has not begun; nothing begins until `resume`. */

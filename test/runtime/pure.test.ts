@@ -6,7 +6,6 @@ import { errorLine, MAX_HISTORY, serializeError, withHistory } from '../../src/r
 import { Generations } from '../../src/runtime/generations.js'
 import { identityOf } from '../../src/runtime/identity.js'
 import { failureOutcome, Policy, type PolicyOptions, type Tried } from '../../src/runtime/policy.js'
-import { parseRate, RateLimits, TokenBucket } from '../../src/runtime/rate-limit.js'
 import { COMMAND_NAMES, readCommand } from '../../src/runtime/read-command.js'
 import { closeEntry, TaskBook } from '../../src/runtime/task-book.js'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
@@ -34,55 +33,6 @@ it('a delivery is recognised by its id together with every count, and never with
   // No way to write one identity as another.
   expect(identityOf('3.a', { attempt: 1, losses: 2, requeues: 3 })).not.toBe(identityOf('a', { attempt: 1, losses: 2, requeues: 33 }))
   expect(identityOf(undefined, counts)).toBeUndefined()
-})
-
-describe('rate limits', () => {
-  it('are read, or refused with what they look like', () => {
-    expect([parseRate('10/s'), parseRate(' 600 / m'), parseRate('0.5/h')]).toEqual([0.01, 0.01, 0.5 / 3_600_000])
-    for (const wrong of ['0/s', '10', '10/d', '-1/s', '', 10, null, '1e9/s']) expect(() => parseRate(wrong)).toThrow(/'10\/s', '600\/m', '1000\/h'/)
-  })
-
-  it('a bucket holds what one second brings, and fills evenly', () => {
-    const bucket = new TokenBucket(parseRate('10/s'))
-    for (let n = 0; n < 10; n++) {
-      expect(bucket.wait(1_000)).toBe(0)
-      bucket.take(1_000)
-    }
-    expect(bucket.wait(1_000)).toBe(100)
-    expect(bucket.wait(1_060)).toBeCloseTo(40)
-    expect(bucket.wait(1_100)).toBe(0)
-    expect(bucket.wait(99_000)).toBe(0)
-  })
-
-  it('a slow one holds a single token', () => {
-    const bucket = new TokenBucket(parseRate('60/h'))
-    expect(bucket.wait(0)).toBe(0)
-    bucket.take(0)
-    expect(bucket.wait(0)).toBe(60_000)
-  })
-
-  it('never let more start in any second than twice the rate, whenever they come', () => {
-    const limits = new RateLimits()
-    limits.set('task', 't', '20/s')
-    const starts: number[] = []
-    for (let now = 0; now < 5_000; now += 7) starts.push(now + limits.reserve('t', 'q', now))
-    for (const [index, start] of starts.entries()) {
-      const within = starts.slice(index).findIndex((other) => other >= start + 1_000)
-      expect(within === -1 ? starts.length - index : within).toBeLessThanOrEqual(40)
-    }
-  })
-
-  it('of task and queue both hold', () => {
-    const limits = new RateLimits()
-    limits.set('task', 't', '1/s')
-    limits.set('queue', 'q', '2/s')
-    expect([limits.reserve('t', 'q', 0), limits.reserve('other', 'q', 0), limits.reserve('t', 'q', 0), limits.reserve('other', 'elsewhere', 0)]).toEqual([
-      0, 0, 1_000, 0,
-    ])
-    expect(limits.list()).toEqual({ 'task t': '1/s', 'queue q': '2/s' })
-    limits.set('task', 't', null)
-    expect(limits.list()).toEqual({ 'queue q': '2/s' })
-  })
 })
 
 it('a bounded map holds the newest, and twice as many at the most', () => {

@@ -80,6 +80,20 @@ describe('a rate limit', () => {
     expect(starts(farm)).toBe(14)
   })
 
+  it('is not used up by what is given back and comes again', async () => {
+    const farm = await startNode({ taskDefaults: { echo: { rateLimit: '60/m' } } })
+    for (let index = 0; index < 4; index++) farm.server.add('echo', [index])
+    await until('three wait', () => farm.server.acknowledged.length === 1 && farm.node.stats().held === 3)
+    // Were each of them charged for anew, the next would begin a minute later.
+    for (let time = 0; time < 20; time++) {
+      await farm.node.command({ command: 'pause' })
+      await farm.node.command({ command: 'resume' })
+      await until('what was given back is here again', () => farm.node.stats().held + farm.server.acknowledged.length === 4)
+      await farm.node.command({ command: 'rate_limit', task: 'pid', limit: '5/s' })
+    }
+    await until('the next has run', () => farm.server.acknowledged.length >= 2)
+  })
+
   it('can be a default of the task; what waits for it when its delivery is gone is forgotten', async () => {
     const farm = await startNode({ taskDefaults: { echo: { rateLimit: '1/h' } } })
     farm.server.add('echo', [1])

@@ -98,7 +98,11 @@ describe('a command', () => {
     await until('it runs', () => farm.node.stats().running === 1)
     const [worker] = farm.node.stats().workers
     expect(worker).toMatchObject({ job: { id: 'spins', name: 'spinFor' } })
-    expect(await farm.node.command({ command: 'stack', worker: worker!.id })).toMatchObject({ stack: expect.stringContaining('spinFor') })
+    // It counts as running once the worker has accepted it, which may be before the task is entered.
+    await until('the stack shows the task', async () => {
+      const { stack } = (await farm.node.command({ command: 'stack', worker: worker!.id })) as { stack: string }
+      return stack.includes('spinFor')
+    })
     expect(await failure(farm.node.command({ command: 'stack', worker: 99 }))).toBeInstanceOf(RangeError)
     await farm.node.command({ command: 'revoke', id: 'spins', terminate: true })
   })
