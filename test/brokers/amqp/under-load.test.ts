@@ -70,7 +70,7 @@ withRabbit('under load', () => {
     const { begun, ended } = await load()
     const node = await start()
     const pids = (): (number | undefined)[] => node.stats().workers.map(({ pid }) => pid)
-    await until('it is at work', () => ended().length > 20)
+    await until('both are at work', () => ended().length > 20 && node.stats().workers.filter(({ state }) => state === 'up' || state === 'busy').length === 2)
     const before = pids()
     expect(await node.command({ command: 'restart' })).toEqual({ restarting: 2 })
     await until('each worker is another', () => pids().length === 2 && !pids().some((pid) => before.includes(pid)))
