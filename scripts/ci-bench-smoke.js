@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const WANTED = 1.5
+const WANTED = 2
 const TRIES = 3
 /** Three tries stay within the minute that this may take. */
 const ROUNDS = 2
