@@ -129,7 +129,13 @@ export class Script {
 
   /** Watchdogs tell of main threads that turn no more though no job runs; without one, it takes a job that is not taken up. */
   async #noneStandsStill(): Promise<void> {
-    const { config, processes, world } = this.#stage
+    const { config, pool, processes, world } = this.#stage
+    // What was cancelled on its way may still begin, and leave something behind.
+    await this.#until(
+      'no worker holds a job',
+      () => pool.stats().workers.every(({ state }) => state !== 'busy'),
+      () => JSON.stringify(pool.stats().workers.map(({ id, state }) => ({ id, state }))),
+    )
     await world.until(world.now + LONGEST_PLAN)
     const standing = (): SimProcess[] => [...processes.values()].filter(({ alive, main }) => alive && main.standsSince !== undefined)
     if (!config.watchdog) for (const process of standing()) process.die({ exitCode: null, signal: 'SIGKILL' })
