@@ -2,7 +2,7 @@ import type { JobRecord } from './job.js'
 import type { PoolState } from './state.js'
 import type { PoolWorker } from './worker.js'
 
-/** What a worker held first when it was last looked at; undefined: it owes the answer to a recall. */
+/** What a worker held first when it was last looked at; undefined: it owes the answer to a recall, or has not read what was written to it. */
 interface Held {
   readonly job: JobRecord | undefined
   /** Written to it so far: a large job may be on its way for long. */
@@ -46,7 +46,8 @@ export class Standstill {
     if (late > settings.maintainInterval / 2) return
     for (const worker of workers.values()) {
       const job = worker.books.sent.peek()
-      if ((job === undefined && worker.recalls === 0) || worker.upAt === 0 || !runsNothing(worker)) continue
+      // What a recall has taken back may still be on its way: a pipe that is full is given no job.
+      if ((job === undefined && worker.recalls === 0 && !worker.writing) || worker.upAt === 0 || !runsNothing(worker)) continue
       const { bytes } = worker.writer
       const then = before.get(worker)
       const same = then !== undefined && then.job === job && then.bytes === bytes
@@ -54,7 +55,8 @@ export class Standstill {
       const since = same ? then.since : unknown ? hub.now() : Math.max(worker.lastProgressAt, worker.heldSince)
       this.#held.set(worker, { job, bytes, since })
       if (!same || hub.now() - since < settings.heartbeatTimeout) continue
-      const what = job === undefined ? 'given back what it was asked for' : `taken up the job '${job.name}'`
+      const what =
+        job !== undefined ? `taken up the job '${job.name}'` : worker.recalls > 0 ? 'given back what it was asked for' : 'read what was written to it'
       this.#endUnlessItMoves(worker, `It had not ${what} within ${settings.heartbeatTimeout} ms while no job ran.`)
     }
   }

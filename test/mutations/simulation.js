@@ -279,7 +279,7 @@ export const mutations = [
   {
     breaks: 'without a watchdog, nobody sees that a recall is not answered',
     file: 'src/pool/standstill.ts',
-    find: 'if ((job === undefined && worker.recalls === 0) ||',
+    find: 'if ((job === undefined && worker.recalls === 0 && !worker.writing) ||',
     put: 'if (job === undefined ||',
   },
 

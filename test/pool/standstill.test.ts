@@ -77,6 +77,19 @@ describe('a worker that stands still', () => {
     expect(ended).toHaveLength(1)
   })
 
+  it.each([
+    ['read what was written to it', { writing: true }],
+    ['given back what it was asked for', { recalls: 1 }],
+  ])('is ended as well where it holds no job and has not %s', (what, held) => {
+    Object.assign(worker, held)
+    worker.books.sent.peek = () => undefined
+    // The first round finds it so.
+    look(7)
+    expect(ended).toEqual([])
+    look(1)
+    expect(ended).toEqual([`It had not ${what} within 7000 ms while no job ran.`])
+  })
+
   it('is not, while it runs a job, or when it is about to leave or to be killed', () => {
     worker.books.running.set(1, worker.job)
     look(20)
