@@ -1,5 +1,6 @@
 /** @import { Case, Variant } from '../types.js' */
 import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { PREFETCH, WORKERS } from '../farm/plan.js'
@@ -8,16 +9,19 @@ import { BROKER_URL, fullQueue } from '../farm/queue.js'
 /** @typedef {Variant & { queueType: 'quorum' | 'classic' }} FarmVariant */
 
 const HOST = fileURLToPath(new URL('../farm/host.js', import.meta.url))
-const JOBS = 40_000
-const QUICK_JOBS = 10_000
+const JOBS = 80_000
+const QUICK_JOBS = 60_000
+/** The broker still writes what the queue was filled with. */
+const SETTLE_MS = 2_000
 /** Each in turn, so that what disturbs the machine for a while disturbs both. */
-const TURNS = 3
+const TURNS = 5
 const LONGEST = 120_000
 
 /** @param {string} consumer @param {FarmVariant} variant @param {number} jobs @returns {Promise<{ perSecond: number, hostMicros: number }>} */
 const drain = async (consumer, { queueType }, jobs) => {
   const { queue, remove } = await fullQueue(jobs, queueType)
   try {
+    await sleep(SETTLE_MS)
     const { stdout } = await promisify(execFile)(process.execPath, [HOST, consumer, BROKER_URL, queue, String(jobs), queueType], { timeout: LONGEST })
     return JSON.parse(stdout)
   } finally {
@@ -32,7 +36,7 @@ const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1] 
 export default {
   name: 'farm',
   title: 'No-ops from RabbitMQ',
-  about: `A queue of ${JOBS.toLocaleString('en')} no-ops (with --quick ${QUICK_JOBS.toLocaleString('en')}) is emptied: by a node with ${WORKERS} workers, and by the bare client (amqplib) whose handler does nothing, in its own process, and acknowledges each message. Both hold ${PREFETCH} deliveries, and take turns. Each runs in a process of its own; the broker shares the cores with them.`,
+  about: `A queue of ${JOBS.toLocaleString('en')} no-ops (with --quick ${QUICK_JOBS.toLocaleString('en')}) is emptied, the second half of which is measured: by a node with ${WORKERS} workers, and by the bare client (amqplib) whose handler does nothing, in its own process, and acknowledges each message. Both hold ${PREFETCH} deliveries, and take turns. Each runs in a process of its own; the broker shares the cores with them.`,
   pools: ['prefork'],
   variants: [
     { key: 'quorum', title: 'quorum queue', queueType: 'quorum', quick: true, maxRounds: 1 },

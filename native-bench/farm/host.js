@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CONSUMERS } from './consumers.js'
 
-/** Jobs before the measurement begins: what starts, and compiles. A share of them all. */
-const WARM = 0.25
+/** Jobs before the measurement begins: what starts, and compiles, which takes some 50,000 jobs. A share of them all. */
+const WARM = 0.5
 /** The last ones do not keep everybody busy. A share of them all. */
 const LAST = 0.05
 

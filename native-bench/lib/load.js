@@ -51,28 +51,33 @@ export const checkIdentity = async (pool) => {
 /** Seconds of one measurement. @param {boolean} quick @param {number} [seconds] */
 export const measuredSeconds = (quick, seconds = 1) => (quick ? 0.4 : seconds)
 
-const WARM_CPU_SECONDS = 0.4
+const WARM_CPU_SECONDS = 1
+const WARM_CALLS = 20_000
 const WARM_AT_LEAST_SECONDS = 0.3
-const WARM_AT_MOST_SECONDS = 4
+const WARM_AT_MOST_SECONDS = 6
 
 /**
- * Calls until the host has had some CPU time, not for some time by the clock: on a busy machine the compiler would not be done by then, and
- * what is measured would be how fast cold code is.
+ * Calls until the host has had some CPU time and has made some thousand calls, not for some time by the clock: the compiler would not be
+ * done by then, of a busy machine or of calls that copy large Buffers, and what is measured would be how fast cold code is.
  * @param {number} outstanding
  * @param {(caller: number) => Promise<void>} call
  */
 export const warmUp = async (outstanding, call) => {
   const began = performance.now()
   const cpu = process.cpuUsage()
+  let calls = 0
   const cold = () => {
     const passed = (performance.now() - began) / 1_000
     if (passed < WARM_AT_LEAST_SECONDS) return true
+    if (passed >= WARM_AT_MOST_SECONDS) return false
     const { user, system } = process.cpuUsage(cpu)
-    return passed < WARM_AT_MOST_SECONDS && (user + system) / 1e6 < WARM_CPU_SECONDS
+    return calls < WARM_CALLS || (user + system) / 1e6 < WARM_CPU_SECONDS
   }
   const caller = async (/** @type {number} */ number) => {
-    do await call(number)
-    while (cold())
+    do {
+      await call(number)
+      calls++
+    } while (cold())
   }
   await Promise.all(Array.from({ length: outstanding }, (_, number) => caller(number)))
 }
