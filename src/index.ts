@@ -1,6 +1,7 @@
 export { createPool } from './pool/create-pool.js'
 export type { Pool } from './pool/pool.js'
 export type {
+  BroadcastOptions,
   CloseOptions,
   CurrentJobStats,
   Dispatch,

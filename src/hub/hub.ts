@@ -46,7 +46,7 @@ export class Hub {
 
   /** `onEnd` is called once, when no more bytes can come: with the stream's error, or the generator's. */
   addReader(stream: HubReadable, generator: ReadGenerator, onEnd: (error?: Error) => void): Reader {
-    const reader: Reader = new Reader(stream, generator, onEnd, () => this.#readers.delete(reader))
+    const reader: Reader = new Reader(this.clock, stream, generator, onEnd, () => this.#readers.delete(reader))
     this.#readers.add(reader)
     return reader
   }

@@ -1,3 +1,4 @@
+import type { Clock } from './clock.js'
 import type { HubReadable } from './streams.js'
 
 /** Runs until it wants more bytes; `next(chunk)` resumes it with them. */
@@ -10,14 +11,18 @@ export type ReadGenerator = Generator<undefined, void, Buffer>
 export class Reader {
   /** Bytes read so far. */
   bytes = 0
+  /** When the last of them came, ms on the hub's clock: one look at the clock for all that a chunk tells. */
+  at = 0
   /** No more bytes will come. */
   ended = false
   #running = false
+  readonly #clock: Clock
   #generator: ReadGenerator
   #onEnd: (error?: Error) => void
   #onStop: () => void
 
-  constructor(stream: HubReadable, generator: ReadGenerator, onEnd: (error?: Error) => void, onStop: () => void) {
+  constructor(clock: Clock, stream: HubReadable, generator: ReadGenerator, onEnd: (error?: Error) => void, onStop: () => void) {
+    this.#clock = clock
     this.#generator = generator
     this.#onEnd = onEnd
     this.#onStop = onStop
@@ -42,6 +47,7 @@ export class Reader {
   #data(chunk: Buffer): void {
     if (this.ended) return
     this.bytes += chunk.length
+    this.at = this.#clock.now()
     this.#running = true
     try {
       this.#generator.next(chunk)

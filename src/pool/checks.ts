@@ -5,7 +5,7 @@ import { nearest } from '../wire/nearest.js'
 /** Timers of Node hold no more: about 24.8 days. */
 export const MAX_MS = 0x7fff_ffff
 
-const shown = (value: unknown): string => {
+export const shown = (value: unknown): string => {
   if (typeof value === 'string') return `'${value}'`
   if (typeof value === 'function') return 'a function'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array'
@@ -18,8 +18,9 @@ export const refuse = (name: string, wants: string, given: unknown): TypeError =
 
 /** Refuses names that there are not, and proposes the nearest. */
 export const knownNames = (what: string, given: object, names: readonly string[]): void => {
-  for (const name of Object.keys(given)) {
-    if (names.includes(name)) continue
+  // `for in` makes no list, but finds what is inherited, too.
+  for (const name in given) {
+    if (names.includes(name) || !Object.hasOwn(given, name)) continue
     const near = nearest(name, names)
     throw new TypeError(`Unknown option '${name}' of ${what}${near === undefined ? '.' : `; did you mean '${near}'?`} It has: ${names.join(', ')}.`)
   }

@@ -17,12 +17,19 @@ const DESCRIPTORS_PER_WORKER = 6
  * @throws {PreforkError} `ERR_PREFORK_NESTED_START`: called while a task module loads in a worker
  */
 export const createPool = async <T = AnyTasks>(options: PoolOptions): Promise<Pool<T>> => {
+  const pool = makePool<T>(options)
+  await whenUp(pool)
+  return pool
+}
+
+/** A pool whose first worker is on its way. Throws what `createPool` rejects with for its options. */
+export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   refusePlatform()
   refuseWhileLoading()
   const settings = readOptions(options)
   refuseNoDirectory(settings)
   refuseTooFewDescriptors(settings)
-  const pool = new Pool<T>(settings, (poolId) =>
+  return new Pool<T>(settings, (poolId) =>
     processLauncher({
       entry: workerEntry,
       execArgv: settings.execArgv,
@@ -43,13 +50,16 @@ export const createPool = async <T = AnyTasks>(options: PoolOptions): Promise<Po
       },
     }),
   )
+}
+
+/** Resolves when its first worker is up; where none can be, it rejects, and nothing is left of the pool. */
+export const whenUp = async (pool: Pool): Promise<void> => {
   try {
     await pool.firstUp()
   } catch (error) {
     await pool.terminate()
     throw error
   }
-  return pool
 }
 
 /** The bundle of this module lies in dist/ or in dist/chunks/; the worker's entry in dist/worker/. */

@@ -5,6 +5,8 @@ import type { PoolWorker } from './worker.js'
 
 /** Work of one tick is bounded: the host's other business comes first, ms. */
 const TICK_MS = 2
+/** Jobs that wait for a worker whose code is newer are passed over, so many in one tick: others need not wait for it. */
+const MAX_ASIDE = 64
 /** How many jobs are dealt between two looks at the clock. */
 const CLOCK_EVERY = 64
 /** Jobs written ahead in one worker's pipe under 'fast'. */
@@ -67,12 +69,18 @@ export class Dispatcher {
     while (worker.suspect === undefined && books.inFlight === 0 && suspects.length > 0 && this.#mayTake(worker)) {
       const job = suspects.shift()!
       if (job.isSettled) continue
+      if (!worker.tasks.has(job.task)) {
+        this.onUnknownTask(worker, job)
+        continue
+      }
       worker.suspect = job
       this.#write(worker, job)
     }
     while (pinned.length > 0 && worker.suspect === undefined && suspects.length === 0 && this.#mayTake(worker)) {
       const job = pinned.shift()!
-      if (!job.isSettled) this.#assign(worker, job)
+      if (job.isSettled) continue
+      if (worker.tasks.has(job.task)) this.#assign(worker, job)
+      else this.onUnknownTask(worker, job)
     }
   }
 
@@ -139,16 +147,25 @@ export class Dispatcher {
     // Back from a worker that died, it waits behind nobody: others' crashes must not make it one that is given up.
     if (job.putBacks > 0) return false
     if (books.sentBytes + job.spec.size > MAX_AHEAD_BYTES || now - worker.lastProgressAt > LONG_MS || this.#quota(worker) <= 0) return false
-    const { meters } = this.#pool
-    if (books.sent.size >= meters.ahead(job.name)) return false
-    for (const running of books.running.values()) {
-      if (meters.ahead(running.name) === 0) return false
-    }
-    return true
+    return books.sent.size < this.#pool.meters.ahead(job.task) && !books.running.some(this.#isLong)
   }
+
+  readonly #isLong = ({ task }: JobRecord): boolean => this.#pool.meters.ahead(task) === 0
 
   /** True: there is more to do in another tick. */
   #deal(ready: PoolWorker[]): boolean {
+    const aside: JobRecord[] = []
+    const more = this.#dealFrom(ready, aside)
+    for (const job of aside) {
+      // It may have been cancelled meanwhile.
+      if (!job.waiting) continue
+      job.inOutbox = true
+      this.#pool.outbox.putBack(job)
+    }
+    return more
+  }
+
+  #dealFrom(ready: PoolWorker[], aside: JobRecord[]): boolean {
     const { outbox, hub } = this.#pool
     this.saturated = false
     const started = hub.now()
@@ -162,12 +179,32 @@ export class Dispatcher {
       }
       outbox.take()
       job.inOutbox = false
-      this.#assign(worker, job)
+      if (worker.tasks.has(job.task)) this.#assign(worker, job)
+      else if (this.#dealElsewhere(worker, ready, job, now)) {
+        aside.push(job)
+        this.saturated = true
+        if (aside.length === MAX_ASIDE) return false
+      }
       if (++dealt % CLOCK_EVERY === 0) {
         now = hub.now()
         if (now - started > TICK_MS) return true
       }
     }
+    return false
+  }
+
+  /** This worker does not know the task: to one that does, if there is any. True: the job is to wait for it. */
+  #dealElsewhere(than: PoolWorker, ready: readonly PoolWorker[], job: JobRecord, now: number): boolean {
+    const knows = (worker: PoolWorker): boolean => worker.tasks.has(job.task)
+    const worker = this.#choose(ready.filter(knows), job, now)
+    if (worker !== undefined) {
+      this.#assign(worker, job)
+      return false
+    }
+    for (const each of this.#pool.workers.values()) {
+      if (each.state === 'starting' || (each.isUp && !each.spare && !each.unfit && this.#quota(each) > 0 && knows(each))) return true
+    }
+    this.onUnknownTask(than, job)
     return false
   }
 
@@ -193,11 +230,6 @@ export class Dispatcher {
   }
 
   #assign(worker: PoolWorker, job: JobRecord): void {
-    if (!worker.tasks.has(job.name)) {
-      // Its code is of another version than the one that announced the task.
-      this.onUnknownTask(worker, job)
-      return
-    }
     if (worker.books.sent.size === 0) worker.heldSince = this.#pool.hub.now()
     this.#write(worker, job)
   }
@@ -210,7 +242,7 @@ export class Dispatcher {
     worker.assign(job)
   }
 
-  /** Set by the pool: refuses a job that this worker does not know. */
+  /** Set by the pool: refuses a job that this worker does not know, for its code is of another version than the one that announced the task. */
   onUnknownTask: (worker: PoolWorker, job: JobRecord) => void = () => {}
 
   // ---- taking back

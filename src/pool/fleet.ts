@@ -166,8 +166,10 @@ export class Fleet {
     if (this.#starts.hopeless && this.#all().some((worker) => worker.shunned)) return
     if (this.#starting() >= (this.#starts.everUp ? this.#startsAtOnce : 1)) return
     const now = hub.now()
-    if (now < this.#starts.notBefore) {
-      this.#retryTimer ??= hub.callLater(this.#starts.notBefore - now, () => {
+    // A start takes the host some ms and keeps a core busy: the first job's caller would wait for it.
+    const notBefore = Math.max(this.#starts.notBefore, pool.pending > 0 ? this.#starts.firstJobUntil : 0)
+    if (now < notBefore) {
+      this.#retryTimer ??= hub.callLater(notBefore - now, () => {
         this.#retryTimer = undefined
         this.changed()
       })
@@ -245,7 +247,7 @@ export class Fleet {
   // ---- what happens to workers
 
   up(worker: PoolWorker): void {
-    this.#starts.up()
+    this.#starts.up(this.#pool.hub.now())
     worker.upOnce = true
     this.#restarts.up(worker)
     if (!worker.spare) worker.predecessor ??= this.#withoutSuccessor()
@@ -254,7 +256,15 @@ export class Fleet {
 
   /** A job was accepted: the tasks are known to load and to be taken up. */
   proven(): void {
-    if (!this.#starts.proven()) return
+    if (this.#starts.proven()) this.#startNow()
+  }
+
+  /** A job has settled: what waited for the first may start. */
+  settled(): void {
+    if (this.#starts.settled()) this.#startNow()
+  }
+
+  #startNow(): void {
     this.#pool.hub.cancel(this.#retryTimer)
     this.#retryTimer = undefined
     this.changed()
@@ -268,6 +278,8 @@ export class Fleet {
     if (unproven && phase !== 'terminating' && (died || worker.shunned)) {
       this.#starts.failed(this.#pool.hub.now(), this.#blameless(worker), worker.startTimedOut)
     }
+    // The last one, and it was good: starts that failed while it worked are no reason to give up its successor unseen.
+    if (!unproven && died && !this.anyUp) this.#starts.anew()
     if (died) {
       totals.workersDied++
       log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
@@ -287,7 +299,7 @@ export class Fleet {
     pool.past.writes += worker.writer.writes
     for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
     this.#leftovers.share(worker.pinned.splice(0))
-    if (this.#starts.hopeless && (!worker.expected || worker.shunned)) {
+    if (this.#starts.hopeless && worker.books.accepted === 0 && (!worker.expected || worker.shunned)) {
       const error = startError(worker, this.#starts.failures(this.#blameless(worker)), pool.settings.tasks)
       this.#restarts.fail(error)
       if (!this.anyUp) {
@@ -326,6 +338,8 @@ export class Fleet {
       // One that holds no job, because it stands by or is still starting, is simply replaced.
       if (worker.spare || worker.state === 'starting') this.leaving.retire(worker, 'shrink')
     }
+    // Whoever asks for it has mended what kept them from starting.
+    if (this.#starts.hopeless) this.#starts.anew()
     const done = this.#restarts.begin(this.serving().filter((worker) => worker.isUp))
     this.changed()
     return done

@@ -1,7 +1,7 @@
 import type { Judgement } from '../hub/index.js'
 import { decode } from '../wire/codec/index.js'
 import { MemoryLimitError, SerializationError, SoftTimeLimitError, TimeLimitError } from '../wire/errors.js'
-import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, LimitStage, NO_STACK } from '../wire/messages.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_UNSENDABLE, LimitStage, NO_STACK } from '../wire/messages.js'
 import { decodeError } from '../wire/remote-error/index.js'
 import type { JobRecord, Verdict } from './job.js'
 import { deathReason, lostError, poolClosedError, putBackTooOften } from './refusals.js'
@@ -41,7 +41,8 @@ export class JobLife {
 
   // ---- settling
 
-  settle(job: JobRecord, verdict: Verdict): void {
+  /** `now`: on the hub's clock, where it has just been read. */
+  settle(job: JobRecord, verdict: Verdict, now = this.#pool.hub.now()): void {
     if (job.isSettled) return
     const pool = this.#pool
     if (job.state === 'accepted') pool.running--
@@ -53,7 +54,6 @@ export class JobLife {
     if (job.state === 'queued') job.markBegan(job.attempt > 1)
     pool.pending--
     pool.totals[verdict.state]++
-    const now = pool.hub.now()
     if (job.acceptedAt > 0) pool.run.record(now - job.acceptedAt)
     pool.roundTrip.record(now - job.spec.submittedAt)
     job.settle(verdict)
@@ -72,6 +72,7 @@ export class JobLife {
       })
     }
     this.#events.settled()
+    job.tellEnd()
   }
 
   fail(job: JobRecord, error: unknown): void {
@@ -80,7 +81,7 @@ export class JobLife {
 
   // ---- what the worker says
 
-  accepted(worker: PoolWorker, job: JobRecord): void {
+  accepted(worker: PoolWorker, job: JobRecord, now = this.#pool.hub.now()): void {
     job.markBegan(true)
     if (job.isSettled) {
       // Cancelled while it was on its way, and the worker claimed it first: now it is a running job that was cancelled.
@@ -88,7 +89,6 @@ export class JobLife {
       return
     }
     const pool = this.#pool
-    const now = pool.hub.now()
     job.withdrawal = undefined
     job.state = 'accepted'
     job.acceptedAt = now
@@ -96,12 +96,13 @@ export class JobLife {
     pool.running++
     if (job.attempt === 1) pool.wait.record(now - job.spec.submittedAt)
     if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#watchLimits(worker, job)
+    job.tellBeginning()
     if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })
   }
 
-  answered(job: JobRecord, flags: number, payload: Buffer): void {
+  answered(job: JobRecord, flags: number, payload: Buffer, now: number): void {
     if (job.isSettled) return
-    this.#pool.meters.record(job.name, this.#pool.hub.now() - job.acceptedAt)
+    this.#pool.meters.record(job.task, now - job.acceptedAt)
     if ((flags & FLAG_SOFT) !== 0) this.#softTimedOut(job)
     if ((flags & FLAG_INTERRUPTED) !== 0) {
       this.#softTimedOut(job)
@@ -111,8 +112,11 @@ export class JobLife {
     try {
       if ((flags & FLAG_ERROR) === 0) {
         const value = payload.length === 0 ? undefined : decode(payload, 0)
-        this.settle(job, { state: 'succeeded', value })
-      } else this.fail(job, decodeError(payload, 0))
+        this.settle(job, { state: 'succeeded', value }, now)
+      } else {
+        job.returned = (flags & FLAG_UNSENDABLE) !== 0
+        this.fail(job, decodeError(payload, 0))
+      }
     } catch (cause) {
       this.fail(job, new SerializationError(`The result of '${job.name}' cannot be decoded: ${(cause as Error).message}`, { cause }))
     }
@@ -276,8 +280,9 @@ export class JobLife {
   /** The pool is terminated before the job has begun (or begun again). */
   closeUnbegun(job: JobRecord): void {
     job.inOutbox = false
-    job.markBegan(job.attempt > 1)
-    this.settle(job, { state: job.attempt > 1 ? 'lost' : 'cancelled', error: poolClosedError(job) })
+    const begun = job.attempt > 1
+    job.markBegan(begun)
+    this.settle(job, { state: begun ? 'lost' : 'cancelled', error: poolClosedError(job, begun) })
   }
 
   #putBack(worker: PoolWorker, job: JobRecord): void {
@@ -308,7 +313,7 @@ export class JobLife {
       if (worker.resultsDamaged) {
         // Its ACCEPTED may have been lost with the pipe: it counts as begun, for it must not run twice.
         this.accepted(worker, job)
-        worker.books.running.set(job.delivery, job)
+        worker.books.running.add(job)
         continue
       }
       if (!job.isSettled && !terminating && ++job.putBacks <= settings.maxPutBacks) {
@@ -322,9 +327,9 @@ export class JobLife {
       job.markBegan(job.attempt > 1)
       this.settle(job, { state: 'lost', error: putBackTooOften(worker, job) })
     }
-    for (const job of worker.books.running.values()) {
+    for (const job of worker.books.running) {
       if (job.isSettled) continue
-      if (terminating) this.settle(job, { state: 'lost', error: poolClosedError(job) })
+      if (terminating) this.settle(job, { state: 'lost', error: poolClosedError(job, true) })
       else if (this.#mayRunAgain(worker, job)) again.push(job)
       else if (worker.condemned?.error instanceof MemoryLimitError) this.fail(job, worker.condemned.error)
       else this.settle(job, { state: 'lost', error: lostError(worker, job) })

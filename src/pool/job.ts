@@ -11,7 +11,10 @@ export type Verdict = { readonly state: 'succeeded'; readonly value: unknown } |
 /** A job as it was given: what does not change in its life. */
 export interface JobSpec {
   readonly number: number
+  /** Of the task that runs. */
   readonly name: string
+  /** What the job is called instead, where the task is one that finds another. */
+  readonly calledAs?: string | undefined
   readonly id: string | undefined
   readonly priority: number
   /** ms, 0 for none. */
@@ -25,6 +28,8 @@ export interface JobSpec {
   readonly size: number
   /** ms on the hub's clock. */
   readonly submittedAt: number
+  /** The caller's, which cancels the job. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What receives the items of a stream. */
@@ -39,6 +44,21 @@ export interface JobOwner {
   readonly poolId: string
   cancelJob(job: JobRecord, reason: unknown): boolean
   withdrawJob(job: JobRecord, reason: unknown): void
+}
+
+/**
+ * Follows a job without a promise, for a caller through whose hands all jobs go: those of a job would cost him more than the rest of it.
+ * Called in the midst of the pool's work.
+ */
+export interface JobFollower {
+  /** `worker` has accepted it: once for each attempt. */
+  began(job: Job, worker: number): void
+  succeeded(job: Job, value: unknown): void
+  /**
+   * It did not succeed. As a rejection of `result`: later, with the caller's frames. `returned`: the task has, but with a value that
+   * cannot be sent.
+   */
+  ended(job: Job, error: unknown, returned: boolean): void
 }
 
 type Listeners = { [E in keyof JobEvents]?: Map<JobEvents[E], JobEvents[E]> }
@@ -57,6 +77,8 @@ export class JobRecord implements Job {
   delivery = 0
   acceptedAt = 0
   softTimedOut = false
+  /** Failed, because the value that its task has returned cannot be sent. */
+  returned = false
   /** It waits in the outbox. */
   inOutbox = false
   /** It is one of its shares, for one worker alone. */
@@ -74,18 +96,17 @@ export class JobRecord implements Job {
   #began: boolean | undefined
   #beganPromise: Promise<boolean> | undefined
   #resolveBegan: ((began: boolean) => void) | undefined
+  #settled: Promise<void> | undefined
   #resolveSettled: (() => void) | undefined
-  readonly #settled: Promise<void>
   #result: Promise<unknown> | undefined
+  #resolveResult: ((value: unknown) => void) | undefined
   #logs: LogLine[] | undefined
   #listeners: Listeners | undefined
+  #follower: JobFollower | undefined
 
   constructor(owner: JobOwner, spec: JobSpec) {
     this.#owner = owner
     this.spec = spec
-    this.#settled = new Promise((resolve) => {
-      this.#resolveSettled = resolve
-    })
   }
 
   get number(): number {
@@ -100,7 +121,13 @@ export class JobRecord implements Job {
     return this.state === 'queued'
   }
 
+  /** What it is called, in messages, events and in its worker. */
   get name(): string {
+    return this.spec.calledAs ?? this.spec.name
+  }
+
+  /** What runs. */
+  get task(): string {
     return this.spec.name
   }
 
@@ -117,6 +144,11 @@ export class JobRecord implements Job {
   }
 
   get settled(): Promise<void> {
+    this.#settled ??= this.isSettled
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          this.#resolveSettled = resolve
+        })
     return this.#settled
   }
 
@@ -140,20 +172,33 @@ export class JobRecord implements Job {
     this.#resolveBegan = undefined
   }
 
-  /** Called before the first await of the caller, so that the error can show the caller's async frames. */
+  /** One promise and nothing beside it: of jobs that wait there may be a million, and the collector copies each. */
   get result(): Promise<unknown> {
-    if (this.#result === undefined) this.#result = this.#outcome()
+    if (this.#result === undefined) {
+      this.#result = new Promise((resolve) => {
+        this.#resolveResult = resolve
+      })
+      if (this.verdict !== undefined) this.#answer(this.verdict)
+    }
     return this.#result
   }
 
-  /** The caller awaits this very function: an error built in it has the caller's async frames in its stack, at no cost per call. */
-  async #outcome(): Promise<unknown> {
-    await this.#settled
-    const verdict = this.verdict!
-    if (verdict.state === 'succeeded') return verdict.value
-    // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
+  #answer(verdict: Verdict): void {
+    this.#resolveResult?.(verdict.state === 'succeeded' ? verdict.value : this.#rejection(verdict))
+    this.#resolveResult = undefined
+  }
+
+  /**
+   * The result's promise is resolved with this one: an error that is built here has the async frames of who awaits the result
+   * in its stack, at no cost for jobs that succeed.
+   */
+  async #rejection(verdict: Verdict & { state: 'failed' | 'cancelled' | 'lost' }): Promise<never> {
+    // The one promise hangs on the other from the second turn on.
+    await undefined
+    await undefined
     // A reason for cancelling is the caller's own object and is handed back untouched.
     const error = verdict.state === 'cancelled' ? verdict.error : errorWithCaller(verdict.error)
+    // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
     this.#result?.catch(() => {})
     throw error
   }
@@ -163,11 +208,44 @@ export class JobRecord implements Job {
     this.state = verdict.state
     this.#resolveSettled?.()
     this.#resolveSettled = undefined
+    this.#answer(verdict)
     this.#listeners = undefined
     this.endAttempt?.()
     this.endAttempt = undefined
     this.onSettled?.()
     this.onSettled = undefined
+  }
+
+  /** To be called as soon as it is submitted. */
+  follow(follower: JobFollower): void {
+    this.#follower = follower
+    if (this.isSettled) this.tellEnd()
+  }
+
+  tellBeginning(): void {
+    const follower = this.#follower
+    if (follower === undefined) return
+    try {
+      follower.began(this, this.worker)
+    } catch (error) {
+      throwLater(error)
+    }
+  }
+
+  tellEnd(): void {
+    const follower = this.#follower
+    if (follower === undefined) return
+    this.#follower = undefined
+    const verdict = this.verdict!
+    if (verdict.state !== 'succeeded') {
+      this.result.catch((error: unknown) => follower.ended(this, error, this.returned))
+      return
+    }
+    try {
+      follower.succeeded(this, verdict.value)
+    } catch (error) {
+      throwLater(error)
+    }
   }
 
   cancel(reason?: unknown): boolean {
@@ -212,10 +290,15 @@ export class JobRecord implements Job {
       try {
         ;(bound as (...args: unknown[]) => void)(...args)
       } catch (error) {
-        process.nextTick(() => {
-          throw error
-        })
+        throwLater(error)
       }
     }
   }
+}
+
+/** Whoever was told made a mistake of his own: it must be seen, but not in the middle of the pool's book-keeping. */
+const throwLater = (error: unknown): void => {
+  process.nextTick(() => {
+    throw error
+  })
 }

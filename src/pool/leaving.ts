@@ -6,10 +6,7 @@ const DRAIN_MS = 60_000
 
 /** How long a worker that is to leave may keep its jobs: their own time limits, or a minute where one has none, ms. */
 const drainTime = ({ books }: PoolWorker, timeLimit: number): number =>
-  [...books.running.values()].reduce(
-    (longest, { spec }) => Math.max(longest, spec.hardLimit > 0 ? spec.hardLimit : DRAIN_MS),
-    timeLimit > 0 ? timeLimit : DRAIN_MS,
-  )
+  [...books.running].reduce((longest, { spec }) => Math.max(longest, spec.hardLimit > 0 ? spec.hardLimit : DRAIN_MS), timeLimit > 0 ? timeLimit : DRAIN_MS)
 
 export const holdsNothing = ({ books, pinned, suspects, recalls }: PoolWorker): boolean =>
   books.inFlight === 0 && pinned.length === 0 && suspects.length === 0 && recalls === 0

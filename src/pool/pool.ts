@@ -2,11 +2,11 @@ import { Hub } from '../hub/index.js'
 import { PoolClosedError, type WorkerStartError } from '../wire/errors.js'
 import type { TaskInfo } from '../wire/messages.js'
 import { Broadcast, broadcastTooWide, checkBroadcastOptions } from './broadcast.js'
-import { closeTimeout, count } from './checks.js'
+import { closeTimeout, count, shown } from './checks.js'
 import { Dispatcher } from './dispatcher.js'
 import { EventHub } from './events.js'
 import { Fleet } from './fleet.js'
-import type { JobRecord } from './job.js'
+import type { JobFollower, JobRecord } from './job.js'
 import { JobLife } from './job-life.js'
 import { Keeper } from './keeper.js'
 import type { Launcher } from './launcher.js'
@@ -18,7 +18,7 @@ import { poolStats } from './report.js'
 import { SignalBoard } from './signals.js'
 import { PoolState } from './state.js'
 import { StreamConsumer } from './stream.js'
-import { queueFull, Submission, unknownTask } from './submission.js'
+import { BROADCAST, MAP, queueFull, RUN, STREAM, SUBMIT, Submission, unknownTask, type Wish } from './submission.js'
 import type {
   AnyTasks,
   BroadcastOptions,
@@ -115,7 +115,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   /**
    * Runs a task and resolves with its result. Never throws: every refusal is a rejection. One that nobody awaits raises no
-   * unhandledRejection; `jobSettled` tells of it.
+   * unhandledRejection; `jobSettled` tells of a job that failed. A call that is refused (an unknown task, an argument that cannot
+   * be copied, a misspelt option, a full queue, a closed pool) never becomes a job: its promise alone tells of it, no event,
+   * no log and no figure.
    *
    * @param name the task: the name under which a task module exports it
    * @param args its arguments; taken now, so later changes to them are not seen
@@ -127,12 +129,19 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    * @throws {PoolClosedError} the pool is closed
    */
   run<N extends RunName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>> {
-    return this.#submit('run', name, rest[0], rest[1]).result as Promise<TaskResult<T, N>>
+    return this.#submit(RUN, name, rest[0], rest[1]).result as Promise<TaskResult<T, N>>
   }
 
   /** As `run`, but answers with the job itself: its state, its cancellation, its progress. */
   submit<N extends RunName<T>>(name: N, ...rest: RunRest<T, N>): Job<TaskResult<T, N>> {
-    return this.#submit('submit', name, rest[0], rest[1]) as unknown as Job<TaskResult<T, N>>
+    return this.#submit(SUBMIT, name, rest[0], rest[1]) as unknown as Job<TaskResult<T, N>>
+  }
+
+  /** @internal As `submit`, for a caller who is told of it without promises. `calledAs`: what the job is called instead of its task. */
+  submitFollowed(name: string, args: readonly unknown[], options: RunOptions, follower: JobFollower, calledAs?: string): Job {
+    const job = this.#submit(calledAs === undefined ? SUBMIT : { ...SUBMIT, calledAs }, name, args, options)
+    job.follow(follower)
+    return job
   }
 
   /**
@@ -149,7 +158,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const { ordered, ahead, run } = readMapOptions(name, source, options, 2 * this.#fleet.scale.max * concurrency)
     const { signal } = run as { signal?: AbortSignal }
     const room = this.#room.forMap(this.#onClose, signal)
-    return mapJobs((args) => this.#submit('map', name, args, run), source as Source, ordered, ahead, room) as AsyncIterableIterator<TaskResult<T, N>>
+    return mapJobs((args) => this.#submit(MAP, name, args, run), source as Source, ordered, ahead, room) as AsyncIterableIterator<TaskResult<T, N>>
   }
 
   /**
@@ -158,14 +167,15 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    * `retryLost`, it is run again only while no item has arrived.
    */
   stream<N extends StreamName<T>>(name: N, ...rest: RunRest<T, N>): AsyncIterableIterator<TaskItem<T, N>> {
-    const { job, options } = this.#submission.make({ call: 'stream', stream: true }, name, rest[0], rest[1])
+    const job = this.#submission.make(STREAM, name, rest[0], rest[1])
+    const refused = job.isSettled
     const consumer = new StreamConsumer<TaskItem<T, N>>(
       () => {
-        if (options === undefined) return job
+        if (refused) return job
         const state = this.#state
         const full = state.queued >= state.settings.maxQueue
         // It is submitted by its first item's being asked for; its place is that of the call.
-        this.#enqueue(job, options.signal, (each) => {
+        this.#enqueue(job, (each) => {
           each.inOutbox = true
           state.outbox.putBack(each)
         })
@@ -181,7 +191,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   /**
    * Runs a task once on every worker that is up, starting or about to be started, stand-bys included, and resolves with one answer for each. No
    * worker is asked twice. For one that leaves meanwhile its replacement answers, or nobody if there is none; where the replacement is there
-   * already, it alone is asked. Rejects with the first failure, once all have settled.
+   * already, it alone is asked. With `min: 0` and no worker there, one is started, and answers alone. Rejects with the first failure, once all have settled.
    */
   async broadcast<N extends RunName<T>>(name: N, ...rest: RunRest<T, N, BroadcastOptions>): Promise<TaskResult<T, N>[]> {
     const broadcast = new Broadcast()
@@ -191,9 +201,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     // All or nobody: half of it would be run, and said to have failed.
     if (queued + places.length > settings.maxQueue && places.length > 1) throw broadcastTooWide(name, places.length, settings.maxQueue)
     const jobs = places.map((place) => {
-      const { job, options } = this.#submission.make({ call: 'broadcast' }, name, rest[0], rest[1])
+      const job = this.#submission.make(BROADCAST, name, rest[0], rest[1])
       job.broadcast = broadcast
-      if (options !== undefined) this.#enqueue(job, options.signal, place)
+      if (!job.isSettled) this.#enqueue(job, place)
       return job
     })
     if (jobs.length === 0) return [await this.run(name, ...rest)]
@@ -344,17 +354,20 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   #living(id: number): PoolWorker {
     const worker = this.#state.workers.get(id)
     if (worker?.alive) return worker
-    throw new RangeError(`There is no worker ${id}; there are: ${[...this.#state.workers.keys()].join(', ')}.`)
+    if (typeof id !== 'number') throw new TypeError(`The id of a worker is a number, as pool.stats().workers lists them; not ${shown(id)}.`)
+    const ids = [...this.#state.workers.values()].flatMap((each) => (each.alive ? each.id : []))
+    throw new RangeError(`There is no worker ${id}; ${ids.length === 0 ? 'there are none' : `there are: ${ids.join(', ')}`}.`)
   }
 
-  #submit(call: string, name: string, args: unknown, given: unknown): JobRecord {
-    const { job, options } = this.#submission.make({ call }, name, args, given)
-    if (options !== undefined) this.#enqueue(job, options.signal)
+  #submit(wish: Wish, name: string, args: unknown, given: unknown): JobRecord {
+    const job = this.#submission.make(wish, name, args, given)
+    if (!job.isSettled) this.#enqueue(job)
     return job
   }
 
-  #enqueue(job: JobRecord, signal: AbortSignal | undefined, place?: (job: JobRecord) => void): void {
+  #enqueue(job: JobRecord, place?: (job: JobRecord) => void): void {
     const state = this.#state
+    const { signal } = job.spec
     state.totals.submitted++
     state.queued++
     state.pending++
@@ -401,6 +414,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   }
 
   #settled(): void {
+    this.#fleet.settled()
     if (this.#state.pending === 0 || this.#room.wanted) this.#state.hub.wake()
   }
 

@@ -66,9 +66,9 @@ export const putBackTooOften = (worker: PoolWorker, job: JobRecord): WorkerLostE
   return new WorkerLostError(message, { ...details(worker, again), reason: 'put back too often' })
 }
 
-/** The pool was terminated before the job had ended. */
-export const poolClosedError = (job: { name: string }): PoolClosedError =>
-  new PoolClosedError(`The pool was terminated before the job '${job.name}' had ended.`)
+/** The pool was terminated before the job had ended, or had even begun. */
+export const poolClosedError = (job: { name: string }, accepted: boolean): PoolClosedError =>
+  new PoolClosedError(`The pool was terminated before the job '${job.name}' had ${accepted ? 'ended' : 'begun'}.`, accepted)
 
 /** A call after close() or terminate(). */
 export const restartCutShort = (): PoolClosedError =>

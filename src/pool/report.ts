@@ -3,7 +3,7 @@ import type { PoolStats, WorkerStats, WritesStats } from './types.js'
 import type { PoolWorker } from './worker.js'
 
 const workerStats = (worker: PoolWorker, now: number): WorkerStats => {
-  const oldest = worker.books.oldest()
+  const oldest = worker.books.running.oldest
   return {
     id: worker.id,
     pid: worker.pid,

@@ -54,6 +54,16 @@ const readTransfer = (name: string, given: unknown): readonly ArrayBuffer[] =>
     (each) => each instanceof ArrayBuffer,
   )
 
+const ownLimits = (options: Record<string, unknown>): Limits => {
+  const level: Limits = {}
+  if (options.softTimeLimit !== undefined) level.softTimeLimit = milliseconds('softTimeLimit', options.softTimeLimit)
+  if (options.timeLimit !== undefined) level.timeLimit = milliseconds('timeLimit', options.timeLimit)
+  if (level.timeLimit !== undefined && level.softTimeLimit !== undefined && level.timeLimit < level.softTimeLimit) {
+    throw refuse('timeLimit', `at least the softTimeLimit of ${level.softTimeLimit} ms (it ends what the soft limit only asks)`, options.timeLimit)
+  }
+  return level
+}
+
 /** Merges run options over `defineTask`'s over the pool's. Throws TypeError naming the option. */
 export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown): JobOptions => {
   let limits = { soft: settings.softTimeLimit, hard: settings.timeLimit }
@@ -76,13 +86,7 @@ export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown)
   }
   knownNames(`pool.run('${task.name}', …)`, given, NAMES)
   const options = given as Record<string, unknown>
-  const level: Limits = {}
-  if (options.softTimeLimit !== undefined) level.softTimeLimit = milliseconds('softTimeLimit', options.softTimeLimit)
-  if (options.timeLimit !== undefined) level.timeLimit = milliseconds('timeLimit', options.timeLimit)
-  if (level.timeLimit !== undefined && level.softTimeLimit !== undefined && level.timeLimit < level.softTimeLimit) {
-    throw refuse('timeLimit', `at least the softTimeLimit of ${level.softTimeLimit} ms (it ends what the soft limit only asks)`, options.timeLimit)
-  }
-  limits = over(limits, level)
+  if (options.softTimeLimit !== undefined || options.timeLimit !== undefined) limits = over(limits, ownLimits(options))
   const { signal, priority, transfer, id } = options
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw refuse('signal', 'an AbortSignal', signal)
   if (priority !== undefined && (typeof priority !== 'number' || !Number.isFinite(priority)))

@@ -1,21 +1,32 @@
-import { EMPTY_ARRAY, encode } from '../wire/codec/index.js'
+import { EMPTY_ARRAY, type EncodeOptions, encode } from '../wire/codec/index.js'
 import { QueueFullError, SerializationError, TaskNotFoundError } from '../wire/errors.js'
-import { FLAG_META, FLAG_STREAM, JOB_HEAD, type JobMeta, LENGTH_BYTES } from '../wire/messages.js'
+import { FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM, JOB_HEAD, LENGTH_BYTES } from '../wire/messages.js'
 import { nearest } from '../wire/nearest.js'
 import { type JobOwner, JobRecord, type JobSpec } from './job.js'
 import { closedError } from './refusals.js'
 import { type JobOptions, mergeOptions } from './run-options.js'
+import { DeliverySections, metaSection } from './sections.js'
 import type { PoolState } from './state.js'
 
 const NO_META: readonly Uint8Array[] = []
 const NO_ARGS: readonly Uint8Array[] = [EMPTY_ARRAY.body]
+const ARGS_AT = JOB_HEAD - LENGTH_BYTES
+const ARGS: EncodeOptions = { copyBinaries: true, root: 'args', at: ARGS_AT }
 
 /** What is asked of the pool beside the job itself. */
 export interface Wish {
   /** The call's name, for its errors: 'run', 'submit' … */
   call: string
   stream?: boolean
+  /** What the job is called instead of its task. */
+  calledAs?: string
 }
+
+export const RUN: Wish = { call: 'run' }
+export const SUBMIT: Wish = { call: 'submit' }
+export const MAP: Wish = { call: 'map' }
+export const STREAM: Wish = { call: 'stream', stream: true }
+export const BROADCAST: Wish = { call: 'broadcast' }
 
 /**
  * The door: everything about a job is checked and encoded here, at the call. A job that is refused exists all the same, and
@@ -24,6 +35,7 @@ export interface Wish {
 export class Submission {
   readonly #pool: PoolState
   readonly #owner: JobOwner
+  readonly #deliveries = new DeliverySections()
   #number = 0
 
   constructor(pool: PoolState, owner: JobOwner) {
@@ -31,22 +43,21 @@ export class Submission {
     this.#owner = owner
   }
 
-  /** A new job and its options; a refused one has settled already (`options` undefined). */
-  make(wish: Wish, name: unknown, args: unknown, given: unknown): { job: JobRecord; options: JobOptions | undefined } {
+  /** A new job; a refused one has settled already. */
+  make(wish: Wish, name: unknown, args: unknown, given: unknown): JobRecord {
     const number = ++this.#number
     try {
-      const { spec, options } = this.#admit(number, wish, name, args, given)
-      return { job: new JobRecord(this.#owner, spec), options }
+      return new JobRecord(this.#owner, this.#admit(number, wish, name, args, given))
     } catch (error) {
       const id = typeof (given as { id?: unknown } | undefined)?.id === 'string' ? (given as { id: string }).id : undefined
-      const job = new JobRecord(this.#owner, this.#spec(number, nameText(name), id, NO_META, 0, 0))
+      const job = new JobRecord(this.#owner, this.#spec(number, nameText(name), id, NO_META, 0, 0, undefined, wish.calledAs))
       job.markBegan(false)
       job.settle({ state: 'failed', error })
-      return { job, options: undefined }
+      return job
     }
   }
 
-  #admit(number: number, { call, stream }: Wish, name: unknown, args: unknown, given: unknown): { spec: JobSpec; options: JobOptions } {
+  #admit(number: number, { call, stream, calledAs }: Wish, name: unknown, args: unknown, given: unknown): JobSpec {
     const { phase, tasks, settings, queued } = this.#pool
     if (phase !== 'open') throw closedError(`pool.${call}('${nameText(name)}')`)
     if (typeof name !== 'string') throw new TypeError(`A task is called by its name: pool.${call}('name', [arguments]).`)
@@ -59,42 +70,44 @@ export class Submission {
     if (queued >= settings.maxQueue) {
       throw queueFull(settings.maxQueue)
     }
-    const meta = options.id !== undefined || options.context !== undefined || options.delivery !== undefined ? this.#meta(options) : undefined
-    const { body, binaries, size } = encode(args ?? [], 0, {
-      copyBinaries: true,
-      root: 'args',
-      at: JOB_HEAD - LENGTH_BYTES + (meta?.length ?? 0),
-      ...(options.transfer === undefined ? {} : { transfer: options.transfer }),
-    })
+    const meta = metaSection(options, calledAs)
+    const delivery = this.#deliveries.of(options)
+    const sections = (meta?.length ?? 0) + (delivery?.length ?? 0)
+    const { transfer } = options
+    const how = sections === 0 && transfer === undefined ? ARGS : { ...ARGS, at: ARGS_AT + sections, ...(transfer && { transfer }) }
+    const { body, binaries, size } = encode(args ?? [], 0, how)
     let flags = stream ? FLAG_STREAM : 0
     let parts: readonly Uint8Array[] = body === EMPTY_ARRAY.body ? NO_ARGS : [body, ...binaries]
-    let total = size
+    const total = size + sections
+    if (delivery !== undefined) {
+      flags |= FLAG_DELIVERY
+      parts = [delivery, ...parts]
+    }
+    if (calledAs !== undefined) flags |= FLAG_NAME
     if (meta !== undefined) {
       flags |= FLAG_META
-      total += meta.length
       parts = [meta, ...parts]
     }
     if (total > settings.maxMessageSize) {
       throw new SerializationError(`The arguments of '${name}' take ${total} bytes, more than maxMessageSize (${settings.maxMessageSize}).`)
     }
-    return { spec: this.#spec(number, name, options.id, parts, total, flags, options), options }
+    return this.#spec(number, name, options.id, parts, total, flags, options, calledAs)
   }
 
-  #meta({ id, context, delivery }: JobOptions): Buffer {
-    const meta: JobMeta = {}
-    if (id !== undefined) meta.id = id
-    if (context !== undefined) meta.context = context
-    if (delivery !== undefined) meta.delivery = delivery
-    const { body, binaries } = encode(meta, 4, { copyBinaries: true, root: 'options' })
-    const all = binaries.length === 0 ? body : Buffer.concat([body, ...binaries])
-    all.writeUInt32LE(all.length - 4, 0)
-    return all
-  }
-
-  #spec(number: number, name: string, id: string | undefined, parts: readonly Uint8Array[], size: number, flags: number, options?: JobOptions): JobSpec {
+  #spec(
+    number: number,
+    name: string,
+    id: string | undefined,
+    parts: readonly Uint8Array[],
+    size: number,
+    flags: number,
+    options?: JobOptions,
+    calledAs?: string,
+  ): JobSpec {
     return {
       number,
       name,
+      calledAs,
       id,
       priority: options?.priority ?? 0,
       softLimit: options?.softLimit ?? 0,
@@ -104,6 +117,7 @@ export class Submission {
       parts,
       size,
       submittedAt: this.#pool.hub.now(),
+      signal: options?.signal,
     }
   }
 }

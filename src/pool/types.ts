@@ -29,9 +29,12 @@ export type RunName<T> = {
   [N in TaskName<T>]: T[N] extends (...args: never[]) => infer R
     ? unknown extends R
       ? N
-      : Awaited<R> extends AsyncGenerator<unknown, unknown, never> | Generator<unknown, unknown, never>
-        ? never
-        : N
+      : // One that never returns is no generator, though `never` extends everything.
+        [Awaited<R>] extends [never]
+        ? N
+        : Awaited<R> extends AsyncGenerator<unknown, unknown, never> | Generator<unknown, unknown, never>
+          ? never
+          : N
     : never
 }[TaskName<T>]
 
@@ -57,7 +60,7 @@ export interface PoolLogger {
 
 /** Times in milliseconds, sizes in bytes. An option given as `undefined` counts as absent. */
 export interface PoolOptions {
-  /** Module or modules whose exported functions are the tasks: a `URL`, a `file:` URL string or a path (relative: to the working directory). Required. */
+  /** Module or modules whose exported functions (not classes) are the tasks: a `URL`, a `file:` URL string or a path (relative: to the working directory). Required. */
   tasks: URL | string | readonly (URL | string)[]
   /** How many workers, or `{ min, max }` to autoscale. Default `os.availableParallelism()`. */
   workers?: number | WorkersRange | undefined
@@ -96,7 +99,7 @@ export interface PoolOptions {
   heartbeatTimeout?: number | undefined
   /** ms that a worker above `min` may be idle. Default 30,000. */
   keepAlive?: number | undefined
-  /** Times a job may be put back from workers that died before it rejects. Default 5. */
+  /** Times a job may be put back from workers that died before it rejects. Default 5; with `dispatch: 'fast'` and workers that often die, take more. */
   maxPutBacks?: number | undefined
   /** Bytes of one message, at the most. Default 256 MiB. */
   maxMessageSize?: number | undefined
@@ -109,7 +112,7 @@ export interface PoolOptions {
   /** What becomes of the tasks' output. Default 'inherit'. */
   output?: 'inherit' | 'ignore' | 'capture' | undefined
   /** The workers' environment. Default `process.env`. */
-  env?: Record<string, string | undefined>
+  env?: Record<string, string | undefined> | undefined
   /** Node options of the workers, each value behind its option. Default: the host's without `--inspect*`, `--eval`, `--test`, `--watch`. */
   execArgv?: readonly string[] | undefined
   /** Working directory of the workers. Default the host's. */
@@ -136,7 +139,7 @@ export interface RunOptions {
   context?: unknown
   /** How a message broker delivered the job: what `currentJob().delivery` shows in the task. */
   delivery?: JobDelivery | undefined
-  /** The job's id; default one unique to the pool. */
+  /** The job's id; default one unique to the pool. It is for logs and events alone and need not be unique: of two jobs with one id both run. */
   id?: string | undefined
 }
 
@@ -150,6 +153,7 @@ export interface MapOptions extends Omit<RunOptions, 'id' | 'transfer' | 'delive
 /** What makes sense for one job alone, its id and the memory that it moves, is no option of a broadcast. */
 export type BroadcastOptions = Omit<RunOptions, 'id' | 'transfer' | 'delivery'>
 
+/** The guide "Embedding" has a table of them. Limits of time and memory end in 'failed'; 'lost' began (or was put back too often) and has no outcome. */
 export type JobState = 'queued' | 'writing' | 'written' | 'accepted' | 'succeeded' | 'failed' | 'cancelled' | 'lost'
 
 export interface JobEvents {
@@ -168,13 +172,13 @@ export interface Job<R = unknown> {
   readonly accepted: boolean
   /** Counts from 1; a retry after a loss adds one. */
   readonly attempt: number
-  /** Whether the task ever began; never rejects. */
+  /** A promise, to be awaited: whether the task ever began. Never rejects. */
   readonly began: Promise<boolean>
   /** Marked as handled: a job that nobody awaits raises no unhandledRejection. */
   readonly result: Promise<R>
   /** The soft limit passed while it ran. */
   readonly softTimedOut: boolean
-  /** Captured output (`output: 'capture'`) and `currentJob().log` lines. */
+  /** Captured output (`output: 'capture'`) and `currentJob().log` lines. What is written past `process.stdout` may be missing: see the guide "Embedding". */
   readonly logs: readonly LogLine[]
   on<E extends keyof JobEvents>(event: E, listener: JobEvents[E]): this
   off<E extends keyof JobEvents>(event: E, listener: JobEvents[E]): this
@@ -288,7 +292,7 @@ export interface PoolEvents {
     /** Ids of the jobs that were running there. */
     jobs: string[]
   }
-  /** An error in a worker that belongs to no result any more. */
+  /** An error in a worker that nobody caught, while a job ran or after. `job`: the id of the job it comes from, where that can be told. */
   workerFault: { worker: number; type: 'unhandledRejection' | 'uncaughtException'; error: unknown; job: string | undefined }
   jobSubmitted: { id: string; name: string }
   jobAccepted: { id: string; name: string; worker: number; attempt: number }
@@ -299,7 +303,7 @@ export interface PoolEvents {
   softTimeLimit: { id: string; name: string; worker: number }
   /** Lines that a job has written (`output: 'capture'`, and `currentJob().log`). */
   jobLog: { id: string; name: string; worker: number; lines: readonly LogLine[] }
-  /** A line of output that belongs to no job (`output: 'capture'`). */
+  /** A line of output that belongs to no job, or that cannot be told whose it is (`output: 'capture'`). */
   output: { worker: number; line: LogLine }
 }
 

@@ -1,6 +1,7 @@
 import { ProtocolError } from '../wire/errors.js'
 import { Deque } from './deque.js'
 import type { JobRecord } from './job.js'
+import { RunningJobs } from './running-jobs.js'
 
 /**
  * Which jobs one worker holds: those written and not accepted, in order of delivery, and those accepted and not settled.
@@ -9,8 +10,8 @@ import type { JobRecord } from './job.js'
 export class WorkerBooks {
   /** Written, not accepted; in order of delivery. */
   readonly sent = new Deque<JobRecord>()
-  /** Accepted, not answered; by delivery. */
-  readonly running = new Map<number, JobRecord>()
+  /** Accepted, not answered. */
+  readonly running = new RunningJobs()
   /** JOB frames written so far: the number of the last delivery. */
   deliveries = 0
   /** Jobs accepted so far. */
@@ -53,14 +54,13 @@ export class WorkerBooks {
     this.sent.shift()
     this.sentBytes -= job.spec.size
     this.accepted++
-    this.running.set(delivery, job)
+    this.running.add(job)
     return job
   }
 
   answer(delivery: number): JobRecord {
-    const job = this.running.get(delivery)
+    const job = this.running.take(delivery)
     if (job === undefined) throw new ProtocolError(`An answer for delivery ${delivery}, which is not running.`)
-    this.running.delete(delivery)
     this.done++
     return job
   }
@@ -76,10 +76,5 @@ export class WorkerBooks {
       } else this.sent.push(job)
     }
     return back
-  }
-
-  /** The job that has been running longest. */
-  oldest(): JobRecord | undefined {
-    return this.running.values().next().value
   }
 }

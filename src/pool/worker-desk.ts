@@ -4,6 +4,7 @@ import type { JobRecord } from './job.js'
 import type { JobLife } from './job-life.js'
 import { deathReason } from './refusals.js'
 import type { PoolState } from './state.js'
+import { UnheardFaults } from './unheard-faults.js'
 import type { PoolWorker } from './worker.js'
 import type { WorkerOwner } from './worker-owner.js'
 
@@ -28,6 +29,7 @@ export class WorkerDesk implements WorkerOwner {
   readonly #pool: PoolState
   readonly #life: JobLife
   readonly #events: DeskEvents
+  readonly #unheard = new UnheardFaults()
 
   constructor(pool: PoolState, life: JobLife, events: DeskEvents) {
     this.#pool = pool
@@ -46,7 +48,7 @@ export class WorkerDesk implements WorkerOwner {
 
   onAccepted(worker: PoolWorker, job: JobRecord): void {
     this.#events.proven()
-    this.#life.accepted(worker, job)
+    this.#life.accepted(worker, job, worker.lastProgressAt)
     if (!job.isSettled) job.items?.granted(worker, job)
     this.#events.accepted()
     // Judged now, not at its answer: the successor starts while the last job runs.
@@ -54,7 +56,7 @@ export class WorkerDesk implements WorkerOwner {
   }
 
   onAnswered(worker: PoolWorker, job: JobRecord, flags: number, payload: Buffer): void {
-    this.#life.answered(job, flags, payload)
+    this.#life.answered(job, flags, payload, worker.lastProgressAt)
     this.#events.judge(worker)
     this.#moved(worker)
   }
@@ -98,8 +100,9 @@ export class WorkerDesk implements WorkerOwner {
 
   onFault(worker: PoolWorker, fault: Fault, job: JobRecord | undefined): void {
     const { events, log } = this.#pool
-    log?.error({ worker: worker.id, job: job?.id, err: fault.error }, `late ${fault.type} in a worker`)
+    log?.error({ worker: worker.id, job: job?.id, err: fault.error }, `${fault.type} in a worker`)
     if (events.wants('workerFault')) events.emit('workerFault', { worker: worker.id, type: fault.type, error: fault.error, job: job?.id })
+    else if (log === undefined) this.#unheard.tell(worker, fault, job)
   }
 
   onHeartbeat(worker: PoolWorker): void {
@@ -131,7 +134,7 @@ export class WorkerDesk implements WorkerOwner {
 
   onBuried(worker: PoolWorker): void {
     const { events } = this.#pool
-    const jobs = [...worker.books.running.values()].map((job) => job.id)
+    const jobs = [...worker.books.running].map((job) => job.id)
     this.#life.buried(worker)
     if (events.wants('workerExit')) {
       events.emit('workerExit', {

@@ -34,6 +34,11 @@ export interface WorkerVoice {
   broken(why: string): void
 }
 
+/** Payloads of one byte, as nearly all no value is: made once. */
+const oneByte = Array.from({ length: 256 }, (_, byte) => Buffer.of(byte))
+
+const payloadOf = (bytes: Buffer, from: number, to: number): Buffer => (to - from === 1 ? oneByte[bytes[from]!]! : bytes.subarray(from, to))
+
 const FLAGS = 1
 const DELIVERY = 4
 const JOB = 8
@@ -52,11 +57,11 @@ export const resultsInbox =
       case Kind.END: {
         const flags = bytes[start + FLAGS]!
         if ((flags & FLAG_STATS) === 0) {
-          voice.answered(delivery, flags, bytes.subarray(payloadAt, end), 0)
+          voice.answered(delivery, flags, payloadOf(bytes, payloadAt, end), 0)
           return
         }
         if (end - payloadAt < STATS_BYTES) throw new ProtocolError('A READY frame that is too short for its flags.')
-        voice.answered(delivery, flags, bytes.subarray(payloadAt + STATS_BYTES, end), bytes.readDoubleLE(payloadAt + 4))
+        voice.answered(delivery, flags, payloadOf(bytes, payloadAt + STATS_BYTES, end), bytes.readDoubleLE(payloadAt + 4))
         return
       }
       case Kind.ITEM:

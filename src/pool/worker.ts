@@ -1,7 +1,7 @@
 import type { Hub, Reader, Writer } from '../hub/index.js'
-import type { LostReason } from '../wire/errors.js'
+import { type LostReason, PreforkError } from '../wire/errors.js'
 import { frameReader } from '../wire/frame-reader.js'
-import { FrameWriter } from '../wire/frame-writer.js'
+import { FrameWriter, type JobHead } from '../wire/frame-writer.js'
 import {
   type Fault,
   FIXED_BYTES,
@@ -24,6 +24,8 @@ import type { WorkerOwner, WorkerSettings } from './worker-owner.js'
 import { Patience } from './worker-patience.js'
 
 const GREETING_MAX = 64 * 1024
+/** Filled in for each job, and read before the next. */
+const head: JobHead = { delivery: 0, job: 0, attempt: 0, flags: 0, task: 0, softLimit: 0, hardLimit: 0 }
 /** The end of a pipe can be seen this much before the exit that caused it. */
 const EXIT_NEWS_MS = 200
 
@@ -72,7 +74,7 @@ export class PoolWorker extends WorkerNotes implements WorkerVoice {
       hub,
       launched,
       settings.captureOutput ? 'lines' : settings.forwardStderr ? 'forward' : 'drop',
-      (line) => this.log(this.books.running.size === 1 ? this.books.oldest()!.delivery : 0, [line]),
+      (line) => this.log(this.books.running.size === 1 ? this.books.running.oldest!.delivery : 0, [line]),
       () => this.#burial.look(),
     )
     this.#burial = new Burial(hub, launched, this.readers, this.#output, () => owner.onBuried(this))
@@ -125,15 +127,18 @@ export class PoolWorker extends WorkerNotes implements WorkerVoice {
   // ---- what the pool does with it
 
   assign(job: JobRecord): void {
-    const task = this.tasks.get(job.name)!
+    const task = this.tasks.get(job.task)!
     this.books.write(job, this.id)
     if (this.state === 'up') this.state = 'busy'
     const { spec } = job
-    this.writer.job(
-      { delivery: job.delivery, job: spec.number, attempt: job.attempt, flags: spec.flags, task, softLimit: spec.softLimit, hardLimit: spec.hardLimit },
-      spec.parts,
-      spec.size,
-    )
+    head.delivery = job.delivery
+    head.job = spec.number
+    head.attempt = job.attempt
+    head.flags = spec.flags
+    head.task = task
+    head.softLimit = spec.softLimit
+    head.hardLimit = spec.hardLimit
+    this.writer.job(head, spec.parts, spec.size)
   }
 
   /** Writes what was gathered in this tick. */
@@ -301,7 +306,7 @@ export class PoolWorker extends WorkerNotes implements WorkerVoice {
 
   /** Its main thread takes jobs up. */
   #progressed(): void {
-    this.lastProgressAt = this.#hub.now()
+    this.lastProgressAt = this.#results.at
     this.heldSince = this.lastProgressAt
     this.stuckUntil = 0
     this.stuckFor = 0
@@ -314,7 +319,11 @@ export class PoolWorker extends WorkerNotes implements WorkerVoice {
       () => {
         if (!this.alive || this.state !== 'starting') return
         this.startTimedOut = true
-        this.condemn('killed by the pool', new Error(`No ${what} within ${ms} ms.`))
+        const behind = what === 'HELLO' ? 'the process had not got so far as to load the tasks' : 'the task modules and start hooks were not through'
+        this.condemn(
+          'killed by the pool',
+          new PreforkError('ERR_PREFORK_START_TIMEOUT', `No ${what} within ${ms} ms: ${behind}. See the option 'aliveTimeout'.`),
+        )
       },
     )
   }

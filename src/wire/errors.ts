@@ -111,8 +111,11 @@ export class SerializationError extends PreforkError {
 
 /** The pool was closed or terminated. */
 export class PoolClosedError extends PreforkError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('ERR_PREFORK_POOL_CLOSED', message, options)
+  /** True: the job had begun, or may have. False: it had certainly not, or the call was refused. */
+  readonly accepted: boolean
+  constructor(message: string, accepted = false) {
+    super('ERR_PREFORK_POOL_CLOSED', message)
+    this.accepted = accepted
   }
 }
 

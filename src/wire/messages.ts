@@ -54,18 +54,22 @@ export type Kind = (typeof Kind)[keyof typeof Kind]
 export const FLAG_META = 1
 /** JOB: the task is an async generator whose items are pulled by credit. */
 export const FLAG_STREAM = 2
+/** JOB: how a message broker delivered it stands behind the meta section, or in its place. Apart, because it is the same for most jobs, and then encoded once. */
+export const FLAG_DELIVERY = 4
+/** JOB: the meta section says what the job is called, instead of its task. */
+export const FLAG_NAME = 8
 /** READY, END: the payload is an encoded error, not a value. */
 export const FLAG_ERROR = 1
 /** READY, END: a stats section (jobs done u32, resident bytes f64) stands before the payload. */
 export const FLAG_STATS = 2
 /** READY, END: the error is the soft time limit's, by interruption; the payload is the stack where the task stood. */
 export const FLAG_INTERRUPTED = 4
-/** READY, END: the task ran, but its value (or error) could not be encoded: the payload is the SerializationError. */
+/** READY, END: the task has returned (or yielded), but the value cannot be sent: the payload is the SerializationError. */
 export const FLAG_UNSENDABLE = 8
 /** READY, END: the soft limit had passed. The watchdog says so too, but on another pipe, which may be read later. */
 export const FLAG_SOFT = 16
 
-/** JOB adds: task index u16 | reserved u16 | soft limit ms u32 | hard limit ms u32 (0: none); then `[u32 length, meta]` if FLAG_META; then the arguments. */
+/** JOB adds: task index u16 | reserved u16 | soft limit ms u32 | hard limit ms u32 (0: none); then `[u32 length, meta]` if FLAG_META; then `[u32 length, delivery]` if FLAG_DELIVERY; then the arguments. */
 export const JOB_FIXED_BYTES = FIXED_BYTES + 12
 export const JOB_HEAD = LENGTH_BYTES + JOB_FIXED_BYTES
 /** READY and END with FLAG_STATS add this much before the payload. */
@@ -87,10 +91,11 @@ export interface JobMeta {
   /** The id given by the caller; absent: the worker derives the same default as the host (see `defaultJobId`). */
   id?: string
   context?: unknown
-  delivery?: JobDelivery
+  /** With FLAG_NAME. */
+  name?: string
 }
 
-/** How a job came to this pool from a message broker, and how often it has been tried before. */
+/** What a JOB's delivery section holds, encoded by the codec: how a job came to this pool from a message broker, and how often it has been tried before. */
 export interface JobDelivery {
   /** The broker has handed it out before: it may have begun elsewhere. */
   readonly redelivered: boolean

@@ -177,7 +177,7 @@ export class JobLoop implements LinkEvents {
     try {
       const task = registry.tasks[job.taskIndex]
       if (task === undefined) throw new TaskNotFoundError(`The worker has no task number ${job.taskIndex}.`, registry.names)
-      job.name = task.name
+      job.name = job.calledAs ?? task.name
       job.run = task.run
       args = job.args()
     } catch (error) {

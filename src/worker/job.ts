@@ -1,6 +1,6 @@
 import { decode } from '../wire/codec/index.js'
 import { ProtocolError } from '../wire/errors.js'
-import { defaultJobId, FLAG_META, FLAG_STREAM, JOB_HEAD, type JobDelivery, type JobMeta, LENGTH_BYTES } from '../wire/messages.js'
+import { defaultJobId, FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM, JOB_HEAD, type JobDelivery, type JobMeta, LENGTH_BYTES } from '../wire/messages.js'
 import type { CurrentJob } from './current-job.js'
 import type { ItemPump } from './item-pump.js'
 import type { JobLog } from './job-log.js'
@@ -26,6 +26,7 @@ export class WorkerJob {
   readonly #start: number
   readonly #end: number
   #meta: JobMeta | undefined
+  #delivered: JobDelivery | undefined
   #controller: AbortController | undefined
   #aborted = false
   #reason: unknown
@@ -36,7 +37,7 @@ export class WorkerJob {
   /** The task's code (or a hook before it) was called. */
   begun = false
   settled = false
-  /** The task's name, known once it is taken up. */
+  /** What it is called, known once it is taken up: the task's name, or that by which the task was found. */
   name = ''
   current: CurrentJob | undefined
   log: JobLog | undefined
@@ -69,9 +70,7 @@ export class WorkerJob {
 
   /** Decodes the arguments; throws a SerializationError (or a RangeError for values nested too deep). */
   args(): unknown[] {
-    const at = this.#start + JOB_HEAD
-    const skip = (this.flags & FLAG_META) === 0 ? 0 : LENGTH_BYTES + this.#bytes.readUInt32LE(at)
-    const args = decode(this.#frame(), JOB_HEAD + skip)
+    const args = decode(this.#frame(), this.#behind(FLAG_DELIVERY, this.#behind(FLAG_META, this.#start + JOB_HEAD)) - this.#start)
     if (!Array.isArray(args)) throw new ProtocolError('The arguments of a job are not an array.')
     return args
   }
@@ -80,12 +79,18 @@ export class WorkerJob {
     return this.#metaOf().id ?? defaultJobId(poolId, this.number)
   }
 
+  /** What it is called instead of its task, if anything. */
+  get calledAs(): string | undefined {
+    return (this.flags & FLAG_NAME) === 0 ? undefined : this.#metaOf().name
+  }
+
   get context(): unknown {
     return this.#metaOf().context
   }
 
   get delivered(): JobDelivery | undefined {
-    return this.#metaOf().delivery
+    this.#delivered ??= this.#section(FLAG_DELIVERY, this.#behind(FLAG_META, this.#start + JOB_HEAD)) as JobDelivery | undefined
+    return this.#delivered
   }
 
   get signal(): AbortSignal {
@@ -106,14 +111,17 @@ export class WorkerJob {
 
   #metaOf(): JobMeta {
     if (this.#meta !== undefined) return this.#meta
-    if ((this.flags & FLAG_META) === 0) {
-      this.#meta = NO_META
-    } else {
-      const at = this.#start + JOB_HEAD
-      const size = this.#bytes.readUInt32LE(at)
-      this.#meta = decode(this.#bytes.subarray(at + LENGTH_BYTES, at + LENGTH_BYTES + size), 0) as JobMeta
-    }
+    this.#meta = (this.#section(FLAG_META, this.#start + JOB_HEAD) ?? NO_META) as JobMeta
     return this.#meta
+  }
+
+  /** What the section of this flag holds, which would begin at `at`; undefined: there is none. */
+  #section(flag: number, at: number): unknown {
+    return (this.flags & flag) === 0 ? undefined : decode(this.#bytes.subarray(at + LENGTH_BYTES, this.#behind(flag, at)), 0)
+  }
+
+  #behind(flag: number, at: number): number {
+    return (this.flags & flag) === 0 ? at : at + LENGTH_BYTES + this.#bytes.readUInt32LE(at)
   }
 
   #frame(): Buffer {

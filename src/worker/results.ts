@@ -40,8 +40,9 @@ export class Results {
 
   error(thrown: unknown, job: WorkerJob, unsendable = false): Outcome {
     const encoded = encodeError(thrown, this.#reserve)
-    if (this.#fits(encoded)) return { flags: unsendable ? FLAG_ERROR | FLAG_UNSENDABLE : FLAG_ERROR, encoded }
-    return this.#unsendable(`The error of the task '${job.name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
+    const flags = unsendable ? FLAG_ERROR | FLAG_UNSENDABLE : FLAG_ERROR
+    if (this.#fits(encoded)) return { flags, encoded }
+    return this.#refused(flags, `The error of the task '${job.name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
   }
 
   stack(stack: string): Outcome {
@@ -77,8 +78,12 @@ export class Results {
   }
 
   #unsendable(message: string, cause?: unknown): Outcome {
+    return this.#refused(FLAG_ERROR | FLAG_UNSENDABLE, message, cause)
+  }
+
+  #refused(flags: number, message: string, cause?: unknown): Outcome {
     const error = new SerializationError(message, cause === undefined ? undefined : { cause })
-    return { flags: FLAG_ERROR | FLAG_UNSENDABLE, encoded: encodeError(error, this.#reserve) }
+    return { flags, encoded: encodeError(error, this.#reserve) }
   }
 }
 

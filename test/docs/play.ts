@@ -10,9 +10,9 @@ const runsHere = (note: string): boolean => {
   return major > Number(wanted[1]) || (major === Number(wanted[1]) && minor >= Number(wanted[2]))
 }
 
-/** Above a console block that talks to a broker, over queues whose names begin with this. */
+/** Above a console block that talks to a broker. Pages are played side by side: each has queues of its own, whose names begin like this. */
 const BROKER = 'needs RabbitMQ'
-const QUEUE = 'prefork.tour'
+const QUEUE = /'(prefork\.tour(?:\.\w+)?)'/g
 const EXCHANGES = ['async_farm.supervisor', 'async_farm.worker']
 
 /** Runs the code of a page as a reader would: every block is a file, every command prints what the page shows. */
@@ -29,7 +29,8 @@ export const playPage = (path: string): void => {
     })
     afterAll(async () => {
       project.remove()
-      if (reachable && blocks.some(({ note }) => note === BROKER)) await removeQueues([QUEUE], EXCHANGES)
+      if (reachable && blocks.some(({ note }) => note === BROKER))
+        await removeQueues(new Set(code.flatMap(({ text }) => [...text.matchAll(QUEUE)].map((found) => found[1]!))), EXCHANGES)
     })
 
     it('names every block of code as a file, and uses every file', () => {

@@ -73,7 +73,7 @@ describe('a job that is cancelled', () => {
     const journal = new Journal()
     const jobs = []
     for (let index = 0; index < 600; index += 1) {
-      const job = pool.submit('mark', [journal.path, index])
+      const job = pool.submit('append', [journal.path, `${index}\n`])
       jobs.push(job)
       if (index % 3 === 0) job.cancel()
       else if (index % 3 === 1) setImmediate(() => job.cancel())

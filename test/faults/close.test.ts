@@ -98,7 +98,13 @@ describe('terminate', () => {
     await until('all four run', () => journal.lines.length === 4)
     const waiting = Array.from({ length: 50 }, (_, index) => pool.submit('mark', [journal.path, index]))
     const stopped = pool.terminate()
-    for (const job of [...running, ...waiting]) expect(await within(failure(job.result), 5_000)).toBeInstanceOf(PoolClosedError)
+    for (const [jobs, accepted] of [[running, true] as const, [waiting, false] as const]) {
+      for (const job of jobs) {
+        const error = await within(failure(job.result), 5_000)
+        expect(error).toBeInstanceOf(PoolClosedError)
+        expect(error).toMatchObject({ accepted, message: expect.stringContaining(accepted ? 'had ended' : 'had begun') })
+      }
+    }
     await within(Promise.resolve(stopped), 10_000, 'terminate()')
     await gone(pids, 2_000)
     expect(new Set(running.map((job) => job.state))).toEqual(new Set(['lost']))

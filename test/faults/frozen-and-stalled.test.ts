@@ -54,11 +54,11 @@ describe('a worker frozen by SIGSTOP', () => {
 
 describe('a worker that only works', () => {
   it('in a loop longer than heartbeatTimeout: its watchdog goes on beating', async () => {
-    const pool = await startPool(QUICK)
+    const pool = await startPool({ ...QUICK, heartbeatTimeout: 1_500 })
     const pid = await pidOf(pool)
-    const job = pool.submit('spinFor', [2_000])
+    const job = pool.submit('spinFor', [3_500])
     await until('the heartbeat tells the stall', () => (pool.stats().workers[0]?.stalled ?? 0) > 300)
-    expect(await job.result).toBe(2_000)
+    expect(await job.result).toBe(3_500)
     expect(await pidOf(pool)).toBe(pid)
   })
 

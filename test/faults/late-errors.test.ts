@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { startPool } from '../fixtures/pools.js'
 import { until } from '../fixtures/support.js'
 
@@ -20,5 +20,20 @@ describe('an error that belongs to no result any more', () => {
     expect(faults[0]!.error).toBeInstanceOf(Error)
     expect(await neighbour.result).toBe('unharmed')
     expect(await pool.run('pid', [])).toBe(pid)
+  })
+
+  it('is a warning of the host where nobody listens, once for each worker', async () => {
+    const warnings: (Error & { code?: string; detail?: string })[] = []
+    const hear = (warning: Error): void => void warnings.push(warning)
+    process.on('warning', hear)
+    onTestFinished(() => void process.off('warning', hear))
+    const pool = await startPool()
+    for (let i = 0; i < 3; i++) expect(await pool.run('lateException', [])).toBe('answered')
+    await until('the host is warned', () => warnings.length > 0)
+    await pool.run('sleep', [200, 'and no more'])
+    expect(warnings).toMatchObject([
+      { name: 'PreforkWarning', code: 'PREFORK_WORKER_FAULT', message: expect.stringContaining('An uncaughtException in worker ') },
+    ])
+    expect(warnings[0]!.detail).toContain('thrown from a timer')
   })
 })

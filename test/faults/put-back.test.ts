@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { WorkerLostError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { allUp, pidOf, startPool, type TestPool } from '../fixtures/pools.js'
@@ -123,10 +124,12 @@ describe('a worker whose pipes its task has damaged', () => {
     })
     const journal = new Journal()
     const vandal = pool.submit(task, [...args])
-    const jobs = Array.from({ length: 20 }, (_, index) => pool.submit('mark', [journal.path, index]))
+    const jobs = Array.from({ length: 20 }, (_, index) => pool.submit('mark', [journal.path, `(${index})`]))
     await within(Promise.allSettled([vandal, ...jobs].map((job) => job.result)), 25_000, 'a job behind the vandal')
+    // Not by its lines: where a descriptor is closed the journal may get its number, and before its line what the worker still writes there.
+    const written = readFileSync(journal.path, 'latin1')
     for (const [index, job] of jobs.entries()) {
-      const marks = journal.lines.filter((line) => line === String(index)).length
+      const marks = written.split(`(${index})`).length - 1
       if (job.state === 'succeeded') expect(marks).toBe(1)
       else {
         expect(job.accepted, `job ${index} was not accepted and must not be lost`).toBe(true)

@@ -126,6 +126,7 @@ describe('pool.end', () => {
   it('refuses a worker that is not there, and wants a reason', async () => {
     const pool = await startPool()
     expect(() => pool.end(7, 'x')).toThrow(/no worker 7; there are: 1/)
+    expect(() => pool.end('1' as never, 'x')).toThrow(/The id of a worker is a number, .* not '1'/)
     expect(() => pool.end(1, '')).toThrow(TypeError)
   })
 })

@@ -4,6 +4,17 @@ import { failure, Gate, gone, isAlive, Journal, until, within } from '../fixture
 
 const MB = 1024 * 1024
 
+describe('the second worker', () => {
+  it('comes up although the first job, which it waited for, does not end', async () => {
+    const pool = await startPool({ workers: 2 })
+    const gate = new Gate()
+    const job = pool.run('hold', [gate.path, new Journal().path, 1])
+    await allUp(pool, 2)
+    gate.open()
+    await job
+  })
+})
+
 describe('resize', () => {
   it('up: more jobs run at once; down: the surplus leaves, after its jobs', async () => {
     const pool = await startPool()

@@ -103,8 +103,8 @@ export const mutations = [
     promise: 7,
     breaks: 'the arguments are not taken at the call',
     file: 'src/pool/submission.ts',
-    find: "      copyBinaries: true,\n      root: 'args',",
-    put: "      copyBinaries: false,\n      root: 'args',",
+    find: "{ copyBinaries: true, root: 'args',",
+    put: "{ copyBinaries: false, root: 'args',",
     test: 'test/faults/values.test.ts',
   },
   {

@@ -47,7 +47,7 @@ const setUp = (jobs: number, ms: number) => {
   state.figure = 1
   state.workers.set(1, worker)
   for (let number = 1; number <= jobs; number++) {
-    state.outbox.add({ number, name: 'task', priority: 0, waiting: true, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
+    state.outbox.add({ number, task: 'task', priority: 0, waiting: true, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
   }
   const dispatcher = new Dispatcher(state)
   return { clock, books, dispatcher, waiting: () => state.outbox.size }
@@ -94,7 +94,7 @@ it('gives a stand-by no slot while one that was promoted with its own still shar
   }
   const leaving = makeWorker('leaving', { state: 'draining', used: 1 })
   const promoted = makeWorker('promoted', { used: 1 })
-  const share = { number: 1, name: 'task', isSettled: false, spec: { size: 0 } } as unknown as JobRecord
+  const share = { number: 1, task: 'task', isSettled: false, spec: { size: 0 } } as unknown as JobRecord
   const standBy = { ...makeWorker('stand-by', { spare: true, pinned: [share] }), isUp: true }
   for (const [id, worker] of [leaving, promoted, standBy].entries()) state.workers.set(id, worker as unknown as PoolWorker)
   const dispatcher = new Dispatcher(state)
@@ -103,4 +103,48 @@ it('gives a stand-by no slot while one that was promoted with its own still shar
   leaving.used = 0
   dispatcher.tick()
   expect(written).toEqual(['stand-by'])
+})
+
+it('passes over, up to a bound, what waits for a worker whose code is newer; more of it makes no tick go on for ever', () => {
+  for (const [waiting, dealt] of [
+    [63, ['old']],
+    [64, []],
+    [1_000, []],
+  ] as const) {
+    const clock = new StillClock()
+    const state = new PoolState(new Hub(clock), readOptions({ tasks: 'tasks.js', workers: 2, dispatch: 'fair' }), new EventHub(undefined))
+    state.figure = 2
+    const written: string[] = []
+    const makeWorker = (name: string, inFlight: number, tasks: string[]) => ({
+      books: { inFlight, sent: new Map(), running: new Map() },
+      isUp: true,
+      alive: true,
+      state: inFlight > 0 ? 'busy' : 'up',
+      recalls: 0,
+      suspects: [],
+      pinned: [],
+      stuckUntil: 0,
+      lastProgressAt: 0,
+      tasks: new Map(tasks.map((task, index) => [task, index])),
+      quota: () => Number.POSITIVE_INFINITY,
+      slotsUsed: () => inFlight,
+      assign: () => written.push(name),
+      flush: () => {},
+    })
+    for (const [id, worker] of [makeWorker('old', 0, ['task']), makeWorker('newer', 1, ['task', 'fresh'])].entries())
+      state.workers.set(id, worker as unknown as PoolWorker)
+    const add = (number: number, name: string) =>
+      state.outbox.add({ number, task: name, priority: 0, waiting: true, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
+    for (let number = 1; number <= waiting; number++) add(number, 'fresh')
+    add(waiting + 1, 'task')
+    const dispatcher = new Dispatcher(state)
+    dispatcher.onUnknownTask = (_worker, { number }) => written.push(`refused ${number}`)
+    dispatcher.tick()
+    expect(written).toEqual(dealt)
+    expect(state.outbox.size).toBe(waiting + 1 - dealt.length)
+    expect(state.outbox.peek()).toMatchObject({ number: 1, inOutbox: true })
+    // An autoscaling pool starts another.
+    expect(dispatcher.saturated).toBe(true)
+    expect(clock.polls).toHaveLength(0)
+  }
 })

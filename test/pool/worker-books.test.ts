@@ -18,14 +18,14 @@ describe('the books of a worker', () => {
     const { books, jobs } = setUp(2)
     const [a, b] = jobs as [JobRecord, JobRecord]
     expect([a.worker, a.delivery, a.state, b.delivery]).toEqual([7, 1, 'writing', 2])
-    expect([books.inFlight, books.sentBytes, books.oldest()]).toEqual([2, 20, undefined])
+    expect([books.inFlight, books.sentBytes, books.running.oldest]).toEqual([2, 20, undefined])
     books.flushed()
     expect([a.state, b.state]).toEqual(['written', 'written'])
     expect(books.accept(1)).toBe(a)
     expect(books.accept(2)).toBe(b)
-    expect([books.oldest(), books.accepted, books.sentBytes]).toEqual([a, 2, 0])
+    expect([books.running.oldest, books.accepted, books.sentBytes]).toEqual([a, 2, 0])
     expect(books.answer(1)).toBe(a)
-    expect([books.oldest(), books.done, books.inFlight]).toEqual([b, 1, 1])
+    expect([books.running.oldest, books.done, books.inFlight]).toEqual([b, 1, 1])
   })
 
   test('only what was writing becomes written', () => {

@@ -120,8 +120,8 @@ export class Consumers {
       truth.demand(asked.size === answers.length, () => `broadcast ${plan.key} asked one twice: ${answers.join(', ')}`)
       const missed = there('up', 'busy').filter((id) => before.includes(id) && !asked.has(id))
       truth.demand(missed.length === 0, () => `broadcast ${plan.key} did not ask ${missed.join(', ')}`)
-      // Where starts fail again and again, a place may stay empty.
-      const failedStarts = [...processes.values()].filter(({ alive, upAt }) => !alive && upAt === undefined).length
+      // Where starts fail again and again, a place may stay empty. One whose pipe breaks before it has accepted anything has failed as well.
+      const failedStarts = [...processes.values()].filter(({ alive, upAt, broken }) => !alive && (upAt === undefined || broken)).length
       if (config.min !== undefined || resizes !== this.resizes || failedStarts > 2) return
       truth.demand(answers.length >= places, () => `broadcast ${plan.key} was answered ${answers.length} times by ${places} workers`)
     })

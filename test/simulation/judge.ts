@@ -192,7 +192,9 @@ export class Judge {
       alone(this.#heldUp(worker, at).some(({ job, beginning, endedAt }) => endedAt - beginning.at >= limitOf(job) - ON_ITS_WAY))
     } else if (reason.includes('did not turn')) alone(process.watchdog.closed)
     else if (reason.includes('while no job ran')) alone(sinceBeat >= frozen || silence >= frozen || (standsSince !== undefined && at - standsSince >= frozen))
-    else if (reason.includes('to be recycled')) alone(this.#heldUp(worker, at).length > 0)
+    else if (reason.includes('to be recycled'))
+      // Or it stands still, and a host that stalls again and again has not been awake for long enough to call it silent.
+      alone(this.#heldUp(worker, at).length > 0 || sinceBeat >= frozen || (standsSince !== undefined && at - standsSince >= frozen))
     else if (reason.includes('resident memory')) alone(process.fattest > MEMORY_LIMIT)
     else if (/pipe was closed|EPIPE|ECONNRESET|A frame of/.test(reason)) alone(process.broken || process.diedAt !== undefined)
     else alone(reason === 'signal' || reason === 'exit')

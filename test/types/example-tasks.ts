@@ -27,3 +27,10 @@ export class Helper {}
 
 // @ts-expect-error: no such task option
 export const misspelt = defineTask({ timelimit: 5 }, () => {})
+
+export const giveUp = async (why: string): Promise<never> => {
+  throw new Error(why)
+}
+export const spin = (): never => {
+  for (;;);
+}

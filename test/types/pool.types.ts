@@ -1,5 +1,5 @@
 // Never run: what compiles here, and what does not, is the test (compile.test.ts).
-import { createPool, type Job, type PoolEvents, type PoolStats, SoftTimeLimitError, WorkerLostError } from 'prefork'
+import { type BroadcastOptions, createPool, type Job, type PoolEvents, type PoolStats, SoftTimeLimitError, WorkerLostError } from 'prefork'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const same = <A, B>(..._: Equal<A, B> extends true ? [] : [never]): void => {}
@@ -17,6 +17,12 @@ export const typed = async (): Promise<void> => {
   await pool.run('greet', ['you'])
   await pool.run('greet', ['you', true])
   await pool.run('sum', [1, 2, 3, 4])
+
+  // one that never returns is a task all the same
+  const given = pool.submit('giveUp', ['no luck'])
+  same<typeof given, Job<never>>()
+  const spun = pool.run('spin', [])
+  same<typeof spun, Promise<never>>()
 
   const pair = [1, 2] as const
   await pool.run('add', pair)
@@ -55,7 +61,10 @@ export const typed = async (): Promise<void> => {
   await pool.run('add', [1, 2], { timeLimit: undefined, signal: undefined })
   await createPool({ tasks: 'tasks.js', workers: undefined, timeLimit: undefined, cwd: undefined })
   await pool.close({ timeout: undefined })
-  await pool.broadcast('add', [1, 2], { retryLost: 1 })
+  const wide: BroadcastOptions = { retryLost: 1 }
+  await pool.broadcast('add', [1, 2], wide)
+  const env: Record<string, string> | undefined = undefined
+  await createPool({ tasks: 'tasks.js', env })
   // @ts-expect-error: it is one job's
   await pool.broadcast('add', [1, 2], { id: 'one' })
 

@@ -55,10 +55,14 @@ describe('claim word', () => {
           const words = new Int32Array(workerData.shared)
           const recaller = new Recaller(words, 0)
           const recalled = []
+          let took = false
           parentPort.postMessage('up')
-          for (let i = 0; i < workerData.rounds; i++) {
+          // On a busy machine either thread may stand still for all these rounds of the other's: then for as long as it takes.
+          for (let i = 0; i < workerData.rounds || !took || Atomics.load(words, 3) === 0; i++) {
+            if (i >= workerData.rounds) Atomics.wait(words, 2, 0, 1)
             const written = Atomics.load(words, 1)
             const last = recaller.recall(written)
+            took ||= last < written
             recalled.push(last, written)
             for (let spin = (i * 7) % 50; spin > 0; spin--) Atomics.load(words, 2)
           }
@@ -83,7 +87,11 @@ describe('claim word', () => {
       // Up to eight written ahead, then taken up one after another.
       const written = delivery + 1 + (delivery % 8)
       Atomics.store(words, 1, written)
-      while (delivery < written) if (claimer.claim(++delivery)) began.add(delivery)
+      while (delivery < written) {
+        if (!claimer.claim(++delivery)) continue
+        began.add(delivery)
+        Atomics.store(words, 3, 1)
+      }
       if (delivery % 4096 === 0) await delay(0)
     }
 

@@ -43,6 +43,8 @@ describe('a result', () => {
       },
       { maxMessageSize: 1000 },
     )
+    // It threw: nothing was returned that could not be sent.
+    expect(ready.flags).toBe(FLAG_ERROR)
     expect(errorOf(ready)).toBeInstanceOf(SerializationError)
   })
 

@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+
+interface Mutation {
+  readonly breaks: string
+  readonly file: string
+  readonly find: string
+}
+
+/** One whose place is gone breaks nothing, and is told only by the long run of all of them. */
+it.each(['promises', 'simulation', 'blind'])('each mutation of %s has its place in the code', async (list) => {
+  const { mutations } = (await import(new URL(`${list}.js`, import.meta.url).href)) as { mutations: Mutation[] }
+  expect(mutations.length).toBeGreaterThan(0)
+  const stale = mutations.filter(({ file, find }) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8').split(find).length !== 2)
+  expect(stale.map(({ file, breaks }) => `${file}: ${breaks}`)).toEqual([])
+})

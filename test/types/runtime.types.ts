@@ -1,0 +1,14 @@
+// Never run: what compiles here, and what does not, is the test (compile.test.ts).
+import { createPool } from 'prefork'
+import { Runtime, type RuntimeOptions } from 'prefork/runtime'
+
+/** A broker's own use of the runtime, as the package declares it: under any pool, whatever its tasks are. */
+export const runtimes = async (): Promise<Runtime[]> => {
+  const tasks = new URL('./example-tasks.js', import.meta.url)
+  const options: RuntimeOptions = { node: 'a', report: ({ type }) => console.log(type), heard: () => false }
+  const typed = await createPool<typeof import('./example-tasks.js')>({ tasks })
+  const untyped = await createPool({ tasks })
+  // @ts-expect-error: no pool
+  new Runtime({}, options)
+  return [new Runtime(typed, options), new Runtime(untyped, options)]
+}
