@@ -14,7 +14,7 @@ export interface Broker {
   /** Whether it can be reached just now. */
   readonly connected: boolean
   /**
-   * Connects. Comes before any worker is started: rejects for a reason that does not pass (a refused login, a client that is not
+   * Connects. Comes before the workers are started: rejects for a reason that does not pass (a refused login, a client that is not
    * installed); otherwise keeps trying, with backoff, until `close`.
    */
   connect(): Promise<void>
@@ -24,7 +24,8 @@ export interface Broker {
    */
   start(about?: WorkAhead): Promise<void>
   /**
-   * Takes jobs from the node's queues, at most `capacity` unsettled at once; survives everything that does not pass by itself:
+   * Takes jobs from the node's queues, at most `capacity` unsettled at once (one that is gone counts until its `ended` is called, where
+   * the broker has that); survives everything that does not pass by itself:
    * a lost connection, a dead channel, a consumer that the server cancelled. A claim that is answered when there is no room for
    * it any more is given back, not handed over.
    */
@@ -73,6 +74,8 @@ export interface OutgoingJob {
 export interface NodeControl {
   /** Commands addressed to this node, by name or by 'all', whose secret was right. The answer goes to whoever asked. */
   onCommand(handler: (command: Command) => Promise<unknown>): void
+  /** False: nobody listens, as far as is known, and what is emitted now would be lost. Absent: that cannot be told. */
+  readonly heard?: boolean
   /** Tells everybody who listens; lost when nobody does or the broker is away. */
   emit(event: FarmEvent): void
 }

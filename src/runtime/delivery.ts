@@ -82,12 +82,17 @@ export interface SettleResult {
   readonly published: boolean
 }
 
+/** In a moment of its own: the broker may hand over the next one then. */
+export const tellEnded = (delivery: Delivery): void => {
+  if (delivery.ended !== undefined) queueMicrotask(() => delivery.ended?.())
+}
+
 /**
  * A message handed to this node, not yet settled. A broker makes it; the runtime settles it exactly once. Brokers that hand
  * out leases renew them from delivery to settlement by themselves.
  */
 export interface Delivery {
-  /** The publisher's message id; without one a redelivery cannot be recognised. Only deliveries that may be redeliveries are. */
+  /** The publisher's message id, an empty one counting as none; without one a redelivery cannot be recognised. Only deliveries that may be redeliveries are. */
   readonly id: string | undefined
   readonly queue: string
   readonly body: Buffer
@@ -107,6 +112,13 @@ export interface Delivery {
    * nothing is to be waited for: a promise for each acknowledgement would be felt.
    */
   settle(settlement: Settlement): SettleResult | Promise<SettleResult>
+  /**
+   * Called once for a delivery that is gone and that no settlement was answered for, when it takes up no room here any more: its job has
+   * ended, or never began, or goes on for another delivery of the same job. A broker with a lease for each job counts until then what
+   * it has handed over, so that never more is taken than there is room to run. Absent where all that one channel has delivered is
+   * gone with it: what runs is taken back at once then, and recognised.
+   */
+  ended?(): void
   /** Sends the answer to `replyTo`, without waiting for anybody to take it. A no-op without `replyTo`. */
   reply(body: Buffer, headers: { ok: boolean }): Promise<void>
 }

@@ -1,6 +1,7 @@
 import type { Job } from '../pool/types.js'
-import { WorkerLostError } from '../wire/errors.js'
-import type { DeadReason, HistoryEntry, Settlement } from './delivery.js'
+import { SerializationError, WorkerLostError } from '../wire/errors.js'
+import { type DeadReason, type HistoryEntry, type Settlement, tellEnded } from './delivery.js'
+import { ExpiredError, NodeShutdownError, RevokedError } from './errors.js'
 import { errorLine, serializeError } from './failure.js'
 import type { Held } from './held.js'
 import { encodeReply } from './message/index.js'
@@ -17,6 +18,8 @@ export interface EndingsOwner {
   /** It is out of the books: what came under its id meanwhile has its turn. */
   released(held: Held): void
 }
+
+type Answer = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown }
 
 /** The ways in which a held job ends: each leads to a settlement, and is told to those who watch. */
 export class Endings {
@@ -64,8 +67,7 @@ export class Endings {
   }
 
   revoked(held: Held): void {
-    const error = new Error('The job was revoked.')
-    error.name = 'RevokedError'
+    const error = new RevokedError()
     this.#state.totals.revoked++
     this.#state.log?.info({ job: held.id, task: held.name, worker: held.worker }, 'job revoked')
     this.#state.report({ type: 'task.revoked', id: held.id, name: held.name, ...runOf(held) })
@@ -75,21 +77,37 @@ export class Endings {
 
   // ---- after the pool had it
 
-  succeeded(held: Held, job: Job, value: unknown): void {
-    if (held.job !== job || held.phase === 'done') return
-    const { totals, log } = this.#state
-    const duration = durationOf(held)
-    totals.succeeded++
-    log?.info({ job: held.id, task: held.name, worker: held.worker, ms: duration }, 'job succeeded')
-    this.#state.report({ type: 'task.succeeded', id: held.id, name: held.name, worker: held.worker, duration })
-    this.#close(held, 'success', undefined)
-    this.#settle(held, { kind: 'acknowledge' }, { ok: true, value })
+  succeeded(held: Held, value: unknown): void {
+    if (held.phase === 'done') return
+    const { log } = this.#state
+    log?.info({ job: held.id, task: held.name, worker: held.worker, ms: durationOf(held) }, 'job succeeded')
+    this.#done(held, { ok: true, value })
   }
 
-  ended(held: Held, job: Job, error: unknown): void {
-    if (held.job !== job || held.phase === 'done') return
+  /** Its task has returned: it is not run again because nobody can get the result. */
+  #withoutResult(held: Held, error: unknown): void {
+    this.#warnOfResult(held, error)
+    const { cause, message } = error as Error
+    this.#done(held, { ok: false, error: unsendable(cause instanceof Error ? cause.message : message, error) })
+  }
+
+  #warnOfResult(held: Held, err: unknown): void {
+    this.#state.log?.warn({ job: held.id, task: held.name, worker: held.worker, err }, 'job succeeded, but its result cannot be sent')
+  }
+
+  #done(held: Held, answer: Answer): void {
+    this.#state.totals.succeeded++
+    if (this.#state.heard) this.#state.report({ type: 'task.succeeded', id: held.id, name: held.name, worker: held.worker, duration: durationOf(held) })
+    this.#close(held, 'success', undefined)
+    this.#settle(held, { kind: 'acknowledge' }, answer)
+  }
+
+  /** `returned`: its task has, but with a value that cannot be sent. */
+  ended(held: Held, job: Job, error: unknown, returned: boolean): void {
+    if (held.phase === 'done') return
+    if (job.state === 'failed' && returned) this.#withoutResult(held, error)
     // Its worker died, which was counted, and none starts to run it again: that is no attempt of its own. A task may throw such an error, too.
-    if (job.state === 'failed' && isStartError(error) && !held.running) this.untried(held, error)
+    else if (job.state === 'failed' && isStartError(error) && !held.running) this.untried(held, error)
     else if (job.state === 'failed' && job.accepted) this.#failed(held, job, error)
     else if (job.state === 'failed') this.#refused(held, error)
     else if (job.state === 'lost' && error instanceof WorkerLostError) this.#lostByPool(held, error)
@@ -103,7 +121,7 @@ export class Endings {
   #takenBack(held: Held): void {
     const { intent } = held
     held.intent = undefined
-    if (intent === 'expired') this.dead(held, 'expired', new Error('It expired before it began.'))
+    if (intent === 'expired') this.dead(held, 'expired', new ExpiredError(held.headers.expiresAt))
     else if (intent === 'gone' && held.deliveries.length === 0) this.forget(held)
     else if (intent === 'gone') {
       held.job = undefined
@@ -121,7 +139,8 @@ export class Endings {
   }
 
   #failed(held: Held, job: Job, error: unknown): void {
-    if ((error as { code?: unknown } | null)?.code === 'ERR_PREFORK_TASK_NOT_FOUND' && held.target?.name !== held.name) {
+    // Told by the worker that was to find it by its path; or its worker died, and the successor's code has no such task. A task may throw such an error, too.
+    if ((error as { code?: unknown } | null)?.code === 'ERR_PREFORK_TASK_NOT_FOUND' && (held.target?.name !== held.name || !held.running)) {
       this.unknown(held, error)
       return
     }
@@ -156,7 +175,7 @@ export class Endings {
   loss(held: Held, worker: number | undefined, reason: string): void {
     held.running = false
     held.losses++
-    held.lines.push({ attempt: held.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
+    held.note({ attempt: held.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
     this.#state.totals.lost++
     this.#state.log?.error({ job: held.id, task: held.name, worker, losses: held.lossesSoFar, reason }, 'job lost with its worker')
     this.#state.report({ type: 'task.lost', id: held.id, name: held.name, worker, duration: durationOf(held), reason, losses: held.lossesSoFar })
@@ -173,7 +192,7 @@ export class Endings {
         continue
       }
       lost++
-      this.#lost(held, new Error('The node shut down before the job had ended.'), held.running || begunUntold)
+      this.#lost(held, new NodeShutdownError(), held.running || begunUntold)
     }
     return lost
   }
@@ -207,7 +226,7 @@ export class Endings {
   }
 
   #line(held: Held, outcome: HistoryEntry['outcome'], error: unknown): void {
-    held.lines.push({ attempt: held.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome, error: errorLine(error) })
+    held.note({ attempt: held.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome, error: errorLine(error) })
   }
 
   #close({ entry, worker, startedAt }: Held, status: TaskStatus, error: unknown): void {
@@ -221,23 +240,38 @@ export class Endings {
     closeEntry(entry)
   }
 
-  #settle(held: Held, settlement: Settlement, answer?: { ok: true; value: unknown } | { ok: false; error: unknown }): void {
-    const reply = answer === undefined || held.headers.replyTo === undefined ? undefined : replyBody(answer)
+  #settle(held: Held, settlement: Settlement, answer?: Answer): void {
+    const reply = answer === undefined || held.headers.replyTo === undefined ? undefined : this.#replyBody(held, answer)
     const { identity, deliveries } = held
     const remembered = identity !== undefined && settlement.kind !== 'requeue' && !this.#state.shared.has(identity)
     const outcome: Outcome = { settlement, remembered, reply, settling: undefined }
     if (remembered) this.#state.finished.set(identity, outcome)
+    // Before it is settled: that may find its lease gone, which concerns a job that is over no more.
+    held.phase = 'done'
     this.#state.settler.settle(deliveries, outcome)
     this.#release(held)
+  }
+
+  /** A value that a pool carries, and a message does not, is answered with the reason. */
+  #replyBody(held: Held, answer: Answer): { body: Buffer; ok: boolean } {
+    if (!answer.ok) return { body: encodeReply({ ok: false, error: serializeError(answer.error) }), ok: false }
+    try {
+      return { body: encodeReply(answer), ok: true }
+    } catch (error) {
+      this.#warnOfResult(held, error)
+      return { body: encodeReply({ ok: false, error: serializeError(unsendable((error as Error).message, error)) }), ok: false }
+    }
   }
 
   #release(held: Held): void {
     held.phase = 'done'
     held.stopTimers()
-    for (const { gone } of held.deliveries) this.#state.generations.forget(gone, held)
-    for (const { gone } of held.behind) this.#state.generations.forget(gone, held)
+    for (const { gone } of held.deliveries) this.#state.generations.forget(gone)
+    for (const { gone } of held.behind) this.#state.generations.forget(gone)
     this.#state.held.delete(held.id)
     this.#owner.released(held)
+    if (held.standing !== undefined) tellEnded(held.standing)
+    held.standing = undefined
   }
 }
 
@@ -249,11 +283,6 @@ const durationOf = ({ startedAt }: Held): number => (startedAt === 0 ? 0 : Date.
 const runOf = (held: Held): { worker: number | undefined; duration: number } =>
   held.running ? { worker: held.worker, duration: durationOf(held) } : { worker: undefined, duration: 0 }
 
-/** A value that cannot be carried is answered with the reason, though the job has succeeded. */
-const replyBody = (answer: { ok: true; value: unknown } | { ok: false; error: unknown }): { body: Buffer; ok: boolean } => {
-  try {
-    return { body: encodeReply(answer.ok ? answer : { ok: false, error: serializeError(answer.error) }), ok: answer.ok }
-  } catch (error) {
-    return { body: encodeReply({ ok: false, error: serializeError(error) }), ok: false }
-  }
-}
+/** What who waits is answered, when the job has succeeded all the same. */
+const unsendable = (why: string, cause: unknown): SerializationError =>
+  new SerializationError(`The job has succeeded, but its result cannot be sent: ${why}`, { cause })

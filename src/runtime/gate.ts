@@ -1,11 +1,12 @@
-import { unknownTask } from '../pool/submission.js'
-import type { Job, RunOptions } from '../pool/types.js'
+import type { RunOptions } from '../pool/types.js'
+import type { JobDelivery } from '../wire/messages.js'
 import type { TaskOptions } from '../worker/define-task.js'
 import type { Endings } from './endings.js'
+import { ExpiredError, RedeliveredError } from './errors.js'
 import type { Held, Target } from './held.js'
 import { decodeJob, type JobMessage } from './message/index.js'
 import type { RuntimeState } from './state.js'
-import { findPathTask, isHelper, looksLikePath, PATH_TASK } from './task-paths.js'
+import { findPathTask, isHelper, looksLikePath, PATH_TASK, unknownBelow } from './task-paths.js'
 import { Turns } from './turns.js'
 
 /** Longest delay of a timer, ms. */
@@ -18,6 +19,8 @@ export class Gate {
   readonly #state: RuntimeState
   readonly #endings: Endings
   readonly #turns: Turns<Held>
+  /** Of the last job that was submitted. */
+  #delivery: JobDelivery | undefined
 
   constructor(state: RuntimeState, endings: Endings) {
     this.#state = state
@@ -54,7 +57,7 @@ export class Gate {
     held.message = message
     const [delivery] = held.deliveries
     if (delivery?.redelivered && delivery.countedHere) {
-      this.#endings.untried(held, new Error('It was delivered too often without an end.'), 0)
+      this.#endings.untried(held, new RedeliveredError(), 0)
       return
     }
     const { id, queue, counts } = held
@@ -72,7 +75,7 @@ export class Gate {
       error: undefined,
       logs: [],
     })
-    this.#state.report({ type: 'task.received', id, name: held.name, queue, counts })
+    if (this.#state.heard) this.#state.report({ type: 'task.received', id, name: held.name, queue, counts })
     this.look(held)
   }
 
@@ -83,7 +86,7 @@ export class Gate {
     if (held.phase === 'done') return
     if (held.deliveries.length === 0) this.#endings.forget(held)
     else if (state.phase !== 'open') this.#endings.giveBack(held)
-    else if (held.expired) this.#endings.dead(held, 'expired', new Error(`It expired at ${new Date(held.headers.expiresAt!).toISOString()}, before it began.`))
+    else if (held.expired) this.#endings.dead(held, 'expired', new ExpiredError(held.headers.expiresAt))
     else if (state.revoked.has(held.id)) this.#endings.revoked(held)
     else if (held.target === undefined) this.#findTask(held)
     else if (!held.admitted) this.#awaitTurn(held)
@@ -119,7 +122,7 @@ export class Gate {
   }
 
   #unknown(held: Held): void {
-    this.#endings.unknown(held, unknownTask(held.name, knownTasks(this.#state)))
+    this.#endings.unknown(held, unknownBelow(this.#state.settings.roots, held.name, knownTasks(this.#state)))
   }
 
   // ---- its turn
@@ -142,20 +145,34 @@ export class Gate {
 
   #submit(held: Held, { name, args, options }: Target): void {
     held.phase = 'submitted'
-    const job = this.#state.pool.submit(name, args, this.#runOptions(held, name === PATH_TASK ? options : {}, options.retryLost)) as Job
+    const byPath = name === PATH_TASK
+    const given = this.#runOptions(held, byPath ? options : {}, options.retryLost)
+    const job = this.#state.pool.submitFollowed(name, args, given, held, byPath ? held.name : undefined)
     held.job = job
     if (held.entry !== undefined) held.entry.source = job
-    job.result.then(
-      (value) => this.#endings.succeeded(held, job, value),
-      (error: unknown) => this.#endings.ended(held, job, error),
-    )
     const { expiresAt } = held.headers
     if (expiresAt !== undefined) held.expiry = setTimeout(() => takeBack(held, 'expired'), Math.min(expiresAt - Date.now(), MAX_TIMER)).unref()
   }
 
+  /** One object for all that are alike, as most are: the pool encodes it once. */
+  #deliveryOf({ deliveries, counts: { attempt, losses, requeues }, queue }: Held): JobDelivery {
+    const redelivered = deliveries.some((each) => each.redelivered === true)
+    const last = this.#delivery
+    if (
+      last === undefined ||
+      last.redelivered !== redelivered ||
+      last.attempt !== attempt ||
+      last.losses !== losses ||
+      last.requeues !== requeues ||
+      last.queue !== queue
+    )
+      this.#delivery = Object.freeze({ redelivered, attempt, losses, requeues, queue })
+    return this.#delivery!
+  }
+
   /** `ofPath`: the options of a task that the pool does not know by itself; the message's own win. */
   #runOptions(held: Held, ofPath: TaskOptions, retryLost: number | undefined): RunOptions {
-    const { headers, counts, queue, message } = held
+    const { headers, message } = held
     const { softTimeLimit, timeLimit } = headers
     const tooTight = softTimeLimit !== undefined && timeLimit !== undefined && timeLimit <= softTimeLimit
     const soft = softTimeLimit ?? ofPath.softTimeLimit
@@ -168,7 +185,7 @@ export class Gate {
       softTimeLimit: soft !== undefined && hard !== undefined && soft > hard ? undefined : soft,
       timeLimit: hard,
       retryLost: this.#state.policy.retryLost(held, retryLost),
-      delivery: { redelivered: held.deliveries.some(({ redelivered }) => redelivered === true), ...counts, queue },
+      delivery: this.#deliveryOf(held),
     }
   }
 }

@@ -1,33 +1,34 @@
 /** One listener for each signal, however many deliveries hang on it: hundreds share the channel that brought them. */
-export class Generations<T> {
-  readonly #generations = new Map<AbortSignal, { members: Set<T>; listener: () => void }>()
-  readonly #onGone: (member: T) => void
+export class Generations {
+  readonly #generations = new Map<AbortSignal, { deliveries: number; listener: () => void }>()
+  readonly #onGone: (gone: AbortSignal) => void
 
-  constructor(onGone: (member: T) => void) {
+  /** `onGone`: the signal has aborted, with one delivery or more. */
+  constructor(onGone: (gone: AbortSignal) => void) {
     this.#onGone = onGone
   }
 
-  watch(gone: AbortSignal, member: T): void {
-    let generation = this.#generations.get(gone)
-    if (generation === undefined) {
-      generation = { members: new Set(), listener: () => this.#ended(gone) }
-      this.#generations.set(gone, generation)
-      gone.addEventListener('abort', generation.listener, { once: true })
+  /** A delivery hangs on it. */
+  watch(gone: AbortSignal): void {
+    const known = this.#generations.get(gone)
+    if (known !== undefined) {
+      known.deliveries++
+      return
     }
-    generation.members.add(member)
+    const listener = (): void => {
+      this.#generations.delete(gone)
+      this.#onGone(gone)
+    }
+    this.#generations.set(gone, { deliveries: 1, listener })
+    gone.addEventListener('abort', listener, { once: true })
   }
 
-  forget(gone: AbortSignal, member: T): void {
+  /** A delivery that was watched is over. */
+  forget(gone: AbortSignal): void {
     const generation = this.#generations.get(gone)
-    if (!generation?.members.delete(member) || generation.members.size > 0) return
+    if (generation === undefined || --generation.deliveries > 0) return
     // Where each delivery has a signal of its own, nothing must be left of those that are done.
     this.#generations.delete(gone)
     gone.removeEventListener('abort', generation.listener)
-  }
-
-  #ended(gone: AbortSignal): void {
-    const generation = this.#generations.get(gone)
-    this.#generations.delete(gone)
-    for (const member of generation?.members ?? []) this.#onGone(member)
   }
 }

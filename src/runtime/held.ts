@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks'
+import type { JobFollower } from '../pool/job.js'
 import type { Job } from '../pool/types.js'
 import type { TaskOptions } from '../worker/define-task.js'
 import type { Counts, Delivery, HistoryEntry, JobHeaders } from './delivery.js'
@@ -29,16 +31,30 @@ export type Intent =
  */
 export type HeldPhase = 'preparing' | 'waiting' | 'submitted' | 'done'
 
-/** One job in this node's hands, from its delivery until its outcome is known. */
-export class Held {
+/** Nearly every job has none: one for all. */
+const NO_DELIVERIES: readonly Delivery[] = []
+const NO_LINES: readonly HistoryEntry[] = []
+
+/** Whom the pool's news of a held job concern. */
+export interface HeldLife {
+  began(held: Held, worker: number): void
+  succeeded(held: Held, value: unknown): void
+  ended(held: Held, job: Job, error: unknown, returned: boolean): void
+}
+
+/** One job in this node's hands, from its delivery until its outcome is known. A resource: what becomes of it is done in the context in which it was delivered. */
+export class Held extends AsyncResource implements JobFollower {
+  readonly #life: HeldLife
   /** The message id, or one made up where there is none: the pool's id. */
   readonly id: string
   /** Undefined without a message id. */
   readonly identity: string | undefined
   /** Those that wait for its settlement: more than one when it was delivered again while it runs. None: their generations are gone. */
   deliveries: Delivery[]
+  /** The last of them, if it is gone and the job still takes up a place: it stands for that until another comes, or the job ends. */
+  standing: Delivery | undefined
   /** Deliveries under the same message id that are other work: they come to the gate when this one is over. */
-  readonly behind: Delivery[] = []
+  behind: readonly Delivery[] = NO_DELIVERIES
   readonly counts: Counts
   readonly headers: JobHeaders
   readonly queue: string
@@ -59,16 +75,20 @@ export class Held {
   /** Times that it began here on a worker that died. */
   losses = 0
   /** What it adds to the message's history, should that travel on. */
-  readonly lines: HistoryEntry[] = []
+  lines: readonly HistoryEntry[] = NO_LINES
   intent: Intent | undefined
   /** A revocation that also ends it when it runs. */
   terminate = false
   /** Takes it back at its expiry. */
   expiry: NodeJS.Timeout | undefined
 
-  constructor(delivery: Delivery, madeUpId: () => string) {
-    this.id = delivery.id ?? madeUpId()
-    this.identity = identityOf(delivery.id, delivery.counts)
+  constructor(delivery: Delivery, life: HeldLife, madeUpId: () => string) {
+    super('prefork.Held')
+    this.#life = life
+    // An empty one is the same for all whose publishers have none.
+    const id = delivery.id === '' ? undefined : delivery.id
+    this.id = id ?? madeUpId()
+    this.identity = identityOf(id, delivery.counts)
     this.deliveries = [delivery]
     this.counts = delivery.counts
     this.headers = delivery.headers
@@ -89,7 +109,33 @@ export class Held {
     return this.counts.losses + this.losses
   }
 
+  // ---- what the pool tells
+
+  began(job: Job, worker: number): void {
+    if (this.job === job) this.runInAsyncScope(this.#life.began, this.#life, this, worker)
+  }
+
+  succeeded(job: Job, value: unknown): void {
+    if (this.job === job) this.runInAsyncScope(this.#life.succeeded, this.#life, this, value)
+  }
+
+  ended(job: Job, error: unknown, returned: boolean): void {
+    if (this.job === job) this.runInAsyncScope(this.#life.ended, this.#life, this, job, error, returned)
+  }
+
+  note(line: HistoryEntry): void {
+    this.lines = [...this.lines, line]
+  }
+
+  /** Empties it. */
+  takeBehind(): readonly Delivery[] {
+    const { behind } = this
+    this.behind = NO_DELIVERIES
+    return behind
+  }
+
   stopTimers(): void {
+    if (this.expiry === undefined) return
     clearTimeout(this.expiry)
     this.expiry = undefined
   }

@@ -10,6 +10,8 @@ export interface RuntimeOptions {
   node: string
   /** Gets each event of a job. Required. */
   report: (event: FarmEventBody) => void
+  /** False: nobody listens just now, and the commonest events (received, started, succeeded) are not made. Default: somebody always does. */
+  heard?: () => boolean
   /** Real paths of the folders below which `module/path#export` may name a task. Default none. */
   roots?: readonly string[]
   /** A job that began this often on workers that died is dead-lettered. Default 3. */
@@ -33,9 +35,11 @@ export interface RuntimeOptions {
   logger?: PoolLogger
 }
 
-/** The pool, as far as the runtime needs it. */
 // biome-ignore lint/suspicious/noExplicitAny: whatever the type of its tasks; names and arguments come from messages.
-export type RuntimePool = Pick<Pool<any>, 'submit' | 'on' | 'off' | 'tasks' | 'taskInfo'>
+type AnyPool = Pool<any>
+
+/** The pool, as far as the runtime needs it. `Extract`: what is internal is not in the declarations of the package. */
+export type RuntimePool = Pick<AnyPool, 'submit' | 'on' | 'off' | 'tasks' | Extract<keyof AnyPool, 'submitFollowed' | 'taskInfo'>>
 
 export const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', delay: 1_000, maxDelay: 60_000, jitter: 0.2 }
 
@@ -44,6 +48,7 @@ export type RuntimeSettings = Required<Omit<RuntimeOptions, 'logger'>> & Pick<Ru
 const NAMES = [
   'node',
   'report',
+  'heard',
   'roots',
   'maxLosses',
   'maxAttempts',
@@ -72,6 +77,7 @@ export const runtimeSettings = (options: RuntimeOptions): RuntimeSettings => {
 const filled = (options: RuntimeOptions): RuntimeSettings => ({
   node: options.node,
   report: options.report,
+  heard: options.heard ?? (() => true),
   roots: options.roots ?? [],
   maxLosses: options.maxLosses ?? 3,
   maxAttempts: options.maxAttempts ?? 3,

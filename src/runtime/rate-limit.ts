@@ -13,9 +13,12 @@ export const parseRate = (text: unknown): number => {
   return starts / UNIT_MS[unit as keyof typeof UNIT_MS]
 }
 
+/** A bucket holds what so many ms bring: enough to make up for a timer that fires late, and little more than the rate in any second. */
+const BURST_MS = 100
+
 /**
- * A token bucket that is reckoned instead of filled: it knows when it would be full again. It holds what one second brings, and
- * one token at least. Times in ms, on any clock that only goes forward.
+ * A token bucket that is reckoned instead of filled: it knows when it would be full again. It holds one token at least. Times in ms,
+ * on any clock that only goes forward.
  */
 export class TokenBucket {
   /** ms for one token. */
@@ -26,7 +29,7 @@ export class TokenBucket {
 
   constructor(rate: number) {
     this.#interval = 1 / rate
-    this.#burst = Math.max(1, Math.floor(rate * 1_000)) * this.#interval
+    this.#burst = Math.max(1, Math.floor(rate * BURST_MS)) * this.#interval
   }
 
   /** How long from `now` until a token is there. */
@@ -53,7 +56,7 @@ export class RateLimits {
 
   /** Whether a start falls under any. */
   hold(task: string, queue: string): boolean {
-    return this.#buckets(task, queue).length > 0
+    return this.#limits.size > 0 && this.#buckets(task, queue).length > 0
   }
 
   /** How long from `now` until a token of each limit is there, ms. */
@@ -66,7 +69,6 @@ export class RateLimits {
   }
 
   #buckets(task: string, queue: string): TokenBucket[] {
-    if (this.#limits.size === 0) return []
     return [this.#limits.get(`task ${task}`), this.#limits.get(`queue ${queue}`)].flatMap((limit) => limit?.bucket ?? [])
   }
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { PoolEvents } from '../pool/types.js'
-import type { Delivery } from './delivery.js'
+import { type Delivery, tellEnded } from './delivery.js'
 import { Endings } from './endings.js'
+import { RevokedError } from './errors.js'
 import { Gate, knownTasks, takeBack } from './gate.js'
-import { Held } from './held.js'
+import { Held, type HeldLife } from './held.js'
 import { type RuntimeOptions, type RuntimePool, runtimeSettings } from './options.js'
 import type { NodeStats, TaskRecord } from './report.js'
 import type { Outcome } from './settler.js'
@@ -31,6 +32,11 @@ export class Runtime {
   readonly #madeUp = randomBytes(4).toString('hex')
   #number = 0
   #emptied: (() => void)[] = []
+  readonly #life: HeldLife = {
+    began: (held, worker) => this.#began(held, worker),
+    succeeded: (held, value) => this.#endings.succeeded(held, value),
+    ended: (held, job, error, returned) => this.#endings.ended(held, job, error, returned),
+  }
   readonly #unlisten: () => void
 
   constructor(pool: RuntimePool, options: RuntimeOptions) {
@@ -50,8 +56,11 @@ export class Runtime {
 
   #admit(delivery: Delivery): void {
     const { held, generations, settler } = this.#state
-    if (delivery.gone.aborted) return
-    const arrived = new Held(delivery, () => `${this.#madeUp}-${++this.#number}`)
+    if (delivery.gone.aborted) {
+      tellEnded(delivery)
+      return
+    }
+    const arrived = new Held(delivery, this.#life, () => `${this.#madeUp}-${++this.#number}`)
     const outcome = this.#remembered(arrived, delivery)
     if (outcome !== undefined) {
       this.#state.totals.recognised++
@@ -62,14 +71,20 @@ export class Runtime {
     const present = held.get(arrived.id)
     if (present !== undefined) {
       // The same work is not run twice; other work under the same id waits until the id is free.
-      if (this.#isAgain(present, arrived, delivery)) present.deliveries.push(delivery)
-      else present.behind.push(delivery)
-      generations.watch(delivery.gone, present)
+      if (this.#isAgain(present, arrived, delivery)) this.#join(present, delivery)
+      else present.behind = [...present.behind, delivery]
+      generations.watch(delivery.gone)
       return
     }
-    held.set(arrived.id, arrived)
-    generations.watch(delivery.gone, arrived)
+    held.add(arrived.id, arrived)
+    generations.watch(delivery.gone)
     this.#gate.enter(arrived)
+  }
+
+  #join(held: Held, delivery: Delivery): void {
+    held.deliveries.push(delivery)
+    if (held.standing !== undefined) tellEnded(held.standing)
+    held.standing = undefined
   }
 
   /**
@@ -97,8 +112,13 @@ export class Runtime {
 
   /** The generation of one or more of its deliveries is gone: they will be delivered again, here or elsewhere. */
   #gone(held: Held): void {
+    const lost = held.deliveries.filter(({ gone }) => gone.aborted)
     held.deliveries = held.deliveries.filter(({ gone }) => !gone.aborted)
-    held.behind.splice(0, held.behind.length, ...held.behind.filter(({ gone }) => !gone.aborted))
+    const { behind } = held
+    held.behind = behind.filter(({ gone }) => !gone.aborted)
+    // One stands for the job, as long as it takes up a place.
+    if (held.deliveries.length === 0) held.standing = lost.pop() ?? held.standing
+    for (const each of [...lost, ...behind.filter(({ gone }) => gone.aborted)]) tellEnded(each)
     if (held.deliveries.length > 0) return
     // What has begun goes on: its outcome is remembered.
     if (held.phase === 'submitted') takeBack(held, 'gone')
@@ -107,18 +127,14 @@ export class Runtime {
 
   #released(held: Held): void {
     this.#gate.leave(held)
-    for (const delivery of held.behind.splice(0)) this.#admit(delivery)
-    if (this.#state.held.size === 0) for (const resolve of this.#emptied.splice(0)) resolve()
+    for (const delivery of held.takeBehind()) this.#admit(delivery)
+    if (this.#state.held.size === 0 && this.#emptied.length > 0) for (const resolve of this.#emptied.splice(0)) resolve()
   }
 
   // ---- what the pool tells
 
   #listen(pool: RuntimePool): () => void {
     const find = (id: string): Held | undefined => this.#state.held.get(id)
-    const accepted = ({ id, worker }: PoolEvents['jobAccepted']): void => {
-      const held = find(id)
-      if (held?.job?.id === id) this.#began(held, worker)
-    }
     const retried = ({ id, worker, reason }: PoolEvents['jobRetried']): void => {
       const held = find(id)
       if (held !== undefined) this.#endings.loss(held, worker, reason)
@@ -133,13 +149,11 @@ export class Runtime {
     }
     const started = (): void => this.#state.pathOptions.forget()
     pool.on('workerUp', started)
-    pool.on('jobAccepted', accepted)
     pool.on('jobRetried', retried)
     pool.on('workerExit', exited)
     if (this.#state.log !== undefined) pool.on('jobLog', logged)
     return () => {
       pool.off('workerUp', started)
-      pool.off('jobAccepted', accepted)
       pool.off('jobRetried', retried)
       pool.off('workerExit', exited)
       pool.off('jobLog', logged)
@@ -154,8 +168,13 @@ export class Runtime {
     // It has overtaken whatever was to take it back.
     const { intent } = held
     held.intent = undefined
-    if (held.entry !== undefined) Object.assign(held.entry.record, { status: 'running', started: held.startedAt, worker })
-    this.#state.report({ type: 'task.started', id: held.id, name: held.name, worker, attempt: held.counts.attempt })
+    if (held.entry !== undefined) {
+      const { record } = held.entry
+      record.status = 'running'
+      record.started = held.startedAt
+      record.worker = worker
+    }
+    if (this.#state.heard) this.#state.report({ type: 'task.started', id: held.id, name: held.name, worker, attempt: held.counts.attempt })
     if (intent === 'revoked' && held.terminate) this.#terminate(held)
   }
 
@@ -179,7 +198,7 @@ export class Runtime {
 
   #terminate(held: Held): 'terminated' {
     held.intent = 'revoked'
-    held.job!.cancel(new Error('The job was revoked.'))
+    held.job!.cancel(new RevokedError())
     return 'terminated'
   }
 
@@ -262,10 +281,9 @@ export class Runtime {
   }
 
   #giveBackUnbegun(): void {
-    for (const held of [...this.#state.held.values()]) {
-      for (const delivery of held.behind.splice(0)) {
-        // Watched once for all that share it.
-        if (held.deliveries.every(({ gone }) => gone !== delivery.gone)) this.#state.generations.forget(delivery.gone, held)
+    for (const held of this.#state.held.values()) {
+      for (const delivery of held.takeBehind()) {
+        this.#state.generations.forget(delivery.gone)
         this.#state.settler.settle([delivery], { settlement: { kind: 'requeue' }, remembered: false, reply: undefined, settling: undefined })
       }
       if (held.phase === 'submitted') takeBack(held, 'requeue')

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolLogger } from '../pool/types.js'
-import type { Delivery, Settlement, SettleResult } from './delivery.js'
+import { type Delivery, type Settlement, type SettleResult, tellEnded } from './delivery.js'
 import type { UnsentReplies } from './unsent-replies.js'
 
 /** What became of a job, kept until the broker has taken it, and its like recognised for longer. */
@@ -62,6 +62,7 @@ export class Settler {
   #acknowledge(delivery: Delivery, outcome: Outcome): void {
     if (delivery.gone.aborted) {
       this.#unsent.keep(outcome)
+      tellEnded(delivery)
       return
     }
     this.#reply(delivery, outcome)
@@ -89,7 +90,10 @@ export class Settler {
   async #settleAll(deliveries: readonly Delivery[], outcome: Outcome): Promise<void> {
     if (deliveries.every(({ gone }) => gone.aborted)) this.#unsent.keep(outcome)
     for (const delivery of deliveries) {
-      if (delivery.gone.aborted) continue
+      if (delivery.gone.aborted) {
+        tellEnded(delivery)
+        continue
+      }
       this.#reply(delivery, outcome)
       const { settlement } = outcome
       const done = await this.#settleOne(delivery, settlement)
@@ -108,12 +112,16 @@ export class Settler {
       } catch (error) {
         this.#log?.error({ job: delivery.id, queue: delivery.queue, settlement: settlement.kind, tries, err: error }, 'the broker refused a settlement')
       }
-      if (delivery.gone.aborted) return false
-      if (tries >= TRIES || this.#hurry.signal.aborted) return this.#giveBack(delivery)
-      await sleep(Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tries - 1)), undefined, { signal: AbortSignal.any([delivery.gone, this.#hurry.signal]) }).catch(
-        () => {},
-      )
-      if (delivery.gone.aborted) return false
+      if (!delivery.gone.aborted) {
+        if (tries >= TRIES || this.#hurry.signal.aborted) return this.#giveBack(delivery)
+        await sleep(Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tries - 1)), undefined, { signal: AbortSignal.any([delivery.gone, this.#hurry.signal]) }).catch(
+          () => {},
+        )
+      }
+      if (delivery.gone.aborted) {
+        tellEnded(delivery)
+        return false
+      }
     }
   }
 
@@ -128,6 +136,7 @@ export class Settler {
         { job: delivery.id, queue: delivery.queue, err: error },
         'a delivery could not even be given back: it stays unsettled until its connection ends',
       )
+      tellEndedWhenGone(delivery)
     }
     return false
   }
@@ -147,4 +156,10 @@ export class Settler {
       },
     )
   }
+}
+
+const tellEndedWhenGone = (delivery: Delivery): void => {
+  if (delivery.ended === undefined) return
+  if (delivery.gone.aborted) tellEnded(delivery)
+  else delivery.gone.addEventListener('abort', () => tellEnded(delivery), { once: true })
 }

@@ -5,6 +5,7 @@ import { Generations } from './generations.js'
 import type { Held } from './held.js'
 import type { RuntimePool, RuntimeSettings } from './options.js'
 import { PathOptions } from './path-options.js'
+import { Places } from './places.js'
 import { Policy } from './policy.js'
 import { RateLimits } from './rate-limit.js'
 import type { FarmEventBody, NodeStats } from './report.js'
@@ -17,7 +18,7 @@ export class RuntimeState {
   /** 'paused', 'closing': nothing begins; what is delivered is given back. */
   phase: 'open' | 'paused' | 'closing' = 'open'
   /** Jobs in this node's hands, by id: never two under one id. */
-  readonly held = new Map<string, Held>()
+  readonly held = new Places<Held>()
   /** Outcomes by the identity of their delivery. */
   readonly finished: BoundedMap<Outcome>
   /** Identities under which a second message came before the first was settled: whose a redelivery is cannot be told. */
@@ -32,7 +33,7 @@ export class RuntimeState {
   readonly pathOptions: PathOptions
   readonly policy: Policy
   readonly settler: Settler
-  readonly generations: Generations<Held>
+  readonly generations: Generations
 
   constructor(
     readonly pool: RuntimePool,
@@ -46,11 +47,22 @@ export class RuntimeState {
     this.pathOptions = new PathOptions(pool)
     this.policy = new Policy(settings)
     this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory))
-    this.generations = new Generations(onGone)
+    this.generations = new Generations((gone) => this.#ended(gone, onGone))
+  }
+
+  #ended(gone: AbortSignal, onGone: (held: Held) => void): void {
+    const ofIt = (each: { readonly gone: AbortSignal }): boolean => each.gone === gone
+    // A copy: whoever is told takes jobs out, and what stood behind them comes in.
+    for (const held of this.held.values()) if (held.phase !== 'done' && (held.deliveries.some(ofIt) || held.behind.some(ofIt))) onGone(held)
   }
 
   get log(): PoolLogger | undefined {
     return this.settings.logger
+  }
+
+  /** False: an event of a job's everyday life need not be made. */
+  get heard(): boolean {
+    return this.settings.heard()
   }
 
   report(event: FarmEventBody): void {

@@ -1,5 +1,8 @@
 import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
+import { unknownTask } from '../pool/submission.js'
+import { TaskNotFoundError } from '../wire/errors.js'
+import { PathRefusedError } from './errors.js'
 
 /** The name under which the helper task module exports itself; no message may name it. */
 export const PATH_TASK = 'prefork:path'
@@ -12,10 +15,6 @@ export const isHelper = (task: string): boolean => task === PATH_TASK || task ==
 
 /** What stands after the module's path when a task name leaves it out. */
 const ENDINGS = ['', '.js', '.mjs', '.cjs']
-
-/** A task named by its path leaves the roots, or is no path at all. */
-export class PathRefusedError extends Error {}
-PathRefusedError.prototype.name = 'PathRefusedError'
 
 export interface PathTask {
   /** Real path of the module. */
@@ -55,6 +54,19 @@ export const findPathTask = async (roots: readonly string[], task: string): Prom
     }
   }
   return undefined
+}
+
+/** What is said of a task that there is not: with roots, where it was looked for, and how tasks below them are named. */
+export const unknownBelow = (roots: readonly string[], task: string, known: readonly string[]): TaskNotFoundError => {
+  const below = `below ${roots.join(' or ')}`
+  if (roots.length > 0 && looksLikePath(task))
+    return new TaskNotFoundError(
+      `There is no task '${task}': there is no file '${task.slice(0, task.lastIndexOf('#'))}' (also with .js, .mjs, .cjs) ${below}.`,
+      known,
+    )
+  if (roots.length > 0 && known.length === 0)
+    return new TaskNotFoundError(`There is no task '${task}'. Tasks are named module/path#export, as they are found ${below}.`, known)
+  return unknownTask(task, known)
 }
 
 const realFile = async (path: string): Promise<string | undefined> => {

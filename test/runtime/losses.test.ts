@@ -93,6 +93,23 @@ it('a job whose worker died, while none starts any more, goes back untried with 
   expect(server.dead).toMatchObject([{ settlement: { reason: 'lost', counts: { attempt: 1, losses: 3 } } }])
 })
 
+it('a job whose worker died, and whose task the successor does not have, is of an unknown task, and has not failed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prefork-losses-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const tasks = join(folder, 'tasks.mjs')
+  const other = 'export const other = () => {}'
+  writeFileSync(tasks, `export const die = () => process.kill(process.pid, 'SIGKILL'); ${other}`)
+  const { server, node } = await startNode({ tasks, unknownTask: 'dead-letter' })
+  writeFileSync(tasks, other)
+  server.add('die', [])
+  await until('it is dead', () => server.dead.length === 1)
+  expect(server.republished).toEqual([])
+  expect(server.dead).toMatchObject([
+    { settlement: { reason: 'unknown_task', counts: { attempt: 1, losses: 1 }, history: [{ outcome: 'lost' }, { outcome: 'unknown_task' }] } },
+  ])
+  expect(node.stats().workers).toMatchObject([{ failed: 0 }])
+})
+
 it('a task that throws the error of a pool that cannot start has failed', async () => {
   const { server } = await startNode()
   server.add('failWith', ['ERR_PREFORK_WORKER_START'], { maxAttempts: 1 })

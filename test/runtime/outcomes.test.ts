@@ -35,6 +35,58 @@ describe('a job that succeeds', () => {
     expect(new Set(farm.node.snapshot().tasks.map(({ id }) => id)).size).toBe(2)
     expect(farm.node.stats().totals).toMatchObject({ received: 2, succeeded: 2, recognised: 0 })
   })
+
+  it('with an empty message id counts as having none: two of them are not taken for one', async () => {
+    const farm = await startNode()
+    const message = { id: '', redelivered: true, replyTo: 'me' }
+    farm.server.add('echo', [1], message)
+    await settled(farm)
+    farm.server.add('echo', [2], message)
+    await settled(farm)
+    expect(farm.server.dead).toEqual([])
+    expect(farm.server.replies.map(({ body }) => reply(body))).toEqual([1, 2].map((value) => ({ ok: true, value })))
+    expect(new Set(farm.node.snapshot().tasks.map(({ id }) => id)).size).toBe(2)
+    expect(farm.node.stats().totals).toMatchObject({ received: 2, succeeded: 2, recognised: 0 })
+  })
+})
+
+describe('a job whose result cannot be sent', () => {
+  it.each([
+    ['unsendable', 'value is a function'],
+    ['map', 'result.value is a Map'],
+  ])('has succeeded, and who waits for it is told so: %s', async (task, why) => {
+    const warnings: unknown[] = []
+    const warn = (details: object, text: string) => 'job' in details && warnings.push([details.job, text])
+    const farm = await startNode({ logger: { trace() {}, debug() {}, info() {}, warn, error() {} } })
+    const id = farm.server.add(task, [], { replyTo: 'me' })
+    await settled(farm)
+    expect(farm.server.acknowledged).toEqual([id])
+    expect(farm.server.replies).toMatchObject([{ id, ok: false }])
+    expect(reply(farm.server.replies[0]!.body)).toMatchObject({
+      ok: false,
+      error: {
+        name: 'SerializationError',
+        code: 'ERR_PREFORK_SERIALIZATION',
+        message: expect.stringMatching(new RegExp(`^The job has succeeded, but its result cannot be sent: .*${why}`)),
+      },
+    })
+    expect(eventsOf(farm, id)).toEqual(['task.received', 'task.started', 'task.succeeded'])
+    expect(farm.node.stats().totals).toMatchObject({ succeeded: 1, failed: 0, retried: 0 })
+    expect(farm.node.snapshot().tasks).toMatchObject([{ status: 'success' }])
+    expect(warnings).toEqual([[id, 'job succeeded, but its result cannot be sent']])
+  })
+
+  it('has succeeded where nobody waits: the log warns', async () => {
+    const warnings: unknown[] = []
+    const warn = (details: object, text: string) => 'job' in details && warnings.push([details.job, text])
+    const farm = await startNode({ logger: { trace() {}, debug() {}, info() {}, warn, error() {} } })
+    const id = farm.server.add('unsendable', [])
+    await settled(farm)
+    expect(farm.server.acknowledged).toEqual([id])
+    expect(farm.node.stats().totals).toMatchObject({ succeeded: 1, failed: 0, retried: 0 })
+    expect(farm.node.stats().workers).toMatchObject([{ failed: 0 }])
+    expect(warnings).toEqual([[id, 'job succeeded, but its result cannot be sent']])
+  })
 })
 
 describe('a job that fails', () => {
@@ -120,11 +172,11 @@ describe('a job that fails', () => {
     expect(farm.node.stats().workers).toMatchObject([{ id: 1 }])
   })
 
-  it('because its result cannot be sent has begun, and is tried again', async () => {
+  it('with a SerializationError that the task threw is tried again', async () => {
     const farm = await startNode()
-    farm.server.add('unsendable', [], { maxAttempts: 2 })
+    farm.server.add('failWith', ['ERR_PREFORK_SERIALIZATION'], { maxAttempts: 2 })
     await until('it is dead', () => farm.server.dead.length === 1)
-    expect(farm.server.dead[0]!.settlement).toMatchObject({ reason: 'failed', error: { name: 'SerializationError' }, history: [{}, {}] })
+    expect(farm.server.dead[0]!.settlement).toMatchObject({ reason: 'failed', history: [{}, {}] })
   })
 })
 
@@ -155,9 +207,11 @@ describe('a message that cannot become a job', () => {
 
   it('expired: goes there without having begun', async () => {
     const farm = await startNode()
-    const id = farm.server.add('echo', [1], { expiresAt: Date.now() - 1 })
+    const id = farm.server.add('echo', [1], { expiresAt: Date.UTC(2000), replyTo: 'me' })
     await settled(farm)
-    expect(farm.server.dead).toMatchObject([{ message: { id }, settlement: { reason: 'expired' } }])
+    const error = { name: 'ExpiredError', code: 'ERR_PREFORK_EXPIRED', message: 'It expired at 2000-01-01T00:00:00.000Z, before it began.' }
+    expect(farm.server.dead).toMatchObject([{ message: { id }, settlement: { reason: 'expired', error } }])
+    expect(reply(farm.server.replies[0]!.body)).toMatchObject({ ok: false, error })
     expect(eventsOf(farm, id)).toEqual(['task.received', 'task.failed'])
   })
 
@@ -201,7 +255,7 @@ it('a redelivery that the broker does not count is published again, counted, bef
   farm.broker.reconnect()
   await settled(farm)
   expect(server.republished).toMatchObject([{ id: 'again', settlement: { delay: 0, counts: { attempt: 1, losses: 0, requeues: 3 } } }])
-  expect(server.dead).toMatchObject([{ message: { id: 'enough' }, settlement: { reason: 'redelivered' } }])
+  expect(server.dead).toMatchObject([{ message: { id: 'enough' }, settlement: { reason: 'redelivered', error: { code: 'ERR_PREFORK_REDELIVERED' } } }])
   expect(server.acknowledged).toEqual(['again'])
   const shown = reply(server.replies.find(({ id }) => id === 'again')?.body)
   expect(shown).toMatchObject({ value: { delivery: { requeues: 3 } } })

@@ -32,6 +32,10 @@ it('a delivery is recognised by its id together with every count, and never with
   expect(identityOf('b', counts)).not.toBe(same)
   // No way to write one identity as another.
   expect(identityOf('3.a', { attempt: 1, losses: 2, requeues: 3 })).not.toBe(identityOf('a', { attempt: 1, losses: 2, requeues: 33 }))
+  const untried = { attempt: 1, losses: 0, requeues: 0 }
+  const retried = identityOf('a', { ...untried, attempt: 2 })!
+  expect(identityOf('a', untried)).not.toBe(retried)
+  expect(identityOf(retried, untried)).not.toBe(retried)
   expect(identityOf(undefined, counts)).toBeUndefined()
 })
 
@@ -48,21 +52,24 @@ it('a bounded map holds the newest, and twice as many at the most', () => {
   expect(map.get('k1')).toBeUndefined()
 })
 
-it('a generation tells all its members once, and keeps nothing of those that left', () => {
-  const gone: string[] = []
-  const generations = new Generations<string>((member) => gone.push(member))
+it('a generation is told of once, however many hang on it, and nothing is kept of one that nobody does', () => {
+  const gone: AbortSignal[] = []
+  const generations = new Generations((signal) => gone.push(signal))
   const channel = new AbortController()
   const add = vi.spyOn(channel.signal, 'addEventListener')
   const remove = vi.spyOn(channel.signal, 'removeEventListener')
-  for (const member of ['a', 'b', 'c']) generations.watch(channel.signal, member)
+  for (let times = 0; times < 3; times++) generations.watch(channel.signal)
   expect(add).toHaveBeenCalledTimes(1)
-  generations.forget(channel.signal, 'b')
+  generations.forget(channel.signal)
   channel.abort()
-  expect(gone).toEqual(['a', 'c'])
+  expect(gone).toEqual([channel.signal])
+  generations.forget(channel.signal)
   const lease = new AbortController()
   const removed = vi.spyOn(lease.signal, 'removeEventListener')
-  generations.watch(lease.signal, 'd')
-  generations.forget(lease.signal, 'd')
+  generations.watch(lease.signal)
+  generations.forget(lease.signal)
+  lease.abort()
+  expect(gone).toEqual([channel.signal])
   expect(removed).toHaveBeenCalledTimes(1)
   expect(remove).not.toHaveBeenCalled()
 })

@@ -12,7 +12,7 @@ describe('a job that is revoked', () => {
     farm.server.add('echo', [1], { id: 'x', replyTo: 'me' })
     await settled(farm)
     expect(farm.server.acknowledged).toEqual(['x'])
-    expect(decodeReply(farm.server.replies[0]!.body)).toMatchObject({ ok: false, error: { name: 'RevokedError' } })
+    expect(decodeReply(farm.server.replies[0]!.body)).toMatchObject({ ok: false, error: { name: 'RevokedError', code: 'ERR_PREFORK_REVOKED' } })
     expect(eventsOf(farm, 'x')).toEqual(['task.received', 'task.revoked'])
     expect(runsOf(farm, 'x', 'task.revoked')).toEqual([[undefined, 0]])
     expect(farm.node.snapshot().tasks).toMatchObject([{ id: 'x', status: 'revoked' }])
@@ -47,6 +47,7 @@ describe('a job that is revoked', () => {
     await settled(farm)
     expect(journal.lines.at(-1)).toBe('-on')
     expect(farm.server.replies).toMatchObject([{ id: 'off', ok: false }])
+    expect(decodeReply(farm.server.replies[0]!.body)).toMatchObject({ error: { name: 'RevokedError', code: 'ERR_PREFORK_REVOKED' } })
     expect(eventsOf(farm, 'off').at(-1)).toBe('task.revoked')
     expect(runsOf(farm, 'off', 'task.revoked')).toEqual([[1, expect.any(Number)]])
     expect(farm.node.stats().totals).toMatchObject({ revoked: 1, succeeded: 1 })
@@ -73,11 +74,11 @@ describe('a rate limit', () => {
     const farm = await startNode()
     await farm.node.command({ command: 'rate_limit', queue: 'jobs', limit: '600/m' })
     const before = performance.now()
-    for (let index = 0; index < 14; index++) farm.server.add('echo', [index])
+    for (let index = 0; index < 5; index++) farm.server.add('echo', [index])
     await settled(farm)
-    // Ten at once, then one each 100 ms.
+    // One at once, then one each 100 ms.
     expect(performance.now() - before).toBeGreaterThan(390)
-    expect(starts(farm)).toBe(14)
+    expect(starts(farm)).toBe(5)
   })
 
   it('is not used up by what is given back and comes again', async () => {
@@ -215,6 +216,40 @@ export const once = defineTask({ retryLost: 0 }, (file) => { appendFileSync(file
     expect(farm.node.stats().totals.received).toBe(5)
   })
 
+  it('is called by the name that its message gave it, in the task and in its errors', async () => {
+    const { root } = tree()
+    const prefork = new URL('../../dist/worker/index.js', import.meta.url).href
+    mkdirSync(join(root, 'sub'))
+    writeFileSync(
+      join(root, 'sub/n.mjs'),
+      `import { currentJob, onJobStart } from '${prefork}'
+let hooked
+onJobStart(({ name }) => { hooked = name })
+export const who = () => { const { id, name, context } = currentJob(); return { id, name, context, hooked } }
+export const spin = () => { for (;;); }
+export const odd = () => () => {}
+`,
+    )
+    const farm = await startNode({ roots: [root], maxAttempts: 1, maxLosses: 1 })
+    const message = { context: { user: 5 }, replyTo: 'me' }
+    const answer = async (name: string, args: unknown[] = [], headers: object = {}): Promise<unknown> => {
+      const id = farm.server.add(name, args, { ...message, ...headers })
+      await settled(farm)
+      return decodeReply(farm.server.replies.find((each) => each.id === id)!.body)
+    }
+    await answer('sub/n#who')
+    expect(await answer('sub/n#who', [], { id: 'w' })).toEqual({
+      ok: true,
+      value: { id: 'w', name: 'sub/n#who', context: { user: 5 }, hooked: 'sub/n#who' },
+    })
+    expect(await answer('sub/n#who', [], { context: undefined })).toMatchObject({ ok: true, value: { name: 'sub/n#who' } })
+    expect(await answer('echo', [1])).toEqual({ ok: true, value: 1 })
+    const timeUp = "The job 'sub/n#spin' ran longer than its time limit of 300 ms."
+    expect(await answer('sub/n#spin', [], { timeLimit: 300 })).toMatchObject({ ok: false, error: { message: timeUp } })
+    expect(farm.server.dead).toMatchObject([{ settlement: { error: { name: 'TimeLimitError', message: timeUp } } }])
+    expect(JSON.stringify(farm.node.snapshot())).not.toContain('prefork:path')
+  })
+
   it('is refused when it leaves them', async () => {
     const { root, outside } = tree()
     const farm = await startNode({ roots: [root] })
@@ -222,6 +257,7 @@ export const once = defineTask({ retryLost: 0 }, (file) => { appendFileSync(file
     for (const name of names) farm.server.add(name, [], { id: name })
     await settled(farm)
     expect(farm.server.dead.map(({ message, settlement }) => [message.id, settlement.reason]).sort()).toEqual(names.map((name) => [name, 'refused']).sort())
+    for (const { settlement } of farm.server.dead) expect(settlement.error).toMatchObject({ name: 'PathRefusedError', code: 'ERR_PREFORK_PATH_REFUSED' })
   })
 
   it('is an unknown task when there is no such module or export, and without roots', async () => {
@@ -236,6 +272,22 @@ export const once = defineTask({ retryLost: 0 }, (file) => { appendFileSync(file
     plain.server.add('mail/send#welcome')
     await settled(plain)
     expect(plain.server.dead).toMatchObject([{ settlement: { reason: 'unknown_task' } }])
+  })
+
+  it('is told, when there is none, where it was looked for', async () => {
+    const { root } = tree()
+    const messageOf = async (name: string, tasks: object): Promise<string> => {
+      const farm = await startNode({ roots: [root], unknownTask: 'dead-letter', ...tasks })
+      farm.server.add(name)
+      await settled(farm)
+      return farm.server.dead[0]!.settlement.error.message
+    }
+    const none = { tasks: [] }
+    expect(await messageOf('mail/none#welcome', none)).toBe(
+      `There is no task 'mail/none#welcome': there is no file 'mail/none' (also with .js, .mjs, .cjs) below ${root}.`,
+    )
+    expect(await messageOf('welcome', none)).toBe(`There is no task 'welcome'. Tasks are named module/path#export, as they are found below ${root}.`)
+    expect(await messageOf('welcome', {})).toMatch(/^There is no task 'welcome'\. The tasks are: .+ echo, /)
   })
 })
 

@@ -1,8 +1,9 @@
 /** The runtime with a pool of its own making. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { Runtime } from 'prefork/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FarmEventBody } from '../../src/runtime/report.js'
-import { MemoryBroker, MemoryServer } from '../fixtures/memory-broker.js'
+import { FIRST_DELIVERY, MemoryBroker, MemoryServer, storedMessage } from '../fixtures/memory-broker.js'
 import { fixture, startPool, type TestPool } from '../fixtures/pools.js'
 import { Gate, Journal, until } from '../fixtures/support.js'
 
@@ -79,4 +80,52 @@ it('lets go of the pool when it is closed', async () => {
   runtime.close()
   await pool.run('echo', [1])
   expect(events).toEqual([])
+})
+
+it('makes no events of the everyday kind while nobody listens, and all of them from when somebody does', async () => {
+  const pool = await startPool({ tasks: fixture('farm-tasks.js') })
+  let listening = false
+  const { server, events } = start(pool, { heard: () => listening, maxAttempts: 1 })
+  const journal = new Journal()
+  server.add('mark', [journal.path, 'x'], { id: 'unheard' })
+  await until('it is done', () => server.acknowledged.includes('unheard'))
+  server.add('failUntil', [99], { id: 'failed' })
+  await until('it is dead', () => server.dead.length === 1)
+  expect(events.map(({ type }) => type)).toEqual(['task.failed'])
+  listening = true
+  server.add('mark', [journal.path, 'y'], { id: 'heard' })
+  await until('it is done', () => server.acknowledged.includes('heard'))
+  expect(events.map(({ type }) => type)).toEqual(['task.failed', 'task.received', 'task.started', 'task.succeeded'])
+})
+
+it('settles, answers and reports in the context of the delivery, for whoever traces', async () => {
+  const pool = await startPool({ tasks: fixture('farm-tasks.js'), workers: 1 })
+  const context = new AsyncLocalStorage<string>()
+  const seen: [id: string, what: string, where: string | undefined][] = []
+  const runtime = new Runtime(pool as never, {
+    node: 'n',
+    report: (event) => 'id' in event && seen.push([event.id, event.type, context.getStore()]),
+  })
+  const tasks: [id: string, task: string, args: unknown[]][] = [
+    ['a', 'echo', [1]],
+    ['b', 'failUntil', [99]],
+  ]
+  for (const [id, task, args] of tasks) {
+    const { body, headers } = storedMessage(id, task, args, { maxAttempts: 1, replyTo: 'me' })
+    const note = (what: string): void => void seen.push([id, what, context.getStore()])
+    const settle = ({ kind }: { kind: string }) => {
+      note(kind)
+      return { settled: true, published: true }
+    }
+    context.run(`delivery of ${id}`, () =>
+      runtime.receive({ ...FIRST_DELIVERY, id, body, headers, gone: new AbortController().signal, settle, reply: async () => note('answer') }),
+    )
+  }
+  await runtime.empty()
+  await until('both are settled', () => ['acknowledge', 'dead-letter'].every((kind) => seen.some(([, what]) => what === kind)))
+  const told = {
+    a: ['task.received', 'task.started', 'task.succeeded', 'answer', 'acknowledge'],
+    b: ['task.received', 'task.started', 'task.failed', 'answer', 'dead-letter'],
+  }
+  for (const [id, what] of Object.entries(told)) expect(seen.filter(([of]) => of === id)).toEqual(what.map((each) => [id, each, `delivery of ${id}`]))
 })

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest'
 import type { Delivery, Settlement } from '../../src/runtime/delivery.js'
 import { type Outcome, Settler } from '../../src/runtime/settler.js'
 import { UnsentReplies } from '../../src/runtime/unsent-replies.js'
-import { NO_HEADERS } from '../fixtures/memory-broker.js'
+import { FIRST_DELIVERY } from '../fixtures/memory-broker.js'
 
 const MIB = 1_048_576
 
@@ -15,12 +15,7 @@ const office = (max = 1_000) => {
     const replies: Buffer[] = []
     return {
       id: 'a',
-      queue: 'q',
-      body: Buffer.alloc(0),
-      headers: NO_HEADERS,
-      counts: { attempt: 1, losses: 0, requeues: 0 },
-      redelivered: false,
-      countedHere: false,
+      ...FIRST_DELIVERY,
       gone: what.gone ? AbortSignal.abort() : new AbortController().signal,
       settle: (settlement) => {
         settled.push(settlement.kind)

@@ -140,7 +140,7 @@ export class AmqpBroker implements Broker {
         const properties = this.#consuming.current?.connection.serverProperties
         return properties === undefined ? {} : consumerArguments(readFeatures(properties), shape, timeout)
       },
-      receive: (message, generation, base) => receive(new AmqpDelivery(message, generation, base, shape.queueType === 'classic', this.#desk)),
+      receive: (message, consumer, base) => receive(new AmqpDelivery(message, consumer, base, shape.queueType === 'classic', this.#desk)),
       warn: (message) => this.#warn(message),
     })
     this.#consumption.setCapacity(capacity)

@@ -43,7 +43,7 @@ const letters = (length: number): string => Array.from({ length }, () => String.
 
 /**
  * Starts a node that executes jobs from RabbitMQ; resolves when a worker is up and the queues are consumed. A RabbitMQ that is away is
- * waited for, before any worker is started.
+ * waited for, before the workers are started; but a task module that cannot be loaded rejects then, too.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
  * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error

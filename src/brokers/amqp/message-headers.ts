@@ -1,5 +1,6 @@
 /** A message's properties and headers ↔ what the runtime knows of a job. docs/farm.md lists them. */
 import type { Backoff, Counts, HistoryEntry, JobHeaders, SerializedError, Settlement } from '../../runtime/delivery.js'
+import { ExpiredError, RedeliveredError } from '../../runtime/errors.js'
 import type { AmqpMessage, AmqpProperties } from './connection/client.js'
 import { withinRoom } from './header-room.js'
 
@@ -44,8 +45,10 @@ const writeBackoff = (backoff: Backoff | undefined): Table | undefined =>
 
 const outcomes = new Set(['failed', 'hard_timeout', 'soft_timeout', 'memory_limit', 'lost', 'unknown_task', 'requeued'])
 
-export const readHistory = (value: unknown): HistoryEntry[] => {
-  if (!Array.isArray(value)) return []
+const NO_HISTORY: readonly HistoryEntry[] = Object.freeze([])
+
+export const readHistory = (value: unknown): readonly HistoryEntry[] => {
+  if (!Array.isArray(value)) return NO_HISTORY
   return (value as unknown[]).flatMap((each) => {
     if (typeof each !== 'object' || each === null) return []
     const { attempt, at, node, outcome, error } = each as Table
@@ -68,13 +71,20 @@ const writeHistory = (history: readonly HistoryEntry[] | undefined): Table[] | u
 /** Without what is undefined: amqplib would send it as null. */
 export const present = <T extends object>(object: T): T => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T
 
-export const readCounts = (headers: Table | undefined): Counts => ({
-  attempt: whole(headers?.attempt, 1) ?? 1,
-  losses: whole(headers?.losses, 0) ?? 0,
-  requeues: whole(headers?.requeues, 0) ?? 0,
-})
+/** Of a message that has not been tried: one for all of them. */
+const UNTRIED: Counts = Object.freeze({ attempt: 1, losses: 0, requeues: 0 })
+
+export const readCounts = (headers: Table | undefined): Counts => {
+  const attempt = whole(headers?.attempt, 1) ?? 1
+  const losses = whole(headers?.losses, 0) ?? 0
+  const requeues = whole(headers?.requeues, 0) ?? 0
+  return attempt === 1 && losses === 0 && requeues === 0 ? UNTRIED : { attempt, losses, requeues }
+}
 
 const countHeaders = ({ attempt, losses, requeues }: Counts): Table => ({ attempt, losses, requeues })
+
+/** Some clients write an empty one where they have none. */
+export const readMessageId = ({ properties }: AmqpMessage): string | undefined => (properties.messageId === '' ? undefined : properties.messageId)
 
 /** What a message says of its job. Headers of a wrong type count as absent. */
 export const readHeaders = ({ properties }: AmqpMessage): JobHeaders => {
@@ -198,7 +208,13 @@ export const readDeath = (
   const [last] = Array.isArray(headers?.['x-death']) ? (headers['x-death'] as { reason?: unknown; queue?: unknown; time?: unknown }[]) : []
   const reason = last?.reason === 'expired' ? 'expired' : last?.reason === 'delivery_limit' ? 'redelivered' : (text(last?.reason) ?? 'refused')
   const time = (last?.time as { value?: unknown } | undefined)?.value
-  return { reason, at: typeof time === 'number' ? time * 1_000 : undefined, node: undefined, queue: text(last?.queue), error: undefined }
+  return { reason, at: typeof time === 'number' ? time * 1_000 : undefined, node: undefined, queue: text(last?.queue), error: brokersError(reason, headers) }
+}
+
+/** In the words of a node. Nobody threw it: it has no stack. */
+const brokersError = (reason: string, headers: Table | undefined): SerializedError | undefined => {
+  const error = reason === 'expired' ? new ExpiredError(finite(headers?.expires_at, 0)) : reason === 'redelivered' ? new RedeliveredError() : undefined
+  return error === undefined ? undefined : { name: error.name, message: error.message, stack: undefined, code: error.code }
 }
 
 /** Headers of a dead letter that goes back to work. */

@@ -1,4 +1,5 @@
 import type { RuntimePool } from '../../runtime/options.js'
+import { nearest } from '../../wire/nearest.js'
 import type { NodeSettings } from './options.js'
 
 const largest = (...limits: (number | undefined)[]): number | undefined => {
@@ -15,7 +16,22 @@ export const longestDelivery = (pool: RuntimePool, { timeLimit, shutdownGrace }:
 }
 
 /** What the operator should know before it hurts. */
-export const startWarnings = (pool: RuntimePool, { softTimeLimit, shutdownGrace }: NodeSettings): string[] => {
+export const startWarnings = (pool: RuntimePool, tasks: readonly string[], settings: NodeSettings): string[] => [
+  ...graceWarning(pool, settings),
+  ...defaultsWarnings(tasks, settings),
+]
+
+/** What is found below the roots has no list. */
+const defaultsWarnings = (tasks: readonly string[], { taskDefaults, roots }: NodeSettings): string[] => {
+  if (roots.length > 0) return []
+  const strange = Object.keys(taskDefaults).filter((name) => !tasks.includes(name))
+  return strange.map((name) => {
+    const near = nearest(name, tasks)
+    return `taskDefaults names '${name}', and there is no such task${near === undefined ? '.' : `; did you mean '${near}'?`} What it says is used for none.`
+  })
+}
+
+const graceWarning = (pool: RuntimePool, { softTimeLimit, shutdownGrace }: NodeSettings): string[] => {
   const longest = largest(softTimeLimit, ...ofTasks(pool, 'softTimeLimit'))
   if (longest === undefined || longest <= shutdownGrace) return []
   return [

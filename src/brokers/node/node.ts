@@ -24,12 +24,15 @@ export class Node implements FarmNode, CommandedNode {
   #countdown: Countdown | undefined
   #resolveDone: (report: ShutdownReport) => void = () => {}
 
-  /** `makeParts` gets the sink of the node's events. */
-  constructor(makeParts: (report: (event: FarmEventBody) => void) => NodeParts) {
+  /** `makeParts` gets the sink of the node's events, and whether anybody listens. */
+  constructor(makeParts: (report: (event: FarmEventBody) => void, heard: () => boolean) => NodeParts) {
     this.done = new Promise((resolve) => {
       this.#resolveDone = resolve
     })
-    this.parts = makeParts((event) => this.#emit(event))
+    this.parts = makeParts(
+      (event) => this.#emit(event),
+      () => this.heard,
+    )
   }
 
   get name(): string {
@@ -40,7 +43,7 @@ export class Node implements FarmNode, CommandedNode {
   async start(): Promise<void> {
     const { broker, pool, runtime, settings, intake, scale } = this.parts
     const { logger } = settings
-    for (const warning of startWarnings(pool, settings)) logger?.warn({}, warning)
+    for (const warning of startWarnings(pool, runtime.tasks, settings)) logger?.warn({}, warning)
     await broker.start({ longestDelivery: longestDelivery(pool, settings) })
     broker.control.onCommand((command) => this.command(command))
     const { workers } = pool.stats()
@@ -117,6 +120,11 @@ export class Node implements FarmNode, CommandedNode {
         })
       }
     }
+  }
+
+  /** Somebody may listen: what nobody would get need not be made. */
+  get heard(): boolean {
+    return this.#listeners.size > 0 || this.parts.broker.control.heard !== false
   }
 
   onEvent(listener: (event: FarmEvent) => void): () => void {

@@ -3,6 +3,7 @@ import { type Compression, compress, compressionNamed, decompress, tooLarge } fr
 import { looksLikeJson, parseJson } from './json.js'
 import { pack } from './msgpack/pack.js'
 import { unpack } from './msgpack/unpack.js'
+import { readSameHead, rememberHead } from './same-head.js'
 import { UndecodableError } from './undecodable.js'
 
 /** What a body holds. */
@@ -67,7 +68,9 @@ const withoutTail = (args: readonly unknown[]): readonly unknown[] => {
  */
 export const decodeJob = (body: Buffer, headers: BodyHeaders, { maxBodySize }: { maxBodySize: number }): JobMessage | Promise<JobMessage> => {
   if (headers.schemaVersion !== SCHEMA_VERSION)
-    throw new UndecodableError(`The message has schema version ${headers.schemaVersion}; this node reads version ${SCHEMA_VERSION}.`)
+    throw new UndecodableError(
+      `The message has ${Number.isNaN(headers.schemaVersion) ? 'a schema version that is no number' : `schema version ${headers.schemaVersion}`}; this node reads version ${SCHEMA_VERSION}.`,
+    )
   const json = isJson(headers.contentType)
   const how = compressionNamed(headers.contentEncoding)
   if (body.length > maxBodySize) throw tooLarge(`(${body.length} bytes) is larger`, maxBodySize)
@@ -88,7 +91,14 @@ const isJson = (contentType: string | undefined): boolean | undefined => {
   throw new UndecodableError(`The content type '${contentType}' is not known; known are ${CONTENT_TYPE} and application/json (in UTF-8).`)
 }
 
-const read = (body: Buffer, json: boolean | undefined): JobMessage => shaped((json ?? looksLikeJson(body)) ? parseJson(body) : unpack(body))
+const read = (body: Buffer, json: boolean | undefined): JobMessage => {
+  if (json ?? looksLikeJson(body)) return shaped(parseJson(body))
+  const known = readSameHead(body)
+  if (known !== undefined) return Array.isArray(known.args) ? { task: known.task, args: known.args } : shaped(known)
+  const message = shaped(unpack(body))
+  rememberHead(body, message.task)
+  return message
+}
 
 const shaped = (value: unknown): JobMessage => {
   if (!isRecord(value)) throw wrong('is not a map { task, args, kwargs?, context? }')
@@ -100,6 +110,7 @@ const shaped = (value: unknown): JobMessage => {
   if (typeof task !== 'string' || task === '') throw wrong("has no 'task': a text that names the task")
   if (!Array.isArray(args)) throw wrong("has 'args' that are not an array")
   if (kwargs !== undefined && !isRecord(kwargs)) throw wrong("has 'kwargs' that are not a map")
+  if (kwargs === undefined && value.context === undefined) return { task, args }
   return { task, args, ...(kwargs === undefined ? undefined : { kwargs }), ...(own('context') === undefined ? undefined : { context: own('context') }) }
 }
 

@@ -6,7 +6,7 @@ import type { ControlClient } from '../../../src/brokers/broker.js'
 import type { Address, Answer, Command } from '../../../src/runtime/commands.js'
 import type { FarmEvent } from '../../../src/runtime/report.js'
 import { scriptedStats } from '../../fixtures/scripted-node.js'
-import { failure } from '../../fixtures/support.js'
+import { failure, within } from '../../fixtures/support.js'
 import { admin, corner, type Overrides, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { tcpProxy } from './tcp-proxy.js'
 
@@ -92,7 +92,7 @@ withRabbit('the control exchange', () => {
     await until('it is gone', () => !first.made.connected)
     proxy.open()
     await until('it is back', () => first.made.connected && first.made.control.listening)
-    await ask(await client(secret), ['a'], { command: 'ping' }, 20_000)
+    expect(await ask(await client(secret), ['a'], { command: 'ping' }, 20_000)).toHaveLength(1)
     expect(first.warnings).toEqual([])
     const second = await named('a', { secret })
     await until('both know', () => first.warnings.length > 0 && second.warnings.length > 0)
@@ -102,6 +102,30 @@ withRabbit('the control exchange', () => {
     await until('both know', () => other.warnings.length > 0 && third.warnings.length > 0)
     expect(first.warnings).toHaveLength(1)
     await proxy.close()
+  })
+
+  it('a command that arrives before the node can speak is answered as soon as it can', async () => {
+    const proxy = await tcpProxy(RABBITMQ_URL)
+    let speak = (): void => {}
+    const mute = new Promise<void>((resolve) => {
+      speak = resolve
+    })
+    // confirm.select: of the connection that publishes alone.
+    proxy.before(85, 10, () => mute)
+    try {
+      const made = keep(new AmqpBroker(settings({ url: proxy.url }), 'a'))
+      let asked = 0
+      made.control.onCommand(async () => ++asked)
+      await made.connect()
+      await until('it listens', () => made.control.listening)
+      const answers = ask(await client(), ['a'], { command: 'ping' }, 20_000)
+      await until('it has been asked', () => asked > 0)
+      speak()
+      expect(await within(answers, 10_000)).toEqual([{ node: 'a', ok: true, value: 1 }])
+    } finally {
+      speak()
+      await proxy.close()
+    }
   })
 
   it('a node with a secret obeys only those who know it', async () => {

@@ -28,12 +28,13 @@ withRabbit('dead letters', () => {
     const { onChannel, close } = await admin()
     await onChannel(async (channel) => {
       channel.sendToQueue(`${queue}.dlq`, Buffer.from([0xc1]), {})
+      channel.sendToQueue(`${queue}.dlq`, Buffer.from([0xc1]), { messageId: '' })
       await channel.checkQueue(queue)
     })
     await close()
     for (let look = 0; look < 3; look++) {
       const shown = await listDeadLetters(here)
-      expect(shown.map((each) => each.id)).toEqual(['a', 'b', 'c', undefined])
+      expect(shown.map((each) => each.id)).toEqual(['a', 'b', 'c', undefined, undefined])
       expect(shown[0]).toMatchObject({
         message: { task: 'add', args: [1, 'a'], context: 'c' },
         reason: 'failed',
@@ -45,7 +46,27 @@ withRabbit('dead letters', () => {
       })
       expect(shown[3]).toMatchObject({ message: undefined, size: 1 })
     }
+    // An empty one is nobody's.
+    expect(await retryDeadLetters({ ...here, ids: [''] })).toEqual({ retried: 0 })
     expect((await listDeadLetters({ ...here, limit: 2 })).map((each) => each.id)).toEqual(['a', 'b'])
+  })
+
+  it('that the broker made say what it was', async () => {
+    const out = keep(await createPublisher(here))
+    const before = Date.now()
+    await out.publish('add', [1], { messageId: 'late', ttl: 1 })
+    await until('it is dead', async () => (await listDeadLetters(here)).length === 1)
+    const [letter] = await listDeadLetters(here)
+    expect(letter).toMatchObject({
+      id: 'late',
+      reason: 'expired',
+      error: { name: 'ExpiredError', code: 'ERR_PREFORK_EXPIRED', stack: undefined },
+      node: undefined,
+    })
+    const [, at] = /^It expired at (.*), before it began\.$/.exec(letter!.error!.message)!
+    expect(Date.parse(at!)).toBeGreaterThan(before)
+    expect(Date.parse(at!)).toBeLessThan(before + 60_000)
+    await purge({ ...here, dead: true })
   })
 
   it('are given another try, each once in a call, with one requeue more', async () => {

@@ -127,6 +127,15 @@ withRabbit('deliveries', () => {
     })
   })
 
+  it('with an empty message_id have none', async () => {
+    const node = await broker()
+    const inbox = new Inbox()
+    await node.publish(job(queue, ''))
+    node.consume(1, inbox.receive)
+    await until('it came', () => inbox.all.length === 1)
+    expect(inbox.all[0]).toMatchObject({ id: undefined, redelivered: false })
+  })
+
   it.each(['quorum', 'classic'] as const)('%s: never more than the capacity are held, whatever it changes to', async (queueType) => {
     const node = await broker({ queueType })
     const inbox = new Inbox()

@@ -112,6 +112,23 @@ withRabbit('the publisher', () => {
     }
   })
 
+  it('publishMany: a name or an option that cannot be used is a TypeError, before anything is taken from the source', async () => {
+    const out = await publisher()
+    let taken = 0
+    function* source(): Generator<[number]> {
+      while (true) yield [++taken]
+    }
+    const refusal = (name: string, options: object): Promise<unknown> => out.publishMany(name, source(), options).catch((reason: unknown) => reason)
+    expect(await refusal('add', { dely: 5 })).toMatchObject({
+      name: 'TypeError',
+      message: expect.stringMatching(/^Unknown option 'dely' of publisher\.publishMany\('add', …\); did you mean 'delay'\?/),
+    })
+    expect(await refusal('add', { delay: -1 })).toMatchObject({ name: 'TypeError', message: expect.stringContaining("Option 'delay' must be") })
+    expect(await refusal('add', { messageId: 'one' })).toMatchObject({ name: 'TypeError' })
+    expect(await refusal('', {})).toMatchObject({ name: 'TypeError' })
+    expect(taken).toBe(0)
+  })
+
   it('publishMany: stops at the first error, and says which were published', async () => {
     const out = await publisher()
     const error = await out.publishMany('add', [[1], [2], [() => {}], [4]] as number[][]).catch((reason: unknown) => reason)

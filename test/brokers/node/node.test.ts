@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createNode } from 'prefork/node'
+import { createNode, type NodeOptions } from 'prefork/node'
 import { decodeReply } from 'prefork/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MemoryBroker, MemoryServer } from '../../fixtures/memory-broker.js'
-import { startNode } from '../../fixtures/nodes.js'
+import { settled, startNode } from '../../fixtures/nodes.js'
 import { fixture } from '../../fixtures/pools.js'
-import { failure, Gate, Journal, scratch, until } from '../../fixtures/support.js'
+import { childrenOf, failure, Gate, gone, Journal, scratch, until } from '../../fixtures/support.js'
 
 describe('workers', () => {
   it('grow with the backlog by batches, to the maximum, and the capacity with them; the idle are retired to the minimum', async () => {
@@ -108,6 +108,17 @@ describe('a command', () => {
   })
 })
 
+/** Where the starts of `starts/slow.js` are noted; each takes so long, ms. */
+const slowStarts = (loadMs: number): Journal => {
+  const starts = new Journal()
+  Object.assign(process.env, { PREFORK_TEST_STARTS: starts.path, PREFORK_TEST_LOAD_MS: String(loadMs) })
+  onTestFinished(() => {
+    delete process.env.PREFORK_TEST_STARTS
+    delete process.env.PREFORK_TEST_LOAD_MS
+  })
+  return starts
+}
+
 describe('a node', () => {
   it('tells its heartbeats, with the stall of each main thread', async () => {
     const farm = await startNode({ heartbeatInterval: 20 })
@@ -116,6 +127,23 @@ describe('a node', () => {
       farm.broker.events.some((event) => event.type === 'node.heartbeat' && event.stats.workers.some(({ stalled }) => stalled > 100)),
     )
     expect(farm.broker.events.every(({ node, at }) => node === farm.node.name && at > 0)).toBe(true)
+  })
+
+  it('warns of defaults for tasks that there are not, unless tasks are found by their path', async () => {
+    const warnings: string[] = []
+    const log = (): void => {}
+    const options: Partial<NodeOptions> = {
+      shutdownGrace: 60_000,
+      taskDefaults: { ecko: { maxAttempts: 1 }, echo: { maxAttempts: 1 }, completelyElse: {} },
+      logger: { trace: log, debug: log, info: log, error: log, warn: (_, text) => warnings.push(text) },
+    }
+    await startNode(options)
+    expect(warnings).toEqual([
+      "taskDefaults names 'ecko', and there is no such task; did you mean 'echo'? What it says is used for none.",
+      "taskDefaults names 'completelyElse', and there is no such task. What it says is used for none.",
+    ])
+    await startNode({ ...options, roots: [import.meta.dirname] })
+    expect(warnings).toHaveLength(2)
   })
 
   it('warns of a grace shorter than the longest soft limit, and hands the broker the longest delivery', async () => {
@@ -160,5 +188,58 @@ describe('a node', () => {
     expect(await failure(createNode(broker, { tasks: fixture('starts/throws.js') }))).toMatchObject({ message: 'login refused' })
     expect(broker.closed).toBe(true)
     expect(starts.lines).toEqual([])
+  })
+
+  it('tells of tasks that do not load though the broker is away, and leaves nothing', async () => {
+    const broker = new MemoryBroker(new MemoryServer())
+    broker.connect = () => new Promise(() => {})
+    const before = childrenOf(process.pid).map(({ pid }) => pid)
+    expect(await failure(createNode(broker, { tasks: fixture('no-such-module.js') }))).toMatchObject({
+      code: 'ERR_PREFORK_WORKER_START',
+      message: expect.stringContaining('no-such-module.js'),
+    })
+    expect(broker.closed).toBe(true)
+    expect(childrenOf(process.pid).filter(({ pid }) => !before.includes(pid))).toEqual([])
+  })
+
+  it('ends the worker that tries its tasks when the broker refuses meanwhile', async () => {
+    const starts = slowStarts(600_000)
+    const broker = new MemoryBroker(new MemoryServer())
+    let refuse = (): void => {}
+    broker.connect = () =>
+      new Promise((_, reject) => {
+        refuse = () => reject(new Error('login refused'))
+      })
+    const starting = failure(createNode(broker, { tasks: fixture('starts/slow.js') }))
+    await until('one was started', () => starts.lines.length > 0)
+    refuse()
+    expect(await starting).toMatchObject({ message: 'login refused' })
+    // Sooner than it would have been given up as too slow, and tried again.
+    await gone(starts.lines.map(Number), 3_500)
+    expect(starts.lines).toHaveLength(1)
+  })
+
+  it('tries its tasks once while the broker is away, in a worker that leaves, and takes jobs when the broker is there', async () => {
+    const starts = slowStarts(0)
+    const server = new MemoryServer()
+    const broker = new MemoryBroker(server)
+    let arrive = (): void => {}
+    broker.connect = () =>
+      new Promise((resolve) => {
+        arrive = () => {
+          broker.reconnect()
+          resolve()
+        }
+      })
+    const id = server.add('pid', [], { replyTo: 'me' })
+    const starting = startNode({ tasks: fixture('starts/slow.js'), minWorkers: 2 }, server, broker)
+    await until('one was started', () => starts.lines.length > 0)
+    await gone(starts.lines.map(Number))
+    expect([starts.lines.length, broker.capacities]).toEqual([1, []])
+    arrive()
+    const farm = await starting
+    await settled(farm)
+    expect(server.acknowledged).toEqual([id])
+    expect(starts.lines.slice(1).map((pid) => ({ ok: true, value: Number(pid) }))).toContainEqual(decodeReply(server.replies[0]!.body))
   })
 })

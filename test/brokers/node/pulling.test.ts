@@ -14,9 +14,19 @@ const start = async (table: JobTable, options: Partial<NodeOptions> = {}, name?:
   return { broker, node: await startUnder(broker, options) }
 }
 
+/** The job x, which runs until the gate is opened. */
+const holding = async (table: JobTable, task = 'hold', given?: Parameters<JobTable['add']>[3]): Promise<{ journal: Journal; gate: Gate }> => {
+  const journal = new Journal()
+  const gate = new Gate()
+  table.add('x', task, [gate.path, journal.path, 'x'], given)
+  await journal.seen('+x')
+  return { journal, gate }
+}
+
 /** Resolves when every job has come to its end; no lease was settled twice, and none that is over is listened to. */
 const done = async (table: JobTable): Promise<void> => {
   await until('every job has come to its end', () => table.rows.length === 0)
+  await until('no room is taken up', () => table.leases.every(({ taken }) => !taken))
   inOrder(table)
 }
 
@@ -126,6 +136,44 @@ describe('under a broker that one pulls from, a node', () => {
     expect(journal.lines).toEqual(['a', 'b', 'c'])
   })
 
+  it('claims nothing beside a job that runs though its lease is gone, where there is room for one', async () => {
+    const table = new JobTable()
+    const { node, broker } = await start(table, { prefetchPerWorker: 1, concurrency: 1 })
+    const { journal, gate } = await holding(table)
+    table.expire('x')
+    const other = table.claim('another')!
+    table.add('y', 'mark', [journal.path, 'y'])
+    await until('the lease is known to be gone', () => node.stats().held === 0)
+    const { looks } = broker
+    await until('it has looked for more', () => broker.looks > looks + 3)
+    expect(table.leases).toHaveLength(2)
+    expect(node.stats()).toMatchObject({ held: 0, running: 1 })
+    // Another has room for it.
+    await start(table, {}, 'a third')
+    await until('y is done', () => table.acknowledged.length === 1)
+    expect(table.acknowledged).toEqual([{ id: 'y', by: 'a third' }])
+    gate.open()
+    await until('it has room again', () => broker.taken === 0)
+    expect(table.settle(other, { kind: 'acknowledge' }).settled).toBe(true)
+    await done(table)
+    expect(journal.lines).toEqual(['+x', 'y', '-x'])
+  })
+
+  it('has room again for what waited behind a job of its id when its lease expires', async () => {
+    const table = new JobTable()
+    const { node, broker } = await start(table, { prefetchPerWorker: 2, concurrency: 2 })
+    const { journal, gate } = await holding(table)
+    table.add('x', 'mark', [journal.path, 'retry'], { counts: { attempt: 2 } })
+    await until('both are held', () => node.stats().held === 2)
+    await node.command({ command: 'quiet' })
+    table.expire('x', 2)
+    await until('there is room for one', () => broker.taken === 1)
+    await node.command({ command: 'resume' })
+    gate.open()
+    await done(table)
+    expect(journal.lines).toEqual(['+x', '-x', 'retry'])
+  })
+
   describe('finishes what runs when its lease expires', () => {
     it('and settles it when it has claimed it again, without running it again', async () => {
       const table = new JobTable()
@@ -155,10 +203,7 @@ describe('under a broker that one pulls from, a node', () => {
     it('and knows it while it still runs, however often it is claimed', async () => {
       const table = new JobTable()
       const { node } = await start(table)
-      const journal = new Journal()
-      const gate = new Gate()
-      table.add('x', 'hold', [gate.path, journal.path, 'x'], { replyTo: 'me' })
-      await journal.seen('+x')
+      const { journal, gate } = await holding(table, 'hold', { replyTo: 'me' })
       for (let claims = 2; claims <= 6; claims++) {
         await until('it is known to run under one lease', () => node.stats().running === 1 && node.stats().held === 1)
         table.expire('x')
@@ -174,10 +219,7 @@ describe('under a broker that one pulls from, a node', () => {
     it('and has a failure tried again once, when it has claimed it again', async () => {
       const table = new JobTable()
       const { node } = await start(table)
-      const journal = new Journal()
-      const gate = new Gate()
-      table.add('x', 'holdThenFail', [gate.path, journal.path, 'x'], { maxAttempts: 2 })
-      await journal.seen('+x')
+      const { journal, gate } = await holding(table, 'holdThenFail', { maxAttempts: 2 })
       await node.command({ command: 'quiet' })
       table.expire('x')
       await until('the lease is known to be gone', () => node.stats().held === 0)
@@ -195,10 +237,7 @@ describe('under a broker that one pulls from, a node', () => {
   it('leaves nothing on the lease of what waited behind a job of its id and was given back', async () => {
     const table = new JobTable()
     const { node } = await start(table)
-    const journal = new Journal()
-    const gate = new Gate()
-    table.add('x', 'hold', [gate.path, journal.path, 'x'])
-    await journal.seen('+x')
+    const { journal, gate } = await holding(table)
     table.add('x', 'mark', [journal.path, 'retry'], { counts: { attempt: 2 } })
     await until('both are held', () => node.stats().held === 2)
     await node.command({ command: 'pause' })

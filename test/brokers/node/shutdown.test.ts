@@ -50,7 +50,7 @@ describe('a shutdown', () => {
     expect(server.republished).toMatchObject([
       { id: 'x', settlement: { counts: { attempt: 1, losses: 1, requeues: 0 }, history: [{ outcome: 'lost', error: expect.stringContaining('shut down') }] } },
     ])
-    expect(server.dead).toMatchObject([{ message: { id: 'y' }, settlement: { reason: 'lost' } }])
+    expect(server.dead).toMatchObject([{ message: { id: 'y' }, settlement: { reason: 'lost', error: { code: 'ERR_PREFORK_NODE_SHUTDOWN' } } }])
   })
 
   it('over before the news of a beginning has come counts what has begun, and gives back what has not', async () => {

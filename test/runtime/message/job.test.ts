@@ -67,6 +67,7 @@ test('each unreadable message says what is wrong', async () => {
   expect(await refusal('x', { contentEncoding: 'lzma' })).toContain("'lzma' is not known")
   expect(await refusal('x', { contentEncoding: 'gzip' })).toContain('is not gzip')
   expect(await refusal('x', { schemaVersion: 2 })).toContain('schema version 2')
+  expect(await refusal('x', { schemaVersion: Number.NaN })).toContain('a schema version that is no number; this node reads version 1')
   expect(await refusal('')).toContain('ends too early')
   expect(await refusal(Buffer.from([0xc1]))).toContain('0xc1')
   expect(await refusal(Buffer.from([0x80, 0x80]))).toContain('1 bytes behind its end')

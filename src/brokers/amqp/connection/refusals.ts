@@ -49,7 +49,7 @@ export const lastingRefusal = (url: string, error: unknown): BrokerError | undef
   const code = String((error as { code?: unknown } | null | undefined)?.code)
   if (UNTRUSTED.has(code))
     return new BrokerError(
-      `RabbitMQ at ${shownUrl(url)} shows a certificate that is not trusted: ${message}. Name the authority that it comes from (the option tls.ca, or RABBITMQ_TLS_CA), or the name that it has (tls.servername).`,
+      `RabbitMQ at ${shownUrl(url)} shows a certificate that is not trusted: ${message}. Name the authority that it comes from (the option tls.ca, or RABBITMQ_TLS_CA), or the name that it has (the option tls.servername, or RABBITMQ_TLS_SERVERNAME).`,
       { cause: error },
     )
   if (UNWELCOME.test(code))

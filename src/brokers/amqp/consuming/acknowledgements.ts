@@ -3,6 +3,7 @@
  * frame and a system call each would cost a node under load more than the jobs themselves.
  */
 import type { AmqpChannel, AmqpStream } from '../connection/client.js'
+import { SettledTags } from './settled-tags.js'
 
 type AckChannel = Pick<AmqpChannel, 'ack'>
 type CorkedStream = Pick<AmqpStream, 'cork' | 'uncork'>
@@ -19,10 +20,7 @@ export class Acknowledgements {
   #gathered: number[] = []
   #turn: NodeJS.Immediate | undefined
   #wait: NodeJS.Timeout | undefined
-  /** Every delivery up to this tag is settled. A channel counts its deliveries from 1. */
-  #floor = 0
-  /** Settled above the floor. */
-  readonly #above = new Set<number>()
+  readonly #settled = new SettledTags()
   /** Deliveries that may be held at once: when half of them wait here, others could be delivered. */
   room = 0
 
@@ -41,12 +39,7 @@ export class Acknowledgements {
 
   /** The delivery of this tag was settled in another way. */
   settled(tag: number): void {
-    if (tag !== this.#floor + 1) {
-      this.#above.add(tag)
-      return
-    }
-    this.#floor = tag
-    while (this.#above.delete(this.#floor + 1)) this.#floor++
+    this.#settled.add(tag)
   }
 
   #endOfTurn(): void {
@@ -70,15 +63,16 @@ export class Acknowledgements {
 
   /** One frame for all that have no gap before them. It must name one that is unsettled itself: RabbitMQ ends the channel for another. */
   #sendUpToFloor(): void {
+    const { floor } = this.#settled
     let last = 0
     let count = 0
     for (const tag of this.#gathered) {
-      if (tag > this.#floor) continue
+      if (tag > floor) continue
       count++
       if (tag > last) last = tag
     }
     if (count === 0) return
-    this.#gathered = count === this.#gathered.length ? [] : this.#gathered.filter((tag) => tag > this.#floor)
+    this.#gathered = count === this.#gathered.length ? [] : this.#gathered.filter((tag) => tag > floor)
     this.#send(last, count > 1)
   }
 

@@ -3,7 +3,7 @@ import type { Consumption } from '../../broker.js'
 import type { AmqpMessage } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
 import type { QueueShape } from '../topology/topology.js'
-import type { Generation } from './generation.js'
+import type { Consumer } from './generation.js'
 import { QueueConsumer } from './queue-consumer.js'
 
 export interface ConsumptionSettings {
@@ -11,7 +11,7 @@ export interface ConsumptionSettings {
   readonly sources: readonly { readonly base: string; readonly queue: string }[]
   readonly shape: QueueShape
   consumerArguments(): Readonly<Record<string, unknown>>
-  receive(message: AmqpMessage, generation: Generation, base: string): void
+  receive(message: AmqpMessage, consumer: Consumer, base: string): void
   warn(message: string): void
 }
 
@@ -21,7 +21,7 @@ export class AmqpConsumption implements Consumption {
   constructor(connection: SteadyConnection, { sources, shape, consumerArguments, receive, warn }: ConsumptionSettings) {
     this.#consumers = sources.map(
       ({ base, queue }) =>
-        new QueueConsumer(connection, { base, queue, shape, consumerArguments, receive: (message, generation) => receive(message, generation, base), warn }),
+        new QueueConsumer(connection, { base, queue, shape, consumerArguments, receive: (message, consumer) => receive(message, consumer, base), warn }),
     )
   }
 

@@ -2,10 +2,10 @@
 import type { Counts, Delivery, JobHeaders, Settlement, SettleResult } from '../../../runtime/delivery.js'
 import { CONTENT_TYPE } from '../../../runtime/message/index.js'
 import type { AmqpMessage } from '../connection/client.js'
-import { buried, readCounts, readHeaders, republished } from '../message-headers.js'
+import { buried, readCounts, readHeaders, readMessageId, republished } from '../message-headers.js'
 import type { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import type { JobPublisher } from '../publishing/job-publisher.js'
-import type { Generation } from './generation.js'
+import type { Consumer } from './generation.js'
 
 /** What settling needs, the same for all deliveries of a node. */
 export interface Desk {
@@ -32,23 +32,23 @@ export class AmqpDelivery implements Delivery {
   readonly countedHere: boolean
   readonly gone: AbortSignal
   readonly #message: AmqpMessage
-  readonly #generation: Generation
+  readonly #consumer: Consumer
   readonly #desk: Desk
   #result: SettleResult | Promise<SettleResult> | undefined
 
   /** `queue`: the name that the node was given, whichever of the queues behind it delivered. */
-  constructor(message: AmqpMessage, generation: Generation, queue: string, countedHere: boolean, desk: Desk) {
+  constructor(message: AmqpMessage, consumer: Consumer, queue: string, countedHere: boolean, desk: Desk) {
     this.#message = message
-    this.#generation = generation
+    this.#consumer = consumer
     this.#desk = desk
-    this.id = message.properties.messageId
+    this.id = readMessageId(message)
     this.queue = queue
     this.body = message.content
     this.headers = readHeaders(message)
     this.counts = readCounts(message.properties.headers)
     this.redelivered = message.fields.redelivered
     this.countedHere = countedHere
-    this.gone = generation.gone
+    this.gone = consumer.generation.gone
   }
 
   settle(settlement: Settlement): SettleResult | Promise<SettleResult> {
@@ -58,8 +58,8 @@ export class AmqpDelivery implements Delivery {
   }
 
   #settle(settlement: Settlement): SettleResult | Promise<SettleResult> {
-    if (settlement.kind === 'acknowledge') return this.#generation.settle(this.#message, 'ack') ? SETTLED : NOT_SETTLED
-    if (settlement.kind === 'requeue') return this.#generation.settle(this.#message, 'requeue') ? SETTLED : NOT_SETTLED
+    if (settlement.kind === 'acknowledge') return this.#leave('ack') ? SETTLED : NOT_SETTLED
+    if (settlement.kind === 'requeue') return this.#leave('requeue') ? SETTLED : NOT_SETTLED
     return this.#publishAndAcknowledge(settlement)
   }
 
@@ -73,7 +73,11 @@ export class AmqpDelivery implements Delivery {
       this.#result = undefined
       throw error
     }
-    return { settled: this.#generation.settle(this.#message, 'ack'), published: true }
+    return { settled: this.#leave('ack'), published: true }
+  }
+
+  #leave(how: 'ack' | 'requeue'): boolean {
+    return this.#consumer.generation.settle(this.#message, this.#consumer, how)
   }
 
   #publish(settlement: Publishing): Promise<void> {

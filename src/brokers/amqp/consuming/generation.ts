@@ -7,7 +7,9 @@ import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import { closeChannel } from '../connection/closing.js'
 import { Acknowledgements } from './acknowledgements.js'
 
-interface Consumer {
+/** One consumer of a generation's; holds what was delivered to it, until that is settled. */
+export interface Consumer {
+  readonly generation: Generation
   readonly tag: string
   /** Its prefetch, fixed when it started. */
   readonly size: number
@@ -25,11 +27,10 @@ export class Generation {
   readonly #channel: AmqpChannel
   readonly #queue: string
   readonly #consumerArguments: Readonly<Record<string, unknown>>
-  readonly #receive: (message: AmqpMessage, generation: Generation) => void
+  readonly #receive: (message: AmqpMessage, consumer: Consumer) => void
   readonly #cancelledByServer: () => void
   readonly #gone = new AbortController()
   readonly #consumers = new Set<Consumer>()
-  readonly #holders = new Map<AmqpMessage, Consumer>()
   readonly #acknowledgements: Acknowledgements
   #target = 0
   #working: Promise<void> | undefined
@@ -39,7 +40,7 @@ export class Generation {
     channel: AmqpChannel,
     queue: string,
     consumerArguments: Readonly<Record<string, unknown>>,
-    receive: (message: AmqpMessage, generation: Generation) => void,
+    receive: (message: AmqpMessage, consumer: Consumer) => void,
     cancelledByServer: () => void,
   ) {
     this.#channel = channel
@@ -61,7 +62,6 @@ export class Generation {
     clearTimeout(this.#catchUp)
     this.#acknowledgements.end()
     this.#gone.abort(reason)
-    this.#holders.clear()
   }
 
   /** Sends what has been settled in this turn. */
@@ -70,10 +70,8 @@ export class Generation {
   }
 
   /** False: it was not sent, because its channel has gone. */
-  settle(message: AmqpMessage, how: 'ack' | 'requeue'): boolean {
+  settle(message: AmqpMessage, holder: Consumer, how: 'ack' | 'requeue'): boolean {
     if (this.#gone.signal.aborted) return false
-    const holder = this.#holders.get(message)
-    this.#holders.delete(message)
     const { deliveryTag } = message.fields
     if (how === 'ack') this.#acknowledgements.add(deliveryTag)
     else {
@@ -84,10 +82,8 @@ export class Generation {
       }
       this.#acknowledgements.settled(deliveryTag)
     }
-    if (holder !== undefined) {
-      holder.held--
-      if (holder.cancelled) this.#leftoverSettled()
-    }
+    holder.held--
+    if (holder.cancelled) this.#leftoverSettled()
     return true
   }
 
@@ -152,7 +148,7 @@ export class Generation {
   }
 
   async #start(size: number): Promise<void> {
-    const consumer: Consumer = { tag: `prefork-${process.pid}-${++tags}`, size, cancelled: false, held: 0 }
+    const consumer: Consumer = { generation: this, tag: `prefork-${process.pid}-${++tags}`, size, cancelled: false, held: 0 }
     this.#consumers.add(consumer)
     await this.#channel.prefetch(size)
     await this.#channel.consume(this.#queue, (message) => this.#delivered(consumer, message), {
@@ -168,8 +164,7 @@ export class Generation {
       return
     }
     consumer.held++
-    this.#holders.set(message, consumer)
-    this.#receive(message, this)
+    this.#receive(message, consumer)
   }
 
   async #cancel(consumers: readonly Consumer[]): Promise<void> {

@@ -3,7 +3,7 @@ import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpMessage } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
 import { declareJobQueue, type QueueShape } from '../topology/topology.js'
-import { Generation } from './generation.js'
+import { type Consumer, Generation } from './generation.js'
 
 export interface ConsumerSettings {
   /** The name that the node was given; `queue` is one of those behind it. */
@@ -12,7 +12,7 @@ export interface ConsumerSettings {
   readonly shape: QueueShape
   /** Of `basic.consume`, by what the broker is. */
   consumerArguments(): Readonly<Record<string, unknown>>
-  receive(message: AmqpMessage, generation: Generation): void
+  receive(message: AmqpMessage, consumer: Consumer): void
   warn(message: string): void
 }
 

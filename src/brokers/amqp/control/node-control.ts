@@ -72,6 +72,10 @@ export class AmqpNodeControl implements NodeControl {
     this.#handler = handler
   }
 
+  get heard(): boolean {
+    return this.#voice.heard
+  }
+
   emit(event: FarmEvent): void {
     this.#voice.tell(event)
   }

@@ -13,6 +13,14 @@ import { EVENT_KEY, JSON_TYPE, writeEvents } from './messages.js'
 const GATHER = 50
 /** Events in one message, at the most. */
 const MAX_EVENTS = 500
+/** Answers that wait for a channel, at the most: whoever asked gives up after a while. */
+const MAX_UNSENT = 20
+
+interface UnsentAnswer {
+  readonly replyTo: string
+  readonly body: Buffer
+  readonly correlationId: string | undefined
+}
 
 export interface VoiceSettings {
   readonly controlExchange: string
@@ -32,6 +40,8 @@ export class Voice {
   /** Messages that came back, because no queue was bound; each is confirmed afterwards. */
   readonly #returned = new Set<string>()
   #count = 0
+  /** Commands come over another connection, which may be there before this one can speak. */
+  #unsent: UnsentAnswer[] = []
 
   /** `connection`: the one that publishes. An alarm of the broker's stops whoever publishes, and must not stop acknowledgements. */
   constructor(connection: SteadyConnection, { controlExchange, eventExchange, opened, failed }: VoiceSettings) {
@@ -47,6 +57,7 @@ export class Voice {
       },
       opened: () => {
         this.listened()
+        for (const answer of this.#unsent.splice(0)) this.#answer(answer)
         opened()
       },
       gone: () => this.#returned.clear(),
@@ -57,6 +68,10 @@ export class Voice {
   /** Somebody may listen from now on. */
   listened(): void {
     this.#heard = true
+  }
+
+  get heard(): boolean {
+    return this.#heard
   }
 
   /** Lost when nobody listens or the broker is away. */
@@ -86,20 +101,33 @@ export class Voice {
     }
   }
 
+  /** At once, or when there is a channel for it. */
   answer(replyTo: string, body: Buffer, correlationId: string | undefined): void {
-    this.#send('', replyTo, body, { correlationId })
+    this.#answer({ replyTo, body, correlationId })
   }
 
-  /** Asks other nodes. */
+  #answer(answer: UnsentAnswer): void {
+    const { replyTo, body, correlationId } = answer
+    if (this.#send('', replyTo, body, { correlationId })) return
+    this.#unsent.push(answer)
+    if (this.#unsent.length > MAX_UNSENT) this.#unsent.shift()
+  }
+
+  /** Asks other nodes; lost where it cannot be sent. */
   ask(body: Buffer, options: PublishOptions): void {
     this.#send(this.#controlExchange, '', body, options)
   }
 
-  #send(exchange: string, key: string, body: Buffer, options: PublishOptions): void {
+  /** False: there is no channel for it just now. */
+  #send(exchange: string, key: string, body: Buffer, options: PublishOptions): boolean {
+    const { channel } = this.#steady
+    if (channel === undefined) return false
     try {
-      this.#steady.channel?.publish(exchange, key, body, { contentType: JSON_TYPE, ...options })
+      channel.publish(exchange, key, body, { contentType: JSON_TYPE, ...options })
+      return true
     } catch {
-      // As above: whoever asked gives up after a while.
+      // The channel has gone in this very moment.
+      return false
     }
   }
 

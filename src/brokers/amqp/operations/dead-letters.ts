@@ -7,7 +7,7 @@ import { SteadyConnection } from '../connection/connection.js'
 import { Errands } from '../connection/errands.js'
 import { BrokerError } from '../errors.js'
 import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../farm-options.js'
-import { readCounts, readDeath, readHeaders, readHistory, revived } from '../message-headers.js'
+import { readCounts, readDeath, readHeaders, readHistory, readMessageId, revived } from '../message-headers.js'
 import { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import { JobPublisher } from '../publishing/job-publisher.js'
 import { isMissing, onChannel, readyIn } from '../topology/contents.js'
@@ -75,7 +75,7 @@ const show = async (message: AmqpMessage, queue: string): Promise<DeadLetter> =>
     // That may be why it is here.
   }
   return {
-    id: message.properties.messageId,
+    id: readMessageId(message),
     message: job,
     reason: death.reason,
     error: death.error,
@@ -135,6 +135,10 @@ export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ re
   const shape = readShape(given)
   const limit = readLimit(given, Number.POSITIVE_INFINITY)
   const ids = given.ids === undefined ? undefined : new Set(arrayOf('ids', given.ids, 'an array of job ids', "a job's id", isString))
+  const wanted = (message: AmqpMessage): boolean => {
+    const id = readMessageId(message)
+    return ids === undefined || (id !== undefined && ids.has(id))
+  }
   return visit(endpoint, async (connection) => {
     const publishing = new SteadyConnection(endpoint, `prefork operator ${process.pid} (publications)`)
     const errands = new Errands(publishing)
@@ -142,7 +146,7 @@ export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ re
     try {
       await publishing.start()
       const jobs = new JobPublisher(publisher, errands, shape)
-      return { retried: await retryAll(connection, queue, limit, (message) => ids?.has(message.properties.messageId ?? '') ?? true, jobs) }
+      return { retried: await retryAll(connection, queue, limit, wanted, jobs) }
     } finally {
       await publisher.close(0)
       await errands.close()

@@ -34,11 +34,22 @@ export class PublishManyError extends PublishError {
   /** Ids of those that were, in the order of the source. */
   readonly published: readonly string[]
   constructor(cause: unknown, published: readonly string[]) {
-    super(`${published.length} jobs were published before one was not: ${cause instanceof Error ? cause.message : String(cause)}`, 'no', { cause })
+    super(
+      `${published.length === 1 ? '1 job was' : `${published.length} jobs were`} published before one was not: ${cause instanceof Error ? cause.message : String(cause)}`,
+      'no',
+      { cause },
+    )
     this.published = published
   }
 }
 PublishManyError.prototype.name = 'PublishManyError'
+
+const checkName = (name: unknown): void => {
+  if (typeof name !== 'string' || name === '') throw refuse('name', 'the name of a task', name)
+}
+
+/** As refusals of its options name a call. */
+const called = (call: string, name: string): string => `publisher.${call}('${name}', …)`
 
 export class Publisher<T = AnyTasks> implements AsyncDisposable {
   readonly #settings: PublisherSettings
@@ -102,7 +113,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
    * Publishes one job for each array of arguments that `source` yields, many at once, and resolves with their ids, in order. After an
    * error no more are taken from the source.
    *
-   * Rejects with PublishManyError, whose `cause` is the first error.
+   * Rejects with TypeError for the name or an option, before anything is taken from the source; later with PublishManyError, whose
+   * `cause` is the first error and whose `published` are the ids of those jobs that were published.
    */
   async publishMany<N extends TaskName<T>>(
     name: N,
@@ -110,6 +122,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     options?: Omit<PublishJobOptions, 'messageId' | 'correlationId'>,
   ): Promise<string[]> {
     const names = NAMES.filter((each) => each !== 'messageId' && each !== 'correlationId')
+    checkName(name)
+    readPublishOptions(called('publishMany', name), options, names)
     const ids: (string | undefined)[] = []
     let failed: { error: unknown } | undefined
     let running = 0
@@ -159,9 +173,9 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
 
   async #prepare(call: string, name: string, args: unknown, given: unknown, names: readonly string[]): Promise<[id: string, publication: JobPublication]> {
     if (this.#closing !== undefined) throw new PublishError(`${call} is refused: the publisher is closed or closing.`, 'no')
-    if (typeof name !== 'string' || name === '') throw refuse('name', 'the name of a task', name)
+    checkName(name)
     if (!Array.isArray(args)) throw refuse('args', `an array: publisher.${call}('${name}', [argument, …])`, args)
-    const options = readPublishOptions(`publisher.${call}('${name}', …)`, given, names)
+    const options = readPublishOptions(called(call, name), given, names)
     const { context, delay, ttl, compress, messageId: id = randomUUID(), ...rest } = options
     // At once: later changes to the arguments are not seen.
     const encoding = encodeJob({ task: name, args, ...(context === undefined ? undefined : { context }) }, { compress })

@@ -8,12 +8,14 @@ const MAX_TIME = 8.64e15
 
 class Unpacker {
   readonly #bytes: Buffer
-  #at = 0
-  #depth = 0
+  #at: number
+  #depth: number
   #values = 0
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, at: number, depth: number) {
     this.#bytes = bytes
+    this.#at = at
+    this.#depth = depth
   }
 
   unpack(): unknown {
@@ -177,4 +179,7 @@ const whole = (value: bigint): number | bigint => {
  *
  * @throws {UndecodableError} the bytes are not MessagePack, or hold what nothing here reads
  */
-export const unpack = (bytes: Buffer): unknown => new Unpacker(bytes).unpack()
+export const unpack = (bytes: Buffer): unknown => new Unpacker(bytes, 0, 0).unpack()
+
+/** As `unpack`, of the last value of a map whose bytes up to `at` are known. */
+export const unpackBehind = (bytes: Buffer, at: number): unknown => new Unpacker(bytes, at, 1).unpack()

@@ -1,0 +1,92 @@
+import { Runtime } from 'prefork/runtime'
+import { expect, it } from 'vitest'
+import type { Delivery, Settlement, SettleResult } from '../../src/runtime/delivery.js'
+import { type Outcome, Settler } from '../../src/runtime/settler.js'
+import { UnsentReplies } from '../../src/runtime/unsent-replies.js'
+import { FIRST_DELIVERY, storedMessage } from '../fixtures/memory-broker.js'
+import { fixture, startPool } from '../fixtures/pools.js'
+import { until } from '../fixtures/support.js'
+
+/** Deliveries whose settlements come to what `answer` says, and how often each was told that it has ended. */
+const office = () => {
+  const settler = new Settler(undefined, new UnsentReplies(undefined, 10))
+  const ended: string[] = []
+  const delivery = (id: string, answer: (settlement: Settlement) => SettleResult | Promise<SettleResult> = () => ({ settled: true, published: false })) => {
+    const lease = new AbortController()
+    const made: Delivery = {
+      id,
+      ...FIRST_DELIVERY,
+      gone: lease.signal,
+      settle: answer,
+      reply: async () => {},
+      ended: () => ended.push(id),
+    }
+    return { made, lease }
+  }
+  return { settler, ended, delivery }
+}
+
+const outcome = (settlement: Settlement): Outcome => ({ settlement, remembered: true, reply: undefined, settling: undefined })
+const acknowledge: Settlement = { kind: 'acknowledge' }
+const republish: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
+const refuse = (): never => {
+  throw new Error('refused')
+}
+
+it('a delivery that is gone when its job ends is told so, once; one that is settled is not', async () => {
+  const { settler, ended, delivery } = office()
+  const alone = delivery('alone')
+  alone.lease.abort()
+  settler.settle([alone.made], outcome(acknowledge))
+  const [first, second] = [delivery('first'), delivery('second')]
+  first.lease.abort()
+  settler.settle([first.made, second.made], outcome(republish))
+  // Nothing is told from within.
+  expect(ended).toEqual([])
+  await settler.idle()
+  expect(ended).toEqual(['alone', 'first'])
+  // The answer to a settlement says what there is to say.
+  const late = delivery('late', async () => ({ settled: false, published: false }))
+  settler.settle([late.made], outcome(acknowledge))
+  await settler.idle()
+  expect(ended).toHaveLength(2)
+})
+
+it('so is one that goes while its refused settlement waits to be tried again', async () => {
+  const { settler, ended, delivery } = office()
+  const { made, lease } = delivery('refused', () => {
+    setImmediate(() => lease.abort())
+    return refuse()
+  })
+  settler.settle([made], outcome(republish))
+  await settler.idle()
+  await until('it is told', () => ended.length > 0)
+  expect(ended).toEqual(['refused'])
+})
+
+it('and one that could not even be given back, once it is gone', async () => {
+  const { settler, ended, delivery } = office()
+  const { made, lease } = delivery('stuck', refuse)
+  settler.hurry()
+  settler.settle([made], outcome(acknowledge))
+  await settler.idle()
+  expect(ended).toEqual([])
+  lease.abort()
+  await until('it is told', () => ended.length > 0)
+  expect(ended).toEqual(['stuck'])
+})
+
+it('a lease that is found gone by its settlement has been answered for: that is all that is told', async () => {
+  const pool = await startPool({ tasks: fixture('farm-tasks.js') })
+  const runtime = new Runtime(pool as never, { node: 'n', report: () => {} })
+  const { ended, delivery } = office()
+  const { made, lease } = delivery('lost', () => {
+    lease.abort()
+    return { settled: false, published: false }
+  })
+  runtime.receive({ ...made, body: storedMessage('lost', 'echo', [1], {}).body })
+  await runtime.empty()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(runtime.stats.totals).toMatchObject({ received: 1, succeeded: 1 })
+  expect(ended).toEqual([])
+})
