@@ -13,6 +13,7 @@ const LONGEST = [
   'second-half',
   'worker/watchdog',
   'guides',
+  'standstill',
   'bad-start',
   'soft-limit-places',
   'own-host',

@@ -3,7 +3,7 @@ Exit codes:
   0  done; of work: every job in flight had ended
   1  failed
   2  a flag, an argument or a variable that cannot be used
-  3  work: the grace was over, jobs that had begun were killed
+  3  work: the grace was over or a second signal came, jobs that had begun were killed
   4  the broker cannot be reached, or refused
   5  nobody answered in time
   6  publish --wait: the task failed; control: a node refused`
@@ -25,6 +25,8 @@ export const VARIABLES = [
   ['RABBITMQ_TLS_CA', 'those of Node', 'a file: the authorities of its certificate (amqps)'],
   ['RABBITMQ_TLS_CERT', 'none', 'a file: the certificate of this client'],
   ['RABBITMQ_TLS_KEY', 'none', 'a file: its key'],
+  ['RABBITMQ_TLS_PASSPHRASE', 'none', 'opens the key, if it is encrypted'],
+  ['RABBITMQ_TLS_SERVERNAME', 'that of the URL', 'the name in its certificate'],
   ['ASYNC_FARM_JOBS_QUEUE', 'async_farm.jobs', 'queues, with commas between'],
   ['ASYNC_FARM_CONTROL_EXCHANGE', 'async_farm.supervisor', 'commands to the nodes'],
   ['ASYNC_FARM_WORKER_EXCHANGE', 'async_farm.worker', 'events of the nodes'],

@@ -1,8 +1,10 @@
 import { CommanderError } from 'commander'
 import { harmless } from '../dashboard/terminal/harmless.js'
 import { CommandError, EXIT, type ExitCode } from './exit.js'
+import { inFlags } from './in-flags.js'
 import { paintFor } from './log/paint.js'
 import { createProgram } from './program.js'
+import { tlsRefusal } from './settings/broker.js'
 import type { Surroundings } from './surroundings.js'
 
 /** Runs what was typed. Resolves with the exit code; an error is one line that says what to do. */
@@ -19,10 +21,12 @@ export const main = async (typed: readonly string[], around: Surroundings): Prom
     const [line, code] = explain(error, typed)
     if (line !== undefined) around.stderr.write(`${paintFor(around.stderr, around.env)('red', 'prefork:')} ${harmless(line)}\n`)
     // The stack is for whoever looks into it, not for whoever mistyped.
-    if (typed.includes('--verbose') && error instanceof Error && !(error instanceof CommanderError)) around.stderr.write(`${harmless(error.stack ?? '')}\n`)
+    if (wantsMore(typed) && error instanceof Error && !(error instanceof CommanderError)) around.stderr.write(`${harmless(error.stack ?? '')}\n`)
     return code
   }
 }
+
+const wantsMore = (typed: readonly string[]): boolean => typed.includes('--verbose') || typed.includes('-v')
 
 const explain = (error: unknown, typed: readonly string[]): [line: string | undefined, code: ExitCode] => {
   if (error instanceof CommanderError) {
@@ -34,10 +38,12 @@ const explain = (error: unknown, typed: readonly string[]): [line: string | unde
     return [`${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}. Try: ${['prefork', ...words, '--help'].join(' ')}`, EXIT.usage]
   }
   if (error instanceof CommandError) return [oneLine(error.message), error.exitCode]
+  const ofTls = tlsRefusal(error)
+  if (ofTls !== undefined) return [oneLine(ofTls), EXIT.usage]
   // By its code: the library is another bundle, with classes of its own.
   const { code } = (error ?? {}) as { code?: unknown }
   const exitCode = code === 'ERR_PREFORK_BROKER' || code === 'ERR_PREFORK_PUBLISH' ? EXIT.broker : EXIT.failed
-  return [oneLine(error instanceof Error ? error.message || error.name : String(error)), exitCode]
+  return [inFlags(oneLine(error instanceof Error ? error.message || error.name : String(error))), exitCode]
 }
 
 const oneLine = (text: string): string =>

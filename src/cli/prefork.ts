@@ -1,17 +1,22 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module'
 import { main } from './main.js'
+import { Outlet } from './outlet.js'
+import { leaveLostTerminals } from './terminal-gone.js'
 
 // dist/cli/prefork.js and src/cli/prefork.ts are as deep.
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
+
+leaveLostTerminals()
+process.stdin.on('error', () => {})
 
 const code = await main(process.argv.slice(2), {
   env: process.env,
   folder: process.cwd(),
   version,
   stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
+  stdout: new Outlet(process.stdout),
+  stderr: new Outlet(process.stderr),
   signals: process,
   farm: async () => (await import('./amqp-farm.js')).amqpFarm,
 })

@@ -1,6 +1,7 @@
 import { Command as Program } from 'commander'
 import type { Command } from '../runtime/commands.js'
 import { CONTROL_COMMANDS } from './commands/control-commands.js'
+import { delivered } from './delivered.js'
 import type { ExitCode } from './exit.js'
 import { EXIT_HELP, PUBLISH_HELP, WORK_HELP } from './help.js'
 import type { Flags } from './settings/setting.js'
@@ -25,9 +26,14 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
       outputError: () => {},
     })
 
+  /** A command whose output is what it was asked for. */
+  const once = (run: Run): void => chosen(async (given) => await delivered(await run(given), given))
   const several = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
   const command = (parent: Program, name: string, help: string): Program => parent.command(name).description(help).helpOption('-h, --help', 'print this help')
-  const withBroker = (each: Program): Program => each.option('-b, --broker <url>', 'where RabbitMQ is (RABBITMQ_URL)')
+  const withBroker = (each: Program): Program =>
+    each
+      .option('-b, --broker <url>', 'where RabbitMQ is (RABBITMQ_URL)')
+      .option('-v, --verbose', each.name() === 'work' ? 'log more' : 'tell where an error came from')
   const withQueues = (each: Program): Program => withBroker(each).option('-q, --queue <names>', 'queues, with commas between (ASYNC_FARM_JOBS_QUEUE)', several)
   const withShape = (each: Program): Program =>
     withQueues(each)
@@ -64,7 +70,6 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     .option('--http <port>', 'serve /healthz, /readyz and /metrics')
     .option('--http-host <host>', 'where to serve them; default 127.0.0.1')
     .option('--tui', 'a dashboard in this terminal')
-    .option('-v, --verbose', 'log more')
     .addHelpText('after', WORK_HELP)
     .action((flags: Flags) => chosen(async (given) => (await import('./commands/work.js')).work(flags, given)))
 
@@ -82,7 +87,7 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     .option('--correlation-id <id>', 'travels with the job')
     .addHelpText('after', PUBLISH_HELP)
     .action((task: string, args: string | undefined, flags: Flags) =>
-      chosen(async (given) => (await import('./commands/publish.js')).publish(task, args, flags, given)),
+      once(async (given) => (await import('./commands/publish.js')).publish(task, args, flags, given)),
     )
 
   withExchanges(withBroker(command(program, 'top', 'a dashboard of the nodes, over the broker')))
@@ -100,23 +105,23 @@ export const createProgram = (around: Surroundings, chosen: (run: Run) => void):
     each.action((...given: unknown[]) => {
       const args = given.slice(0, -2).filter((arg): arg is string => typeof arg === 'string')
       const flags = given.at(-2) as Flags
-      chosen(async (outside) => (await import('./commands/control.js')).control(typed.read(args, flags) as Command, flags, outside))
+      once(async (outside) => (await import('./commands/control.js')).control(typed.read(args, flags) as Command, flags, outside))
     })
   }
 
   withShape(command(program, 'purge', 'remove every job that waits in the queues'))
     .option('--dead', 'the dead letters instead')
     .option('--yes', 'really')
-    .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).purge(flags, given)))
+    .action((flags: Flags) => once(async (given) => (await import('./commands/queues.js')).purge(flags, given)))
 
   const dead = command(program, 'dlq', 'the dead letters: jobs that could not be done')
   withQueues(command(dead, 'list', 'show the dead letters; they stay where they are'))
     .option('--limit <count>', 'to show at the most; default 100')
     .option('--json', 'a line of JSON each, as where the output is no terminal')
-    .action((flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).listDead(flags, given)))
+    .action((flags: Flags) => once(async (given) => (await import('./commands/queues.js')).listDead(flags, given)))
   withShape(command(dead, 'retry', 'send dead letters back to their queues'))
     .argument('[ids...]', 'their ids')
     .option('--all', 'all of them')
-    .action((ids: string[], flags: Flags) => chosen(async (given) => (await import('./commands/queues.js')).retryDead(ids, flags, given)))
+    .action((ids: string[], flags: Flags) => once(async (given) => (await import('./commands/queues.js')).retryDead(ids, flags, given)))
   return program
 }

@@ -3,9 +3,11 @@ import type { Environment } from './settings/setting.js'
 
 export interface Output {
   isTTY?: boolean
-  columns?: number
-  rows?: number
   write(text: string): unknown
+  /** Why something could not be written, the first time. Never thrown by `write`. */
+  readonly failure?: Error | undefined
+  /** Told once, at the first failure; at once where there was one. */
+  onFailure?(told: (error: Error) => void): void
 }
 
 /** What a command meets outside: the process's own, or a test's. */

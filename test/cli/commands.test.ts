@@ -65,6 +65,26 @@ test.each([
   expect(stdout.text).toBe('')
 })
 
+test.each([
+  ['publish', 'add'],
+  ['control', 'ping'],
+  ['purge', '--yes'],
+  ['dlq', 'list'],
+  ['dlq', 'retry', '--all'],
+])('%s %s -v tells where an error came from', async (...typed) => {
+  const refuse = () => Promise.reject(new Error('no luck'))
+  const farm = { createPublisher: refuse, createControlClient: refuse, purge: refuse, listDeadLetters: refuse, retryDeadLetters: refuse }
+  for (const [flags, wanted] of [
+    [[], /^prefork: no luck\n$/],
+    [['--verbose'], /^prefork: no luck\nError: no luck\n +at /],
+    [['-v'], /^prefork: no luck\nError: no luck\n +at /],
+  ] as const) {
+    const { run, stderr } = commandLine({ farm })
+    expect(await run(...typed, ...flags)).toBe(1)
+    expect(stderr.text).toMatch(wanted)
+  }
+})
+
 test('each answer is a line of JSON; a refusal, and silence, have exit codes of their own', async () => {
   const [alpha, beta] = [new ScriptedNode(), new ScriptedNode({ node: 'beta' })]
   beta.answers.ping = new Error('no')
@@ -132,6 +152,10 @@ test('publish --wait prints the result, or why there is none', async () => {
   const bad = publishing({ call: async () => ({ kind: 'failed', error: new RangeError('too many') }) })
   expect(await bad.run('publish', 'add', '--wait')).toBe(6)
   expect(bad.stderr.text).toBe('prefork: add failed: RangeError: too many\n')
+  const unsendable = Object.assign(new Error('The job has succeeded, but …'), { name: 'SerializationError', code: 'ERR_PREFORK_SERIALIZATION' })
+  const odd = publishing({ call: async () => ({ kind: 'failed', error: unsendable }) })
+  expect(await odd.run('publish', 'add', '--wait')).toBe(6)
+  expect(odd.stderr.text).toBe('prefork: add: SerializationError: The job has succeeded, but …\n')
   const late = publishing({ call: async () => ({ kind: 'timeout' }) })
   expect(await late.run('publish', 'add', '--wait', '--timeout', '20ms')).toBe(5)
   expect(late.stderr.text).toMatch(

@@ -1,7 +1,7 @@
 /** The built command line against a real RabbitMQ. */
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { hasOpenssl, makeCertificates } from '../brokers/amqp/certificates.js'
+import { hasOpenssl, makeCertificates, PASSPHRASE } from '../brokers/amqp/certificates.js'
 import { until, withRabbit } from '../brokers/amqp/rabbit.js'
 import { tlsListener } from '../brokers/amqp/tls-listener.js'
 import { ownCorner, TASKS } from './processes.js'
@@ -38,7 +38,7 @@ withRabbit('a node', () => {
     expect(await run('control', 'stack', '999')).toMatchObject({ code: 6 })
     expect(await node.stop()).toMatchObject({ code: 0, stderr: '' })
     expect(jsonLines(node.stdout).at(-1)).toMatchObject({ msg: expect.stringContaining('every job in flight has ended') })
-    expect((await run('control', 'ping', '--timeout', '500ms')).code).toBe(5)
+    expect((await run('control', 'ping', '--timeout', '2s')).code).toBe(5)
   })
 
   test('SIGTSTP makes it quiet, SIGCONT takes jobs again', async () => {
@@ -135,6 +135,7 @@ withRabbit('the broker', () => {
   const AWAY = 'amqp://127.0.0.1:1/'
 
   test('is away: a node says so and keeps trying, the others give up', async () => {
+    const broken = start(['work', '--tasks', THROWS], { RABBITMQ_URL: AWAY })
     const node = start(['work', '--tasks', TASKS], { RABBITMQ_URL: AWAY })
     await node.says('RabbitMQ cannot be reached, and is tried again')
     expect((await node.stop()).code).toBe(0)
@@ -147,6 +148,8 @@ withRabbit('the broker', () => {
       expect(stderr).toMatch(/^prefork: RabbitMQ at amqp:\/\/127\.0\.0\.1:1\/? cannot be reached.*\n$/)
       expect(code).toBe(4)
     }
+    // What would not be mended by a broker that is there.
+    expect(await broken.ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/^prefork: No worker could be started .*throws\.js.*\n$/) })
   })
 
   test('refuses the login: nobody keeps trying, nobody tells the password', async () => {
@@ -174,13 +177,33 @@ withRabbit('the broker', () => {
       const RABBITMQ_URL = `amqps://${username}:${password}@localhost:${listener.port}${pathname}`
       const own = { RABBITMQ_TLS_CERT: path('client.pem'), RABBITMQ_TLS_KEY: path('client.key') }
       const env = { RABBITMQ_URL, RABBITMQ_TLS_CA: path('ca.pem'), ...own }
-      const node = start(['work', '--tasks', TASKS, '--name', 'epsilon', '--workers', '1'], env)
+      const locked = { ...env, RABBITMQ_TLS_KEY: path('client.locked.key') }
+      const opened = { ...locked, RABBITMQ_TLS_PASSPHRASE: `${PASSPHRASE}\n` }
+      const node = start(['work', '--tasks', TASKS, '--name', 'epsilon', '--workers', '1', '--verbose'], opened)
       await node.says('"msg":"node up"')
+      const shut = await Promise.all(
+        [locked, { ...opened, RABBITMQ_TLS_PASSPHRASE: 's3cret' }].map((given) => start(['work', '--tasks', TASKS, '--verbose'], given).ended),
+      )
+      for (const { code, stdout, stderr } of shut) {
+        expect(stderr).toMatch(/^prefork: RABBITMQ_TLS_CA, _CERT, _KEY and _PASSPHRASE cannot be used together: .+, and the passphrase\.\n/)
+        expect(stdout + stderr).not.toContain('s3cret')
+        expect(code).toBe(2)
+      }
+      expect(await start(['publish', 'add'], { ...env, RABBITMQ_TLS_CA: TASKS }).ended).toMatchObject({
+        code: 2,
+        stderr: "prefork: RABBITMQ_TLS_CA must name a PEM file, with its line '-----BEGIN …'.\n",
+      })
       expect(await start(['publish', 'add', '[1, 2]', '--wait'], env).ended).toMatchObject({ code: 0, stdout: '3\n' })
       expect((await start(['control', 'ping', '--node', 'epsilon'], env).ended).code).toBe(0)
       expect(await start(['dlq', 'list'], env).ended).toMatchObject({ code: 0, stdout: '' })
       expect(await start(['publish', 'add'], { RABBITMQ_URL, ...own }).ended).toMatchObject({ code: 4, stderr: expect.stringContaining('RABBITMQ_TLS_CA') })
-      expect((await node.stop()).code).toBe(0)
+      const byNumber = { ...env, RABBITMQ_URL: RABBITMQ_URL.replace('localhost', '127.0.0.1') }
+      expect(await start(['publish', 'add'], byNumber).ended).toMatchObject({ code: 4, stderr: expect.stringContaining('RABBITMQ_TLS_SERVERNAME') })
+      const named = { ...byNumber, RABBITMQ_TLS_SERVERNAME: 'localhost' }
+      expect(await start(['publish', 'add', '[3, 4]', '--wait'], named).ended).toMatchObject({ code: 0, stdout: '7\n' })
+      const { code, stdout, stderr } = await node.stop()
+      expect(code).toBe(0)
+      expect(stdout + stderr).not.toContain(PASSPHRASE)
     } finally {
       await listener.close()
       certificates.remove()

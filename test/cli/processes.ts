@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { afterAll } from 'vitest'
 import { newName, RABBITMQ_URL, removeQueues, until } from '../brokers/amqp/rabbit.js'
 
-const PREFORK = fileURLToPath(new URL('../../dist/cli/prefork.js', import.meta.url))
+export const PREFORK = fileURLToPath(new URL('../../dist/cli/prefork.js', import.meta.url))
 export const TASKS = fileURLToPath(new URL('./farm-tasks.js', import.meta.url))
 
 export interface Ended {

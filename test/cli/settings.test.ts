@@ -81,6 +81,14 @@ test('the files of an encrypted connection are read', () => {
   expect(read({}, { RABBITMQ_URL: url, RABBITMQ_TLS_CA: file }).broker.tls).toEqual({ ca: contents })
   const all = { RABBITMQ_TLS_CA: file, RABBITMQ_TLS_CERT: file, RABBITMQ_TLS_KEY: file }
   expect(read({ broker: url }, all).broker.tls).toEqual({ ca: contents, cert: contents, key: contents })
+  expect(read({ broker: url }, { RABBITMQ_TLS_SERVERNAME: 'rabbit.internal' }).broker.tls).toEqual({ servername: 'rabbit.internal' })
+  expect(read({ broker: url }, { ...all, RABBITMQ_TLS_SERVERNAME: 'rabbit.internal' }).broker.tls).toMatchObject({
+    ca: contents,
+    servername: 'rabbit.internal',
+  })
+  // Blanks may be part of it; the line's end is its file's.
+  const passphrase = (given: string) => read({ broker: url }, { ...all, RABBITMQ_TLS_PASSPHRASE: given }).broker.tls?.passphrase
+  expect([' opens it ', ' opens it \n', 'opens it\r\n', '', '\n'].map(passphrase)).toEqual([' opens it ', ' opens it ', 'opens it', undefined, undefined])
 })
 
 test.each<[Flags, Environment, RegExp]>([
@@ -94,7 +102,14 @@ test.each<[Flags, Environment, RegExp]>([
   [
     {},
     { RABBITMQ_TLS_CA: fileURLToPath(import.meta.url) },
-    /^RABBITMQ_TLS_CA, _CERT and _KEY are for an encrypted connection: let --broker or RABBITMQ_URL begin with amqps/,
+    /^RABBITMQ_TLS_CA, _CERT, _KEY and _SERVERNAME are for an encrypted connection: let --broker or RABBITMQ_URL begin with amqps/,
+  ],
+  [{}, { RABBITMQ_TLS_SERVERNAME: 'rabbit' }, /^RABBITMQ_TLS_CA, _CERT, _KEY and _SERVERNAME are for an encrypted connection/],
+  [{ broker: 'amqps://x' }, { RABBITMQ_TLS_SERVERNAME: 'a b' }, /^RABBITMQ_TLS_SERVERNAME must be the name in RabbitMQ's certificate, of 1 to 255 characters/],
+  [
+    { broker: 'amqps://x' },
+    { RABBITMQ_TLS_PASSPHRASE: 's3cret' },
+    /^RABBITMQ_TLS_PASSPHRASE opens the key that RABBITMQ_TLS_KEY names: set both, or leave it out\.$/,
   ],
   [{}, { MIN_WORKERS: 'two' }, /^MIN_WORKERS must be a whole number from 1 to 10000; it was given 'two'\.$/],
   [{}, { MIN_WORKERS: '5', MAX_WORKERS: '2' }, /^MAX_WORKERS must be at least MIN_WORKERS, 5/],

@@ -45,6 +45,18 @@ test.each([
   expect(await code).toBe(wanted)
 })
 
+test.each([
+  [1, false, 'Stopped: the grace was over; 1 job that had begun was killed, 0 that had not went back to the queue.'],
+  [2, true, 'Stopped: it was asked again; 2 jobs that had begun were killed, 0 that had not went back to the queue.'],
+])('%i killed, by a second signal: %o', async (killed, again, msg) => {
+  const { node, code, signals, stdout } = await begin()
+  signals.emit('SIGTERM')
+  if (again) signals.emit('SIGTERM')
+  node.end({ clean: false, requeued: 0, killed })
+  expect(await code).toBe(3)
+  expect(JSON.parse(stdout.text.trim().split('\n').at(-1)!)).toMatchObject({ msg })
+})
+
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s drains; a second one hurries', async (signal) => {
   const { node, code, signals } = await begin()
   signals.emit(signal)

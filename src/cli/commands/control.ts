@@ -32,7 +32,7 @@ export const control = async (command: Command, flags: Flags, around: Surroundin
   const farm = await around.farm()
   // A time that was named is for all of it; otherwise the answers have theirs, however long it took to reach the broker.
   const deadline = new Deadline(given ?? REACH + answers)
-  const client = await farm.createControlClient(broker, { timeout: Math.min(deadline.left, REACH) })
+  const client = await farm.createControlClient(broker, { timeout: Math.min(deadline.total, REACH) })
   try {
     const timeout = given === undefined ? answers : deadline.left
     const shown = `${(given ?? answers) / 1_000} s`

@@ -67,7 +67,7 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)
   const farm = await around.farm()
   const deadline = new Deadline(timeout)
-  const publisher = await farm.createPublisher(broker, { timeout: Math.min(deadline.left, REACH) })
+  const publisher = await farm.createPublisher(broker, { timeout: Math.min(deadline.total, REACH) })
   try {
     if (flags.wait !== true) {
       const id = await deadline.bound(
@@ -82,8 +82,12 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
       case 'result':
         around.stdout.write(`${toJson(outcome.value)}\n`)
         return EXIT.ok
-      case 'failed':
-        throw new CommandError(`${task} failed: ${outcome.error.name}: ${outcome.error.message}`, EXIT.refused, { cause: outcome.error })
+      case 'failed': {
+        const { error } = outcome
+        // The task may have succeeded, and its result be what cannot be sent: the message says which.
+        const how = (error as { code?: unknown }).code === 'ERR_PREFORK_SERIALIZATION' ? '' : ' failed'
+        throw new CommandError(`${task}${how}: ${error.name}: ${error.message}`, EXIT.refused, { cause: error })
+      }
       case 'timeout':
         throw new CommandError(
           `No answer within ${deadline.shown}. The job may still run: is a node at work on this queue, and knows the task? prefork dlq list shows jobs that were given up; --timeout 5m waits longer.`,

@@ -19,6 +19,7 @@ export const work = async (flags: Flags, around: Surroundings): Promise<ExitCode
   // First: it may be what sets the variables.
   await loadImports(flags, around)
   const settings = readWork(flags, around.env, around.folder)
+  tellLostLog(around)
   if (!settings.tui) return await run(settings, around, createLogger(around.stdout, around.env, settings))
   if (around.stdin.isTTY !== true || around.stdout.isTTY !== true)
     throw new CommandError('--tui needs a terminal: leave it out where input or output is a file or a pipe.', EXIT.usage)
@@ -26,6 +27,12 @@ export const work = async (flags: Flags, around: Surroundings): Promise<ExitCode
   const tail = new LogTail()
   return await run(settings, around, createLogger(tail, around.env, settings), tail)
 }
+
+/** The node, and its jobs, are worth more than its log. */
+const tellLostLog = ({ stdout, stderr }: Surroundings): void =>
+  stdout.onFailure?.((error) =>
+    stderr.write(`prefork: The log cannot be written: ${harmless(error.message)}. The node goes on; lines that cannot be written are lost.\n`),
+  )
 
 const loadImports = async (flags: Flags, { folder }: Surroundings): Promise<void> => {
   for (const url of findModules('--import', flags.import, folder) ?? []) {
@@ -53,8 +60,8 @@ const run = async (settings: WorkSettings, around: Surroundings, logger: Logger,
     const closeDashboard = tail === undefined ? undefined : await openDashboard(node, tail, stop, around)
     const report = await node.done
     await closeDashboard?.()
-    tellEnd(report, logger)
-    if (tail !== undefined) around.stdout.write(`${harmless(endOf(report))}\n`)
+    tellEnd(report, stop.hurried, logger)
+    if (tail !== undefined) around.stdout.write(`${harmless(endOf(report, stop.hurried))}\n`)
     return report.killed > 0 || !report.clean ? EXIT.killed : EXIT.ok
   } finally {
     stopListening()
@@ -80,19 +87,22 @@ const announce = (settings: WorkSettings, { stdout, env, folder, version }: Surr
   } else logger.info({ version, ...Object.fromEntries(lines) }, 'prefork work starts')
 }
 
-const endOf = ({ clean, requeued, killed }: ShutdownReport): string =>
+/** `hurried`: by a second signal, before the grace was over. */
+const endOf = ({ clean, requeued, killed }: ShutdownReport, hurried: boolean): string =>
   clean && killed === 0
     ? `Stopped: every job in flight has ended; ${requeued} that had not begun went back to the queue.`
-    : `Stopped: the grace was over; ${killed} jobs that had begun were killed, ${requeued} that had not went back to the queue.`
+    : `Stopped: ${hurried ? 'it was asked again' : 'the grace was over'}; ${killed === 1 ? '1 job that had begun was' : `${killed} jobs that had begun were`} killed, ${requeued} that had not went back to the queue.`
 
-const tellEnd = (report: ShutdownReport, logger: Logger): void => {
-  logger[report.clean ? 'info' : 'warn']({ requeued: report.requeued, killed: report.killed }, endOf(report))
+const tellEnd = (report: ShutdownReport, hurried: boolean, logger: Logger): void => {
+  logger[report.clean ? 'info' : 'warn']({ requeued: report.requeued, killed: report.killed }, endOf(report, hurried))
 }
 
 /** What the signals do to the node, or before there is one. */
 class Stop {
   node: FarmNode | undefined
   asked = false
+  /** Asked again, which leaves no grace. */
+  hurried = false
   readonly beforeTheNode: Promise<undefined>
   private giveUp!: (nothing: undefined) => void
 
@@ -113,6 +123,7 @@ class Stop {
       { signal },
       again ? 'Asked again: what still runs is ended now' : 'Draining: no new jobs; those in flight have the grace to end. Once more ends them now',
     )
+    this.hurried = again
     // A failure comes up where `done` is awaited.
     this.node.shutdown(again ? { grace: 0, reason: signal } : { reason: signal }).catch(() => {})
   }

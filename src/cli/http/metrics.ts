@@ -46,7 +46,7 @@ const nodeFamilies = (out: Exposition, stats: NodeStats): void => {
   gauge('prefork_resident_memory_bytes', 'Resident memory of the node itself.', stats.rss)
   gauge('prefork_broker_connected', 'Whether the broker is connected.', stats.connected ? 1 : 0)
   gauge('prefork_queue_depth', 'Jobs ready in the queues of the node.', stats.depth)
-  gauge('prefork_prefetch', 'Deliveries that the node may hold.', stats.prefetch)
+  gauge('prefork_prefetch', 'Deliveries that the node may hold; each queue and level has room for one at least.', stats.prefetch)
   gauge('prefork_deliveries_held', 'Deliveries that the node holds, running ones included.', stats.held)
   gauge('prefork_jobs_running', 'Jobs running now.', stats.running)
   gauge('prefork_workers_min', 'Workers at the least.', scale.min)

@@ -1,12 +1,12 @@
 import { UsageError } from '../exit.js'
 import { type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { brokerName, brokerNames, brokerUrl, contents, count, duration, oneOf } from './values.js'
+import { brokerName, brokerNames, brokerUrl, contents, count, duration, name, oneOf } from './values.js'
 
 /** Where the broker is and what its parts are called. */
 export interface BrokerSettings {
   readonly url: string
-  /** The contents of PEM files. */
-  readonly tls: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer } | undefined
+  /** The contents of PEM files, what opens the key, and the name that the broker's certificate has. */
+  readonly tls: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer; readonly passphrase?: string; readonly servername?: string } | undefined
   /** Jobs are taken from all of them and published to the first. */
   readonly queues: readonly string[]
   readonly controlExchange: string
@@ -26,6 +26,14 @@ const TLS = {
   cert: { flag: undefined, variable: 'RABBITMQ_TLS_CERT', reader: contents },
   key: { flag: undefined, variable: 'RABBITMQ_TLS_KEY', reader: contents },
 } as const satisfies Record<string, Setting<Buffer>>
+// No flag, as for the secret.
+const PASSPHRASE: Setting<string> = {
+  flag: undefined,
+  variable: 'RABBITMQ_TLS_PASSPHRASE',
+  reader: { wants: 'what opens the key', read: (text) => text, secret: true },
+  verbatim: true,
+}
+const SERVERNAME: Setting<string> = { flag: undefined, variable: 'RABBITMQ_TLS_SERVERNAME', reader: name("the name in RabbitMQ's certificate,") }
 const QUEUES: Setting<string[]> = { flag: '--queue', variable: 'ASYNC_FARM_JOBS_QUEUE', reader: brokerNames('the name of a queue') }
 const CONTROL: Setting<string> = { flag: '--control-exchange', variable: 'ASYNC_FARM_CONTROL_EXCHANGE', reader: brokerName('the name of an exchange') }
 const WORKER: Setting<string> = { flag: '--worker-exchange', variable: 'ASYNC_FARM_WORKER_EXCHANGE', reader: brokerName('the name of an exchange') }
@@ -42,11 +50,30 @@ const PRIORITY_LEVELS: Setting<number> = { flag: '--priority-levels', variable: 
 
 const readTls = (url: string, flags: Flags, env: Environment): BrokerSettings['tls'] => {
   const [ca, cert, key] = [readSetting(TLS.ca, flags, env), readSetting(TLS.cert, flags, env), readSetting(TLS.key, flags, env)]
-  if (ca === undefined && cert === undefined && key === undefined) return undefined
+  const passphrase = readSetting(PASSPHRASE, flags, env)
+  if (passphrase !== undefined && key === undefined)
+    throw new UsageError('RABBITMQ_TLS_PASSPHRASE opens the key that RABBITMQ_TLS_KEY names: set both, or leave it out.')
+  const servername = readSetting(SERVERNAME, flags, env)
+  if (ca === undefined && cert === undefined && key === undefined && servername === undefined) return undefined
   if (!url.startsWith('amqps:'))
-    throw new UsageError('RABBITMQ_TLS_CA, _CERT and _KEY are for an encrypted connection: let --broker or RABBITMQ_URL begin with amqps://.')
+    throw new UsageError('RABBITMQ_TLS_CA, _CERT, _KEY and _SERVERNAME are for an encrypted connection: let --broker or RABBITMQ_URL begin with amqps://.')
   if ((cert === undefined) !== (key === undefined)) throw new UsageError('RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY come together: a certificate and its key.')
-  return { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) }
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(passphrase === undefined ? {} : { passphrase }),
+    ...(servername === undefined ? {} : { servername }),
+  }
+}
+
+/** What the library says of the option `tls`, for whoever set the variables; undefined for any other error. */
+export const tlsRefusal = (error: unknown): string | undefined => {
+  if (!(error instanceof TypeError)) return undefined
+  const [, , part, said] = /^Option 'tls(\.(ca|cert|key))?' (.+)$/s.exec(error.message) ?? []
+  if (said === undefined) return undefined
+  if (part === undefined) return `RABBITMQ_TLS_CA, _CERT, _KEY and _PASSPHRASE ${said.replace(/^cannot be used/, 'cannot be used together')}`
+  return `RABBITMQ_TLS_${part.toUpperCase()} must name a PEM file, with its line '-----BEGIN …'.`
 }
 
 export const readBroker = (flags: Flags, env: Environment): BrokerSettings => {

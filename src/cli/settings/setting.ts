@@ -13,6 +13,8 @@ export interface Setting<T> {
   readonly reader: Reader<T>
   /** A variable of white space alone is refused: it is not taken for an empty one, which counts as absent. */
   readonly refuseBlank?: boolean
+  /** White space around a variable counts, but for a line's end: it may come out of a file. */
+  readonly verbatim?: boolean
 }
 
 const shown = (text: string): string => `'${text.length > 60 ? `${text.slice(0, 57)}...` : text}'`
@@ -27,12 +29,12 @@ const readAs = <T>(reader: Reader<T>, source: string, text: string): T => {
 }
 
 /** The value of a setting, or undefined when neither flag nor variable names one. An empty variable counts as absent. */
-export const readSetting = <T>({ flag, variable, reader, refuseBlank }: Setting<T>, flags: Flags, env: Environment): T | undefined => {
+export const readSetting = <T>({ flag, variable, reader, refuseBlank, verbatim }: Setting<T>, flags: Flags, env: Environment): T | undefined => {
   const typed = flag === undefined ? undefined : flags[keyOf(flag)]
   // A flag given more than once is one list.
   if (typeof typed === 'string' || Array.isArray(typed)) return readAs(reader, flag!, Array.isArray(typed) ? typed.join(',') : typed)
   const given = variable === undefined ? undefined : env[variable]
-  const found = given?.trim()
+  const found = verbatim === true ? given?.replace(/\r?\n$/, '') : given?.trim()
   const absent = found === undefined || (refuseBlank === true ? given === '' : found === '')
   return absent ? undefined : readAs(reader, variable!, found)
 }

@@ -1,0 +1,109 @@
+/** The built command line when what it writes cannot be written. */
+import { EventEmitter } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { Outlet } from '../../src/cli/outlet.js'
+import { until, withRabbit } from '../brokers/amqp/rabbit.js'
+import { ownCorner, PREFORK, TASKS } from './processes.js'
+
+const FULL = '/dev/full'
+const lostLog = (why: string): RegExp => new RegExp(`^prefork: The log cannot be written: .*${why}.*\\. The node goes on; .*\\n$`)
+
+test('an outlet tells once why it cannot write, and tries the next line', () => {
+  const stream = Object.assign(new EventEmitter(), { isTTY: true, write: vi.fn() })
+  const outlet = new Outlet(stream)
+  const told = vi.fn()
+  outlet.onFailure(told)
+  outlet.write('1')
+  expect([outlet.isTTY, outlet.failure]).toEqual([true, undefined])
+  const [thrown, emitted] = [new Error('thrown'), new Error('emitted')]
+  stream.write.mockImplementationOnce(() => {
+    throw thrown
+  })
+  outlet.write('2')
+  stream.emit('error', emitted)
+  outlet.write('3')
+  expect(told.mock.calls).toEqual([[thrown]])
+  expect(stream.write.mock.calls).toEqual([['1'], ['2'], ['3']])
+  const late = vi.fn()
+  outlet.onFailure(late)
+  expect(late.mock.calls).toEqual([[thrown]])
+})
+
+withRabbit('a node whose log', () => {
+  const { run, work, start, queue } = ownCorner()
+
+  test('nobody reads any more goes on, says so once on stderr, and drains', async () => {
+    const node = await work()
+    node.process.stdout!.destroy()
+    expect((await run('publish', 'wait', '[1000]')).code).toBe(0)
+    // Delivered after the one that waits, which the drain then has to wait for.
+    expect(await run('publish', 'add', '[1, 2]', '--wait')).toMatchObject({ code: 0, stdout: '3\n' })
+    const { code, stderr } = await node.stop()
+    expect(stderr).toMatch(lostLog('EPIPE'))
+    expect(code).toBe(0)
+    expect(await run('purge', '--yes')).toEqual({ code: 0, stdout: `${queue}: 0 removed\n`, stderr: '' })
+  })
+
+  test('nobody reads, as little as stderr, goes on', async () => {
+    const node = await work()
+    node.process.stdout!.destroy()
+    node.process.stderr!.destroy()
+    expect(await run('publish', 'add', '[1, 2]', '--wait')).toMatchObject({ code: 0, stdout: '3\n' })
+    expect((await node.stop()).code).toBe(0)
+  })
+
+  test('is on a full disk goes on', async (context) => {
+    context.skip(!existsSync(FULL), `there is no ${FULL}`)
+    const node = start(['work', '--tasks', TASKS, '--workers', '1'], {}, ['sh', '-c', `exec "$0" "$@" >${FULL}`, PREFORK])
+    expect(await run('publish', 'add', '[1, 2]', '--wait')).toMatchObject({ code: 0, stdout: '3\n' })
+    const { code, stderr } = await node.stop()
+    expect(stderr).toMatch(lostLog('ENOSPC'))
+    expect(code).toBe(0)
+  })
+
+  // The terminal is made by script of util-linux.
+  test.skipIf(process.platform !== 'linux').each(['', '--tui'])('is on a terminal that is closed drains, and ends with 0 %s', async (flag) => {
+    const folder = mkdtempSync(join(tmpdir(), 'prefork-cli-'))
+    const [end, errors, pid] = ['end', 'errors', 'pid'].map((name) => join(folder, name)) as [string, string, string]
+    onTestFinished(() => {
+      // Nobody else could end it any more.
+      if (existsSync(pid) && !existsSync(end)) process.kill(Number(readFileSync(pid, 'utf8')), 'SIGKILL')
+      rmSync(folder, { recursive: true })
+    })
+    const typed = [PREFORK, 'work', '--tasks', TASKS, '--workers', '1'].map((each) => `'${each}'`).join(' ')
+    // A shell as a login has it: it hands the SIGHUP on, and outlives it to write down what the node ends with.
+    const shell = `stty rows 24 cols 80; ${typed} ${flag} </dev/tty 2>'${errors}' & echo $! >'${pid}'; trap "kill -HUP $!" HUP; wait; wait $!; echo $? >'${end}'`
+    const node = start([], { TERM: 'xterm' }, ['script', '-qfec', shell, '/dev/null'])
+    await node.says(flag === '' ? 'node up' : /1 of 1/)
+    const job = run('publish', 'wait', '[1000]', '--wait')
+    await node.says(flag === '' ? 'waiting 1000 ms' : /running.* {2}wait/)
+    await node.stop('SIGKILL')
+    expect(await job).toMatchObject({ code: 0, stdout: '1000\n' })
+    await until('the node has ended', () => existsSync(end) && readFileSync(end, 'utf8') !== '')
+    expect(readFileSync(end, 'utf8')).toBe('0\n')
+    // Once the dashboard is closed little is written: that may be after the last that is heard.
+    if (flag === '') expect(readFileSync(errors, 'utf8')).toMatch(lostLog('EIO'))
+  })
+})
+
+withRabbit('a command', () => {
+  const { start, queue } = ownCorner()
+
+  test('whose reader has gone ends as it would otherwise', async () => {
+    for (const typed of [['publish', 'add', '[1, 2]'], ['dlq', 'list', '--json'], ['purge', '--yes'], ['--help']]) {
+      const command = start(typed)
+      command.process.stdout!.destroy()
+      expect(await command.ended, typed.join(' ')).toMatchObject({ code: 0, stderr: '' })
+    }
+  })
+
+  test('whose output has no room on the disk says so, and fails', async (context) => {
+    context.skip(!existsSync(FULL), `there is no ${FULL}`)
+    const { code, stderr } = await start(['purge', '--yes', '--queue', queue], {}, ['sh', '-c', `exec "$0" "$@" >${FULL}`, PREFORK]).ended
+    expect(stderr).toMatch(/^prefork: The output cannot be written: ENOSPC.*\n$/)
+    expect(code).toBe(1)
+  })
+})
