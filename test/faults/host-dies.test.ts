@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Host, hostScript, startHost } from '../fixtures/hosts.js'
-import { gone, isAlive, Journal } from '../fixtures/support.js'
+import { freeze, gone, isAlive, Journal } from '../fixtures/support.js'
 
 interface Pids {
   workers: number[]
@@ -29,7 +29,7 @@ describe('when the host dies', () => {
   it('a worker frozen by SIGSTOP leaves when it wakes', async () => {
     const host = startHost('leaves.js', ['has a job pending'])
     const [, ...workers] = await host.says<number[]>('pids')
-    for (const pid of workers) process.kill(pid, 'SIGSTOP')
+    for (const pid of workers) await freeze(pid)
     host.child.kill('SIGKILL')
     await host.ends()
     expect(workers.filter((pid) => !isAlive(pid))).toEqual([])
