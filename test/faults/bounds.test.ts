@@ -118,7 +118,7 @@ describe('maxQueue', () => {
     await new Promise((resolve) => setImmediate(resolve))
     expect(ready).toBe(false)
     gate.open()
-    await within(room, 5_000, 'ready()')
+    await within(room, 20_000, 'ready()')
     expect(await pool.run('echo', [6])).toBe(6)
     expect(await Promise.all(queued)).toEqual([1, 2, 3])
     await holder.result
@@ -132,7 +132,7 @@ describe('maxQueue', () => {
     const queued = pool.submit('echo', [1])
     const room = pool.ready()
     queued.cancel()
-    await within(room, 2_000, 'ready()')
+    await within(room, 20_000, 'ready()')
   })
 
   it('ready() rejects when the pool closes', async () => {

@@ -16,24 +16,24 @@ describe("what a worker's tasks spawned", () => {
     const child = (await pool.run('spawnChild', [])) as number
     expect(isAlive(child)).toBe(true)
     process.kill(await pidOf(pool), 'SIGKILL')
-    await gone([child], 4_000)
+    await gone([child])
   })
 
   it('ends with a worker that leaves when the pool closes', async () => {
     const pool = await startPool()
     const child = (await pool.run('spawnChild', [])) as number
     await pool.close()
-    await gone([child], 4_000)
+    await gone([child])
   })
 
   it('ends with a worker that exits by itself, or is ended for a limit', async () => {
     const pool = await startPool()
     const first = (await pool.run('spawnChild', [])) as number
     await failure(pool.run('exitWith', [0]))
-    await gone([first], 4_000)
+    await gone([first])
     const second = (await pool.run('spawnChild', [])) as number
     await failure(pool.run('never', [], { timeLimit: 50 }))
-    await gone([second], 4_000)
+    await gone([second])
   })
 
   it('is kept with killTree false, whether the worker dies or leaves', async () => {

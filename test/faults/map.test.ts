@@ -176,7 +176,7 @@ describe('map', () => {
     await until('two run', () => pool.stats().running === 2 && pool.stats().queued === 2)
     const closed = pool.close()
     gate.open()
-    const error = await within(failed, 5_000)
+    const error = await within(failed, 20_000)
     expect(error).toBeInstanceOf(PoolClosedError)
     expect(error).toMatchObject({ message: expect.stringContaining('to the end: 4 jobs were run,') })
     await closed
@@ -188,7 +188,7 @@ describe('map', () => {
     const failed = failure(collect(pool.map('never', Array(6).fill([]), { concurrency: 4 })))
     await until('two run', () => pool.stats().running === 2)
     const ended = pool.terminate()
-    const error = await within(failed, 5_000)
+    const error = await within(failed, 20_000)
     expect(error).toBeInstanceOf(PoolClosedError)
     expect(error).toMatchObject({ message: expect.stringContaining('The pool was terminated before') })
     await ended

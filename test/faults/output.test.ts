@@ -113,7 +113,7 @@ describe('output of any kind', () => {
 
   it.each(['inherit', 'ignore', 'capture'])("'%s': a flood of short lines does not keep the host from turning", async (output) => {
     const host = new Host('sh', ['-c', `exec "$0" "$1" '"${output}"' 3>&1 >/dev/null 2>/dev/null`, process.execPath, hostScript('flooded.js')])
-    // A few ms at a time is what it should cost; the rest is for a machine that is busy with other tests.
+    // A few ms at a time is what it should cost; the rest is for a cold compiler and the collector.
     expect(await host.says('stood')).toBeLessThan(400)
     await host.ends()
   })

@@ -161,6 +161,6 @@ describe('a worker whose pipes its task has damaged', () => {
     const pid = await pidOf(pool)
     expect(await pool.run('disarmExit', [])).toBe('disarmed')
     await within(pool.close(), 10_000)
-    await gone([pid], 2_000)
+    await gone([pid])
   })
 })

@@ -124,7 +124,7 @@ describe('stream', () => {
     let rest = 0
     while (!(await within(items.next(), 5_000)).done) rest += 1
     expect(rest).toBe(199)
-    await within(closed, 5_000)
+    await within(closed, 20_000)
     expect(await failure(collect(pool.stream('upTo', [1])))).toMatchObject({ name: 'PoolClosedError' })
   })
 
