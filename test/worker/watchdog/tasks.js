@@ -44,7 +44,6 @@ export const exits = () => {
   }, 1)
   return never()
 }
-export const pause = () => delay(100).then(() => 'slept')
 export const idle = () => never()
 
 export const sync = () => spin()

@@ -137,12 +137,12 @@ export class TestWorker {
   }
 
   /** The first frame of the kind (and stage) for the delivery, once it is there. */
-  frame(kind: number, match: Partial<Frame> = {}, within = 5000): Promise<Frame> {
+  frame(kind: number, match: Partial<Frame> = {}, within = 20_000): Promise<Frame> {
     const find = () => this.frames.find((frame) => frame.kind === kind && Object.entries(match).every(([key, value]) => frame[key as keyof Frame] === value))
     return this.#until(find, within, `frame ${kind} ${JSON.stringify(match)}`)
   }
 
-  event(event: string, delivery?: number, within = 5000): Promise<Event> {
+  event(event: string, delivery?: number, within = 20_000): Promise<Event> {
     const find = () => this.events.find((one) => one.event === event && (delivery === undefined || one.delivery === delivery))
     return this.#until(find, within, `event ${event} of ${delivery}`)
   }
