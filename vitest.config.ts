@@ -36,8 +36,8 @@ export default defineConfig({
     // Suites start real processes, and many of them wait for a deadline: on two cores two more fill the gaps.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     include: ['test/**/*.test.{ts,tsx}'],
     // Many files share a process, which spares the start of one for each: they leave nothing behind in it.
     isolate: false,

@@ -1,10 +1,13 @@
 import { Hub } from '../hub/index.js'
-import { PoolClosedError, type WorkerStartError } from '../wire/errors.js'
+import type { WorkerStartError } from '../wire/errors.js'
 import type { TaskInfo } from '../wire/messages.js'
+import { Admission } from './admission.js'
 import { Broadcast, broadcastTooWide, checkBroadcastOptions } from './broadcast.js'
 import { closeTimeout, count, shown } from './checks.js'
 import { Dispatcher } from './dispatcher.js'
+import { Ending } from './ending.js'
 import { EventHub } from './events.js'
+import { FirstUp } from './first-up.js'
 import { Fleet } from './fleet.js'
 import type { JobFollower, JobRecord } from './job.js'
 import { JobLife } from './job-life.js'
@@ -15,7 +18,6 @@ import type { Settings } from './options.js'
 import { QueueRoom } from './queue-room.js'
 import { closedError } from './refusals.js'
 import { poolStats } from './report.js'
-import { SignalBoard } from './signals.js'
 import { PoolState } from './state.js'
 import { StreamConsumer } from './stream.js'
 import { BROADCAST, MAP, queueFull, RUN, STREAM, SUBMIT, Submission, unknownTask, type Wish } from './submission.js'
@@ -48,14 +50,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   readonly #fleet: Fleet
   readonly #keeper: Keeper
   readonly #submission: Submission
-  readonly #signals: SignalBoard
+  readonly #admission: Admission
   readonly #room: QueueRoom
-  /** Maps that are under way. */
-  readonly #onClose = new Set<() => void>()
-  #firstUp: { resolve: () => void; reject: (error: Error) => void } | undefined
-  #closing: Promise<void> | undefined
-  #quiet: (() => void) | undefined
-  #holding = false
+  readonly #firstUp: FirstUp
+  readonly #ending: Ending
 
   /** @internal Use `createPool`. */
   constructor(settings: Settings, makeLauncher: (poolId: string) => Launcher, hub: Hub = new Hub()) {
@@ -67,7 +65,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       retire: (worker) => this.#fleet.leaving.retire(worker, 'recycle'),
       abandon: (worker) => this.#fleet.leaving.abandon(worker),
     })
-    this.#signals = new SignalBoard((job, reason) => this.#life.cancel(job, reason))
+    this.#admission = new Admission(state, this.#life)
     this.#submission = new Submission(state, {
       poolId: state.id,
       cancelJob: (job, reason) => this.#life.cancel(job, reason),
@@ -96,19 +94,15 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     })
     this.#keeper = new Keeper(state, this.#fleet)
     this.#room = new QueueRoom(state)
+    this.#firstUp = new FirstUp(state)
+    this.#ending = new Ending({ state, life: this.#life, fleet: this.#fleet, keeper: this.#keeper, room: this.#room, firstUp: this.#firstUp })
     hub.onTick(this.#tick)
     this.#fleet.balance()
   }
 
   /** @internal Resolves when the first worker is up. */
   firstUp(): Promise<void> {
-    this.#state.hub.hold()
-    return new Promise<void>((resolve, reject) => {
-      this.#firstUp = { resolve, reject }
-    }).finally(() => {
-      this.#firstUp = undefined
-      if (this.#state.phase !== 'closed') this.#state.hub.release()
-    })
+    return this.#firstUp.wait()
   }
 
   // ---- jobs
@@ -157,7 +151,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const { concurrency } = this.#state.settings
     const { ordered, ahead, run } = readMapOptions(name, source, options, 2 * this.#fleet.scale.max * concurrency)
     const { signal } = run as { signal?: AbortSignal }
-    const room = this.#room.forMap(this.#onClose, signal)
+    const room = this.#room.forMap(signal)
     return mapJobs((args) => this.#submit(MAP, name, args, run), source as Source, ordered, ahead, room) as AsyncIterableIterator<TaskResult<T, N>>
   }
 
@@ -175,7 +169,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         const state = this.#state
         const full = state.queued >= state.settings.maxQueue
         // It is submitted by its first item's being asked for; its place is that of the call.
-        this.#enqueue(job, (each) => {
+        this.#admission.enter(job, (each) => {
           each.inOutbox = true
           state.outbox.putBack(each)
         })
@@ -203,7 +197,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const jobs = places.map((place) => {
       const job = this.#submission.make(BROADCAST, name, rest[0], rest[1])
       job.broadcast = broadcast
-      if (!job.isSettled) this.#enqueue(job, place)
+      if (!job.isSettled) this.#admission.enter(job, place)
       return job
     })
     if (jobs.length === 0) return [await this.run(name, ...rest)]
@@ -305,44 +299,12 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     } catch (error) {
       return Promise.reject(error)
     }
-    const state = this.#state
-    if (timeout === 0) return this.terminate()
-    if (timeout !== undefined && state.phase !== 'closed') state.hub.callLater(timeout, () => void this.terminate())
-    this.#closing ??= this.#close()
-    return this.#closing
-  }
-
-  async #close(): Promise<void> {
-    const { hub } = this.#state
-    this.#state.phase = 'closing'
-    hub.hold()
-    this.#room.close()
-    for (const closed of this.#onClose) closed()
-    await this.#untilQuiet(() => this.#state.pending === 0 || this.#state.phase === 'terminating')
-    if (this.#state.phase === 'closing') this.#fleet.dismiss()
-    await this.#untilQuiet(() => this.#fleet.empty)
-    // A recall that was answered during the end has brought these back.
-    this.#closeLeftovers()
-    this.#state.phase = 'closed'
-    this.#keeper.stop()
-    hub.close()
+    return this.#ending.close(timeout)
   }
 
   /** Stops now: every worker is killed; what had not begun is cancelled, what had is lost; all reject with `PoolClosedError`. */
   terminate(): Promise<void> {
-    const state = this.#state
-    if (state.phase === 'closed') return this.#closing ?? Promise.resolve()
-    const closing = this.#closing
-    this.#closing ??= this.#close()
-    state.phase = 'terminating'
-    this.#firstUp?.reject(new PoolClosedError('The pool was terminated before a worker was up.'))
-    this.#closeLeftovers()
-    for (const worker of state.workers.values()) {
-      for (const job of [...worker.suspects.splice(0), ...worker.pinned.splice(0)]) this.#life.closeUnbegun(job)
-    }
-    this.#fleet.killAll()
-    this.#quiet?.()
-    return closing ?? this.#closing
+    return this.#ending.terminate()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -361,36 +323,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   #submit(wish: Wish, name: string, args: unknown, given: unknown): JobRecord {
     const job = this.#submission.make(wish, name, args, given)
-    if (!job.isSettled) this.#enqueue(job)
+    if (!job.isSettled) this.#admission.enter(job)
     return job
-  }
-
-  #enqueue(job: JobRecord, place?: (job: JobRecord) => void): void {
-    const state = this.#state
-    const { signal } = job.spec
-    state.totals.submitted++
-    state.queued++
-    state.pending++
-    if (!this.#holding) {
-      this.#holding = true
-      state.hub.hold()
-    }
-    if (state.events.wants('jobSubmitted')) state.events.emit('jobSubmitted', { id: job.id, name: job.name })
-    if (signal?.aborted) {
-      this.#life.cancel(job, signal.reason)
-      return
-    }
-    if (state.phase !== 'open') {
-      this.#life.settle(job, { state: 'failed', error: closedError(`pool.${job.name}`) })
-      return
-    }
-    if (signal !== undefined) job.onSettled = this.#signals.watch(signal, job)
-    if (place !== undefined) place(job)
-    else {
-      job.inOutbox = true
-      state.outbox.add(job)
-    }
-    state.hub.wake()
   }
 
   readonly #tick = (): void => {
@@ -401,16 +335,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       this.#dispatcher.tick()
       if (this.#dispatcher.saturated) this.#fleet.backlog()
     }
-    this.#letGoWhenIdle()
+    this.#admission.letGoWhenIdle()
     this.#room.letIn()
-    this.#quiet?.()
-  }
-
-  /** Pending jobs keep the host alive, an idle pool does not. */
-  #letGoWhenIdle(): void {
-    if (!this.#holding || this.#state.pending > 0) return
-    this.#holding = false
-    this.#state.hub.release()
+    this.#ending.look()
   }
 
   #settled(): void {
@@ -421,34 +348,16 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   #up(worker: PoolWorker): void {
     this.#fleet.up(worker)
     this.#keeper.up(worker)
-    this.#firstUp?.resolve()
+    this.#firstUp.came()
   }
 
   /** No worker can be started: those who wait are told why. */
   #cannotStart(error: WorkerStartError): void {
-    const state = this.#state
-    this.#firstUp?.reject(error)
-    const waiting = [...state.outbox.drain(), ...this.#fleet.takeLeftovers()]
-    for (const job of waiting) {
+    this.#firstUp.refuse(error)
+    for (const job of this.#ending.takeWaiting()) {
       job.inOutbox = false
       if (!job.isSettled) this.#life.fail(job, error)
     }
-  }
-
-  #closeLeftovers(): void {
-    for (const job of [...this.#state.outbox.drain(), ...this.#fleet.takeLeftovers()]) this.#life.closeUnbegun(job)
-  }
-
-  #untilQuiet(done: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const look = (): void => {
-        if (!done()) return
-        this.#quiet = undefined
-        resolve()
-      }
-      this.#quiet = look
-      look()
-    })
   }
 }
 

@@ -6,6 +6,8 @@ import type { PoolState } from './state.js'
 export class QueueRoom {
   readonly #pool: PoolState
   readonly #waiters: { resolve: () => void; reject: (error: Error) => void }[] = []
+  /** Maps that are under way. */
+  readonly #maps = new Set<() => void>()
 
   constructor(pool: PoolState) {
     this.#pool = pool
@@ -33,10 +35,11 @@ export class QueueRoom {
 
   close(): void {
     for (const waiter of this.#waiters.splice(0)) waiter.reject(closedError('pool.ready()'))
+    for (const closed of this.#maps) closed()
   }
 
   /** What a map needs of it; a source that has fallen silent must not outlast its signal, nor the pool. */
-  forMap(onClose: Set<() => void>, signal: AbortSignal | undefined): MapRoom {
+  forMap(signal: AbortSignal | undefined): MapRoom {
     const pool = this.#pool
     return {
       get full() {
@@ -46,12 +49,12 @@ export class QueueRoom {
       nextTurn: () => new Promise((resolve) => pool.hub.clock.afterPoll(resolve)),
       watch: (aborted, closed) => {
         const abort = (): void => aborted(signal?.reason)
-        onClose.add(closed)
+        this.#maps.add(closed)
         signal?.addEventListener('abort', abort, { once: true })
         if (signal?.aborted) abort()
         if (pool.phase !== 'open') closed()
         return () => {
-          onClose.delete(closed)
+          this.#maps.delete(closed)
           signal?.removeEventListener('abort', abort)
         }
       },

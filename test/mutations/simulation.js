@@ -159,15 +159,15 @@ export const mutations = [
   },
   {
     breaks: 'an idle pool keeps its hold on the host',
-    file: 'src/pool/pool.ts',
-    find: '    this.#holding = false\n    this.#state.hub.release()\n',
+    file: 'src/pool/admission.ts',
+    find: '    this.#holding = false\n    this.#pool.hub.release()\n',
     put: '    this.#holding = false\n',
   },
   {
     breaks: 'close() waits only for what has not begun',
-    file: 'src/pool/pool.ts',
-    find: "this.#state.pending === 0 || this.#state.phase === 'terminating'",
-    put: "this.#state.queued === 0 || this.#state.phase === 'terminating'",
+    file: 'src/pool/ending.ts',
+    find: "state.pending === 0 || state.phase === 'terminating'",
+    put: "state.queued === 0 || state.phase === 'terminating'",
   },
   // ---- workers that come and go
   {
