@@ -89,7 +89,7 @@ export class Submission {
       parts = [meta, ...parts]
     }
     if (total > settings.maxMessageSize) {
-      throw new SerializationError(`The arguments of '${name}' take ${total} bytes, more than maxMessageSize (${settings.maxMessageSize}).`)
+      throw new SerializationError(`The arguments of '${calledAs ?? name}' take ${total} bytes, more than maxMessageSize (${settings.maxMessageSize}).`)
     }
     return this.#spec(number, name, options.id, parts, total, flags, options, calledAs)
   }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { SerializationError } from 'prefork'
 import { describe, expect, it } from 'vitest'
+import type { Pool } from '../../src/pool/pool.js'
 import { pidOf, sharedPool, startPool } from '../fixtures/pools.js'
 import { failure, Gate, Journal } from '../fixtures/support.js'
 
@@ -237,5 +238,15 @@ describe('maxMessageSize', () => {
     expect(await result.began).toBe(true)
     expect(await pool.run('bytes', [50_000])).toHaveLength(50_000)
     expect(await pidOf(pool)).toBe(pid)
+  })
+
+  it('names the job as its message does, where the task is found by a path', async () => {
+    // As the runtime sees it; the package's declarations leave it out.
+    const pool = (await startPool({ maxMessageSize: 100_000 })) as unknown as Pool
+    const refusal = await new Promise((resolve) => {
+      const follower = { began: () => {}, succeeded: () => {}, ended: (_: unknown, error: unknown) => resolve(error) }
+      pool.submitFollowed('echo', [Buffer.alloc(200_000)], {}, follower, 'mail/send#welcome')
+    })
+    expect(refusal).toMatchObject({ name: 'SerializationError', message: expect.stringContaining("The arguments of 'mail/send#welcome' take 200") })
   })
 })
