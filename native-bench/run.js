@@ -88,7 +88,8 @@ const main = async () => {
   if (wanted.write) {
     const caption = `prefork's benchmark, ${machine.date}, commit ${machine.commit}, Node ${machine.node}, ${machine.cores} cores; medians`
     writeFileSync(`${here}../docs/${CHART}`, svgSheet(picture, caption))
-    const rounds = `Medians of ${wanted.rounds} round${wanted.rounds > 1 ? 's' : ''} (least to most).`
+    const beside = wanted.quick && wanted.all && wanted.rounds > 1 ? ', of one where only one figure stands' : ''
+    const rounds = `Medians of ${wanted.rounds} round${wanted.rounds > 1 ? 's' : ''} (least to most)${beside}.`
     const text = [
       machineText(machine),
       rounds,

@@ -6,7 +6,7 @@ const QUICK_ROUNDS = 1
 export const USAGE = `npm run bench -- [options]
 
   --quick            one round, short measurements, the main variant of each case
-  --all              with --quick: every variant, in short measurements
+  --all              with --quick: every variant, in short measurements; those beside the main ones in one round
   --only <a,b>       these cases
   --peers <a,b>      these peers (prefork is always measured, and so are the floors unless --no-floors is given)
   --no-floors        without the floors in C and in Node

@@ -44,6 +44,9 @@ export const runAll = async (wanted, cases, pools, measure, progress) => {
   return results
 }
 
+/** A quick run has time for one round of what is beside the main variants. @param {Wanted} wanted @param {Variant} variant */
+const roundsOf = (wanted, variant) => (wanted.quick && !variant.quick ? 1 : wanted.rounds)
+
 /**
  * @param {Wanted} wanted
  * @param {Case} each
@@ -64,7 +67,7 @@ const runVariant = async (wanted, each, variant, pools, measure, progress) => {
     if (reason === undefined) figures.set(pool, [])
     else cells[pool] = { reason }
   }
-  const rounds = Math.min(wanted.rounds, variant.maxRounds ?? wanted.rounds)
+  const rounds = Math.min(roundsOf(wanted, variant), variant.maxRounds ?? wanted.rounds)
   for (let round = 1; round <= rounds; round++) {
     for (const [pool, got] of figures) {
       progress(`${each.name}: ${variant.title}, round ${round} of ${rounds}: ${pool}`)

@@ -54,6 +54,21 @@ it('takes the quick variants alone when it is to be quick, and says so to the me
   expect(asked).toEqual(['a', 'b', 'c'].map((pool) => ['some', 'one', pool, 'quick']))
 })
 
+it('takes what is beside the main variants once in a quick run of all', async () => {
+  const asked: string[] = []
+  await runAll(
+    wanted('--quick', '--all', '--rounds', '2', '--peers', 'b'),
+    { some: { ...some, variants: [...some.variants, { key: 'three', title: 'three' }] } },
+    pools,
+    async ([, variant, pool]: string[]) => {
+      asked.push(`${variant} ${pool}`)
+      return { metrics: { ms: 1 } }
+    },
+    () => {},
+  )
+  expect(asked).toEqual(['one a', 'one b', 'one a', 'one b', 'two a', 'two b', 'three a', 'three b'])
+})
+
 it('shows why a pool has no figure, and asks one that failed no more', async () => {
   const asked: string[] = []
   const refusing: Case = { ...some, refuse: ({ kind }) => (kind === 'processes' ? 'cannot' : undefined) }
