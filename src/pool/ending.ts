@@ -42,7 +42,7 @@ export class Ending {
     room.close()
     await this.#untilQuiet(() => state.pending === 0 || state.phase === 'terminating')
     if (state.phase === 'closing') fleet.dismiss()
-    await this.#untilQuiet(() => fleet.empty)
+    await this.#untilQuiet(() => state.workers.size === 0)
     // A recall that was answered during the end has brought these back.
     this.#closeLeftovers()
     state.phase = 'closed'

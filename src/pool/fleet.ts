@@ -9,6 +9,7 @@ import { holdsNothing, Leaving } from './leaving.js'
 import { busyWithSuspects, Leftovers } from './leftovers.js'
 import { lostReason, restartCutShort, startError } from './refusals.js'
 import { RollingRestart } from './rolling-restart.js'
+import { Roster } from './roster.js'
 import { StartRecord } from './start-record.js'
 import type { PoolState } from './state.js'
 import { PoolWorker } from './worker.js'
@@ -28,6 +29,7 @@ export class Fleet {
   /** How many workers are wanted. */
   readonly scale: Autoscaler
   readonly #pool: PoolState
+  readonly #roster: Roster
   readonly #launch: Launcher
   readonly #events: FleetEvents
   readonly #startsAtOnce = Math.max(2, availableParallelism())
@@ -43,35 +45,12 @@ export class Fleet {
 
   constructor(pool: PoolState, launch: Launcher, events: FleetEvents) {
     this.#pool = pool
+    this.#roster = new Roster(pool)
     this.#launch = launch
     this.#events = events
     this.scale = new Autoscaler(pool, () => this.changed())
     this.leaving = new Leaving(pool, () => this.changed())
     this.#restarts = new RollingRestart((worker) => this.leaving.retire(worker, 'restart'))
-  }
-
-  // ---- who is there
-
-  #all(): PoolWorker[] {
-    return [...this.#pool.workers.values()].filter((worker) => worker.alive)
-  }
-
-  /** At work, or starting to be. */
-  serving(): PoolWorker[] {
-    return this.#all().filter((worker) => !worker.spare && (worker.isUp || worker.state === 'starting'))
-  }
-
-  #starting(): number {
-    return this.#all().filter((worker) => worker.state === 'starting').length
-  }
-
-  get anyUp(): boolean {
-    return this.#all().some((worker) => worker.isUp || worker.state === 'draining')
-  }
-
-  /** No worker process is left. */
-  get empty(): boolean {
-    return this.#pool.workers.size === 0
   }
 
   /** Asks for a round in the next tick. */
@@ -86,14 +65,14 @@ export class Fleet {
    */
   places(broadcast: Broadcast): ((share: JobRecord) => void)[] {
     const places: ((share: JobRecord) => void)[] = []
-    const serving = this.serving()
+    const serving = this.#roster.serving()
     const doubled = this.#restarts.doubled(serving, this.scale.target)
-    for (const worker of this.#all()) {
+    for (const worker of this.#roster.all()) {
       if (!(worker.isUp || worker.state === 'starting') || worker === doubled) continue
       broadcast.ask(worker)
       places.push((share) => worker.pinned.push(share))
     }
-    const missing = Math.max(0, this.scale.target - serving.length) + this.#missingSpares()
+    const missing = Math.max(0, this.scale.target - serving.length) + this.#roster.missingSpares
     for (let i = 0; i < missing; i++) places.push((share) => this.#leftovers.share([share]))
     return places
   }
@@ -105,13 +84,13 @@ export class Fleet {
     const { phase } = this.#pool
     if (!this.#changed) return
     this.#changed = false
-    this.scale.setFigure(this.#all())
+    this.scale.setFigure(this.#roster.all())
     if (phase === 'terminating' || phase === 'closed' || this.#dismissed) return
     this.#passOn()
     if (!this.#leftovers.empty) this.scale.atLeastOne()
     this.#handOut()
-    this.#restarts.release(this.serving(), this.scale.target)
-    const serving = this.serving()
+    this.#restarts.release(this.#roster.serving(), this.scale.target)
+    const serving = this.#roster.serving()
     const wanted = this.scale.target + this.#restarts.extra(serving)
     this.#leave(serving.length >= wanted)
     this.#restarts.settle(serving.length >= this.scale.target && serving.every((worker) => worker.isUp))
@@ -121,18 +100,12 @@ export class Fleet {
         this.#handOut()
         this.changed()
       } else this.#start(false)
-    } else if (this.#all().filter((worker) => worker.spare).length < this.#pool.settings.spare && this.#starts.everUp) this.#start(true)
-  }
-
-  /** Stand-bys that are still to be started, those included that wait for the place of one on its way out. */
-  #missingSpares(): number {
-    const present = this.#all().filter((worker) => worker.spare && (worker.isUp || worker.state === 'starting'))
-    return Math.max(0, this.#pool.settings.spare - present.length)
+    } else if (this.#roster.spares < this.#pool.settings.spare && this.#starts.everUp) this.#start(true)
   }
 
   /** What a worker on its way out will not run any more goes to others. */
   #passOn(): void {
-    for (const worker of this.#all()) {
+    for (const worker of this.#roster.all()) {
       // One that has nothing in hand would wait for a slot, perhaps that of its own predecessor.
       const goesOn = worker.books.inFlight > 0 && !worker.unfit && worker.quota(this.#pool.settings.maxJobsPerWorker) > 0
       if (worker.state !== 'draining' || goesOn) continue
@@ -143,19 +116,15 @@ export class Fleet {
 
   /** A worker that is to leave does so once it holds nothing and its successor is up, or cannot be started before it is gone. */
   #leave(complete: boolean): void {
-    for (const worker of this.#all()) {
+    for (const worker of this.#roster.all()) {
       if (worker.state !== 'draining' || !holdsNothing(worker)) continue
-      const successor = this.#successor(worker)
+      const successor = this.#roster.successor(worker)
       if (!worker.recycled || successor?.isUp || (successor === undefined && (complete || !this.#mayStart()))) worker.quit(5 * this.#pool.settings.cancelGrace)
     }
   }
 
-  #successor(worker: PoolWorker): PoolWorker | undefined {
-    return this.#all().find((each) => each.predecessor === worker)
-  }
-
   #mayStart(): boolean {
-    return this.#all().length < this.scale.max + this.#pool.settings.spare + 1
+    return this.#roster.all().length < this.scale.max + this.#pool.settings.spare + 1
   }
 
   #start(spare: boolean): void {
@@ -163,8 +132,8 @@ export class Fleet {
     const { hub, settings } = pool
     if (!this.#mayStart()) return
     // One after another stands still: whether any can serve is told to those who wait before the next is tried.
-    if (this.#starts.hopeless && this.#all().some((worker) => worker.shunned)) return
-    if (this.#starting() >= (this.#starts.everUp ? this.#startsAtOnce : 1)) return
+    if (this.#starts.hopeless && this.#roster.all().some((worker) => worker.shunned)) return
+    if (this.#roster.starting >= (this.#starts.everUp ? this.#startsAtOnce : 1)) return
     const now = hub.now()
     // A start takes the host some ms and keeps a core busy: the first job's caller would wait for it.
     const notBefore = Math.max(this.#starts.notBefore, pool.pending > 0 ? this.#starts.firstJobUntil : 0)
@@ -192,7 +161,7 @@ export class Fleet {
       this.#starts.patience,
     )
     worker.spare = spare
-    if (!spare) worker.predecessor = this.#withoutSuccessor()
+    if (!spare) worker.predecessor = this.#roster.withoutSuccessor()
     pool.workers.set(id, worker)
     pool.totals.workersStarted++
     pool.log?.debug({ worker: id, pid: launched.pid, spare }, 'worker started')
@@ -201,17 +170,12 @@ export class Fleet {
     this.changed()
   }
 
-  /** A worker on its way out that nobody replaces yet. */
-  #withoutSuccessor(): PoolWorker | undefined {
-    return this.#all().find((worker) => !worker.spare && (worker.recycled || worker.state === 'draining') && this.#successor(worker) === undefined)
-  }
-
   /** A warm stand-by goes to work. */
   #promote(): boolean {
-    const spare = this.#all().find((worker) => worker.spare && worker.isUp)
+    const spare = this.#roster.all().find((worker) => worker.spare && worker.isUp)
     if (spare === undefined) return false
     spare.spare = false
-    spare.predecessor = this.#withoutSuccessor()
+    spare.predecessor = this.#roster.withoutSuccessor()
     // To a rolling restart it is a successor that has just come up.
     this.#restarts.up(spare)
     this.#pool.log?.debug({ worker: spare.id }, 'spare worker goes to work')
@@ -221,11 +185,11 @@ export class Fleet {
   /** Gives what a death left over to a worker: first to one that has just come up, else to one that is idle. */
   #handOut(): void {
     if (this.#leftovers.empty) return
-    const up = this.#all().filter((worker) => worker.isUp)
+    const up = this.#roster.all().filter((worker) => worker.isUp)
     const able = up.filter((worker) => !worker.spare && !busyWithSuspects(worker))
     const fresh = able.filter((worker) => worker.books.deliveries === 0)
-    const serving = this.serving()
-    const noneStarts = this.#starting() === 0
+    const serving = this.#roster.serving()
+    const noneStarts = this.#roster.starting === 0
     const complete = noneStarts && serving.length >= this.scale.target + this.#restarts.extra(serving)
     // Whoever is there does it when no fresh worker is to be expected: it takes nothing else before it is through.
     const others = complete || this.#starts.hopeless ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.books.inFlight - b.books.inFlight) : []
@@ -233,7 +197,7 @@ export class Fleet {
     const shared = this.#leftovers.handOutShares(up.filter((worker) => !worker.unfit))
     if (given || shared) this.changed()
     // A stand-by that died has a successor as well.
-    const nobodyToCome = noneStarts && (this.#starts.hopeless || (complete && this.#missingSpares() === 0))
+    const nobodyToCome = noneStarts && (this.#starts.hopeless || (complete && this.#roster.missingSpares === 0))
     if (nobodyToCome && up.length > 0) for (const share of this.#leftovers.unanswerable(up)) this.#events.leftOut(share)
   }
 
@@ -250,7 +214,7 @@ export class Fleet {
     this.#starts.up(this.#pool.hub.now())
     worker.upOnce = true
     this.#restarts.up(worker)
-    if (!worker.spare) worker.predecessor ??= this.#withoutSuccessor()
+    if (!worker.spare) worker.predecessor ??= this.#roster.withoutSuccessor()
     this.changed()
   }
 
@@ -279,7 +243,7 @@ export class Fleet {
       this.#starts.failed(this.#pool.hub.now(), this.#blameless(worker), worker.startTimedOut)
     }
     // The last one, and it was good: starts that failed while it worked are no reason to give up its successor unseen.
-    if (!unproven && died && !this.anyUp) this.#starts.anew()
+    if (!unproven && died && !this.#roster.anyUp) this.#starts.anew()
     if (died) {
       totals.workersDied++
       log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
@@ -302,7 +266,7 @@ export class Fleet {
     if (this.#starts.hopeless && worker.books.accepted === 0 && (!worker.expected || worker.shunned)) {
       const error = startError(worker, this.#starts.failures(this.#blameless(worker)), pool.settings.tasks)
       this.#restarts.fail(error)
-      if (!this.anyUp) {
+      if (!this.#roster.anyUp) {
         pool.log?.error({ err: error }, 'no worker can be started')
         this.#events.cannotStart(error)
       }
@@ -325,22 +289,22 @@ export class Fleet {
 
   /** Jobs wait and no worker has room. */
   backlog(): void {
-    this.scale.backlog(this.serving().filter((worker) => worker.state === 'starting').length)
+    this.scale.backlog(this.#roster.serving().filter((worker) => worker.state === 'starting').length)
   }
 
   /** Workers above `min` that have been idle for `keepAlive` leave. */
   retireIdle(): void {
-    if (this.#leftovers.empty) for (const worker of this.scale.idle(this.serving())) this.leaving.retire(worker, 'shrink')
+    if (this.#leftovers.empty) for (const worker of this.scale.idle(this.#roster.serving())) this.leaving.retire(worker, 'shrink')
   }
 
   restart(): Promise<void> {
-    for (const worker of this.#all()) {
+    for (const worker of this.#roster.all()) {
       // One that holds no job, because it stands by or is still starting, is simply replaced.
       if (worker.spare || worker.state === 'starting') this.leaving.retire(worker, 'shrink')
     }
     // Whoever asks for it has mended what kept them from starting.
     if (this.#starts.hopeless) this.#starts.anew()
-    const done = this.#restarts.begin(this.serving().filter((worker) => worker.isUp))
+    const done = this.#restarts.begin(this.#roster.serving().filter((worker) => worker.isUp))
     this.changed()
     return done
   }
@@ -351,7 +315,7 @@ export class Fleet {
   dismiss(): void {
     this.#dismissed = true
     this.#restarts.fail(restartCutShort())
-    for (const worker of this.#all()) {
+    for (const worker of this.#roster.all()) {
       worker.expected = true
       if (worker.state === 'starting') worker.kill()
       else worker.quit(5 * this.#pool.settings.cancelGrace)
@@ -361,7 +325,7 @@ export class Fleet {
   /** Every worker is ended now. */
   killAll(): void {
     this.#restarts.fail(restartCutShort())
-    for (const worker of this.#all()) {
+    for (const worker of this.#roster.all()) {
       worker.expected = true
       worker.kill()
     }

@@ -293,7 +293,7 @@ export const mutations = [
   {
     breaks: 'the share of a worker that died is dropped before its replacement is there',
     file: 'src/pool/fleet.ts',
-    find: 'const noneStarts = this.#starting() === 0',
+    find: 'const noneStarts = this.#roster.starting === 0',
     put: 'const noneStarts = true',
   },
   {
