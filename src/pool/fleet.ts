@@ -228,6 +228,13 @@ export class Fleet {
     if (this.#starts.settled()) this.#startNow()
   }
 
+  /** Whatever failed before is no sign any more. */
+  #startAnew(): void {
+    this.#starts.anew()
+    this.#startNow()
+  }
+
+  /** Whatever has put off the next start does so no more. */
   #startNow(): void {
     this.#pool.hub.cancel(this.#retryTimer)
     this.#retryTimer = undefined
@@ -243,7 +250,7 @@ export class Fleet {
       this.#starts.failed(this.#pool.hub.now(), this.#blameless(worker), worker.startTimedOut)
     }
     // The last one, and it was good: starts that failed while it worked are no reason to give up its successor unseen.
-    if (!unproven && died && !this.#roster.anyUp) this.#starts.anew()
+    if (!unproven && died && !this.#roster.anyUp) this.#startAnew()
     if (died) {
       totals.workersDied++
       log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
@@ -303,8 +310,8 @@ export class Fleet {
       if (worker.spare || worker.state === 'starting') this.leaving.retire(worker, 'shrink')
     }
     // Whoever asks for it has mended what kept them from starting.
-    if (this.#starts.hopeless) this.#starts.anew()
-    const done = this.#restarts.begin(this.#roster.serving().filter((worker) => worker.isUp))
+    if (this.#starts.hopeless) this.#startAnew()
+    const done = this.#restarts.begin(this.serving().filter((worker) => worker.isUp))
     this.changed()
     return done
   }

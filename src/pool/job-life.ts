@@ -96,8 +96,9 @@ export class JobLife {
     pool.running++
     if (job.attempt === 1) pool.wait.record(now - job.spec.submittedAt)
     if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#watchLimits(worker, job)
-    job.tellBeginning()
     if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })
+    // Last, as its end: who is told may end it at once, and that has events of its own.
+    job.tellBeginning()
   }
 
   answered(job: JobRecord, flags: number, payload: Buffer, now: number): void {

@@ -34,7 +34,11 @@ export class Standstill {
     const { heartbeatTimeout } = this.#pool.settings
     worker.stalledBeats = worker.mainAge < heartbeatTimeout ? 0 : worker.stalledBeats + 1
     if (worker.stalledBeats < BEATS || !runsNothing(worker)) return
-    this.#endUnlessItMoves(worker, `Its main thread had not turned for ${heartbeatTimeout} ms while no job ran: something that a task left behind holds it.`)
+    this.#endUnlessItMoves(
+      worker,
+      `Its main thread had not turned for ${heartbeatTimeout} ms while no job ran: something that a task left behind holds it.`,
+      () => worker.stalledBeats >= BEATS,
+    )
   }
 
   /** Looks, without any heartbeat, for jobs that lie in a worker and are not taken up; `late` ms too late itself. */
@@ -48,6 +52,7 @@ export class Standstill {
       const job = worker.books.sent.peek()
       // What a recall has taken back may still be on its way: a pipe that is full is given no job.
       if ((job === undefined && worker.recalls === 0 && !worker.writing) || worker.upAt === 0 || !runsNothing(worker)) continue
+      const { recalls } = worker
       const { bytes } = worker.writer
       const then = before.get(worker)
       const same = then !== undefined && then.job === job && then.bytes === bytes
@@ -57,17 +62,25 @@ export class Standstill {
       if (!same || hub.now() - since < settings.heartbeatTimeout) continue
       const what =
         job !== undefined ? `taken up the job '${job.name}'` : worker.recalls > 0 ? 'given back what it was asked for' : 'read what was written to it'
-      this.#endUnlessItMoves(worker, `It had not ${what} within ${settings.heartbeatTimeout} ms while no job ran.`)
+      this.#endUnlessItMoves(
+        worker,
+        `It had not ${what} within ${settings.heartbeatTimeout} ms while no job ran.`,
+        () =>
+          worker.books.sent.peek() === job &&
+          worker.recalls === recalls &&
+          worker.writer.bytes === bytes &&
+          (job !== undefined || recalls > 0 || worker.writing),
+      )
     }
   }
 
-  /** Read before you judge. */
-  #endUnlessItMoves(worker: PoolWorker, why: string): void {
+  /** Read before you judge. `stands`: it has not answered meanwhile, be it with what it gives back. */
+  #endUnlessItMoves(worker: PoolWorker, why: string, stands: () => boolean): void {
     const { lastProgressAt } = worker
     this.#pool.hub.whenReadEmpty(
       () => worker.readers,
       () => {
-        if (runsNothing(worker) && worker.lastProgressAt === lastProgressAt) this.#end(worker, why)
+        if (runsNothing(worker) && worker.lastProgressAt === lastProgressAt && stands()) this.#end(worker, why)
       },
     )
   }

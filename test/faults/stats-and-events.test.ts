@@ -1,6 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { PoolEvents } from 'prefork'
 import { describe, expect, it } from 'vitest'
+import type { JobFollower } from '../../src/pool/job.js'
+import type { Pool } from '../../src/pool/pool.js'
 import { allUp, pidOf, startPool } from '../fixtures/pools.js'
 import { failure, Gate, Journal, until } from '../fixtures/support.js'
 
@@ -103,6 +105,18 @@ describe('events', () => {
     } finally {
       for (const stop of listeners) stop()
     }
+  })
+
+  it('of a job that is ended by the news of its beginning come in the order of its life', async () => {
+    const pool = await startPool()
+    const seen: string[] = []
+    for (const name of ['jobAccepted', 'jobSettled'] as const) pool.on(name, () => seen.push(name))
+    const ended = new Promise((resolve) => {
+      const follower: JobFollower = { began: (job) => job.cancel(), succeeded: resolve, ended: resolve }
+      ;(pool as unknown as Pick<Pool, 'submitFollowed'>).submitFollowed('sleep', [60_000], {}, follower)
+    })
+    await ended
+    expect(seen).toEqual(['jobAccepted', 'jobSettled'])
   })
 
   it('stop when the listener is taken off', async () => {

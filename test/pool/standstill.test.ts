@@ -111,6 +111,33 @@ describe('a worker that stands still', () => {
     expect(ended).toEqual([])
   })
 
+  it.each([
+    ['gives the job back', () => Object.assign(worker.books.sent, { peek: () => undefined })],
+    ['answers what it was asked', () => Object.assign(worker, { recalls: 0 })],
+    ['reads what was written to it', () => Object.assign(worker, { writing: false })],
+  ])('nor if it %s then', (what, answer) => {
+    if (what !== 'gives the job back') {
+      worker.books.sent.peek = () => undefined
+      Object.assign(worker, what.startsWith('answers') ? { recalls: 1 } : { writing: true })
+      look(1)
+    }
+    look(6)
+    clock.beforePoll = () => void answer()
+    look(1)
+    expect(ended).toEqual([])
+  })
+
+  it('nor if a heartbeat that says that it turns comes then', () => {
+    beat(TIMEOUT)
+    clock.beforePoll = () => {
+      clock.beforePoll = () => {}
+      worker.mainAge = 0
+      standstill.heard(worker as unknown as PoolWorker)
+    }
+    beat(TIMEOUT + 1_000)
+    expect(ended).toEqual([])
+  })
+
   it('is not judged by a round that came late: the machine stood still', () => {
     look(6)
     clock.time += 60_000
