@@ -311,7 +311,7 @@ export class Fleet {
     }
     // Whoever asks for it has mended what kept them from starting.
     if (this.#starts.hopeless) this.#startAnew()
-    const done = this.#restarts.begin(this.serving().filter((worker) => worker.isUp))
+    const done = this.#restarts.begin(this.#roster.serving().filter((worker) => worker.isUp))
     this.changed()
     return done
   }
