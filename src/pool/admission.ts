@@ -8,7 +8,7 @@ import type { PoolState } from './state.js'
 export class Admission {
   readonly #pool: PoolState
   readonly #life: JobLife
-  readonly #signals: SignalBoard
+  readonly #signals: SignalBoard<JobRecord>
   #holding = false
 
   constructor(pool: PoolState, life: JobLife) {

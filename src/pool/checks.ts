@@ -31,6 +31,14 @@ export const milliseconds = (name: string, value: unknown): number => {
   return Math.ceil(value)
 }
 
+/** A time that may have no end. */
+export const millisecondsOrNever = (name: string, value: unknown): number => {
+  if (value === Number.POSITIVE_INFINITY) return value
+  if (typeof value !== 'number' || !(value > 0) || value > MAX_MS)
+    throw refuse(name, `a number of milliseconds above 0 and at most ${MAX_MS}, or Infinity`, value)
+  return Math.ceil(value)
+}
+
 export const bytes = (name: string, value: unknown): number => {
   if (typeof value !== 'number' || !(value > 0) || !Number.isFinite(value)) throw refuse(name, 'a number of bytes above 0', value)
   return Math.ceil(value)

@@ -93,7 +93,7 @@ export class Fleet {
     const serving = this.#roster.serving()
     const wanted = this.scale.target + this.#restarts.extra(serving)
     this.#leave(serving.length >= wanted)
-    this.#restarts.settle(serving.length >= this.scale.target && serving.every((worker) => worker.isUp))
+    this.#restarts.settle(serving.length >= this.scale.target && serving.every((worker) => worker.isUp), this.scale.target)
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
     else if (serving.length < wanted) {
       if (this.#promote()) {

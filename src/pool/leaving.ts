@@ -1,12 +1,19 @@
+import type { JobRecord } from './job.js'
+import type { Settings } from './options.js'
 import type { PoolState } from './state.js'
 import type { PoolWorker } from './worker.js'
 
-/** A worker that is to leave may keep its jobs for so long, unless the time limit is longer. */
-const DRAIN_MS = 60_000
+/** ms between two looks at a worker that is to leave. One that holds nothing does not wait longer for a successor that does not come. */
+const LOOK_MS = 60_000
 
-/** How long a worker that is to leave may keep its jobs: their own time limits, or a minute where one has none, ms. */
-const drainTime = ({ books }: PoolWorker, timeLimit: number): number =>
-  [...books.running].reduce((longest, { spec }) => Math.max(longest, spec.hardLimit > 0 ? spec.hardLimit : DRAIN_MS), timeLimit > 0 ? timeLimit : DRAIN_MS)
+/** How long a worker that is to leave may keep its jobs: as long as their limits of time say, or `drainTimeout` where one has none, ms. */
+const drainTime = ({ books }: PoolWorker, { timeLimit, drainTimeout, cancelGrace }: Settings): number => {
+  const ofOne = ({ spec }: JobRecord): number => {
+    if (spec.hardLimit > 0) return spec.hardLimit
+    return spec.softLimit > 0 ? spec.softLimit + 5 * cancelGrace : drainTimeout
+  }
+  return [...books.running].reduce((longest, job) => Math.max(longest, ofOne(job)), timeLimit > 0 ? timeLimit : drainTimeout)
+}
 
 export const holdsNothing = ({ books, pinned, suspects, recalls }: PoolWorker): boolean =>
   books.inFlight === 0 && pinned.length === 0 && suspects.length === 0 && recalls === 0
@@ -23,7 +30,7 @@ export class Leaving {
 
   /** No new job, and its place goes to another: `shrink` to none. */
   retire(worker: PoolWorker, why: 'shrink' | 'restart' | 'recycle'): void {
-    const { hub, settings, totals, log } = this.#pool
+    const { settings, totals, log } = this.#pool
     if (!worker.isUp && worker.state !== 'starting') return
     if (why !== 'shrink') totals.workersRecycled++
     log?.debug({ worker: worker.id, why }, 'worker retires')
@@ -36,12 +43,19 @@ export class Leaving {
     worker.state = 'draining'
     worker.recycled = why !== 'shrink'
     worker.recall()
-    worker.drainDeadline = hub.callLater(drainTime(worker, settings.timeLimit), () => {
+    this.#drain(worker, drainTime(worker, settings))
+    this.#changed()
+  }
+
+  #drain(worker: PoolWorker, time: number): void {
+    const { hub, settings } = this.#pool
+    const now = Math.min(time, LOOK_MS)
+    worker.drainDeadline = hub.callLater(now, () => {
       // It is its successor that is late.
       if (holdsNothing(worker)) worker.quit(5 * settings.cancelGrace)
-      else worker.condemn('killed by the pool', new Error('It was to be recycled and its jobs did not end in time.'))
+      else if (now < time) this.#drain(worker, time - now)
+      else worker.condemn('killed by the pool', new Error('It was to be replaced and its jobs did not end in time (their time limits, or drainTimeout).'))
     })
-    this.#changed()
   }
 
   /** Its main thread does not turn: it gets no new job, hands back what it has not begun, and is killed a grace later. */

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { arrayOf, bytes, count, flag, isString, knownNames, milliseconds, oneOf, plainObject, refuse } from './checks.js'
+import { arrayOf, bytes, count, flag, isString, knownNames, milliseconds, millisecondsOrNever, oneOf, plainObject, refuse } from './checks.js'
 import { checkExecArgv } from './exec-argv.js'
 import { inheritedEnv, inheritedExecArgv } from './inherited.js'
 import type { Dispatch, PoolLogger, PoolOptions } from './types.js'
@@ -27,6 +27,7 @@ export interface Settings {
   hardMemoryLimit: number
   aliveTimeout: number
   cancelGrace: number
+  drainTimeout: number
   lostWorkerTimeout: number
   maintainInterval: number
   heartbeatInterval: number
@@ -58,6 +59,7 @@ const NAMES = [
   'hardMemoryLimit',
   'aliveTimeout',
   'cancelGrace',
+  'drainTimeout',
   'lostWorkerTimeout',
   'maintainInterval',
   'heartbeatInterval',
@@ -122,6 +124,7 @@ export const readOptions = (given: unknown): Settings => {
     hardMemoryLimit,
     aliveTimeout: read('aliveTimeout', milliseconds, 4_000),
     cancelGrace: read('cancelGrace', milliseconds, 1_000),
+    drainTimeout: read('drainTimeout', millisecondsOrNever, 60_000),
     lostWorkerTimeout: read('lostWorkerTimeout', milliseconds, 10_000),
     maintainInterval: read('maintainInterval', milliseconds, 5_000),
     heartbeatInterval,

@@ -226,7 +226,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   /**
    * Replaces every worker, one after another, each by a successor that is up first. Its jobs end first: they have as long as their
-   * `timeLimit`, or a minute where they have none, and are lost then. Resolves when all are replaced.
+   * `timeLimit`, or `drainTimeout` where they have none, and are lost then. Resolves when all are replaced.
    */
   restart(): Promise<void> {
     if (this.#state.phase !== 'open') return Promise.reject(closedError('pool.restart()'))

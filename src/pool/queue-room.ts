@@ -1,5 +1,6 @@
 import type { MapRoom } from './map.js'
 import { closedError } from './refusals.js'
+import { SignalBoard } from './signals.js'
 import type { PoolState } from './state.js'
 
 /** Those who wait until the queue has room (`maxQueue`). */
@@ -8,6 +9,7 @@ export class QueueRoom {
   readonly #waiters: { resolve: () => void; reject: (error: Error) => void }[] = []
   /** Maps that are under way. */
   readonly #maps = new Set<() => void>()
+  readonly #signals = new SignalBoard<(reason: unknown) => void>((aborted, reason) => aborted(reason))
 
   constructor(pool: PoolState) {
     this.#pool = pool
@@ -48,14 +50,13 @@ export class QueueRoom {
       ready: () => this.ready(),
       nextTurn: () => new Promise((resolve) => pool.hub.clock.afterPoll(resolve)),
       watch: (aborted, closed) => {
-        const abort = (): void => aborted(signal?.reason)
         this.#maps.add(closed)
-        signal?.addEventListener('abort', abort, { once: true })
-        if (signal?.aborted) abort()
+        const unwatch = signal === undefined ? undefined : this.#signals.watch(signal, aborted)
+        if (signal?.aborted) aborted(signal.reason)
         if (pool.phase !== 'open') closed()
         return () => {
           this.#maps.delete(closed)
-          signal?.removeEventListener('abort', abort)
+          unwatch?.()
         }
       },
     }

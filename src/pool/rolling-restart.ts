@@ -4,6 +4,8 @@ interface Round {
   readonly waiting: PoolWorker[]
   /** Being replaced: it works on until its successor is up. */
   current: PoolWorker | undefined
+  /** Workers that have come up since. */
+  ups: number
   readonly resolve: () => void
   readonly reject: (error: Error) => void
 }
@@ -20,9 +22,13 @@ export class RollingRestart {
     this.#retire = retire
   }
 
-  /** Called each round: rounds that are through end once `complete`, when every worker wanted is up. */
-  settle(complete: boolean): void {
-    for (let round = this.#rounds[0]; complete && round !== undefined && round.current === undefined && round.waiting.length === 0; round = this.#rounds[0]) {
+  /**
+   * Called each round: rounds that are through end once `complete`, when every worker wanted is up; or when as many have come up as are wanted,
+   * for where they are recycled faster than they start, there is no moment at which all of them are.
+   */
+  settle(complete: boolean, wanted: number): void {
+    for (let round = this.#rounds[0]; round !== undefined && round.current === undefined && round.waiting.length === 0; round = this.#rounds[0]) {
+      if (!complete && round.ups < wanted) return
       this.#rounds.shift()
       round.resolve()
       this.#next()
@@ -31,7 +37,7 @@ export class RollingRestart {
 
   begin(workers: PoolWorker[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#rounds.push({ waiting: [...workers], current: undefined, resolve, reject })
+      this.#rounds.push({ waiting: [...workers], current: undefined, ups: 0, resolve, reject })
       this.#next()
     })
   }
@@ -56,8 +62,10 @@ export class RollingRestart {
 
   /** A worker has come up: it takes over from the one being replaced. */
   up(worker: PoolWorker): void {
+    if (worker.spare) return
+    for (const round of this.#rounds) round.ups++
     const current = this.#rounds[0]?.current
-    if (!current?.isUp || worker === current || worker.spare) return
+    if (!current?.isUp || worker === current) return
     worker.predecessor ??= current
     this.#retire(current)
   }

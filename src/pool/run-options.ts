@@ -64,8 +64,8 @@ const ownLimits = (options: Record<string, unknown>): Limits => {
   return level
 }
 
-/** Merges run options over `defineTask`'s over the pool's. Throws TypeError naming the option. */
-export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown): JobOptions => {
+/** Merges run options over `defineTask`'s over the pool's. Throws TypeError naming the option; `call`: of the pool, for the text. */
+export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown, call = 'run'): JobOptions => {
   let limits = { soft: settings.softTimeLimit, hard: settings.timeLimit }
   if (task.timeLimit !== undefined || task.softTimeLimit !== undefined) limits = over(limits, task)
   if (given === undefined) {
@@ -82,9 +82,9 @@ export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown)
     }
   }
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw new TypeError(`The options of a job are an object: pool.run('${task.name}', [arguments], { timeLimit: 5_000 }).`)
+    throw new TypeError(`The options of a job are an object: pool.${call}('${task.name}', [arguments], { timeLimit: 5_000 }).`)
   }
-  knownNames(`pool.run('${task.name}', …)`, given, NAMES)
+  knownNames(`pool.${call}('${task.name}', …)`, given, NAMES)
   const options = given as Record<string, unknown>
   if (options.softTimeLimit !== undefined || options.timeLimit !== undefined) limits = over(limits, ownLimits(options))
   const { signal, priority, transfer, id } = options

@@ -1,34 +1,32 @@
-import type { JobRecord } from './job.js'
+/** One listener per AbortSignal, however many jobs or maps hang on it: a signal shared by a whole server stays cheap and warns of no leak. */
+export class SignalBoard<T> {
+  readonly #signals = new Map<AbortSignal, { hanging: Set<T>; listener: () => void }>()
+  readonly #end: (each: T, reason: unknown) => void
 
-/** One listener per AbortSignal, however many jobs hang on it: a signal shared by a whole server stays cheap and warns of no leak. */
-export class SignalBoard {
-  readonly #jobs = new Map<AbortSignal, { jobs: Set<JobRecord>; listener: () => void }>()
-  readonly #cancel: (job: JobRecord, reason: unknown) => void
-
-  constructor(cancel: (job: JobRecord, reason: unknown) => void) {
-    this.#cancel = cancel
+  constructor(end: (each: T, reason: unknown) => void) {
+    this.#end = end
   }
 
-  /** The job is cancelled when the signal aborts; returns what undoes it. */
-  watch(signal: AbortSignal, job: JobRecord): () => void {
-    let entry = this.#jobs.get(signal)
+  /** `one` is ended when the signal aborts; returns what undoes it. */
+  watch(signal: AbortSignal, one: T): () => void {
+    let entry = this.#signals.get(signal)
     if (entry === undefined) {
-      const jobs = new Set<JobRecord>()
+      const hanging = new Set<T>()
       const listener = (): void => {
-        this.#jobs.delete(signal)
-        for (const each of [...jobs]) this.#cancel(each, signal.reason)
+        this.#signals.delete(signal)
+        for (const each of [...hanging]) this.#end(each, signal.reason)
       }
-      entry = { jobs, listener }
-      this.#jobs.set(signal, entry)
+      entry = { hanging, listener }
+      this.#signals.set(signal, entry)
       signal.addEventListener('abort', listener, { once: true })
     }
-    entry.jobs.add(job)
-    const { jobs, listener } = entry
+    entry.hanging.add(one)
+    const { hanging, listener } = entry
     return () => {
-      jobs.delete(job)
-      if (jobs.size > 0) return
+      hanging.delete(one)
+      if (hanging.size > 0) return
       signal.removeEventListener('abort', listener)
-      if (this.#jobs.get(signal)?.jobs === jobs) this.#jobs.delete(signal)
+      if (this.#signals.get(signal)?.hanging === hanging) this.#signals.delete(signal)
     }
   }
 }

@@ -66,7 +66,7 @@ export class Submission {
     if (args !== undefined && !Array.isArray(args)) {
       throw new TypeError(`The arguments of a task are an array: pool.${call}('${name}', [${typeof args === 'string' ? `'${args}'` : '…'}]).`)
     }
-    const options = mergeOptions(settings, task, given)
+    const options = mergeOptions(settings, task, given, call)
     if (queued >= settings.maxQueue) {
       throw queueFull(settings.maxQueue)
     }

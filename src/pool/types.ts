@@ -86,6 +86,11 @@ export interface PoolOptions {
   aliveTimeout?: number | undefined
   /** ms that a cancelled or soft-limited task has to answer. Default 1,000. */
   cancelGrace?: number | undefined
+  /**
+   * ms that a worker which is replaced, or taken away by `resize`, may keep a job without a limit of time; then the job is lost. `Infinity`: until the
+   * job has ended. Default 60,000.
+   */
+  drainTimeout?: number | undefined
   /** ms that the pipes of a dead worker are read before it is judged. Default 10,000. */
   lostWorkerTimeout?: number | undefined
   /** ms between two rounds of maintenance. Default 5,000. */

@@ -71,6 +71,26 @@ describe('the signal option', () => {
     expect(began.filter(Boolean)).toHaveLength(1)
   })
 
+  it('shared by twenty maps has one listener, and none when they are through', async () => {
+    const { signal } = new AbortController()
+    const maps = Array.from({ length: 20 }, () => shared.pool.map('echo', [[1], [2]], { signal }))
+    const first = await Promise.all(maps.map((map) => map.next()))
+    expect(first.map(({ value }) => value)).toEqual(Array(20).fill(1))
+    // One for the maps, one for their jobs.
+    expect(getEventListeners(signal, 'abort').length).toBeLessThanOrEqual(2)
+    for (const map of maps) for await (const value of map) expect(value).toBe(2)
+    await until('no listener is left', () => getEventListeners(signal, 'abort').length === 0)
+  })
+
+  it('shared by two maps ends both', async () => {
+    const controller = new AbortController()
+    const { signal } = controller
+    const next = [1, 2].map(() => shared.pool.map('never', [[]], { signal }).next())
+    await until('a job runs', () => shared.pool.stats().running > 0)
+    controller.abort('both')
+    expect(await Promise.all(next.map((each) => failure(each)))).toEqual(['both', 'both'])
+  })
+
   it('is not the only way: cancel() gives an AbortError by default', async () => {
     const job = shared.pool.submit('untilAborted', [])
     await until('it runs', () => job.accepted)

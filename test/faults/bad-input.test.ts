@@ -1,4 +1,4 @@
-import { createPool, type PoolOptions, TaskNotFoundError } from 'prefork'
+import { createPool, type Pool, type PoolOptions, TaskNotFoundError } from 'prefork'
 import { afterEach, describe, expect, it } from 'vitest'
 import { optionsOf, sharedPool, startPool } from '../fixtures/pools.js'
 import { childrenOf, failure } from '../fixtures/support.js'
@@ -36,6 +36,7 @@ describe('createPool', () => {
     'softTimeLimit',
     'aliveTimeout',
     'cancelGrace',
+    'drainTimeout',
     'lostWorkerTimeout',
     'maintainInterval',
     'heartbeatInterval',
@@ -97,6 +98,19 @@ describe('createPool', () => {
 
 describe('a call', () => {
   const shared = sharedPool()
+
+  it('names the call whose option is misspelt', async () => {
+    const pool = shared.pool as unknown as Pool
+    const refusals = (options: object) =>
+      Promise.all(
+        [pool.run('echo', [], options), pool.submit('echo', [], options).result, pool.stream('echo', [], options).next()].map((each) => failure(each)),
+      )
+    const calls = ['run', 'submit', 'stream']
+    expect(await refusals({ timelimit: 1 })).toMatchObject(
+      calls.map((call) => ({ message: expect.stringContaining(`'timelimit' of pool.${call}('echo', …)`) })),
+    )
+    expect(await refusals([])).toMatchObject(calls.map((call) => ({ message: expect.stringContaining(`pool.${call}('echo', [arguments], {`) })))
+  })
 
   it('of a task that does not exist: TaskNotFoundError with the names there are, before anything is written', async () => {
     const { bytesWritten } = shared.pool.stats().workers[0]!

@@ -154,6 +154,7 @@ describe('undefined', () => {
       'aliveTimeout',
       'cancelGrace',
       'lostWorkerTimeout',
+      'drainTimeout',
       'maintainInterval',
       'heartbeatInterval',
       'heartbeatTimeout',

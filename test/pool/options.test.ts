@@ -25,6 +25,7 @@ const DEFAULTS = {
   hardMemoryLimit: Number.POSITIVE_INFINITY,
   aliveTimeout: 4_000,
   cancelGrace: 1_000,
+  drainTimeout: 60_000,
   lostWorkerTimeout: 10_000,
   maintainInterval: 5_000,
   heartbeatInterval: 1_000,
@@ -83,6 +84,19 @@ describe('times', () => {
       expect(refused({ [name]: value })).toMatch(new RegExp(`^Option '${name}' must be a number of milliseconds above 0 .*; it was given `))
     }
   })
+})
+
+test('drainTimeout takes milliseconds, or Infinity', () => {
+  expect([read({ drainTimeout: 12_345.2 }).drainTimeout, read({ drainTimeout: Number.POSITIVE_INFINITY }).drainTimeout]).toEqual([
+    12_346,
+    Number.POSITIVE_INFINITY,
+  ])
+  for (const value of [0, -1, Number.NaN, Number.NEGATIVE_INFINITY, MAX_MS + 1, '5s', null]) {
+    expect(refused({ drainTimeout: value })).toMatch(
+      /^Option 'drainTimeout' must be a number of milliseconds above 0 and at most \d+, or Infinity; it was given /,
+    )
+  }
+  expect(read({ drainTimeout: undefined }).drainTimeout).toBe(60_000)
 })
 
 describe('sizes', () => {

@@ -6,7 +6,7 @@ import { makeJob, succeeded } from './jobs.js'
 
 const setUp = () => {
   const cancelled: [number, unknown][] = []
-  const board = new SignalBoard((job, reason) => {
+  const board = new SignalBoard<JobRecord>((job, reason) => {
     cancelled.push([job.number, reason])
     job.cancel(reason)
   })

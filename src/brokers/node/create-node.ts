@@ -85,6 +85,8 @@ const poolOptions = (settings: NodeSettings): PoolOptions => {
     timeLimit,
     maxJobsPerWorker,
     maxMemoryPerWorker,
+    // No job is dropped for a restart or a recycling: it would run a second time.
+    drainTimeout: Number.POSITIVE_INFINITY,
     output: 'capture',
     execArgv: imports.length === 0 ? undefined : [...inheritedExecArgv(process.execArgv), ...imports.flatMap((each) => ['--import', each])],
     logger: poolLogger(logger),
