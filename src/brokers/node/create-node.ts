@@ -1,16 +1,14 @@
 import { createPool, makePool, whenUp } from '../../pool/create-pool.js'
-import { inheritedExecArgv } from '../../pool/inherited.js'
 import type { Pool } from '../../pool/pool.js'
-import type { PoolOptions } from '../../pool/types.js'
 import type { RuntimeOptions } from '../../runtime/options.js'
 import { Runtime } from '../../runtime/runtime.js'
-import { pathTaskModule } from '../../runtime/task-paths.js'
 import type { Broker } from '../broker.js'
 import { Intake } from './intake.js'
-import { logBroker, poolLogger } from './logging.js'
+import { logBroker } from './logging.js'
 import { Node } from './node.js'
 import { upWorkers } from './node-stats.js'
 import { type NodeSettings, readNodeOptions } from './options.js'
+import { poolOptions } from './pool-options.js'
 import { mayPass, reach } from './reach.js'
 import { Scale } from './scale.js'
 import type { FarmNode, NodeOptions } from './types.js'
@@ -71,24 +69,5 @@ const tryTasks = async (settings: NodeSettings, refused: AbortSignal): Promise<v
     logger?.warn({ err: error }, 'The broker is not there yet, and until it is the task modules cannot be loaded either; they are tried again then')
   } finally {
     refused.removeEventListener('abort', end)
-  }
-}
-
-const poolOptions = (settings: NodeSettings): PoolOptions => {
-  const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit, maxJobsPerWorker, maxMemoryPerWorker, logger } = settings
-  return {
-    tasks: roots.length > 0 ? [...tasks, pathTaskModule()] : tasks,
-    workers: minWorkers,
-    concurrency,
-    heartbeatInterval,
-    softTimeLimit,
-    timeLimit,
-    maxJobsPerWorker,
-    maxMemoryPerWorker,
-    // No job is dropped for a restart or a recycling: it would run a second time.
-    drainTimeout: Number.POSITIVE_INFINITY,
-    output: 'capture',
-    execArgv: imports.length === 0 ? undefined : [...inheritedExecArgv(process.execArgv), ...imports.flatMap((each) => ['--import', each])],
-    logger: poolLogger(logger),
   }
 }
