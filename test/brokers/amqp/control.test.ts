@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, onTestFinished } from 'vitest'
 import { AmqpBroker } from '../../../src/brokers/amqp/broker.js'
 import { seal } from '../../../src/brokers/amqp/control/seal.js'
 import { createControlClient } from '../../../src/brokers/amqp/index.js'
@@ -186,6 +186,39 @@ withRabbit('the control exchange', () => {
     control.emit({ ...event, at: 3 })
     await ask(from, ['a'], { command: 'ping' }, 20_000)
     expect(heard.slice(before)).toEqual([])
+  })
+
+  it('a listener that throws is an uncaught exception, and costs neither later events nor those of other listeners', async () => {
+    const from = await client()
+    const usual = process.rawListeners('uncaughtException') as ((error: Error) => void)[]
+    const uncaught: string[] = []
+    process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => uncaught.push(error.message))
+    onTestFinished(() => {
+      process.removeAllListeners('uncaughtException')
+      for (const each of usual) process.on('uncaughtException', each)
+    })
+    const heard: string[] = []
+    const failing: string[] = []
+    const idOf = (event: FarmEvent): string => ('id' in event ? event.id : '')
+    await from.listen((each) => {
+      failing.push(idOf(each))
+      throw new Error(`cannot take ${idOf(each)}`)
+    })
+    await from.listen((each) => heard.push(idOf(each)))
+    const event = (id: string): FarmEvent => ({ type: 'task.revoked', node: 'a', at: 1, id, name: 'n', worker: 1, duration: 0 })
+    const { onChannel, close } = await admin()
+    await onChannel(async (channel) => {
+      // One after another, and two in one message.
+      for (const ids of [['1', '2'], ['3']]) channel.publish(eventExchange, 'event', Buffer.from(JSON.stringify(ids.map(event))))
+    })
+    await close()
+    await until('both have heard all', () => heard.length >= 3 && failing.length >= 3)
+    expect([heard, failing]).toEqual([
+      ['1', '2', '3'],
+      ['1', '2', '3'],
+    ])
+    await until('they surface', () => uncaught.length >= 3)
+    expect(uncaught).toEqual(['cannot take 1', 'cannot take 2', 'cannot take 3'])
   })
 
   it('malformed events, which anybody may publish, do not reach whoever listens', async () => {

@@ -4,6 +4,7 @@ import { knownNames, milliseconds, plainObject } from '../../../pool/checks.js'
 import type { Address, Answer, Command } from '../../../runtime/commands.js'
 import type { FarmEvent } from '../../../runtime/report.js'
 import type { ControlClient } from '../../broker.js'
+import { tell } from '../../listener.js'
 import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import { SteadyConnection } from '../connection/connection.js'
@@ -152,7 +153,7 @@ export class AmqpControlClient implements ControlClient {
       to: 'events',
       key: EVENT_KEY,
       receive: ({ content }) => {
-        for (const event of readEvents(content)) listener(event)
+        for (const event of readEvents(content)) tell(listener, event)
       },
       opened: (channel) => {
         // A command to nobody: nodes that have found that nobody listens speak again.
