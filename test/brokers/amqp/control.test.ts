@@ -320,6 +320,36 @@ withRabbit('the control exchange', () => {
     }
   })
 
+  it('a question that cannot be asked is refused at once', async () => {
+    const from = await client()
+    const ping = { command: 'ping' }
+    const wanted: [string, ...unknown[]][] = [
+      ["Option 'to' must be an array of the names of nodes, ['a1'], or 'all'; it was given 'a1'.", 'a1', ping],
+      ["Option 'to' must be an array of the names of nodes or 'all'; it was given undefined.", undefined, ping],
+      ["Option 'to[1]' must be the name of a node; it was given 5.", ['a1', 5], ping],
+      ["Option 'to[0]' must be the name of a node; it was given ''.", [''], ping],
+      ["Option 'command' must be an object, as in { command: 'ping' }; it was given null.", ['a1'], null],
+      ["Option 'command' must be an object, as in { command: 'ping' }; it was given undefined.", ['a1']],
+      ["Option 'command' must be an object, as in { command: 'stats' }; it was given 'stats'.", ['a1'], 'stats'],
+      ["Option 'command.command' must be the name of a command, as in { command: 'ping' }; it was given undefined.", ['a1'], { comand: 'ping' }],
+      ["Unknown option 'timout' of client.ask; did you mean 'timeout'? It has: timeout.", ['a1'], ping, { timout: 200 }],
+      ["Option 'timeout' must be a number of milliseconds above 0 and at most 2147483647; it was given '2s'.", ['a1'], ping, { timeout: '2s' }],
+      ["Option 'options' must be an object; it was given 200.", ['a1'], ping, 200],
+    ]
+    for (const [message, ...given] of wanted) expect(() => from.ask(...(given as Parameters<ControlClient['ask']>))).toThrow(new TypeError(message))
+  })
+
+  it('a command that the client does not know is for the node to judge, whose version may have it', async () => {
+    const { asked } = await node('a')
+    expect(await ask(await client(), ['a'], { command: 'dance' } as never, 20_000)).toEqual([{ node: 'a', ok: true, value: { pong: 'a' } }])
+    expect(asked).toEqual([{ command: 'dance' }])
+  })
+
+  it('a listener that is no function is refused', async () => {
+    const from = await client()
+    expect(await failure(from.listen(5 as never))).toEqual(new TypeError('client.listen(listener): the listener must be a function.'))
+  })
+
   it('says what is wrong with an option', async () => {
     await expect(createControlClient({ connectTimeout: 0 })).rejects.toThrow(/^Option 'connectTimeout' must be a number of milliseconds above 0/)
     await expect(createControlClient({ secrt: 'x' } as never)).rejects.toThrow(/Unknown option 'secrt' of createControlClient; did you mean 'secret'\?/)

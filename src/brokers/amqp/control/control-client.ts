@@ -1,6 +1,6 @@
 /** An operator's end of the control exchange. */
 import { randomUUID } from 'node:crypto'
-import { knownNames, milliseconds, plainObject } from '../../../pool/checks.js'
+import { knownNames, plainObject } from '../../../pool/checks.js'
 import type { Address, Answer, Command } from '../../../runtime/commands.js'
 import type { FarmEvent } from '../../../runtime/report.js'
 import type { ControlClient } from '../../broker.js'
@@ -27,9 +27,8 @@ import { REPLY_TO } from '../publishing/calls.js'
 import { declareExchanges } from '../topology/topology.js'
 import { BoundQueue } from './bound-queue.js'
 import { EVENT_KEY, JSON_TYPE, readAnswer, readEvents, toJson } from './messages.js'
+import { type Question, readQuestion } from './question.js'
 import { seal } from './seal.js'
-
-const ASK_TIMEOUT = 2_000
 
 /** Answers of one question as they come; `undefined` in the queue is its end. */
 class Answers {
@@ -110,8 +109,11 @@ export class AmqpControlClient implements ControlClient {
     if (answer !== undefined) this.#questions.get(message?.properties.correlationId ?? '')?.push(answer)
   }
 
-  async *ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer> {
-    const timeout = options?.timeout === undefined ? ASK_TIMEOUT : milliseconds('timeout', options.timeout)
+  ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer> {
+    return this.#ask(readQuestion(to, command, options))
+  }
+
+  async *#ask({ to, body, timeout }: Question): AsyncIterableIterator<Answer> {
     const id = randomUUID()
     const answers = new Answers()
     const outstanding = to === 'all' ? undefined : new Set(to)
@@ -120,7 +122,6 @@ export class AmqpControlClient implements ControlClient {
     const timer = setTimeout(() => answers.push(undefined), timeout)
     try {
       const channel = this.#asking.channel ?? (await this.#open(timeout))
-      const body = toJson({ to, command })
       const { controlExchange, secret } = this.#settings
       channel.publish(controlExchange, '', body, { contentType: JSON_TYPE, correlationId: id, replyTo: REPLY_TO, headers: seal(secret, body) })
       for (let answer = await answers.next(); answer !== undefined; answer = await answers.next()) {
@@ -145,6 +146,7 @@ export class AmqpControlClient implements ControlClient {
   }
 
   async listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>> {
+    if (typeof listener !== 'function') throw new TypeError('client.listen(listener): the listener must be a function.')
     const ready = deferred()
     const { controlExchange, eventExchange } = this.#settings
     const listening = new BoundQueue(this.#connection, {
