@@ -320,6 +320,33 @@ withRabbit('the control exchange', () => {
     }
   })
 
+  it('refuses what is asked of it once it is closed or closing', async () => {
+    const from = await client()
+    const closing = from.close()
+    const refused = (call: string) => ({ name: 'BrokerError', message: `${call} is refused: the control client is closed or closing.` })
+    for (const state of ['closing', 'closed']) {
+      if (state === 'closed') await closing
+      expect(await failure(ask(from, ['a'], { command: 'ping' }, 20_000)), state).toMatchObject(refused('ask'))
+      expect(await failure(from.listen(() => {})), state).toMatchObject(refused('listen'))
+    }
+    await from.close()
+  })
+
+  it('whoever waits for RabbitMQ when the client is closed is told', async () => {
+    const proxy = await tcpProxy(RABBITMQ_URL)
+    try {
+      const from = keep(await createControlClient({ url: proxy.url, controlExchange, eventExchange }))
+      proxy.shut()
+      await until('it has seen the cut', async () => /could not be reached/.test(String(await ask(from, ['a'], { command: 'ping' }, 50).catch(String))))
+      const waiting = [failure(ask(from, ['a'], { command: 'ping' }, 600_000)), failure(from.listen(() => {}))]
+      await from.close()
+      const told = 'is refused: the control client is closed or closing.'
+      expect((await Promise.all(waiting)).map(String)).toEqual([`BrokerError: ask ${told}`, `BrokerError: listen ${told}`])
+    } finally {
+      await proxy.close()
+    }
+  })
+
   it('a question that cannot be asked is refused at once', async () => {
     const from = await client()
     const ping = { command: 'ping' }
