@@ -82,10 +82,19 @@ export interface NodeControl {
 
 /** An operator's end of the control exchange: `prefork top`, `prefork control`. */
 export interface ControlClient {
-  /** Sends a command and yields the answers as they come, until `timeout` ms or, for named nodes, until each has answered. */
+  /**
+   * Sends a command when the first answer is asked for, and yields the answers as they come, until `timeout` ms or, for named nodes,
+   * until each has answered. `close` ends it: after those that have come where it was sent, with an error where it was not.
+   *
+   * @throws {TypeError} an address, a command or an option that cannot be used; at once
+   */
   ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer>
-  /** Calls `listener` with each event of every node until the function it returns is called. */
+  /**
+   * Calls `listener` with each event of every node until the function it resolves with is called. What a listener throws is an uncaught
+   * exception. Rejects with TypeError for what is no function, and when the client is closed.
+   */
   listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>>
+  /** What is asked of it later is refused. */
   close(): Promise<void>
 }
 

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
 import { harmless } from '../dashboard/terminal/harmless.js'
+import { delivered } from './delivered.js'
 import { CommandError, EXIT, type ExitCode } from './exit.js'
 import { inFlags } from './in-flags.js'
 import { paintFor } from './log/paint.js'
@@ -14,16 +15,21 @@ export const main = async (typed: readonly string[], around: Surroundings): Prom
     run = chosen
   })
   try {
-    await program.parseAsync(typed, { from: 'user' })
-    return (await run?.(around)) ?? EXIT.ok
+    await program.parseAsync(typed, { from: 'user' }).catch(helpIsWritten)
+    // Nothing to run: what was asked for is the help, or the version.
+    return run === undefined ? await delivered(EXIT.ok, around) : await run(around)
   } catch (error) {
-    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
     const [line, code] = explain(error, typed)
     if (line !== undefined) around.stderr.write(`${paintFor(around.stderr, around.env)('red', 'prefork:')} ${harmless(line)}\n`)
     // The stack is for whoever looks into it, not for whoever mistyped.
     if (wantsMore(typed) && error instanceof Error && !(error instanceof CommanderError)) around.stderr.write(`${harmless(error.stack ?? '')}\n`)
     return code
   }
+}
+
+/** commander throws also when it has printed what it was asked for. */
+const helpIsWritten = (error: unknown): void => {
+  if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error
 }
 
 const wantsMore = (typed: readonly string[]): boolean => typed.includes('--verbose') || typed.includes('-v')

@@ -102,8 +102,17 @@ withRabbit('a command', () => {
 
   test('whose output has no room on the disk says so, and fails', async (context) => {
     context.skip(!existsSync(FULL), `there is no ${FULL}`)
-    const { code, stderr } = await start(['purge', '--yes', '--queue', queue], {}, ['sh', '-c', `exec "$0" "$@" >${FULL}`, PREFORK]).ended
-    expect(stderr).toMatch(/^prefork: The output cannot be written: ENOSPC.*\n$/)
-    expect(code).toBe(1)
+    for (const typed of [
+      ['purge', '--yes', '--queue', queue],
+      ['--help'],
+      ['--version'],
+      ['help', 'publish'],
+      ['work', '--help'],
+      ['control', 'ping', '--help'],
+    ]) {
+      const { code, stderr } = await start(typed, {}, ['sh', '-c', `exec "$0" "$@" >${FULL}`, PREFORK]).ended
+      expect(stderr, typed.join(' ')).toMatch(/^prefork: The output cannot be written: ENOSPC.*\n$/)
+      expect(code, typed.join(' ')).toBe(1)
+    }
   })
 })

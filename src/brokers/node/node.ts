@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { Command } from '../../runtime/commands.js'
 import type { FarmEvent, FarmEventBody, NodeSnapshot, NodeStats } from '../../runtime/report.js'
+import { tell } from '../listener.js'
 import { type CommandedNode, runCommand } from './command-desk.js'
 import { Countdown } from './countdown.js'
 import { longestDelivery, startWarnings } from './limits.js'
@@ -110,16 +111,7 @@ export class Node implements FarmNode, CommandedNode {
     event.node = settings.name
     event.at = Date.now()
     broker.control.emit(event)
-    for (const listener of this.#listeners) {
-      try {
-        listener(event)
-      } catch (error) {
-        // The application's own mistake: it must be seen, but cost no job anything.
-        process.nextTick(() => {
-          throw error
-        })
-      }
-    }
+    for (const listener of this.#listeners) tell(listener, event)
   }
 
   /** Somebody may listen: what nobody would get need not be made. */

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, onTestFinished } from 'vitest'
 import { AmqpBroker } from '../../../src/brokers/amqp/broker.js'
 import { seal } from '../../../src/brokers/amqp/control/seal.js'
 import { createControlClient } from '../../../src/brokers/amqp/index.js'
@@ -188,6 +188,39 @@ withRabbit('the control exchange', () => {
     expect(heard.slice(before)).toEqual([])
   })
 
+  it('a listener that throws is an uncaught exception, and costs neither later events nor those of other listeners', async () => {
+    const from = await client()
+    const usual = process.rawListeners('uncaughtException') as ((error: Error) => void)[]
+    const uncaught: string[] = []
+    process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => uncaught.push(error.message))
+    onTestFinished(() => {
+      process.removeAllListeners('uncaughtException')
+      for (const each of usual) process.on('uncaughtException', each)
+    })
+    const heard: string[] = []
+    const failing: string[] = []
+    const idOf = (event: FarmEvent): string => ('id' in event ? event.id : '')
+    await from.listen((each) => {
+      failing.push(idOf(each))
+      throw new Error(`cannot take ${idOf(each)}`)
+    })
+    await from.listen((each) => heard.push(idOf(each)))
+    const event = (id: string): FarmEvent => ({ type: 'task.revoked', node: 'a', at: 1, id, name: 'n', worker: 1, duration: 0 })
+    const { onChannel, close } = await admin()
+    await onChannel(async (channel) => {
+      // One after another, and two in one message.
+      for (const ids of [['1', '2'], ['3']]) channel.publish(eventExchange, 'event', Buffer.from(JSON.stringify(ids.map(event))))
+    })
+    await close()
+    await until('both have heard all', () => heard.length >= 3 && failing.length >= 3)
+    expect([heard, failing]).toEqual([
+      ['1', '2', '3'],
+      ['1', '2', '3'],
+    ])
+    await until('they surface', () => uncaught.length >= 3)
+    expect(uncaught).toEqual(['cannot take 1', 'cannot take 2', 'cannot take 3'])
+  })
+
   it('malformed events, which anybody may publish, do not reach whoever listens', async () => {
     const from = await client()
     const heard: FarmEvent[] = []
@@ -285,6 +318,63 @@ withRabbit('the control exchange', () => {
     } finally {
       await proxy.close()
     }
+  })
+
+  it('refuses what is asked of it once it is closed or closing', async () => {
+    const from = await client()
+    const closing = from.close()
+    const refused = (call: string) => ({ name: 'BrokerError', message: `${call} is refused: the control client is closed or closing.` })
+    for (const state of ['closing', 'closed']) {
+      if (state === 'closed') await closing
+      expect(await failure(ask(from, ['a'], { command: 'ping' }, 20_000)), state).toMatchObject(refused('ask'))
+      expect(await failure(from.listen(() => {})), state).toMatchObject(refused('listen'))
+    }
+    await from.close()
+  })
+
+  it('whoever waits for RabbitMQ when the client is closed is told', async () => {
+    const proxy = await tcpProxy(RABBITMQ_URL)
+    try {
+      const from = keep(await createControlClient({ url: proxy.url, controlExchange, eventExchange }))
+      proxy.shut()
+      await until('it has seen the cut', async () => /could not be reached/.test(String(await ask(from, ['a'], { command: 'ping' }, 50).catch(String))))
+      const waiting = [failure(ask(from, ['a'], { command: 'ping' }, 600_000)), failure(from.listen(() => {}))]
+      await from.close()
+      const told = 'is refused: the control client is closed or closing.'
+      expect((await Promise.all(waiting)).map(String)).toEqual([`BrokerError: ask ${told}`, `BrokerError: listen ${told}`])
+    } finally {
+      await proxy.close()
+    }
+  })
+
+  it('a question that cannot be asked is refused at once', async () => {
+    const from = await client()
+    const ping = { command: 'ping' }
+    const wanted: [string, ...unknown[]][] = [
+      ["Option 'to' must be an array of the names of nodes, ['a1'], or 'all'; it was given 'a1'.", 'a1', ping],
+      ["Option 'to' must be an array of the names of nodes or 'all'; it was given undefined.", undefined, ping],
+      ["Option 'to[1]' must be the name of a node; it was given 5.", ['a1', 5], ping],
+      ["Option 'to[0]' must be the name of a node; it was given ''.", [''], ping],
+      ["Option 'command' must be an object, as in { command: 'ping' }; it was given null.", ['a1'], null],
+      ["Option 'command' must be an object, as in { command: 'ping' }; it was given undefined.", ['a1']],
+      ["Option 'command' must be an object, as in { command: 'stats' }; it was given 'stats'.", ['a1'], 'stats'],
+      ["Option 'command.command' must be the name of a command, as in { command: 'ping' }; it was given undefined.", ['a1'], { comand: 'ping' }],
+      ["Unknown option 'timout' of client.ask; did you mean 'timeout'? It has: timeout.", ['a1'], ping, { timout: 200 }],
+      ["Option 'timeout' must be a number of milliseconds above 0 and at most 2147483647; it was given '2s'.", ['a1'], ping, { timeout: '2s' }],
+      ["Option 'options' must be an object; it was given 200.", ['a1'], ping, 200],
+    ]
+    for (const [message, ...given] of wanted) expect(() => from.ask(...(given as Parameters<ControlClient['ask']>))).toThrow(new TypeError(message))
+  })
+
+  it('a command that the client does not know is for the node to judge, whose version may have it', async () => {
+    const { asked } = await node('a')
+    expect(await ask(await client(), ['a'], { command: 'dance' } as never, 20_000)).toEqual([{ node: 'a', ok: true, value: { pong: 'a' } }])
+    expect(asked).toEqual([{ command: 'dance' }])
+  })
+
+  it('a listener that is no function is refused', async () => {
+    const from = await client()
+    expect(await failure(from.listen(5 as never))).toEqual(new TypeError('client.listen(listener): the listener must be a function.'))
   })
 
   it('says what is wrong with an option', async () => {

@@ -1,9 +1,10 @@
 /** An operator's end of the control exchange. */
 import { randomUUID } from 'node:crypto'
-import { knownNames, milliseconds, plainObject } from '../../../pool/checks.js'
+import { knownNames, plainObject } from '../../../pool/checks.js'
 import type { Address, Answer, Command } from '../../../runtime/commands.js'
 import type { FarmEvent } from '../../../runtime/report.js'
 import type { ControlClient } from '../../broker.js'
+import { tell } from '../../listener.js'
 import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import { SteadyConnection } from '../connection/connection.js'
@@ -26,9 +27,8 @@ import { REPLY_TO } from '../publishing/calls.js'
 import { declareExchanges } from '../topology/topology.js'
 import { BoundQueue } from './bound-queue.js'
 import { EVENT_KEY, JSON_TYPE, readAnswer, readEvents, toJson } from './messages.js'
+import { type Question, readQuestion } from './question.js'
 import { seal } from './seal.js'
-
-const ASK_TIMEOUT = 2_000
 
 /** Answers of one question as they come; `undefined` in the queue is its end. */
 class Answers {
@@ -60,14 +60,24 @@ interface ControlClientSettings extends Endpoint {
   readonly connectTimeout: number
 }
 
+/** A question that cannot be sent yet. */
+interface Waiting {
+  opened(channel: AmqpChannel): void
+  failed(error: Error): void
+}
+
+const closedError = (call: string): BrokerError => new BrokerError(`${call} is refused: the control client is closed or closing.`)
+
 export class AmqpControlClient implements ControlClient {
   readonly #settings: ControlClientSettings
   readonly #connection: SteadyConnection
   readonly #errands: Errands
   readonly #asking: SteadyChannel
   readonly #questions = new Map<string, Answers>()
-  readonly #listening = new Set<BoundQueue>()
-  #waiting: ((channel: AmqpChannel) => void)[] = []
+  /** With what rejects a `listen` that has not resolved. */
+  readonly #listening = new Map<BoundQueue, (error: Error) => void>()
+  readonly #waiting = new Set<Waiting>()
+  #closing: Promise<void> | undefined
 
   constructor(settings: ControlClientSettings) {
     const { controlExchange, eventExchange } = settings
@@ -81,9 +91,7 @@ export class AmqpControlClient implements ControlClient {
         await channel.consume(REPLY_TO, (message) => this.#answered(message), { noAck: true })
       },
       opened: (channel) => {
-        const waiting = this.#waiting
-        this.#waiting = []
-        for (const resolve of waiting) resolve(channel)
+        for (const each of this.#waiting) each.opened(channel)
       },
       gone: (_channel, reason) => {
         for (const answers of this.#questions.values())
@@ -109,8 +117,12 @@ export class AmqpControlClient implements ControlClient {
     if (answer !== undefined) this.#questions.get(message?.properties.correlationId ?? '')?.push(answer)
   }
 
-  async *ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer> {
-    const timeout = options?.timeout === undefined ? ASK_TIMEOUT : milliseconds('timeout', options.timeout)
+  ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer> {
+    return this.#ask(readQuestion(to, command, options))
+  }
+
+  async *#ask({ to, body, timeout }: Question): AsyncIterableIterator<Answer> {
+    if (this.#closing !== undefined) throw closedError('ask')
     const id = randomUUID()
     const answers = new Answers()
     const outstanding = to === 'all' ? undefined : new Set(to)
@@ -119,7 +131,6 @@ export class AmqpControlClient implements ControlClient {
     const timer = setTimeout(() => answers.push(undefined), timeout)
     try {
       const channel = this.#asking.channel ?? (await this.#open(timeout))
-      const body = toJson({ to, command })
       const { controlExchange, secret } = this.#settings
       channel.publish(controlExchange, '', body, { contentType: JSON_TYPE, correlationId: id, replyTo: REPLY_TO, headers: seal(secret, body) })
       for (let answer = await answers.next(); answer !== undefined; answer = await answers.next()) {
@@ -135,15 +146,28 @@ export class AmqpControlClient implements ControlClient {
 
   #open(timeout: number): Promise<AmqpChannel> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new BrokerError(`RabbitMQ could not be reached within ${timeout} ms.`)), timeout)
-      this.#waiting.push((channel) => {
+      const timer = setTimeout(() => waiting.failed(new BrokerError(`RabbitMQ could not be reached within ${timeout} ms.`)), timeout)
+      const done = (): void => {
         clearTimeout(timer)
-        resolve(channel)
-      })
+        this.#waiting.delete(waiting)
+      }
+      const waiting: Waiting = {
+        opened: (channel) => {
+          done()
+          resolve(channel)
+        },
+        failed: (error) => {
+          done()
+          reject(error)
+        },
+      }
+      this.#waiting.add(waiting)
     })
   }
 
   async listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>> {
+    if (typeof listener !== 'function') throw new TypeError('client.listen(listener): the listener must be a function.')
+    if (this.#closing !== undefined) throw closedError('listen')
     const ready = deferred()
     const { controlExchange, eventExchange } = this.#settings
     const listening = new BoundQueue(this.#connection, {
@@ -152,15 +176,15 @@ export class AmqpControlClient implements ControlClient {
       to: 'events',
       key: EVENT_KEY,
       receive: ({ content }) => {
-        for (const event of readEvents(content)) listener(event)
+        for (const event of readEvents(content)) tell(listener, event)
       },
       opened: (channel) => {
         // A command to nobody: nodes that have found that nobody listens speak again.
         channel.publish(controlExchange, '', toJson({ to: [], command: { command: 'ping' } }), { contentType: JSON_TYPE })
-        ready.resolve(undefined)
+        ready.resolve()
       },
     })
-    this.#listening.add(listening)
+    this.#listening.set(listening, ready.reject)
     await ready.promise
     return async () => {
       this.#listening.delete(listening)
@@ -168,19 +192,28 @@ export class AmqpControlClient implements ControlClient {
     }
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#closeAll()
+    return this.#closing
+  }
+
+  async #closeAll(): Promise<void> {
     for (const answers of this.#questions.values()) answers.push(undefined)
-    await Promise.all([this.#asking.close(), this.#errands.close(), ...[...this.#listening].map((each) => each.close())])
+    for (const each of this.#waiting) each.failed(closedError('ask'))
+    for (const reject of this.#listening.values()) reject(closedError('listen'))
+    await Promise.all([this.#asking.close(), this.#errands.close(), ...[...this.#listening.keys()].map((each) => each.close())])
     await this.#connection.close(new BrokerError('The control client has been closed.'))
   }
 }
 
-const deferred = (): { promise: Promise<unknown>; resolve: (value: unknown) => void } => {
-  let resolve: (value: unknown) => void = () => {}
-  const promise = new Promise((settle) => {
+const deferred = (): { promise: Promise<void>; resolve: () => void; reject: (error: Error) => void } => {
+  let resolve: () => void = () => {}
+  let reject: (error: Error) => void = () => {}
+  const promise = new Promise<void>((settle, refuse) => {
     resolve = settle
+    reject = refuse
   })
-  return { promise, resolve }
+  return { promise, resolve, reject }
 }
 
 export interface ControlClientOptions extends ConnectionOptions, FirstConnectionOptions, ControlOptions {}
