@@ -121,6 +121,11 @@ export class JobRecord implements Job {
     return this.state === 'queued'
   }
 
+  /** A follower's jobs come from queues without an end: the public `priority` is strict, theirs is bounded. */
+  get takesTurns(): boolean {
+    return this.#follower !== undefined
+  }
+
   /** What it is called, in messages, events and in its worker. */
   get name(): string {
     return this.spec.calledAs ?? this.spec.name

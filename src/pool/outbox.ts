@@ -2,6 +2,8 @@ import { Deque } from './deque.js'
 
 /** Cancelled jobs that may lie in the outbox before it is swept, at the least: they hold their arguments. */
 const SWEEP_LEAST = 64
+/** Of the jobs that take turns: so many of higher priority may pass the first of a level, which is due then. docs/decisions.md says why. */
+export const MOST_PASSED = 8
 
 /** What the outbox needs to know of a job. */
 export interface Ordered {
@@ -10,16 +12,22 @@ export interface Ordered {
   readonly priority: number
   /** False once it was cancelled: it is then passed over and forgotten. */
   readonly waiting: boolean
+  /** Its priority is bounded: it takes turns with others of its kind. Among all others the order is strict. */
+  readonly takesTurns: boolean
 }
 
 /** The jobs of one priority: new ones in order of submission, and those that came back, which are older, in a small heap. */
 class Level<T extends Ordered> {
   fresh = new Deque<T>()
+  /** Jobs of higher levels that have passed its first one, where both take turns. */
+  passed = 0
   #back: T[] = []
 
   constructor(readonly priority: number) {}
 
   putBack(job: T): void {
+    // It has had its turn, and shall not wait for another.
+    this.passed = MOST_PASSED
     const heap = this.#back
     let index = heap.push(job) - 1
     while (index > 0) {
@@ -42,6 +50,7 @@ class Level<T extends Ordered> {
 
   take(): T | undefined {
     const job = this.first()
+    this.passed = 0
     if (job === undefined) return undefined
     if (job === this.#back[0]) this.#popBack()
     else this.fresh.shift()
@@ -81,7 +90,9 @@ class Level<T extends Ordered> {
 }
 
 /**
- * The jobs that wait for a worker, ordered by (priority, submission number): a job that comes back has its old place.
+ * The jobs that wait for a worker, ordered by (priority, submission number): a job that comes back has its old place. Those that take
+ * turns do not starve: when `MOST_PASSED` of higher levels have passed the first of a level, it comes next, after the first of each
+ * level between them that is due as well.
  * Taking and adding cost the same however many wait; a cancelled job is passed over when its turn comes, or swept out with
  * many others when no turn comes.
  */
@@ -120,25 +131,50 @@ export class Outbox<T extends Ordered> {
   }
 
   peek(): T | undefined {
-    for (const level of this.#levels) {
-      const job = level.first()
-      if (job !== undefined) return job
+    const levels = this.#levels
+    for (let i = 0; i < levels.length; i++) {
+      const job = levels[i]!.first()
+      if (job !== undefined) return job.takesTurns ? levels[this.#turn(i)]!.first() : job
     }
     return undefined
   }
 
   take(): T | undefined {
-    for (let i = 0; i < this.#levels.length; i++) {
-      const level = this.#levels[i]!
-      const job = level.take()
+    const levels = this.#levels
+    for (let i = 0; i < levels.length; i++) {
+      const level = levels[i]!
+      const job = i + 1 < levels.length && level.first()?.takesTurns ? this.#takeInTurn(i) : level.take()
       if (job !== undefined) {
         this.#size--
         return job
       }
       // An empty level of an unusual priority is dropped, so that a caller who counts priorities up costs nothing.
-      if (level.priority !== 0) this.#levels.splice(i--, 1)
+      if (level.priority !== 0) levels.splice(i--, 1)
     }
     return undefined
+  }
+
+  /** Whose turn it is: of the level at `top`, or of the highest below it that has let enough pass. None goes before a strict job above it. */
+  #turn(top: number): number {
+    const levels = this.#levels
+    for (let i = top + 1; i < levels.length; i++) {
+      const level = levels[i]!
+      const first = level.first()
+      if (first === undefined) continue
+      if (!first.takesTurns) return top
+      if (level.passed >= MOST_PASSED) return i
+    }
+    return top
+  }
+
+  #takeInTurn(top: number): T | undefined {
+    const levels = this.#levels
+    const turn = this.#turn(top)
+    for (let i = turn + 1; i < levels.length; i++) {
+      const lower = levels[i]!
+      lower.passed = lower.first() === undefined ? 0 : lower.passed + 1
+    }
+    return levels[turn]!.take()
   }
 
   /** Empties the outbox: all that wait, in order. */

@@ -47,7 +47,7 @@ const setUp = (jobs: number, ms: number) => {
   state.figure = 1
   state.workers.set(1, worker)
   for (let number = 1; number <= jobs; number++) {
-    state.outbox.add({ number, task: 'task', priority: 0, waiting: true, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
+    state.outbox.add({ number, task: 'task', priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
   }
   const dispatcher = new Dispatcher(state)
   return { clock, books, dispatcher, waiting: () => state.outbox.size }
@@ -134,7 +134,7 @@ it('passes over, up to a bound, what waits for a worker whose code is newer; mor
     for (const [id, worker] of [makeWorker('old', 0, ['task']), makeWorker('newer', 1, ['task', 'fresh'])].entries())
       state.workers.set(id, worker as unknown as PoolWorker)
     const add = (number: number, name: string) =>
-      state.outbox.add({ number, task: name, priority: 0, waiting: true, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
+      state.outbox.add({ number, task: name, priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
     for (let number = 1; number <= waiting; number++) add(number, 'fresh')
     add(waiting + 1, 'task')
     const dispatcher = new Dispatcher(state)

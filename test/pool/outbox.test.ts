@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Outbox } from '../../src/pool/outbox.js'
+import { MOST_PASSED, Outbox } from '../../src/pool/outbox.js'
 import { collectGarbage } from './gc.js'
 
 interface Item {
   number: number
   priority: number
   waiting: boolean
+  takesTurns: boolean
 }
 
 const priority = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 1, 2, 0.5, 10))
@@ -30,7 +31,7 @@ class Model {
 
 const fill = (count: number, priorityOf: (n: number) => number = () => 0): { outbox: Outbox<Item>; items: Item[] } => {
   const outbox = new Outbox<Item>()
-  const items = Array.from({ length: count }, (_, number) => ({ number, priority: priorityOf(number), waiting: true }))
+  const items = Array.from({ length: count }, (_, number) => ({ number, priority: priorityOf(number), waiting: true, takesTurns: false }))
   for (const item of items) outbox.add(item)
   return { outbox, items }
 }
@@ -56,7 +57,7 @@ describe('the outbox', () => {
         let number = 0
         for (const each of steps) {
           if (each.do === 'add') {
-            const item = { number: number++, priority: each.priority, waiting: true }
+            const item = { number: number++, priority: each.priority, waiting: true, takesTurns: false }
             outbox.add(item)
             model.add(item)
           } else if (each.do === 'take') {
@@ -113,7 +114,7 @@ describe('the outbox', () => {
     const { outbox, items } = fill(1)
     const refs: WeakRef<Item>[] = []
     for (let number = 1; number <= 1_000; number++) {
-      const item = { number, priority: number % 3, waiting: true }
+      const item = { number, priority: number % 3, waiting: true, takesTurns: false }
       refs.push(new WeakRef(item))
       outbox.add(item)
       cancel(outbox, item)
@@ -123,5 +124,100 @@ describe('the outbox', () => {
     collectGarbage()
     expect(refs.filter((ref) => ref.deref() !== undefined).length).toBeLessThan(200)
     expect(outbox.drain()).toEqual(items)
+  })
+})
+
+describe('jobs that take turns', () => {
+  let number = 0
+  const put = (outbox: Outbox<Item>, priority: number, takesTurns = true): Item => {
+    const item = { number: number++, priority, waiting: true, takesTurns }
+    outbox.add(item)
+    return item
+  }
+  /** The priorities of the next `count`; another of the same takes the place of each, as from a queue without an end. */
+  const flow = (outbox: Outbox<Item>, count: number): number[] =>
+    Array.from({ length: count }, () => {
+      const { priority, takesTurns } = outbox.take()!
+      put(outbox, priority, takesTurns)
+      return priority
+    })
+  const times = (count: number, priority: number): number[] => new Array<number>(count).fill(priority)
+
+  test('of two levels the lower one gets its turn when enough have passed it', () => {
+    const outbox = new Outbox<Item>()
+    for (const priority of [0, 0, 0, 1]) put(outbox, priority)
+    expect(flow(outbox, 27)).toEqual([...times(8, 1), 0, ...times(8, 1), 0, ...times(8, 1), 0])
+  })
+
+  test('all the lower levels get their turns, one after another', () => {
+    const outbox = new Outbox<Item>()
+    for (const priority of [0, 5, 1, 2]) put(outbox, priority)
+    expect(flow(outbox, 22)).toEqual([...times(8, 5), 2, 1, 0, ...times(8, 5), 2, 1, 0])
+  })
+
+  test('a level that was empty is passed anew', () => {
+    const outbox = new Outbox<Item>()
+    put(outbox, 0)
+    put(outbox, 1)
+    expect(flow(outbox, 9)).toEqual([...times(8, 1), 0])
+    expect(outbox.drain().map((item) => item.priority)).toEqual([1, 0])
+    put(outbox, 1)
+    const low = put(outbox, 0)
+    expect(flow(outbox, 7)).toEqual(times(7, 1))
+    cancel(outbox, low)
+    expect(flow(outbox, 1)).toEqual([1])
+    put(outbox, 0)
+    expect(flow(outbox, 9)).toEqual([...times(8, 1), 0])
+  })
+
+  test('one that had its turn and comes back is not passed again', () => {
+    const outbox = new Outbox<Item>()
+    const low = put(outbox, 0)
+    put(outbox, 1)
+    flow(outbox, 8)
+    expect(outbox.take()).toBe(low)
+    outbox.putBack(low)
+    expect(outbox.peek()).toBe(low)
+  })
+
+  test('a job of strict priority waits for none of lower priority, and lets all of higher pass', () => {
+    const outbox = new Outbox<Item>()
+    put(outbox, 0)
+    const strict = put(outbox, 1, false)
+    put(outbox, 2)
+    expect(flow(outbox, 30)).toEqual(times(30, 2))
+    cancel(outbox, strict)
+    expect(flow(outbox, 1)).toEqual([0])
+    put(outbox, 3, false)
+    expect(flow(outbox, 30)).toEqual(times(30, 3))
+  })
+
+  test('whatever comes and goes, none is passed by more than the bound, and one of each level between', () => {
+    const levels = [0, 1, 2, 3]
+    const steps = fc.array(fc.oneof(fc.constantFrom(...levels), fc.constant('take' as const)), { minLength: 50, maxLength: 400, size: 'max' })
+    fc.assert(
+      fc.property(steps, (all) => {
+        const outbox = new Outbox<Item>()
+        const waiting: Item[][] = levels.map(() => [])
+        const passed = levels.map(() => 0)
+        for (const each of [...all, ...times(400, -1)]) {
+          if (typeof each === 'number' && each >= 0) waiting[each]!.push(put(outbox, each))
+          else {
+            const next = outbox.peek()
+            expect(outbox.take()).toBe(next)
+            if (next === undefined) continue
+            const { priority } = next
+            expect(waiting[priority]!.shift()).toBe(next)
+            const higher = levels.filter((level) => level > priority && waiting[level]!.length > 0)
+            if (higher.length > 0) expect(passed[priority]).toBeGreaterThanOrEqual(MOST_PASSED)
+            passed[priority] = 0
+            for (let level = 0; level < priority; level++) passed[level] = waiting[level]!.length === 0 ? 0 : passed[level]! + 1
+            for (const level of levels) expect(passed[level]).toBeLessThanOrEqual(MOST_PASSED + Math.max(0, levels.length - 2 - level))
+          }
+        }
+        expect(outbox.size).toBe(0)
+      }),
+      { numRuns: 100 },
+    )
   })
 })

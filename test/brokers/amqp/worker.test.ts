@@ -12,6 +12,7 @@ import {
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { FarmEvent } from '../../../src/runtime/report.js'
 import { fixture } from '../../fixtures/pools.js'
+import { Gate, Journal } from '../../fixtures/support.js'
 import { admin, corner, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
@@ -131,6 +132,25 @@ withRabbit('a node', () => {
     await until('it said so', () => events.some((event) => event.type === 'node.down'))
     await stop()
   })
+
+  it('with more levels of priority than room, each gets its turn', async () => {
+    const out = keep(await createPublisher({ url: RABBITMQ_URL, queue, priorityLevels: 3 }))
+    const journal = new Journal()
+    const gate = new Gate()
+    await out.publish('holdSync', [gate.path, journal.path, 'first'], { priority: 2 })
+    // None of them is short: nothing is written ahead, and the order is that of the beginnings.
+    for (const priority of [0, 1, 2]) await out.publishMany('sleepThenMark', new Array(15).fill([40, journal.path, priority]), { priority })
+    const node = await start({ priorityLevels: 3, prefetchPerWorker: 1 })
+    await journal.seen('+first')
+    await until('one of each level is held', () => node.stats().held === 3)
+    gate.open()
+    await journal.seen('-first')
+    await until('all are done', () => node.stats().totals.succeeded === 46)
+    const lines = journal.lines.slice(journal.lines.indexOf('-first') + 1)
+    // Eight pass the lowest level, and one of the level between.
+    expect(lines.indexOf('0')).toBeLessThanOrEqual(9)
+    expect(lines.indexOf('1')).toBeLessThanOrEqual(8)
+  }, 60_000)
 
   it('says what is wrong with an option, and leaves nothing running', async () => {
     await expect(createWorker({ tasks: './x.js', queu: 'x' } as never)).rejects.toThrow(/Unknown option 'queu' of createWorker; did you mean 'queue'\?/)

@@ -243,3 +243,23 @@ describe('a node', () => {
     expect(starts.lines.slice(1).map((pid) => ({ ok: true, value: Number(pid) }))).toContainEqual(decodeReply(server.replies[0]!.body))
   })
 })
+
+describe('priorities', () => {
+  it('a held job begins though more urgent ones flow in without an end', async () => {
+    const { server, node } = await startNode({ prefetchPerWorker: 10, concurrency: 1 })
+    const journal = new Journal()
+    const gate = new Gate()
+    server.add('holdSync', [gate.path, journal.path, 'first'])
+    await journal.seen('+first')
+    // None of them is short: nothing is written ahead, and the order is that of the beginnings.
+    const add = (line: string, priority: number): string => server.add('sleepThenMark', [8, journal.path, line], { priority })
+    add('low 1', 0)
+    add('low 2', 0)
+    for (let index = 0; index < 40; index++) add('urgent', 1)
+    await until('all the room is taken', () => node.stats().held === 10)
+    gate.open()
+    await until('all are done', () => server.acknowledged.length === 43)
+    const lines = journal.lines.filter((line) => !line.includes('first'))
+    expect([lines.indexOf('low 1'), lines.indexOf('low 2')]).toEqual([8, 17])
+  })
+})
