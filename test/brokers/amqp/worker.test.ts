@@ -138,7 +138,7 @@ withRabbit('a node', () => {
     const journal = new Journal()
     const gate = new Gate()
     await out.publish('holdSync', [gate.path, journal.path, 'first'], { priority: 2 })
-    // None of them is short: nothing is written ahead, and the order is that of the beginnings.
+    // Longer than RabbitMQ takes to hand over the next one of a level.
     for (const priority of [0, 1, 2]) await out.publishMany('sleepThenMark', new Array(15).fill([40, journal.path, priority]), { priority })
     const node = await start({ priorityLevels: 3, prefetchPerWorker: 1 })
     await journal.seen('+first')
