@@ -26,18 +26,16 @@ export const knownNames = (what: string, given: object, names: readonly string[]
   }
 }
 
-export const milliseconds = (name: string, value: unknown): number => {
-  if (typeof value !== 'number' || !(value > 0) || value > MAX_MS) throw refuse(name, `a number of milliseconds above 0 and at most ${MAX_MS}`, value)
+const A_TIME = `a number of milliseconds above 0 and at most ${MAX_MS}`
+
+export const milliseconds = (name: string, value: unknown, wants = A_TIME): number => {
+  if (typeof value !== 'number' || !(value > 0) || value > MAX_MS) throw refuse(name, wants, value)
   return Math.ceil(value)
 }
 
 /** A time that may have no end. */
-export const millisecondsOrNever = (name: string, value: unknown): number => {
-  if (value === Number.POSITIVE_INFINITY) return value
-  if (typeof value !== 'number' || !(value > 0) || value > MAX_MS)
-    throw refuse(name, `a number of milliseconds above 0 and at most ${MAX_MS}, or Infinity`, value)
-  return Math.ceil(value)
-}
+export const millisecondsOrNever = (name: string, value: unknown): number =>
+  value === Number.POSITIVE_INFINITY ? value : milliseconds(name, value, `${A_TIME}, or Infinity`)
 
 export const bytes = (name: string, value: unknown): number => {
   if (typeof value !== 'number' || !(value > 0) || !Number.isFinite(value)) throw refuse(name, 'a number of bytes above 0', value)
