@@ -1,4 +1,4 @@
-// One measurement, in this fresh process: `node one.js <case> <variant> <pool> [quick]`. The figures leave as JSON on descriptor 3, for a
+// One measurement, in this fresh process: `node one.js <case> <variant> <pool> [quick]`. The figures leave as JSON on descriptor 3 (by hand: `3>&1`), for a
 // pool may write to the standard output.
 /** @import { Case, Metrics, OpenOptions, OpenPool, PoolEntry, PoolModule } from './types.js' */
 import { writeSync } from 'node:fs'
