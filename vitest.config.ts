@@ -13,7 +13,7 @@ const LONGEST = [
   'second-half',
   'worker/watchdog',
   'guides',
-  'standstill',
+  'stalled-worker',
   'bad-start',
   'soft-limit-places',
   'own-host',

@@ -33,10 +33,10 @@ await build({
   entryPoints: {
     index: 'src/index.ts',
     'worker/index': 'src/worker/index.ts',
-    'brokers/amqp/index': 'src/brokers/amqp/index.ts',
+    'amqp/index': 'src/amqp/index.ts',
     'runtime/index': 'src/runtime/index.ts',
-    'runtime/path-task': 'src/runtime/path-task.ts',
-    'brokers/node/index': 'src/brokers/node/index.ts',
+    'runtime/path-task': 'src/runtime/path-tasks/path-task.ts',
+    'node/index': 'src/node/index.ts',
   },
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',

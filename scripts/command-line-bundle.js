@@ -13,7 +13,7 @@ export const commandLine = {
     {
       name: 'the library stays outside',
       setup({ onResolve }) {
-        onResolve({ filter: /\/brokers\/amqp\/index\.js$/ }, () => ({ path: 'prefork/amqp', external: true }))
+        onResolve({ filter: /\/amqp\/index\.js$/ }, () => ({ path: 'prefork/amqp', external: true }))
       },
     },
     {

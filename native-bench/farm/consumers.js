@@ -1,7 +1,7 @@
 // Who consumes: a node, and the bare client with a handler that does nothing in its own process.
 import { connect } from 'amqplib'
 import pino from 'pino'
-import { createWorker } from '../../dist/brokers/amqp/index.js'
+import { createWorker } from '../../dist/amqp/index.js'
 import { PREFETCH, WORKERS } from './plan.js'
 
 /**

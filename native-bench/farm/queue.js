@@ -18,7 +18,7 @@ export const brokerProblem = async () => {
 /** A queue with so many jobs that do nothing. @param {number} jobs @param {'quorum' | 'classic'} queueType */
 export const fullQueue = async (jobs, queueType) => {
   const { connect } = await import('amqplib')
-  const { createPublisher } = await import('../../dist/brokers/amqp/index.js')
+  const { createPublisher } = await import('../../dist/amqp/index.js')
   const queue = `prefork.bench.${randomBytes(6).toString('hex')}`
   const publisher = await createPublisher({ url: BROKER_URL, queue, queueType })
   await publisher.publishMany(

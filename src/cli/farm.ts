@@ -1,5 +1,5 @@
-import type { ControlClient } from '../brokers/broker.js'
-import type { FarmNode, NodeOptions } from '../brokers/node/types.js'
+import type { ControlClient } from '../node/broker.js'
+import type { FarmNode, NodeOptions } from '../node/types.js'
 import type { BrokerSettings } from './settings/broker.js'
 
 /** Times in ms. */

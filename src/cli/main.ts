@@ -1,16 +1,16 @@
 import { CommanderError } from 'commander'
-import { harmless } from '../dashboard/terminal/harmless.js'
+import { escapeControl } from '../util/escape.js'
+import type { CliContext } from './cli-context.js'
 import { delivered } from './delivered.js'
 import { CommandError, EXIT, type ExitCode } from './exit.js'
-import { inFlags } from './in-flags.js'
 import { paintFor } from './log/paint.js'
 import { createProgram } from './program.js'
 import { tlsRefusal } from './settings/broker.js'
-import type { Surroundings } from './surroundings.js'
+import { inFlags } from './settings/in-flags.js'
 
 /** Runs what was typed. Resolves with the exit code; an error is one line that says what to do. */
-export const main = async (typed: readonly string[], around: Surroundings): Promise<ExitCode> => {
-  let run: ((around: Surroundings) => Promise<ExitCode>) | undefined
+export const main = async (typed: readonly string[], around: CliContext): Promise<ExitCode> => {
+  let run: ((around: CliContext) => Promise<ExitCode>) | undefined
   const program = createProgram(around, (chosen) => {
     run = chosen
   })
@@ -20,9 +20,9 @@ export const main = async (typed: readonly string[], around: Surroundings): Prom
     return run === undefined ? await delivered(EXIT.ok, around) : await run(around)
   } catch (error) {
     const [line, code] = explain(error, typed)
-    if (line !== undefined) around.stderr.write(`${paintFor(around.stderr, around.env)('red', 'prefork:')} ${harmless(line)}\n`)
+    if (line !== undefined) around.stderr.write(`${paintFor(around.stderr, around.env)('red', 'prefork:')} ${escapeControl(line)}\n`)
     // The stack is for whoever looks into it, not for whoever mistyped.
-    if (wantsMore(typed) && error instanceof Error && !(error instanceof CommanderError)) around.stderr.write(`${harmless(error.stack ?? '')}\n`)
+    if (wantsMore(typed) && error instanceof Error && !(error instanceof CommanderError)) around.stderr.write(`${escapeControl(error.stack ?? '')}\n`)
     return code
   }
 }

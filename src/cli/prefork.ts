@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module'
 import { main } from './main.js'
-import { Outlet } from './outlet.js'
-import { leaveLostTerminals } from './terminal-gone.js'
+import { OutputStream } from './output/output-stream.js'
+import { leaveLostTerminals } from './output/terminal-gone.js'
 
 // dist/cli/prefork.js and src/cli/prefork.ts are as deep.
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
@@ -15,10 +15,10 @@ const code = await main(process.argv.slice(2), {
   folder: process.cwd(),
   version,
   stdin: process.stdin,
-  stdout: new Outlet(process.stdout),
-  stderr: new Outlet(process.stderr),
+  stdout: new OutputStream(process.stdout),
+  stderr: new OutputStream(process.stderr),
   signals: process,
-  farm: async () => (await import('./amqp-farm.js')).amqpFarm,
+  farm: async () => (await import('./amqp-operations.js')).amqpFarm,
 })
 // What is left, a connection that is just closing, must not hold the shell up.
 process.exit(code)

@@ -1,16 +1,16 @@
 import { Command as Program } from 'commander'
-import type { Command } from '../runtime/commands.js'
+import type { Command } from '../runtime/report/commands.js'
+import type { CliContext } from './cli-context.js'
 import { CONTROL_COMMANDS } from './commands/control-commands.js'
 import { delivered } from './delivered.js'
 import type { ExitCode } from './exit.js'
 import { EXIT_HELP, PUBLISH_HELP, WORK_HELP } from './help.js'
 import type { Flags } from './settings/setting.js'
-import type { Surroundings } from './surroundings.js'
 
-type Run = (around: Surroundings) => Promise<ExitCode>
+type Run = (around: CliContext) => Promise<ExitCode>
 
 /** The commands and their flags. What a flag wants is checked where it is read, so that flags and variables are judged alike. */
-export const createProgram = (around: Surroundings, chosen: (run: Run) => void): Program => {
+export const createProgram = (around: CliContext, chosen: (run: Run) => void): Program => {
   const program = new Program('prefork')
   program
     .description('Jobs from RabbitMQ in prefork worker processes: nodes, publishing, steering, dead letters.')

@@ -1,4 +1,4 @@
-import type { Surroundings } from './surroundings.js'
+import type { CliContext } from './cli-context.js'
 
 export interface SignalHandlers {
   /** SIGTERM, SIGINT (Ctrl-C) or SIGHUP (the terminal has gone); `again` from the second on. */
@@ -12,7 +12,7 @@ export interface SignalHandlers {
 const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /** Listens until the function that it returns is called. */
-export const onSignals = (signals: Surroundings['signals'], handlers: SignalHandlers): (() => void) => {
+export const onSignals = (signals: CliContext['signals'], handlers: SignalHandlers): (() => void) => {
   let stopping = false
   let quiet = false
   const listeners: [NodeJS.Signals, () => void][] = STOP.map((signal) => [

@@ -1,6 +1,6 @@
-import type { Command } from '../runtime/commands.js'
-import { isNodeSnapshot } from '../runtime/read-report.js'
-import type { NodeWorker, TaskRecord } from '../runtime/report.js'
+import type { Command } from '../runtime/report/commands.js'
+import { isNodeSnapshot } from '../runtime/report/read-report.js'
+import type { NodeWorker, TaskRecord } from '../runtime/report/report.js'
 import { FarmModel } from './model/farm-model.js'
 import type { LogLine } from './model/log-tail.js'
 import type { NodeModel } from './model/node-model.js'
@@ -19,7 +19,7 @@ export interface Notice {
 }
 
 /** A question that `y` answers. */
-interface Question {
+interface Confirmation {
   readonly text: string
   yes(): void
 }
@@ -42,7 +42,7 @@ export class Controller {
   readonly model = new FarmModel()
   focus: 'workers' | 'tasks' = 'workers'
   overlay: Overlay | undefined
-  question: Question | undefined
+  confirmation: Confirmation | undefined
   notice: Notice | undefined
   /** First line shown of an overlay; counted from the end in logs. */
   scroll = 0
@@ -140,12 +140,12 @@ export class Controller {
 
   close(): void {
     this.overlay = undefined
-    this.question = undefined
+    this.confirmation = undefined
     this.changed()
   }
 
-  confirm(question: Question): void {
-    this.question = question
+  confirm(question: Confirmation): void {
+    this.confirmation = question
     this.changed()
   }
 
@@ -188,23 +188,23 @@ export class Controller {
   ): void {
     if (node === undefined) return
     const told = command.command
-    if (!silent) this.tell(`${told} …`)
+    if (!silent) this.notify(`${told} …`)
     this.options.source
       .ask(node, command)
       .then((value) => {
         answered?.(value)
-        if (!silent) this.tell(`${told}: done`)
+        if (!silent) this.notify(`${told}: done`)
         else this.changed()
       })
       .catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error)
         failed?.(reason)
-        if (!silent) this.tell(`${told}: ${reason}`, true)
+        if (!silent) this.notify(`${told}: ${reason}`, true)
         else this.changed()
       })
   }
 
-  tell(text: string, bad = false): void {
+  notify(text: string, bad = false): void {
     this.notice = { text, bad, at: this.now() }
     this.changed()
   }

@@ -53,7 +53,7 @@ const TYPED: { readonly [input: string]: (controller: Controller) => void } = {
   x: (controller) => revoke(controller),
   s: (controller) => controller.refresh(),
   l(controller) {
-    if (controller.options.log === undefined) controller.tell('The log of a node is where that node runs.', true)
+    if (controller.options.log === undefined) controller.notify('The log of a node is where that node runs.', true)
     else controller.show({ kind: 'node-log' })
   },
   n: (controller) => controller.nextNode(),
@@ -70,12 +70,12 @@ const revoke = (controller: Controller): void => {
   const { task } = controller
   if (task === undefined) return
   if (controller.focus !== 'tasks' && controller.overlay?.kind !== 'task') {
-    controller.tell('Choose a task first: Tab, then ↑ ↓', true)
+    controller.notify('Choose a task first: Tab, then ↑ ↓', true)
     return
   }
   const runs = task.status === 'running'
   if (!runs && task.status !== 'pending' && task.status !== 'retried') {
-    controller.tell(`${task.name} ${task.id} has ended.`, true)
+    controller.notify(`${task.name} ${task.id} has ended.`, true)
     return
   }
   controller.confirm({
@@ -90,9 +90,9 @@ export const press = (controller: Controller, { input, name, ctrl = false }: Key
     if (input === 'c') controller.options.onQuit()
     return
   }
-  const { question } = controller
+  const { confirmation: question } = controller
   if (question !== undefined) {
-    controller.question = undefined
+    controller.confirmation = undefined
     if (input === 'y') question.yes()
     controller.changed()
     return

@@ -1,6 +1,6 @@
 import { render } from 'ink'
-import type { ControlClient } from '../brokers/broker.js'
-import type { FarmNode } from '../brokers/node/types.js'
+import type { ControlClient } from '../node/broker.js'
+import type { FarmNode } from '../node/types.js'
 import { Controller, type ControllerOptions } from './controller.js'
 import { LocalSource } from './model/local-source.js'
 import type { LogTail } from './model/log-tail.js'

@@ -7,13 +7,13 @@ import { type WriteGenerator, Writer } from './writer.js'
 /** A timer later than this was held up by the host itself, ms. */
 const STALL_MS = 50
 /** Whoever still speaks when he is to be judged is heard out: so often, and for so long each time, ms. */
-const HEARINGS = 20
-const HEARING_MS = 50
+const MAX_EXTENSIONS = 20
+const EXTENSION_MS = 50
 /** Rounds of reading that a judgement waits for at the most, so that a flood cannot put it off for ever. */
 const MAX_READ_ROUNDS = 1_000
 
 /** A judgement that is still to come. */
-export interface Judgement {
+export interface PendingDeadline {
   cancel(): void
 }
 
@@ -104,16 +104,16 @@ export class Hub {
    * Read before you judge: `ms` from now, and after the loop has polled again until `readers` bring nothing more, calls
    * `condemn` unless `cancel` came first. What the host itself was late is added once to the time given.
    */
-  judge(ms: number, readers: () => readonly Reader[], condemn: () => void): Judgement {
+  deadlineAfterRead(ms: number, readers: () => readonly Reader[], condemn: () => void): PendingDeadline {
     let cancelled = false
     let deadline: Deadline | undefined
-    let hearings = HEARINGS
+    let hearings = MAX_EXTENSIONS
     const due = (extended: boolean) => (late: number) => {
       const before = bytesOf(readers)
       this.#whenReadEmpty(readers, () => {
         if (cancelled || this.#closed) return
         if (late > STALL_MS && !extended) deadline = this.#timers.add(Math.min(late, ms), due(true))
-        else if (bytesOf(readers) > before && hearings-- > 0) deadline = this.#timers.add(Math.min(HEARING_MS, ms), due(extended))
+        else if (bytesOf(readers) > before && hearings-- > 0) deadline = this.#timers.add(Math.min(EXTENSION_MS, ms), due(extended))
         else condemn()
       })
     }
@@ -158,7 +158,7 @@ export class Hub {
   }
 
   /** What is still in the hub's books; all zero after `close`. */
-  books(): { readers: number; writers: number; timers: number } {
+  registered(): { readers: number; writers: number; timers: number } {
     return { readers: this.#readers.size, writers: this.#writers.size, timers: this.#timers.size }
   }
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
-import { isDirectory } from './directory.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
-import { processLauncher } from './process-launcher.js'
 import type { AnyTasks, PoolOptions } from './types.js'
+import { isDirectory } from './worker/directory.js'
+import { processLauncher } from './worker/process-launcher.js'
 
 /** Descriptors that one worker costs the host: three pipes, stdout, stderr, and one to spare. */
 const DESCRIPTORS_PER_WORKER = 6
@@ -55,7 +55,7 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
 /** Resolves when its first worker is up; where none can be, it rejects, and nothing is left of the pool. */
 export const whenUp = async (pool: Pool): Promise<void> => {
   try {
-    await pool.firstUp()
+    await pool.firstWorkerUp()
   } catch (error) {
     await pool.terminate()
     throw error

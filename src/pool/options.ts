@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { arrayOf, bytes, count, flag, isString, knownNames, milliseconds, millisecondsOrNever, oneOf, plainObject, refuse } from './checks.js'
-import { checkExecArgv } from './exec-argv.js'
-import { inheritedEnv, inheritedExecArgv } from './inherited.js'
+import { arrayOf, bytes, count, flag, isString, knownNames, milliseconds, millisecondsOrNever, oneOf, plainObject, refuse } from '../util/checks.js'
 import type { Dispatch, PoolLogger, PoolOptions } from './types.js'
+import { checkExecArgv } from './worker/exec-argv.js'
+import { inheritedEnv, inheritedExecArgv } from './worker/inherited-options.js'
 
 /** Workers at the most that one pool may be asked for: beyond it is a mistake, not a wish. */
 const MAX_WORKERS = 10_000

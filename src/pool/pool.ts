@@ -1,26 +1,25 @@
 import { Hub } from '../hub/index.js'
+import { closeTimeout, count, shown } from '../util/checks.js'
 import type { WorkerStartError } from '../wire/errors.js'
 import type { TaskInfo } from '../wire/messages.js'
-import { Admission } from './admission.js'
-import { Broadcast, broadcastTooWide, checkBroadcastOptions } from './broadcast.js'
-import { closeTimeout, count, shown } from './checks.js'
-import { Dispatcher } from './dispatcher.js'
-import { Ending } from './ending.js'
+import { closedError } from './errors.js'
 import { EventHub } from './events.js'
-import { FirstUp } from './first-up.js'
-import { Fleet } from './fleet.js'
-import type { JobFollower, JobRecord } from './job.js'
-import { JobLife } from './job-life.js'
-import { Keeper } from './keeper.js'
-import type { Launcher } from './launcher.js'
-import { mapJobs, readMapOptions, type Source } from './map.js'
+import { FirstWorker } from './first-worker.js'
+import { Fleet } from './fleet/fleet.js'
+import { HealthMonitor } from './fleet/health-monitor.js'
+import { Broadcast, broadcastTooWide, checkBroadcastOptions } from './jobs/broadcast.js'
+import type { JobFollower, JobRecord } from './jobs/job.js'
+import { JobLifecycle } from './jobs/job-lifecycle.js'
+import { mapJobs, readMapOptions, type Source } from './jobs/map.js'
+import { StreamConsumer } from './jobs/stream.js'
+import { BROADCAST, type CallKind, MAP, queueFull, RUN, STREAM, SUBMIT, Submission, unknownTask } from './jobs/submission.js'
 import type { Settings } from './options.js'
-import { QueueRoom } from './queue-room.js'
-import { closedError } from './refusals.js'
-import { poolStats } from './report.js'
-import { PoolState } from './state.js'
-import { StreamConsumer } from './stream.js'
-import { BROADCAST, MAP, queueFull, RUN, STREAM, SUBMIT, Submission, unknownTask, type Wish } from './submission.js'
+import { PoolState } from './pool-state.js'
+import { Dispatcher } from './queue/dispatcher.js'
+import { JobIntake } from './queue/job-intake.js'
+import { QueueCapacity } from './queue/queue-capacity.js'
+import { PoolShutdown } from './shutdown.js'
+import { poolStats } from './stats.js'
 import type {
   AnyTasks,
   BroadcastOptions,
@@ -37,35 +36,36 @@ import type {
   TaskName,
   TaskResult,
 } from './types.js'
-import type { PoolWorker } from './worker.js'
-import { WorkerDesk } from './worker-desk.js'
+import type { Launcher } from './worker/launcher.js'
+import type { PoolWorker } from './worker/worker.js'
+import { WorkerEvents } from './worker/worker-events.js'
 
 /**
  * A pool of worker processes. Made by `createPool`; `T` is the type of the task module (`typeof import('./tasks.js')`).
  */
 export class Pool<T = AnyTasks> implements AsyncDisposable {
   readonly #state: PoolState
-  readonly #life: JobLife
+  readonly #life: JobLifecycle
   readonly #dispatcher: Dispatcher
   readonly #fleet: Fleet
-  readonly #keeper: Keeper
+  readonly #keeper: HealthMonitor
   readonly #submission: Submission
-  readonly #admission: Admission
-  readonly #room: QueueRoom
-  readonly #firstUp: FirstUp
-  readonly #ending: Ending
+  readonly #admission: JobIntake
+  readonly #room: QueueCapacity
+  readonly #firstUp: FirstWorker
+  readonly #ending: PoolShutdown
 
   /** @internal Use `createPool`. */
   constructor(settings: Settings, makeLauncher: (poolId: string) => Launcher, hub: Hub = new Hub()) {
     const state = new PoolState(hub, settings, new EventHub(this))
     this.#state = state
-    this.#life = new JobLife(state, {
+    this.#life = new JobLifecycle(state, {
       settled: () => this.#settled(),
       retry: (jobs) => this.#fleet.retry(jobs),
-      retire: (worker) => this.#fleet.leaving.retire(worker, 'recycle'),
-      abandon: (worker) => this.#fleet.leaving.abandon(worker),
+      retire: (worker) => this.#fleet.retirement.retire(worker, 'recycle'),
+      markUnresponsive: (worker) => this.#fleet.retirement.markUnresponsive(worker),
     })
-    this.#admission = new Admission(state, this.#life)
+    this.#admission = new JobIntake(state, this.#life)
     this.#submission = new Submission(state, {
       poolId: state.id,
       cancelJob: (job, reason) => this.#life.cancel(job, reason),
@@ -74,34 +74,34 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     this.#dispatcher = new Dispatcher(state)
     this.#dispatcher.onUnknownTask = (worker, job) => this.#life.fail(job, unknownTask(job.name, [...worker.tasks.keys()]))
     this.#fleet = new Fleet(state, makeLauncher(state.id), {
-      owner: new WorkerDesk(state, this.#life, {
+      owner: new WorkerEvents(state, this.#life, {
         up: (worker) => this.#up(worker),
         proven: () => this.#fleet.proven(),
-        judge: (worker) => this.#keeper.judge(worker),
-        heard: (worker) => this.#keeper.heard(worker),
+        checkRecycling: (worker) => this.#keeper.check(worker),
+        heartbeat: (worker) => this.#keeper.heartbeat(worker),
         accepted: () => {
-          if (this.#room.wanted) state.hub.wake()
+          if (this.#room.hasWaiters) state.hub.wake()
         },
         changed: () => this.#fleet.changed(),
         exited: (worker) => this.#fleet.exited(worker),
-        buried: (worker) => this.#fleet.buried(worker),
+        drained: (worker) => this.#fleet.drained(worker),
       }),
       cannotStart: (error) => this.#cannotStart(error),
-      leftOut: (share) => {
-        share.broadcast?.leaveOut(share)
+      unanswered: (share) => {
+        share.broadcast?.markUnanswered(share)
         this.#life.cancel(share, new DOMException(`No worker is left to answer the broadcast of '${share.name}'.`, 'AbortError'))
       },
     })
-    this.#keeper = new Keeper(state, this.#fleet)
-    this.#room = new QueueRoom(state)
-    this.#firstUp = new FirstUp(state)
-    this.#ending = new Ending({ state, life: this.#life, fleet: this.#fleet, keeper: this.#keeper, room: this.#room, firstUp: this.#firstUp })
+    this.#keeper = new HealthMonitor(state, this.#fleet)
+    this.#room = new QueueCapacity(state)
+    this.#firstUp = new FirstWorker(state)
+    this.#ending = new PoolShutdown({ state, life: this.#life, fleet: this.#fleet, keeper: this.#keeper, room: this.#room, firstUp: this.#firstUp })
     hub.onTick(this.#tick)
     this.#fleet.balance()
   }
 
   /** @internal Resolves when the first worker is up. */
-  firstUp(): Promise<void> {
+  firstWorkerUp(): Promise<void> {
     return this.#firstUp.wait()
   }
 
@@ -202,7 +202,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     })
     if (jobs.length === 0) return [await this.run(name, ...rest)]
     const outcomes = await Promise.allSettled(jobs.map((job) => job.result))
-    const answers = outcomes.filter((_, i) => !broadcast.leftOut(jobs[i]!))
+    const answers = outcomes.filter((_, i) => !broadcast.isUnanswered(jobs[i]!))
     const failed = answers.find((outcome) => outcome.status === 'rejected')
     if (failed !== undefined) throw failed.reason
     return answers.map((outcome) => (outcome as PromiseFulfilledResult<TaskResult<T, N>>).value)
@@ -268,7 +268,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     if (typeof reason !== 'string' || reason === '') throw new TypeError("pool.end(id, 'reason'): say why, for the errors of its jobs.")
     const worker = this.#living(id)
     worker.endedByCaller = true
-    worker.condemn('killed by the pool', new Error(reason))
+    worker.killFor('killed by the pool', new Error(reason))
   }
 
   /** @internal What `defineTask` said of a task. */
@@ -321,7 +321,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     throw new RangeError(`There is no worker ${id}; ${ids.length === 0 ? 'there are none' : `there are: ${ids.join(', ')}`}.`)
   }
 
-  #submit(wish: Wish, name: string, args: unknown, given: unknown): JobRecord {
+  #submit(wish: CallKind, name: string, args: unknown, given: unknown): JobRecord {
     const job = this.#submission.make(wish, name, args, given)
     if (!job.isSettled) this.#admission.enter(job)
     return job
@@ -335,25 +335,25 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       this.#dispatcher.tick()
       if (this.#dispatcher.saturated) this.#fleet.backlog()
     }
-    this.#admission.letGoWhenIdle()
-    this.#room.letIn()
-    this.#ending.look()
+    this.#admission.releaseWhenIdle()
+    this.#room.release()
+    this.#ending.check()
   }
 
   #settled(): void {
     this.#fleet.settled()
-    if (this.#state.pending === 0 || this.#room.wanted) this.#state.hub.wake()
+    if (this.#state.pending === 0 || this.#room.hasWaiters) this.#state.hub.wake()
   }
 
   #up(worker: PoolWorker): void {
     this.#fleet.up(worker)
     this.#keeper.up(worker)
-    this.#firstUp.came()
+    this.#firstUp.resolve()
   }
 
   /** No worker can be started: those who wait are told why. */
   #cannotStart(error: WorkerStartError): void {
-    this.#firstUp.refuse(error)
+    this.#firstUp.reject(error)
     for (const job of this.#ending.takeWaiting()) {
       job.inOutbox = false
       if (!job.isSettled) this.#life.fail(job, error)

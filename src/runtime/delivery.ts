@@ -83,7 +83,7 @@ export interface SettleResult {
 }
 
 /** In a moment of its own: the broker may hand over the next one then. */
-export const tellEnded = (delivery: Delivery): void => {
+export const notifyEnded = (delivery: Delivery): void => {
   if (delivery.ended !== undefined) queueMicrotask(() => delivery.ended?.())
 }
 

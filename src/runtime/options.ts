@@ -1,8 +1,8 @@
-import { knownNames, refuse } from '../pool/checks.js'
 import type { Pool } from '../pool/pool.js'
 import type { PoolLogger } from '../pool/types.js'
+import { knownNames, refuse } from '../util/checks.js'
 import type { Backoff } from './delivery.js'
-import type { FarmEventBody } from './report.js'
+import type { FarmEventBody } from './report/report.js'
 
 /** Options of the runtime. Times in milliseconds. An option given as `undefined` counts as absent. */
 export interface RuntimeOptions {

@@ -1,7 +1,7 @@
-import { retryDelay } from './backoff.js'
+import type { ActiveJob } from './active-job.js'
 import type { Backoff, DeadReason, HistoryEntry, JobHeaders, Settlement } from './delivery.js'
 import { serializeError, withHistory } from './failure.js'
-import type { Held } from './held.js'
+import { retryDelay } from './retry-delay.js'
 
 /** What decides how often a job is tried. */
 export interface PolicyOptions {
@@ -15,7 +15,7 @@ export interface PolicyOptions {
 }
 
 /** What `Policy` looks at: a held job, or the like of one. */
-export type Tried = Pick<Held, 'counts' | 'headers' | 'name' | 'lines' | 'lossesSoFar'>
+export type Tried = Pick<ActiveJob, 'counts' | 'headers' | 'name' | 'lines' | 'lossesSoFar'>
 
 /** The wait before a job that went back to the queue untried is taken again, first and longest, ms. */
 const REQUEUE_BACKOFF: Backoff = { kind: 'exponential', delay: 100, maxDelay: 30_000 }

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { PoolEvents } from '../pool/types.js'
-import { type Delivery, tellEnded } from './delivery.js'
-import { Endings } from './endings.js'
+import { ActiveJob, type ActiveJobEvents } from './active-job.js'
+import { Admission, knownTasks, takeBack } from './admission.js'
+import { Completion } from './completion.js'
+import { type Delivery, notifyEnded } from './delivery.js'
 import { RevokedError } from './errors.js'
-import { Gate, knownTasks, takeBack } from './gate.js'
-import { Held, type HeldLife } from './held.js'
 import { type RuntimeOptions, type RuntimePool, runtimeSettings } from './options.js'
-import type { NodeStats, TaskRecord } from './report.js'
+import type { NodeStats, TaskRecord } from './report/report.js'
+import { RuntimeState } from './runtime-state.js'
 import type { Outcome } from './settler.js'
-import { RuntimeState } from './state.js'
 
 /** What became of a revocation. */
 export type Revocation =
@@ -27,12 +27,12 @@ export type Revocation =
  */
 export class Runtime {
   readonly #state: RuntimeState
-  readonly #gate: Gate
-  readonly #endings: Endings
+  readonly #gate: Admission
+  readonly #endings: Completion
   readonly #madeUp = randomBytes(4).toString('hex')
   #number = 0
   #emptied: (() => void)[] = []
-  readonly #life: HeldLife = {
+  readonly #life: ActiveJobEvents = {
     began: (held, worker) => this.#began(held, worker),
     succeeded: (held, value) => this.#endings.succeeded(held, value),
     ended: (held, job, error, returned) => this.#endings.ended(held, job, error, returned),
@@ -42,8 +42,8 @@ export class Runtime {
   constructor(pool: RuntimePool, options: RuntimeOptions) {
     const settings = runtimeSettings(options)
     this.#state = new RuntimeState(pool, settings, (held) => this.#gone(held))
-    this.#endings = new Endings(this.#state, { again: (held) => this.#gate.look(held), released: (held) => this.#released(held) })
-    this.#gate = new Gate(this.#state, this.#endings)
+    this.#endings = new Completion(this.#state, { again: (held) => this.#gate.check(held), released: (held) => this.#released(held) })
+    this.#gate = new Admission(this.#state, this.#endings)
     for (const [task, { rateLimit }] of Object.entries(settings.taskDefaults)) if (rateLimit !== undefined) this.#state.limits.set('task', task, rateLimit)
     this.#unlisten = this.#listen(pool)
   }
@@ -55,12 +55,12 @@ export class Runtime {
   }
 
   #admit(delivery: Delivery): void {
-    const { held, generations, settler } = this.#state
+    const { active: held, generations, settler } = this.#state
     if (delivery.gone.aborted) {
-      tellEnded(delivery)
+      notifyEnded(delivery)
       return
     }
-    const arrived = new Held(delivery, this.#life, () => `${this.#madeUp}-${++this.#number}`)
+    const arrived = new ActiveJob(delivery, this.#life, () => `${this.#madeUp}-${++this.#number}`)
     const outcome = this.#remembered(arrived, delivery)
     if (outcome !== undefined) {
       this.#state.totals.recognised++
@@ -81,9 +81,9 @@ export class Runtime {
     this.#gate.enter(arrived)
   }
 
-  #join(held: Held, delivery: Delivery): void {
+  #join(held: ActiveJob, delivery: Delivery): void {
     held.deliveries.push(delivery)
-    if (held.standing !== undefined) tellEnded(held.standing)
+    if (held.standing !== undefined) notifyEnded(held.standing)
     held.standing = undefined
   }
 
@@ -91,7 +91,7 @@ export class Runtime {
    * How its job ended here, should that be all that it still wants. One case alone makes it so: the acknowledgement did not reach
    * the broker, which then marks what it hands out again. Whatever is not marked is a new message, and runs.
    */
-  #remembered({ identity }: Held, { redelivered }: Delivery): Outcome | undefined {
+  #remembered({ identity }: ActiveJob, { redelivered }: Delivery): Outcome | undefined {
     const { finished, shared } = this.#state
     const outcome = identity === undefined ? undefined : finished.get(identity)
     if (identity === undefined || outcome === undefined || redelivered !== false) return outcome
@@ -102,7 +102,7 @@ export class Runtime {
   }
 
   /** Whether it is the job that is here already, delivered once more. */
-  #isAgain(present: Held, { identity }: Held, { redelivered }: Delivery): boolean {
+  #isAgain(present: ActiveJob, { identity }: ActiveJob, { redelivered }: Delivery): boolean {
     const { shared } = this.#state
     if (identity === undefined || present.identity !== identity) return false
     if (redelivered === false) shared.set(identity, true)
@@ -111,30 +111,30 @@ export class Runtime {
   }
 
   /** The generation of one or more of its deliveries is gone: they will be delivered again, here or elsewhere. */
-  #gone(held: Held): void {
+  #gone(held: ActiveJob): void {
     const lost = held.deliveries.filter(({ gone }) => gone.aborted)
     held.deliveries = held.deliveries.filter(({ gone }) => !gone.aborted)
     const { behind } = held
     held.behind = behind.filter(({ gone }) => !gone.aborted)
     // One stands for the job, as long as it takes up a place.
     if (held.deliveries.length === 0) held.standing = lost.pop() ?? held.standing
-    for (const each of [...lost, ...behind.filter(({ gone }) => gone.aborted)]) tellEnded(each)
+    for (const each of [...lost, ...behind.filter(({ gone }) => gone.aborted)]) notifyEnded(each)
     if (held.deliveries.length > 0) return
     // What has begun goes on: its outcome is remembered.
     if (held.phase === 'submitted') takeBack(held, 'gone')
     else if (held.phase !== 'done') this.#endings.forget(held)
   }
 
-  #released(held: Held): void {
+  #released(held: ActiveJob): void {
     this.#gate.leave(held)
     for (const delivery of held.takeBehind()) this.#admit(delivery)
-    if (this.#state.held.size === 0 && this.#emptied.length > 0) for (const resolve of this.#emptied.splice(0)) resolve()
+    if (this.#state.active.size === 0 && this.#emptied.length > 0) for (const resolve of this.#emptied.splice(0)) resolve()
   }
 
   // ---- what the pool tells
 
   #listen(pool: RuntimePool): () => void {
-    const find = (id: string): Held | undefined => this.#state.held.get(id)
+    const find = (id: string): ActiveJob | undefined => this.#state.active.get(id)
     const retried = ({ id, worker, reason }: PoolEvents['jobRetried']): void => {
       const held = find(id)
       if (held !== undefined) this.#endings.loss(held, worker, reason)
@@ -160,7 +160,7 @@ export class Runtime {
     }
   }
 
-  #began(held: Held, worker: number): void {
+  #began(held: ActiveJob, worker: number): void {
     held.begun = true
     held.running = true
     held.worker = worker
@@ -183,7 +183,7 @@ export class Runtime {
   /** A job of this id is not to begin, here, from now on; with `terminate`, one that runs is ended. */
   async revoke(id: string, terminate = false): Promise<Revocation> {
     this.#state.revoked.set(id, true)
-    const held = this.#state.held.get(id)
+    const held = this.#state.active.get(id)
     if (held === undefined || held.phase === 'done') return 'remembered'
     if (held.phase !== 'submitted') {
       if (held.message !== undefined) this.#endings.revoked(held)
@@ -196,7 +196,7 @@ export class Runtime {
     return terminate ? 'terminated' : 'running'
   }
 
-  #terminate(held: Held): 'terminated' {
+  #terminate(held: ActiveJob): 'terminated' {
     held.intent = 'revoked'
     held.job!.cancel(new RevokedError())
     return 'terminated'
@@ -247,12 +247,12 @@ export class Runtime {
 
   /** Resolves when nothing is held any more. */
   async empty(): Promise<void> {
-    if (this.#state.held.size > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve))
+    if (this.#state.active.size > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve))
   }
 
   /** Ends what still runs, without settling it: `settleKilled` does once the workers are gone. */
   kill(): void {
-    for (const held of this.#state.held.values()) {
+    for (const held of this.#state.active.values()) {
       if (held.phase !== 'submitted' || held.intent === 'revoked') continue
       held.intent = 'killed'
       held.job!.cancel(new Error('The node shuts down.'))
@@ -281,13 +281,13 @@ export class Runtime {
   }
 
   #giveBackUnbegun(): void {
-    for (const held of this.#state.held.values()) {
+    for (const held of this.#state.active.values()) {
       for (const delivery of held.takeBehind()) {
         this.#state.generations.forget(delivery.gone)
         this.#state.settler.settle([delivery], { settlement: { kind: 'requeue' }, remembered: false, reply: undefined, settling: undefined })
       }
       if (held.phase === 'submitted') takeBack(held, 'requeue')
-      else if (held.message !== undefined) this.#endings.giveBack(held)
+      else if (held.message !== undefined) this.#endings.requeue(held)
     }
   }
 }

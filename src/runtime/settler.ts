@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolLogger } from '../pool/types.js'
-import { type Delivery, type Settlement, type SettleResult, tellEnded } from './delivery.js'
+import { type Delivery, notifyEnded, type Settlement, type SettleResult } from './delivery.js'
 import type { UnsentReplies } from './unsent-replies.js'
 
 /** What became of a job, kept until the broker has taken it, and its like recognised for longer. */
@@ -62,7 +62,7 @@ export class Settler {
   #acknowledge(delivery: Delivery, outcome: Outcome): void {
     if (delivery.gone.aborted) {
       this.#unsent.keep(outcome)
-      tellEnded(delivery)
+      notifyEnded(delivery)
       return
     }
     this.#reply(delivery, outcome)
@@ -91,7 +91,7 @@ export class Settler {
     if (deliveries.every(({ gone }) => gone.aborted)) this.#unsent.keep(outcome)
     for (const delivery of deliveries) {
       if (delivery.gone.aborted) {
-        tellEnded(delivery)
+        notifyEnded(delivery)
         continue
       }
       this.#reply(delivery, outcome)
@@ -119,7 +119,7 @@ export class Settler {
         )
       }
       if (delivery.gone.aborted) {
-        tellEnded(delivery)
+        notifyEnded(delivery)
         return false
       }
     }
@@ -160,6 +160,6 @@ export class Settler {
 
 const tellEndedWhenGone = (delivery: Delivery): void => {
   if (delivery.ended === undefined) return
-  if (delivery.gone.aborted) tellEnded(delivery)
-  else delivery.gone.addEventListener('abort', () => tellEnded(delivery), { once: true })
+  if (delivery.gone.aborted) notifyEnded(delivery)
+  else delivery.gone.addEventListener('abort', () => notifyEnded(delivery), { once: true })
 }

@@ -1,6 +1,6 @@
 import { PreforkError } from '../wire/errors.js'
 import type { CurrentJob, JobLogger } from './current-job.js'
-import { workerState } from './state.js'
+import { workerState } from './worker-state.js'
 
 // Whoever loads this may ask at any time, also after an await: jobs must be told apart from the first on.
 workerState().contextWanted = true

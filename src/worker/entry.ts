@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { FD_RESULTS } from '../wire/messages.js'
-import { helloFrame } from './hello.js'
+import { helloFrame } from './io/hello.js'
 
 const frame = helloFrame(process.pid, process.version)
 for (let at = 0; at < frame.length; ) at += writeSync(FD_RESULTS, frame, at)

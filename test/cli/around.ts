@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
-import type { FarmNode } from '../../src/brokers/node/types.js'
+import type { CliContext, Output } from '../../src/cli/cli-context.js'
 import type { Farm } from '../../src/cli/farm.js'
 import { main } from '../../src/cli/main.js'
-import type { Output, Surroundings } from '../../src/cli/surroundings.js'
+import type { FarmNode } from '../../src/node/types.js'
 
 export class Written implements Output {
   text = ''
@@ -17,7 +17,7 @@ const refused = (): never => {
 }
 
 /** The command line in this process, over a broker that the test makes. */
-export const commandLine = ({ env = {}, farm = {}, terminal = false }: { env?: Surroundings['env']; farm?: Partial<Farm>; terminal?: boolean } = {}) => {
+export const commandLine = ({ env = {}, farm = {}, terminal = false }: { env?: CliContext['env']; farm?: Partial<Farm>; terminal?: boolean } = {}) => {
   const [stdout, stderr, signals] = [new Written(), new Written(), new EventEmitter()]
   stdout.isTTY = stderr.isTTY = terminal
   const whole: Farm = {
@@ -29,7 +29,7 @@ export const commandLine = ({ env = {}, farm = {}, terminal = false }: { env?: S
     purge: refused,
     ...farm,
   }
-  const around: Surroundings = {
+  const around: CliContext = {
     stdin: { isTTY: terminal },
 
     env: { NO_COLOR: '1', ...env },

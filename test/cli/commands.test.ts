@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MAX_DELAY } from '../../src/brokers/amqp/topology/ladder.js'
+import { MAX_DELAY } from '../../src/amqp/topology/delay-steps.js'
 import type { Farm, FarmPublisher, PublishOptions } from '../../src/cli/farm.js'
 import { controlClientOf, ScriptedNode } from '../fixtures/scripted-node.js'
 import { commandLine } from './around.js'

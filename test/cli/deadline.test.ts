@@ -1,8 +1,8 @@
 /** `--timeout`, against a RabbitMQ that stops to listen. The lines say which bound it was that ended the command. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { Deadline } from '../../src/cli/deadline.js'
-import { RABBITMQ_URL, withRabbit } from '../brokers/amqp/rabbit.js'
-import { type TcpProxy, tcpProxy } from '../brokers/amqp/tcp-proxy.js'
+import { RABBITMQ_URL, withRabbit } from '../amqp/rabbit.js'
+import { type TcpProxy, tcpProxy } from '../amqp/tcp-proxy.js'
 import { ownCorner } from './processes.js'
 
 const PUBLISH = [60, 40] as const

@@ -1,9 +1,9 @@
 /** The built command line against a real RabbitMQ. */
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { hasOpenssl, makeCertificates, PASSPHRASE } from '../brokers/amqp/certificates.js'
-import { until, withRabbit } from '../brokers/amqp/rabbit.js'
-import { tlsListener } from '../brokers/amqp/tls-listener.js'
+import { hasOpenssl, makeCertificates, PASSPHRASE } from '../amqp/certificates.js'
+import { until, withRabbit } from '../amqp/rabbit.js'
+import { tlsListener } from '../amqp/tls-listener.js'
 import { ownCorner, TASKS } from './processes.js'
 
 const THROWS = new URL('../fixtures/starts/throws.js', import.meta.url).pathname

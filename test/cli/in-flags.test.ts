@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { AmqpChannel } from '../../src/brokers/amqp/connection/client.js'
-import { lastingRefusal } from '../../src/brokers/amqp/connection/refusals.js'
-import { declareQueue } from '../../src/brokers/amqp/topology/topology.js'
+import type { AmqpChannel } from '../../src/amqp/connection/client.js'
+import { lastingRefusal } from '../../src/amqp/connection/refusals.js'
+import { declareQueue } from '../../src/amqp/topology/topology.js'
 import { commandLine } from './around.js'
 
 const refusing = (code: number) =>

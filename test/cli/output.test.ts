@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { Outlet } from '../../src/cli/outlet.js'
-import { until, withRabbit } from '../brokers/amqp/rabbit.js'
+import { OutputStream } from '../../src/cli/output/output-stream.js'
+import { until, withRabbit } from '../amqp/rabbit.js'
 import { ownCorner, PREFORK, TASKS } from './processes.js'
 
 const FULL = '/dev/full'
@@ -13,7 +13,7 @@ const lostLog = (why: string): RegExp => new RegExp(`^prefork: The log cannot be
 
 test('an outlet tells once why it cannot write, and tries the next line', () => {
   const stream = Object.assign(new EventEmitter(), { isTTY: true, write: vi.fn() })
-  const outlet = new Outlet(stream)
+  const outlet = new OutputStream(stream)
   const told = vi.fn()
   outlet.onFailure(told)
   outlet.write('1')

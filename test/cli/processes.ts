@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { afterAll } from 'vitest'
-import { newName, RABBITMQ_URL, removeQueues, until } from '../brokers/amqp/rabbit.js'
+import { newName, RABBITMQ_URL, removeQueues, until } from '../amqp/rabbit.js'
 
 export const PREFORK = fileURLToPath(new URL('../../dist/cli/prefork.js', import.meta.url))
 export const TASKS = fileURLToPath(new URL('./farm-tasks.js', import.meta.url))

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { MOST } from '../../src/brokers/node/most.js'
-import { readNodeOptions } from '../../src/brokers/node/options.js'
 import { UsageError } from '../../src/cli/exit.js'
 import { VARIABLES } from '../../src/cli/help.js'
 import { withoutPassword } from '../../src/cli/settings/broker.js'
 import type { Environment, Flags } from '../../src/cli/settings/setting.js'
 import { readWork } from '../../src/cli/settings/work.js'
+import { readNodeOptions } from '../../src/node/options.js'
+import { LIMITS } from '../../src/util/limits.js'
 
 const HERE = import.meta.dirname
 const OWN = basename(fileURLToPath(import.meta.url))
@@ -158,19 +158,19 @@ test.each<[Flags, Environment, RegExp]>([
 })
 
 test.each([
-  [{ workers: '10000' }, { minWorkers: MOST.workers, maxWorkers: MOST.workers }],
-  [{ autoscale: '1,10000' }, { maxWorkers: MOST.workers }],
+  [{ workers: '10000' }, { minWorkers: LIMITS.workers, maxWorkers: LIMITS.workers }],
+  [{ autoscale: '1,10000' }, { maxWorkers: LIMITS.workers }],
   [
     { prefetch: '10000', concurrency: '10000' },
-    { prefetchPerWorker: MOST.jobsPerWorker, concurrency: MOST.jobsPerWorker },
+    { prefetchPerWorker: LIMITS.jobsPerWorker, concurrency: LIMITS.jobsPerWorker },
   ],
   [
     { scaleUpBatch: '10000', scaleDownBatch: '10000' },
-    { scaleUpBatch: MOST.workers, scaleDownBatch: MOST.workers },
+    { scaleUpBatch: LIMITS.workers, scaleDownBatch: LIMITS.workers },
   ],
   [
     { history: '1000000', maxLosses: '1000', maxAttempts: '1000000' },
-    { taskHistory: MOST.taskHistory, maxLosses: MOST.losses, maxAttempts: MOST.attempts },
+    { taskHistory: LIMITS.taskHistory, maxLosses: LIMITS.losses, maxAttempts: LIMITS.attempts },
   ],
 ])('the most that flags take is the most that a node takes: %o', (flags, wanted) => {
   const { node } = read(flags)

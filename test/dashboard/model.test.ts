@@ -5,7 +5,7 @@ import { sparkline } from '../../src/dashboard/format/sparkline.js'
 import { FarmModel } from '../../src/dashboard/model/farm-model.js'
 import { LogTail } from '../../src/dashboard/model/log-tail.js'
 import { NodeModel } from '../../src/dashboard/model/node-model.js'
-import type { FarmEventBody } from '../../src/runtime/report.js'
+import type { FarmEventBody } from '../../src/runtime/report/report.js'
 import { scriptedStats, scriptedTask } from '../fixtures/scripted-node.js'
 
 const counts = { attempt: 1, losses: 0, requeues: 0 }

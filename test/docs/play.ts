@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { reachable, removeQueues } from '../brokers/amqp/rabbit.js'
+import { reachable, removeQueues } from '../amqp/rabbit.js'
 import { blocksOf, commandsOf, fileNameOf, isCode, makeProject, pattern, readPage, run, writeBlock } from './document.js'
 
 /** `<!-- node >= 22.18 -->` above a console block: it is run on those versions only. */

@@ -1,11 +1,11 @@
 /** The tables of the README and of the guide to the farm against the code: the options with their defaults, the errors with their codes. */
 import * as prefork from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { createPublisher, readPublisherOptions } from '../../src/brokers/amqp/create-publisher.js'
-import { createWorker } from '../../src/brokers/amqp/create-worker.js'
-import { readControl, readQueues, readShape, readUrl } from '../../src/brokers/amqp/farm-options.js'
-import { NAMES } from '../../src/brokers/amqp/publishing/publish-options.js'
-import { readNodeOptions } from '../../src/brokers/node/options.js'
+import { createPublisher, readPublisherOptions } from '../../src/amqp/create-publisher.js'
+import { createWorker } from '../../src/amqp/create-worker.js'
+import { readControl, readQueues, readShape, readUrl } from '../../src/amqp/options/node-options.js'
+import { NAMES } from '../../src/amqp/publishing/publish-options.js'
+import { readNodeOptions } from '../../src/node/options.js'
 import { readOptions } from '../../src/pool/options.js'
 import { readPage } from './document.js'
 

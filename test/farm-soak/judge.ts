@@ -1,5 +1,5 @@
 /** Whether what happened was allowed to happen: every beginning is known, and every one but the first needs a cause. */
-import type { DeadLetter } from '../../src/brokers/amqp/index.js'
+import type { DeadLetter } from '../../src/amqp/index.js'
 import type { Books, Publication } from './books.js'
 import type { Journal, Run } from './journal.js'
 import { MAX_LOSSES } from './plan.js'

@@ -1,7 +1,7 @@
 /** `npm run soak:farm -- --jobs 20000 [--seed N]`, `npm run soak:farm -- --shutdowns 50`. Ends with code 1 on any violation. */
 import { parseArgs } from 'node:util'
-import { type PrivateBroker, privateBroker } from '../brokers/amqp/private-broker.js'
-import { serverBinary } from '../brokers/amqp/server.js'
+import { type PrivateBroker, privateBroker } from '../amqp/private-broker.js'
+import { serverBinary } from '../amqp/server.js'
 import { runShutdowns } from './shutdowns.js'
 import { runFarmSoak } from './soak.js'
 

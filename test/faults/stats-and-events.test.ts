@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { PoolEvents } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import type { JobFollower } from '../../src/pool/job.js'
+import type { JobFollower } from '../../src/pool/jobs/job.js'
 import type { Pool } from '../../src/pool/pool.js'
 import { allUp, pidOf, startPool } from '../fixtures/pools.js'
 import { failure, Gate, Journal, until } from '../fixtures/support.js'

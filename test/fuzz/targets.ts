@@ -1,12 +1,12 @@
 /** The doors through which bytes come in, each called as the pool or the worker calls it. What they may do with junk: throw one of our own errors. */
-import { lifelineInbox, resultsInbox, type WorkerVoice } from '../../src/pool/worker-inbox.js'
+import { lifelineDecoder, resultsDecoder, type WorkerMessageHandler } from '../../src/pool/worker/message-decoder.js'
 import { decode } from '../../src/wire/codec/index.js'
 import { PreforkError } from '../../src/wire/errors.js'
 import { frameReader } from '../../src/wire/frame-reader.js'
 import { FIXED_BYTES } from '../../src/wire/messages.js'
 import { appendCallerStack, decodeError } from '../../src/wire/remote-error/index.js'
-import { FrameParser } from '../../src/worker/frame-parser.js'
-import { WorkerJob } from '../../src/worker/job.js'
+import { FrameParser } from '../../src/worker/io/frame-parser.js'
+import { WorkerJob } from '../../src/worker/jobs/job.js'
 import { strangersIn } from './check-value.js'
 import type { Target } from './corpus.js'
 
@@ -36,7 +36,7 @@ export const readValue = (bytes: Buffer): void => {
 }
 
 /** Does with each message what the pool does: reads the value that it carries. */
-const listener = (heard: string[]): WorkerVoice => {
+const listener = (heard: string[]): WorkerMessageHandler => {
   const note =
     (name: string) =>
     (...args: unknown[]): void => {
@@ -45,7 +45,7 @@ const listener = (heard: string[]): WorkerVoice => {
     }
   const names = ['hello', 'up', 'startFailed', 'accepted', 'answered', 'item', 'progress', 'log', 'fault', 'bye'] as const
   const more = ['heartbeat', 'recalled', 'stackTold', 'limit', 'broken'] as const
-  return Object.fromEntries([...names, ...more].map((name) => [name, note(name)])) as unknown as WorkerVoice
+  return Object.fromEntries([...names, ...more].map((name) => [name, note(name)])) as unknown as WorkerMessageHandler
 }
 
 /** The pieces that `cuts` make of the bytes. */
@@ -72,7 +72,7 @@ const same = (what: string, whole: unknown, cut: unknown): void => {
 }
 
 const hostSide =
-  (inbox: typeof resultsInbox) =>
+  (inbox: typeof resultsDecoder) =>
   (bytes: Buffer, cuts: readonly number[]): void => {
     const run = (pieces: readonly Buffer[]): unknown => {
       const heard: string[] = []
@@ -106,7 +106,7 @@ const workerSide = (bytes: Buffer, cuts: readonly number[]): void => {
 
 export const doors: Record<Target, (bytes: Buffer, cuts: readonly number[]) => void> = {
   values: readValue,
-  results: hostSide(resultsInbox),
-  lifeline: hostSide(lifelineInbox),
+  results: hostSide(resultsDecoder),
+  lifeline: hostSide(lifelineDecoder),
   jobs: workerSide,
 }

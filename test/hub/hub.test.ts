@@ -62,7 +62,7 @@ describe('repeated calls', () => {
       [350, 50],
       [450, 0],
     ])
-    expect(hub.books().timers).toBe(0)
+    expect(hub.registered().timers).toBe(0)
   })
 
   test('may be stopped from within', () => {
@@ -73,7 +73,7 @@ describe('repeated calls', () => {
       stop()
     })
     clock.advance(100)
-    expect([calls, hub.books().timers]).toEqual([1, 0])
+    expect([calls, hub.registered().timers]).toEqual([1, 0])
   })
 
   test('one that is cancelled is not called', () => {
@@ -152,14 +152,14 @@ test('close empties the books, and nothing speaks afterwards', () => {
   )
   hub.callLater(10, () => said.push('called'))
   hub.callRepeatedly(10, () => said.push('called'))
-  hub.judge(
+  hub.deadlineAfterRead(
     10,
     () => [],
     () => said.push('condemned'),
   )
-  expect(hub.books()).toEqual({ readers: 1, writers: 1, timers: 3 })
+  expect(hub.registered()).toEqual({ readers: 1, writers: 1, timers: 3 })
   hub.close()
-  expect(hub.books()).toEqual({ readers: 0, writers: 0, timers: 0 })
+  expect(hub.registered()).toEqual({ readers: 0, writers: 0, timers: 0 })
   readable.bring('stale')
   readable.emit('close')
   writer.wake()

@@ -42,7 +42,7 @@ describe('a reader', () => {
     expect(ends).toEqual([undefined])
     expect(seen).toEqual(['one', 'at the end: one'])
     expect(reader.ended).toBe(true)
-    expect(hub.books().readers).toBe(0)
+    expect(hub.registered().readers).toBe(0)
   })
 
   test("ends with the stream's error; what its generator held is not lost", () => {
@@ -67,7 +67,7 @@ describe('a reader', () => {
     stream.emit('close')
     expect(ends).toEqual([error])
     expect(reader.bytes).toBe(1)
-    expect(hub.books().readers).toBe(0)
+    expect(hub.registered().readers).toBe(0)
   })
 
   test('a stale stream reaches nobody after stop', () => {
@@ -77,7 +77,7 @@ describe('a reader', () => {
     stream.bring('stale')
     stream.emit('end')
     stream.emit('error', new Error('stale'))
-    expect([seen, ends, reader.bytes, hub.books().readers]).toEqual([[], [], 0, 0])
+    expect([seen, ends, reader.bytes, hub.registered().readers]).toEqual([[], [], 0, 0])
   })
 
   test('a stream that closes while its chunk is read ends the reader all the same', () => {

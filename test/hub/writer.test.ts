@@ -49,7 +49,7 @@ describe('a writer', () => {
     writer.wake()
     stream.emit('drain')
     expect(ends).toEqual([error])
-    expect([writer.ended, stream.parts.length, hub.books().writers]).toEqual([true, 0, 0])
+    expect([writer.ended, stream.parts.length, hub.registered().writers]).toEqual([true, 0, 0])
   })
 
   test('ends when its generator throws', () => {
@@ -62,7 +62,7 @@ describe('a writer', () => {
     }
     hub.addWriter(new FakeWritable(), failing(), (each) => ends.push(each)).wake()
     expect(ends).toEqual([error])
-    expect(hub.books().writers).toBe(0)
+    expect(hub.registered().writers).toBe(0)
   })
 
   test('writes nothing and says nothing after stop', () => {
@@ -72,6 +72,6 @@ describe('a writer', () => {
     writer.wake()
     stream.emit('drain')
     stream.emit('close')
-    expect([stream.parts.length, ends, hub.books().writers]).toEqual([0, [], 0])
+    expect([stream.parts.length, ends, hub.registered().writers]).toEqual([0, [], 0])
   })
 })

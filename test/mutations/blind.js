@@ -5,13 +5,13 @@
 export const mutations = [
   {
     breaks: 'jobs that wait to be run again are forgotten when the worker they wait for dies, too',
-    file: 'src/pool/job-life.ts',
-    find: '[...again, ...worker.suspects.splice(0)]',
+    file: 'src/pool/jobs/job-lifecycle.ts',
+    find: '[...again, ...worker.isolatedRetries.splice(0)]',
     put: '[...again]',
   },
   {
     breaks: 'without a watchdog, the soft limit takes the hard one with it',
-    file: 'src/pool/job-life.ts',
+    file: 'src/pool/jobs/job-lifecycle.ts',
     find: '            worker.lifeline.askSoft(job)\n',
     put: '            worker.lifeline.askSoft(job)\n            job.endAttempt?.()\n',
   },
@@ -23,13 +23,13 @@ export const mutations = [
   },
   {
     breaks: 'a rolling restart waits for a worker that has died before its turn',
-    file: 'src/pool/rolling-restart.ts',
+    file: 'src/pool/fleet/rolling-restart.ts',
     find: '      if (!worker.isUp) continue\n',
     put: '',
   },
   {
     breaks: "a stream's credit that comes before its generator is dropped",
-    file: 'src/worker/job-loop.ts',
+    file: 'src/worker/jobs/job-loop.ts',
     find: '        if (job === undefined) return\n        job.creditItems',
     put: '        if (job?.pump === undefined) return\n        job.creditItems',
   },

@@ -6,7 +6,7 @@ export const mutations = [
   {
     promise: 1,
     breaks: 'ACCEPTED stays in the process while the task runs',
-    file: 'src/worker/job-loop.ts',
+    file: 'src/worker/jobs/job-loop.ts',
     find: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
     put: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n',
     test: 'test/faults/worker-dies.test.ts',
@@ -14,7 +14,7 @@ export const mutations = [
   {
     promise: 1,
     breaks: 'ACCEPTED is written after the arguments are decoded',
-    file: 'src/worker/job-loop.ts',
+    file: 'src/worker/jobs/job-loop.ts',
     find: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
     put: '    try {\n      job.args()\n    } catch {}\n    this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
     test: 'test/faults/worker-dies.test.ts',
@@ -22,7 +22,7 @@ export const mutations = [
   {
     promise: 2,
     breaks: 'a job that comes back goes to the end',
-    file: 'src/pool/job-life.ts',
+    file: 'src/pool/jobs/job-lifecycle.ts',
     find: '      pool.outbox.putBack(job)',
     put: '      pool.outbox.add(job)',
     test: 'test/faults/put-back.test.ts',
@@ -30,7 +30,7 @@ export const mutations = [
   {
     promise: 2,
     breaks: 'a job is put back without end',
-    file: 'src/pool/job-life.ts',
+    file: 'src/pool/jobs/job-lifecycle.ts',
     find: '++job.putBacks <= settings.maxPutBacks',
     put: '++job.putBacks <= 1_000_000',
     test: 'test/faults/put-back.test.ts',
@@ -38,7 +38,7 @@ export const mutations = [
   {
     promise: 3,
     breaks: 'retryLost is not heeded',
-    file: 'src/pool/job-life.ts',
+    file: 'src/pool/jobs/job-lifecycle.ts',
     find: '    if (job.attempt > job.spec.retryLost || job.streamed) return false\n',
     put: '    if (job.attempt > 0) return false\n',
     test: 'test/faults/retry-lost.test.ts',
@@ -46,7 +46,7 @@ export const mutations = [
   {
     promise: 3,
     breaks: 'what had begun is put back and runs twice',
-    file: 'src/pool/job-life.ts',
+    file: 'src/pool/jobs/job-lifecycle.ts',
     find: '    if (job.attempt > job.spec.retryLost || job.streamed) return false\n',
     put: '',
     test: 'test/faults/worker-dies.test.ts',
@@ -54,7 +54,7 @@ export const mutations = [
   {
     promise: 4,
     breaks: 'a job written ahead is cancelled for the caller alone',
-    file: 'src/pool/job-life.ts',
+    file: 'src/pool/jobs/job-lifecycle.ts',
     find: '      worker.cancel(job, error)\n',
     put: '',
     test: 'test/faults/cancel.test.ts',
@@ -78,8 +78,8 @@ export const mutations = [
   {
     promise: 5,
     breaks: 'a hard limit is only noted',
-    file: 'src/pool/job-life.ts',
-    find: '    if (worker.books.running.get(job.delivery) !== job) return\n',
+    file: 'src/pool/jobs/job-lifecycle.ts',
+    find: '    if (worker.jobs.running.get(job.delivery) !== job) return\n',
     put: '    if (worker.alive) return\n',
     test: 'test/faults/limits.test.ts',
   },
@@ -94,7 +94,7 @@ export const mutations = [
   {
     promise: 6,
     breaks: 'what a task spawned outlives its worker',
-    file: 'src/pool/process-launcher.ts',
+    file: 'src/pool/worker/process-launcher.ts',
     find: '        if (config.killTree) kill(-pid)',
     put: '        if (config.killTree) kill(pid)',
     test: 'test/faults/kill-tree.test.ts',
@@ -102,7 +102,7 @@ export const mutations = [
   {
     promise: 7,
     breaks: 'the arguments are not taken at the call',
-    file: 'src/pool/submission.ts',
+    file: 'src/pool/jobs/submission.ts',
     find: "{ copyBinaries: true, root: 'args',",
     put: "{ copyBinaries: false, root: 'args',",
     test: 'test/faults/values.test.ts',
@@ -110,7 +110,7 @@ export const mutations = [
   {
     promise: 8,
     breaks: 'bad starts go on without end',
-    file: 'src/pool/start-record.ts',
+    file: 'src/pool/fleet/start-record.ts',
     find: 'const MAX_FAILED_STARTS = 3',
     put: 'const MAX_FAILED_STARTS = 3_000',
     test: 'test/faults/bad-start.test.ts',
@@ -118,7 +118,7 @@ export const mutations = [
   {
     promise: 8,
     breaks: 'a frozen worker is never noticed',
-    file: 'src/pool/keeper.ts',
+    file: 'src/pool/fleet/health-monitor.ts',
     find: '    if (settings.watchdog) this.#lookLater()',
     put: '    if (!settings.watchdog) this.#lookLater()',
     test: 'test/faults/frozen-and-stalled.test.ts',
@@ -126,15 +126,15 @@ export const mutations = [
   {
     promise: 9,
     breaks: 'a tick deals until nothing is left',
-    file: 'src/pool/dispatcher.ts',
+    file: 'src/pool/queue/dispatcher.ts',
     find: '        if (now - started > TICK_MS) return true\n',
     put: '',
-    test: 'test/pool/dispatcher.test.ts',
+    test: 'test/pool/queue/dispatcher.test.ts',
   },
   {
     promise: 10,
     breaks: 'workers obey signals from outside',
-    file: 'src/worker/signals.ts',
+    file: 'src/worker/io/signals.ts',
     find: 'process.on(signal, () => {})',
     put: 'process.off(signal, () => {})',
     test: 'test/faults/signals.test.ts',
@@ -142,7 +142,7 @@ export const mutations = [
   {
     promise: 11,
     breaks: 'maxQueue is not judged',
-    file: 'src/pool/submission.ts',
+    file: 'src/pool/jobs/submission.ts',
     find: '    if (queued >= settings.maxQueue) {',
     put: '    if (queued < 0) {',
     test: 'test/faults/bounds.test.ts',
@@ -150,7 +150,7 @@ export const mutations = [
   {
     promise: 11,
     breaks: 'the new worker does not wait for the slots of the old',
-    file: 'src/pool/dispatcher.ts',
+    file: 'src/pool/queue/dispatcher.ts',
     find: '      if (!worker.alive) continue\n      const slots',
     put: '      if (!worker.isUp) continue\n      const slots',
     test: 'test/faults/bounds.test.ts',

@@ -3,9 +3,9 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
-import { MAX_MS } from '../../src/pool/checks.js'
 import { readOptions, type Settings } from '../../src/pool/options.js'
 import type { PoolOptions } from '../../src/pool/types.js'
+import { MAX_MS } from '../../src/util/checks.js'
 import { read, refusal, refused, TASKS } from './option-help.js'
 
 const cpus = availableParallelism()

@@ -1,13 +1,13 @@
 import { describe, expect, it, vi } from 'vitest'
-import { retryDelay } from '../../src/runtime/backoff.js'
-import { BoundedMap } from '../../src/runtime/bounded.js'
+import { BoundedMap } from '../../src/runtime/bounded-map.js'
 import type { Counts, HistoryEntry, JobHeaders } from '../../src/runtime/delivery.js'
 import { errorLine, MAX_HISTORY, serializeError, withHistory } from '../../src/runtime/failure.js'
 import { Generations } from '../../src/runtime/generations.js'
 import { identityOf } from '../../src/runtime/identity.js'
 import { failureOutcome, Policy, type PolicyOptions, type Tried } from '../../src/runtime/policy.js'
-import { COMMAND_NAMES, readCommand } from '../../src/runtime/read-command.js'
-import { closeEntry, TaskBook } from '../../src/runtime/task-book.js'
+import { COMMAND_NAMES, readCommand } from '../../src/runtime/report/read-command.js'
+import { closeEntry, TaskHistory } from '../../src/runtime/report/task-history.js'
+import { retryDelay } from '../../src/runtime/retry-delay.js'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
 
 describe('the wait before another attempt', () => {
@@ -156,7 +156,7 @@ describe('the book of tasks', () => {
   })
 
   it('keeps the newest, and reads the output of those that run', () => {
-    const book = new TaskBook(2)
+    const book = new TaskHistory(2)
     for (const id of ['a', 'b', 'c']) book.add(record(id))
     const entry = book.add(record('d'))
     entry.source = { logs: [{ time: 1, stream: 'stdout', text: 'hello' }] }
@@ -170,7 +170,7 @@ describe('the book of tasks', () => {
   })
 
   it('of none keeps none', () => {
-    const book = new TaskBook(0)
+    const book = new TaskHistory(0)
     book.add(record('a'))
     expect(book.records()).toEqual([])
   })

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Runtime } from 'prefork/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { FarmEventBody } from '../../src/runtime/report.js'
+import type { FarmEventBody } from '../../src/runtime/report/report.js'
 import { FIRST_DELIVERY, MemoryBroker, MemoryServer, storedMessage } from '../fixtures/memory-broker.js'
 import { fixture, startPool, type TestPool } from '../fixtures/pools.js'
 import { Gate, Journal, until } from '../fixtures/support.js'

@@ -1,6 +1,6 @@
-import type { ProcessExit } from '../../src/pool/launcher.js'
+import type { ProcessExit } from '../../src/pool/worker/launcher.js'
 import { Kind } from '../../src/wire/messages.js'
-import type { JobLoop } from '../../src/worker/job-loop.js'
+import type { JobLoop } from '../../src/worker/jobs/job-loop.js'
 import type { Pipe } from './pipe.js'
 import type { SimProcess, Surroundings } from './process.js'
 

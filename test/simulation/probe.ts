@@ -52,7 +52,7 @@ export class Probe {
       () => this.#states(),
     )
     const count = pool.stats().workers.length
-    const { readers, writers } = hub.books()
+    const { readers, writers } = hub.registered()
     truth.demand(readers <= READERS * count && writers <= WRITERS * count, () => `${count} workers have ${readers} readers and ${writers} writers`)
   }
 
@@ -61,7 +61,7 @@ export class Probe {
     const { config, truth, pool, hub, until } = this.#hands
     // Where workers are recycled after few jobs, not all slots are ever taken at once: there it is enough that all jobs are run.
     const recycled = config.maxJobsPerWorker !== undefined
-    const timers = hub.books().timers
+    const timers = hub.registered().timers
     const probes: JobTruth[] = []
     while (probes.length < wanted) {
       if (pool.stats().queued >= (config.maxQueue ?? Number.POSITIVE_INFINITY))
@@ -83,8 +83,8 @@ export class Probe {
     if (!recycled)
       await until(
         'the limits of the probes are forgotten',
-        () => hub.books().timers <= timers,
-        () => `${timers} timers before, ${hub.books().timers} now`,
+        () => hub.registered().timers <= timers,
+        () => `${timers} timers before, ${hub.registered().timers} now`,
       )
   }
 

@@ -94,7 +94,7 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
     await script.end()
     if (truth.violations.length === 0) {
       judge.verdicts()
-      const left = { ...hub.books(), ...host.leftovers, processes: [...processes.values()].filter(({ alive }) => alive).length }
+      const left = { ...hub.registered(), ...host.leftovers, processes: [...processes.values()].filter(({ alive }) => alive).length }
       truth.demand(
         Object.values(left).every((count) => count === 0),
         () => `something is left after the end: ${JSON.stringify(left)}`,

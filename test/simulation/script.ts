@@ -1,5 +1,5 @@
 import type { Hub } from '../../src/hub/index.js'
-import type { JobRecord } from '../../src/pool/job.js'
+import type { JobRecord } from '../../src/pool/jobs/job.js'
 import type { Pool } from '../../src/pool/pool.js'
 import type { RunOptions } from '../../src/pool/types.js'
 import { PoolClosedError, QueueFullError, WorkerStartError } from '../../src/wire/errors.js'
@@ -61,7 +61,7 @@ export class Script {
   async begin(): Promise<boolean> {
     const { pool, world, truth } = this.#stage
     let up: boolean | undefined
-    pool.firstUp().then(
+    pool.firstWorkerUp().then(
       () => {
         up = true
       },
@@ -268,7 +268,7 @@ export class Script {
     const job = truth.watch(record, plan)
     job.retryLost = options.retryLost ?? 0
     this.#jobs.push(job)
-    const refused = record.verdict !== undefined && 'error' in record.verdict ? record.verdict.error : undefined
+    const refused = record.outcome !== undefined && 'error' in record.outcome ? record.outcome.error : undefined
     job.refused = refused !== undefined
     if (judge.ended) truth.demand(refused instanceof PoolClosedError, () => `a job was taken after the end: ${String(refused)}`)
     else if (queued >= (config.maxQueue ?? Number.POSITIVE_INFINITY)) {

@@ -1,4 +1,4 @@
-import type { JobRecord } from '../../src/pool/job.js'
+import type { JobRecord } from '../../src/pool/jobs/job.js'
 import type { JobState } from '../../src/pool/types.js'
 import type { Plan } from './plans.js'
 import type { World } from './world.js'

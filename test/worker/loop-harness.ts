@@ -4,11 +4,11 @@ import { decode, encode } from '../../src/wire/codec/index.js'
 import { FLAG_META, FLAG_STATS, FLAG_STREAM, FRAME_HEAD, JOB_HEAD, type JobMeta, Kind, STATS_BYTES } from '../../src/wire/messages.js'
 import { decodeError } from '../../src/wire/remote-error/index.js'
 import { Claimer, Recaller } from '../../src/worker/claim.js'
-import type { WorkerJob } from '../../src/worker/job.js'
-import { JobLoop } from '../../src/worker/job-loop.js'
+import type { WorkerJob } from '../../src/worker/jobs/job.js'
+import { JobLoop } from '../../src/worker/jobs/job-loop.js'
+import type { JobLoopOptions } from '../../src/worker/jobs/loop-options.js'
 import type { WatchdogLink } from '../../src/worker/link.js'
-import type { JobLoopOptions } from '../../src/worker/loop-options.js'
-import { type RegisteredTask, TaskRegistry, type TaskRun } from '../../src/worker/registry.js'
+import { type RegisteredTask, TaskRegistry, type TaskRun } from '../../src/worker/tasks/registry.js'
 
 export interface Frame {
   kind: Kind

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { decode } from '../../src/wire/codec/index.js'
 import { type LogLine, PROTOCOL_VERSION } from '../../src/wire/messages.js'
-import { Fifo } from '../../src/worker/fifo.js'
-import { helloFrame } from '../../src/worker/hello.js'
-import { JobLog, LINE_COST, LOG_BOUND, LOG_MARKER } from '../../src/worker/job-log.js'
+import { Fifo } from '../../src/worker/io/fifo.js'
+import { helloFrame } from '../../src/worker/io/hello.js'
+import { JobLog, LINE_COST, LOG_BOUND, LOG_MARKER } from '../../src/worker/jobs/job-log.js'
 import { FrameCutter } from './loop-harness.js'
 
 test('HELLO, made without the codec, is what the codec reads', () => {

@@ -1,5 +1,5 @@
-import { MOST } from '../../brokers/node/most.js'
-import type { Command, CommandName } from '../../runtime/commands.js'
+import type { Command, CommandName } from '../../runtime/report/commands.js'
+import { LIMITS } from '../../util/limits.js'
 import { UsageError } from '../exit.js'
 import type { Flags, Setting } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
@@ -30,7 +30,7 @@ const plain = <N extends CommandName>(command: N, help: string): Typed<Command &
 const changeBy = <N extends 'grow' | 'shrink'>(command: N, help: string): Typed<Command & { command: N }> => ({
   help,
   arguments: '[by]',
-  read: ([by]) => ({ command, by: by === undefined ? undefined : argument('The number of workers', count(1, MOST.workers), by) }) as Command & { command: N },
+  read: ([by]) => ({ command, by: by === undefined ? undefined : argument('The number of workers', count(1, LIMITS.workers), by) }) as Command & { command: N },
 })
 
 /** Every command of a node. */

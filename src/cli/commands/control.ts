@@ -1,12 +1,12 @@
-import type { Address, Command } from '../../runtime/commands.js'
+import type { Address, Command } from '../../runtime/report/commands.js'
+import type { CliContext } from '../cli-context.js'
 import { Deadline } from '../deadline.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
-import { toJsonLine } from '../json.js'
+import { toJsonLine } from '../output/json.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
 import type { Flags } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
 import { nodeNames } from '../settings/values.js'
-import type { Surroundings } from '../surroundings.js'
 
 /** Commands that only ask: without an address they go to all. */
 const HARMLESS = new Set<Command['command']>(['ping', 'snapshot', 'stats', 'stack'])
@@ -14,7 +14,7 @@ const HARMLESS = new Set<Command['command']>(['ping', 'snapshot', 'stats', 'stac
 /** ms to reach the broker, at the most. */
 const REACH = 10_000
 
-const readAddress = (command: Command, flags: Flags, env: Surroundings['env']): Address => {
+const readAddress = (command: Command, flags: Flags, env: CliContext['env']): Address => {
   const nodes = readSetting({ flag: '--node', variable: undefined, reader: nodeNames }, flags, env)
   if (nodes !== undefined && flags.all === true) throw new UsageError('--node and --all exclude each other.')
   if (nodes !== undefined) return nodes
@@ -23,7 +23,7 @@ const readAddress = (command: Command, flags: Flags, env: Surroundings['env']): 
 }
 
 /** Sends a command to nodes and prints each answer as a line of JSON. */
-export const control = async (command: Command, flags: Flags, around: Surroundings): Promise<ExitCode> => {
+export const control = async (command: Command, flags: Flags, around: CliContext): Promise<ExitCode> => {
   const to = readAddress(command, flags, around.env)
   const broker = readBroker(flags, around.env)
   // A restart or a shutdown is answered when it is taken up, not when it is over.

@@ -1,16 +1,16 @@
-import { MAX_DELAY } from '../../brokers/amqp/topology/ladder.js'
-import { MOST } from '../../brokers/node/most.js'
+import { MAX_DELAY } from '../../amqp/topology/delay-steps.js'
 import { encodeJob } from '../../runtime/message/index.js'
+import { LIMITS } from '../../util/limits.js'
+import type { CliContext } from '../cli-context.js'
 import { Deadline } from '../deadline.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
-import { toJson } from '../json.js'
+import { toJson } from '../output/json.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
 import { checkLimits } from '../settings/limits.js'
 import type { Environment, Flags, Setting } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
 import { count, duration, shortText } from '../settings/values.js'
-import type { Surroundings } from '../surroundings.js'
 
 const OPTIONS = {
   delay: { flag: '--delay', variable: undefined, reader: duration({ zero: true, max: MAX_DELAY }) },
@@ -18,7 +18,7 @@ const OPTIONS = {
   softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
   timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
   priority: { flag: '--priority', variable: undefined, reader: count(0, 255) },
-  maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, MOST.attempts) },
+  maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, LIMITS.attempts) },
   correlationId: { flag: '--correlation-id', variable: undefined, reader: shortText('an id') },
 } as const satisfies { [K in keyof PublishOptions]?: Setting<NonNullable<PublishOptions[K]>> }
 
@@ -58,7 +58,7 @@ const readOptions = (flags: Flags, env: Environment): PublishOptions => {
 }
 
 /** Publishes one job; prints its id, or with `--wait` its result as JSON. */
-export const publish = async (task: string, args: string | undefined, flags: Flags, around: Surroundings): Promise<ExitCode> => {
+export const publish = async (task: string, args: string | undefined, flags: Flags, around: CliContext): Promise<ExitCode> => {
   if (task === '') throw new UsageError("The task must be the name of a task; it was given ''.")
   const given = readArguments(args)
   await checkMessage(task, given)

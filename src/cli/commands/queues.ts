@@ -1,15 +1,15 @@
-import { harmless } from '../../dashboard/terminal/harmless.js'
+import { escapeControl } from '../../util/escape.js'
+import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { DeadLetter } from '../farm.js'
-import { toJsonLine } from '../json.js'
+import { toJsonLine } from '../output/json.js'
 import { readBroker } from '../settings/broker.js'
 import type { Flags } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
 import { count } from '../settings/values.js'
-import type { Surroundings } from '../surroundings.js'
 
 /** Removes what waits in the queues. Not to be undone, hence `--yes`. */
-export const purge = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
+export const purge = async (flags: Flags, around: CliContext): Promise<ExitCode> => {
   const broker = readBroker(flags, around.env)
   const dead = flags.dead === true
   if (flags.yes !== true) {
@@ -21,7 +21,7 @@ export const purge = async (flags: Flags, around: Surroundings): Promise<ExitCod
 }
 
 /** Shows the dead letters, oldest first; they stay where they are. */
-export const listDead = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
+export const listDead = async (flags: Flags, around: CliContext): Promise<ExitCode> => {
   const limit = readSetting({ flag: '--limit', variable: undefined, reader: count(1, 100_000) }, flags, around.env) ?? 100
   const farm = await around.farm()
   const broker = readBroker(flags, around.env)
@@ -41,13 +41,13 @@ export const listDead = async (flags: Flags, around: Surroundings): Promise<Exit
 
 const lineOf = ({ id, task, queue, reason, error, at, attempt, losses }: DeadLetter): string => {
   const when = at === undefined ? '-' : new Date(at).toISOString()
-  return harmless(
+  return escapeControl(
     `${when}  ${id ?? '(no id)'}  ${task ?? '(unreadable)'}  ${queue}  ${reason}  attempt ${attempt}, losses ${losses}  ${error.split('\n', 1)[0]}`,
   )
 }
 
 /** Sends dead letters back to the queues that they came from. */
-export const retryDead = async (ids: readonly string[], flags: Flags, around: Surroundings): Promise<ExitCode> => {
+export const retryDead = async (ids: readonly string[], flags: Flags, around: CliContext): Promise<ExitCode> => {
   if (ids.length === 0 && flags.all !== true) throw new UsageError('Which dead letters? Name their ids (prefork dlq list shows them) or say --all.')
   if (ids.length > 0 && flags.all === true) throw new UsageError('Ids and --all exclude each other.')
   const farm = await around.farm()

@@ -1,13 +1,13 @@
+import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode } from '../exit.js'
 import { readBroker } from '../settings/broker.js'
 import type { Flags } from '../settings/setting.js'
 import { readSetting } from '../settings/setting.js'
 import { nodeName } from '../settings/values.js'
 import { onSignals } from '../signals.js'
-import type { Surroundings } from '../surroundings.js'
 
 /** The dashboard, against any node, over the control exchange. */
-export const top = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
+export const top = async (flags: Flags, around: CliContext): Promise<ExitCode> => {
   if (around.stdin.isTTY !== true || around.stdout.isTTY !== true)
     throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)
   const node = readSetting({ flag: '--node', variable: undefined, reader: nodeName }, flags, around.env)

@@ -1,21 +1,21 @@
 import type { Logger } from 'pino'
-import type { FarmNode, ShutdownReport } from '../../brokers/node/types.js'
 import type { LogTail } from '../../dashboard/model/log-tail.js'
-import { harmless } from '../../dashboard/terminal/harmless.js'
-import { banner, configuration } from '../banner.js'
+import type { FarmNode, ShutdownReport } from '../../node/types.js'
+import { escapeControl } from '../../util/escape.js'
+import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode } from '../exit.js'
 import { serveHttp } from '../http/server.js'
 import { createLogger } from '../log/logger.js'
 import { paintFor } from '../log/paint.js'
 import { prettyLine } from '../log/pretty.js'
+import { banner, configuration } from '../output/banner.js'
 import { findModules } from '../settings/modules.js'
 import type { Flags } from '../settings/setting.js'
 import { readWork, type WorkSettings } from '../settings/work.js'
 import { onSignals } from '../signals.js'
-import type { Surroundings } from '../surroundings.js'
 
 /** A node that takes jobs until it is told to stop. */
-export const work = async (flags: Flags, around: Surroundings): Promise<ExitCode> => {
+export const work = async (flags: Flags, around: CliContext): Promise<ExitCode> => {
   // First: it may be what sets the variables.
   await loadImports(flags, around)
   const settings = readWork(flags, around.env, around.folder)
@@ -29,12 +29,12 @@ export const work = async (flags: Flags, around: Surroundings): Promise<ExitCode
 }
 
 /** The node, and its jobs, are worth more than its log. */
-const tellLostLog = ({ stdout, stderr }: Surroundings): void =>
+const tellLostLog = ({ stdout, stderr }: CliContext): void =>
   stdout.onFailure?.((error) =>
-    stderr.write(`prefork: The log cannot be written: ${harmless(error.message)}. The node goes on; lines that cannot be written are lost.\n`),
+    stderr.write(`prefork: The log cannot be written: ${escapeControl(error.message)}. The node goes on; lines that cannot be written are lost.\n`),
   )
 
-const loadImports = async (flags: Flags, { folder }: Surroundings): Promise<void> => {
+const loadImports = async (flags: Flags, { folder }: CliContext): Promise<void> => {
   for (const url of findModules('--import', flags.import, folder) ?? []) {
     try {
       await import(url.href)
@@ -46,7 +46,7 @@ const loadImports = async (flags: Flags, { folder }: Surroundings): Promise<void
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const run = async (settings: WorkSettings, around: Surroundings, logger: Logger, tail?: LogTail): Promise<ExitCode> => {
+const run = async (settings: WorkSettings, around: CliContext, logger: Logger, tail?: LogTail): Promise<ExitCode> => {
   announce(settings, around, logger)
   const http = settings.http === undefined ? undefined : await serveHttp(settings.http, logger)
   const stop = new Stop(logger)
@@ -61,7 +61,7 @@ const run = async (settings: WorkSettings, around: Surroundings, logger: Logger,
     const report = await node.done
     await closeDashboard?.()
     tellEnd(report, stop.hurried, logger)
-    if (tail !== undefined) around.stdout.write(`${harmless(endOf(report, stop.hurried))}\n`)
+    if (tail !== undefined) around.stdout.write(`${escapeControl(endOf(report, stop.hurried))}\n`)
     return report.killed > 0 || !report.clean ? EXIT.killed : EXIT.ok
   } finally {
     stopListening()
@@ -69,7 +69,7 @@ const run = async (settings: WorkSettings, around: Surroundings, logger: Logger,
   }
 }
 
-const openDashboard = async (node: FarmNode, tail: LogTail, stop: Stop, { stdout, env }: Surroundings) => {
+const openDashboard = async (node: FarmNode, tail: LogTail, stop: Stop, { stdout, env }: CliContext) => {
   const { openLocal } = await import('../../dashboard/open.js')
   const onQuit = (): void => stop.stop('SIGINT', stop.asked)
   const onFailure = (error: unknown): void => {
@@ -80,7 +80,7 @@ const openDashboard = async (node: FarmNode, tail: LogTail, stop: Stop, { stdout
   return await openLocal(node, { log: tail, onQuit, onFailure })
 }
 
-const announce = (settings: WorkSettings, { stdout, env, folder, version }: Surroundings, logger: Logger): void => {
+const announce = (settings: WorkSettings, { stdout, env, folder, version }: CliContext, logger: Logger): void => {
   const lines = configuration(settings, folder)
   if (stdout.isTTY === true) {
     if (!settings.tui) stdout.write(banner(version, lines, paintFor(stdout, env)))

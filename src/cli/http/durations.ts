@@ -1,4 +1,4 @@
-import type { FarmEvent } from '../../runtime/report.js'
+import type { FarmEvent } from '../../runtime/report/report.js'
 import type { Sample } from './exposition.js'
 
 /** Seconds. */

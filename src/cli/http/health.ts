@@ -1,6 +1,6 @@
-import type { NodeStats } from '../../runtime/report.js'
+import type { NodeStats } from '../../runtime/report/report.js'
 
-interface Verdict {
+interface HealthStatus {
   ok: boolean
   status: string
   node?: string
@@ -8,14 +8,14 @@ interface Verdict {
 }
 
 /** Whether to leave the process alone. A lost broker is no reason to restart it: that would not bring the broker back. */
-export const liveness = (stats: NodeStats | undefined): Verdict => {
+export const liveness = (stats: NodeStats | undefined): HealthStatus => {
   if (stats === undefined) return { ok: true, status: 'starting' }
   const { node, state } = stats
   return { ok: state !== 'stopped', status: state === 'stopped' ? 'stopped' : 'alive', node, state }
 }
 
 /** Whether it takes jobs. */
-export const readiness = (stats: NodeStats | undefined): Verdict => {
+export const readiness = (stats: NodeStats | undefined): HealthStatus => {
   if (stats === undefined) return { ok: false, status: 'starting' }
   const { node, state, connected, scale } = stats
   const status = state !== 'running' ? state : !connected ? 'no connection to the broker' : scale.alive === 0 ? 'no worker is up' : 'ready'

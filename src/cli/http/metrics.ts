@@ -1,5 +1,5 @@
-import type { FarmNode } from '../../brokers/node/types.js'
-import type { NodeStats } from '../../runtime/report.js'
+import type { FarmNode } from '../../node/types.js'
+import type { NodeStats } from '../../runtime/report/report.js'
 import { Durations } from './durations.js'
 import { Exposition, type Sample } from './exposition.js'
 

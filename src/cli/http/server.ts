@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
-import type { FarmNode } from '../../brokers/node/types.js'
+import type { FarmNode } from '../../node/types.js'
 import { CommandError, EXIT } from '../exit.js'
 import { liveness, readiness } from './health.js'
 import { Metrics } from './metrics.js'

@@ -1,4 +1,4 @@
-import { harmless } from '../../dashboard/terminal/harmless.js'
+import { escapeControl } from '../../util/escape.js'
 import type { Paint } from './paint.js'
 
 const LEVELS: Record<number, [name: string, colour: Parameters<Paint>[0]]> = {
@@ -39,6 +39,6 @@ export const prettyLine = (json: string, paint: Paint): string => {
   }
   const [level, colour] = LEVELS[Number(line.level)] ?? ['     ', 'dim']
   const rest = Object.entries(line).flatMap(([key, value]) => (OWN.has(key) || value === undefined ? [] : [`${key}=${shownValue(value)}`]))
-  const details = rest.length === 0 ? '' : ` ${paint('dim', harmless(rest.join(' ')))}`
-  return `${paint('dim', clock(Number(line.time)))} ${paint(colour, level)} ${harmless(String(line.msg ?? ''))}${details}${harmless(stackOf(line.err))}\n`
+  const details = rest.length === 0 ? '' : ` ${paint('dim', escapeControl(rest.join(' ')))}`
+  return `${paint('dim', clock(Number(line.time)))} ${paint(colour, level)} ${escapeControl(String(line.msg ?? ''))}${details}${escapeControl(stackOf(line.err))}\n`
 }

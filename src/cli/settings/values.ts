@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { MOST } from '../../brokers/node/most.js'
+import { LIMITS } from '../../util/limits.js'
 
 /** Readers of what is typed: each returns `undefined` for a text that it cannot use, and says in `wants` what it can. */
 export interface Reader<T> {
@@ -95,12 +95,12 @@ export const oneOf = <T extends string>(...allowed: readonly T[]): Reader<T> => 
 })
 
 export const range: Reader<{ min: number; max: number }> = {
-  wants: `two whole numbers from 1 to ${MOST.workers}, least and most, such as 1,10`,
+  wants: `two whole numbers from 1 to ${LIMITS.workers}, least and most, such as 1,10`,
   read(text) {
     const match = /^(\d+),(\d+)$/.exec(text.replaceAll(' ', ''))
     if (match === null) return undefined
     const [min, max] = [Number(match[1]), Number(match[2])]
-    return min >= 1 && max >= min && max <= MOST.workers ? { min, max } : undefined
+    return min >= 1 && max >= min && max <= LIMITS.workers ? { min, max } : undefined
   },
 }
 

@@ -1,5 +1,5 @@
-import { MOST } from '../../brokers/node/most.js'
-import type { NodeOptions } from '../../brokers/node/types.js'
+import type { NodeOptions } from '../../node/types.js'
+import { LIMITS } from '../../util/limits.js'
 import { UsageError } from '../exit.js'
 import { type BrokerSettings, readBroker } from './broker.js'
 import { checkLimits } from './limits.js'
@@ -9,28 +9,28 @@ import { count, duration, name, nodeName, oneOf, port, range, size } from './val
 
 /** What a node takes from flags and variables alone; the defaults are the node's. */
 const SETTINGS = {
-  prefetchPerWorker: { flag: '--prefetch', variable: 'PREFETCH_PER_WORKER', reader: count(1, MOST.jobsPerWorker) },
-  concurrency: { flag: '--concurrency', variable: undefined, reader: count(1, MOST.jobsPerWorker) },
-  scaleUpBatch: { flag: '--scale-up-batch', variable: 'SCALE_UP_BATCH_SIZE', reader: count(1, MOST.workers) },
-  scaleDownBatch: { flag: '--scale-down-batch', variable: 'SCALE_DOWN_BATCH_SIZE', reader: count(1, MOST.workers) },
+  prefetchPerWorker: { flag: '--prefetch', variable: 'PREFETCH_PER_WORKER', reader: count(1, LIMITS.jobsPerWorker) },
+  concurrency: { flag: '--concurrency', variable: undefined, reader: count(1, LIMITS.jobsPerWorker) },
+  scaleUpBatch: { flag: '--scale-up-batch', variable: 'SCALE_UP_BATCH_SIZE', reader: count(1, LIMITS.workers) },
+  scaleDownBatch: { flag: '--scale-down-batch', variable: 'SCALE_DOWN_BATCH_SIZE', reader: count(1, LIMITS.workers) },
   scaleCheckInterval: { flag: '--scale-interval', variable: 'SCALE_CHECK_INTERVAL_S', reader: duration() },
   shutdownGrace: { flag: '--grace', variable: 'WORKER_SHUTDOWN_GRACE_S', reader: duration({ zero: true }) },
   heartbeatInterval: { flag: '--heartbeat', variable: 'HEARTBEAT_INTERVAL_S', reader: duration() },
   maxJobsPerWorker: { flag: '--max-jobs-per-worker', variable: undefined, reader: count(1) },
   maxMemoryPerWorker: { flag: '--max-memory-per-worker', variable: undefined, reader: size },
   maxStall: { flag: '--max-stall', variable: 'MAX_STALL_S', reader: duration() },
-  taskHistory: { flag: '--history', variable: 'TASK_HISTORY_MAX', reader: count(0, MOST.taskHistory) },
-  maxLosses: { flag: '--max-losses', variable: 'MAX_LOSSES', reader: count(1, MOST.losses) },
-  maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, MOST.attempts) },
+  taskHistory: { flag: '--history', variable: 'TASK_HISTORY_MAX', reader: count(0, LIMITS.taskHistory) },
+  maxLosses: { flag: '--max-losses', variable: 'MAX_LOSSES', reader: count(1, LIMITS.losses) },
+  maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, LIMITS.attempts) },
   softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
   timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
   unknownTask: { flag: '--unknown-task', variable: undefined, reader: oneOf('retry', 'dead-letter') },
   name: { flag: '--name', variable: undefined, reader: nodeName },
 } as const satisfies { [K in keyof NodeOptions]?: Setting<NonNullable<NodeOptions[K]>> }
 
-const MIN: Setting<number> = { flag: undefined, variable: 'MIN_WORKERS', reader: count(1, MOST.workers) }
-const MAX: Setting<number> = { flag: undefined, variable: 'MAX_WORKERS', reader: count(1, MOST.workers) }
-const WORKERS: Setting<number> = { flag: '--workers', variable: undefined, reader: count(1, MOST.workers) }
+const MIN: Setting<number> = { flag: undefined, variable: 'MIN_WORKERS', reader: count(1, LIMITS.workers) }
+const MAX: Setting<number> = { flag: undefined, variable: 'MAX_WORKERS', reader: count(1, LIMITS.workers) }
+const WORKERS: Setting<number> = { flag: '--workers', variable: undefined, reader: count(1, LIMITS.workers) }
 const AUTOSCALE: Setting<{ min: number; max: number }> = { flag: '--autoscale', variable: undefined, reader: range }
 const HTTP: Setting<number> = { flag: '--http', variable: undefined, reader: port }
 const HTTP_HOST: Setting<string> = { flag: '--http-host', variable: undefined, reader: name('a host') }

@@ -1,9 +1,9 @@
 import stringWidth from 'string-width'
-import { harmless } from '../terminal/harmless.js'
+import { escapeControl } from '../../util/escape.js'
 
 /** The text in exactly `width` columns: cut with an ellipsis, or filled with blanks. One line, without orders to the terminal. */
 export const cell = (text: string, width: number, side: 'left' | 'right' = 'left'): string => {
-  const cut = shortened(harmless(text.replaceAll(/\s*\n\s*/g, ' ').replaceAll('\t', ' ')), width)
+  const cut = shortened(escapeControl(text.replaceAll(/\s*\n\s*/g, ' ').replaceAll('\t', ' ')), width)
   const blanks = ' '.repeat(Math.max(0, width - stringWidth(cut)))
   return side === 'left' ? cut + blanks : blanks + cut
 }
@@ -23,7 +23,7 @@ const shortened = (text: string, width: number): string => {
 
 /** The text in lines of at most `width` columns. */
 export const folded = (text: string, width: number): string[] =>
-  harmless(text.replaceAll('\t', '  '))
+  escapeControl(text.replaceAll('\t', '  '))
     .split('\n')
     .flatMap((line) => {
       if (stringWidth(line) <= width) return [line]

@@ -1,4 +1,4 @@
-import type { FarmEvent } from '../../runtime/report.js'
+import type { FarmEvent } from '../../runtime/report/report.js'
 import { NodeModel } from './node-model.js'
 
 /** ms after which a node that went down, or fell silent, is no longer listed. */

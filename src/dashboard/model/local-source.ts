@@ -1,6 +1,6 @@
-import type { FarmNode } from '../../brokers/node/types.js'
-import type { Command } from '../../runtime/commands.js'
-import type { FarmEvent } from '../../runtime/report.js'
+import type { FarmNode } from '../../node/types.js'
+import type { Command } from '../../runtime/report/commands.js'
+import type { FarmEvent } from '../../runtime/report/report.js'
 import type { FarmSource } from './source.js'
 
 /** ms between two looks at the node: its figures are at hand, so that they need not wait for a heartbeat. */

@@ -1,4 +1,4 @@
-import type { FarmEvent, NodeSnapshot, NodeStats } from '../../runtime/report.js'
+import type { FarmEvent, NodeSnapshot, NodeStats } from '../../runtime/report/report.js'
 import { TaskList } from './task-list.js'
 
 /** Measurements of the throughput that are kept. */

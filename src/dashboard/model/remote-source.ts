@@ -1,7 +1,7 @@
-import type { ControlClient } from '../../brokers/broker.js'
-import type { Command } from '../../runtime/commands.js'
-import { isNodeStats } from '../../runtime/read-report.js'
-import type { FarmEvent } from '../../runtime/report.js'
+import type { ControlClient } from '../../node/broker.js'
+import type { Command } from '../../runtime/report/commands.js'
+import { isNodeStats } from '../../runtime/report/read-report.js'
+import type { FarmEvent } from '../../runtime/report/report.js'
 import type { FarmSource } from './source.js'
 
 /** ms */

@@ -1,5 +1,5 @@
-import type { Command } from '../../runtime/commands.js'
-import type { FarmEvent } from '../../runtime/report.js'
+import type { Command } from '../../runtime/report/commands.js'
+import type { FarmEvent } from '../../runtime/report/report.js'
 
 /** Where the dashboard hears of nodes and steers them: a node of this process, or all of a broker. */
 export interface FarmSource {

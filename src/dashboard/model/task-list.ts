@@ -1,4 +1,4 @@
-import type { FarmEvent, TaskRecord, TaskStatus } from '../../runtime/report.js'
+import type { FarmEvent, TaskRecord, TaskStatus } from '../../runtime/report/report.js'
 
 /** Jobs remembered for each node. */
 const KEPT = 300

@@ -1,5 +1,5 @@
 import { Text } from 'ink'
-import type { TaskRecord } from '../../runtime/report.js'
+import type { TaskRecord } from '../../runtime/report/report.js'
 import type { Controller, Overlay } from '../controller.js'
 import { cell, folded } from '../format/cell.js'
 import { shownClock, shownTime } from '../format/figures.js'

@@ -44,7 +44,7 @@ const BOTTOM = 'Tab ↑↓ Enter  p pause  + - scale  r restart  t stack  x revo
 const TOLD = 10_000
 
 const Footer = ({ controller, width }: { controller: Controller; width: number }) => {
-  const { question, overlay } = controller
+  const { confirmation: question, overlay } = controller
   const notice = controller.notice !== undefined && controller.now() - controller.notice.at < TOLD ? controller.notice : undefined
   const told = question !== undefined ? `${question.text} y / n` : (notice?.text ?? '')
   return (

@@ -1,4 +1,4 @@
-import type { TaskRecord } from '../../runtime/report.js'
+import type { TaskRecord } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
 import { shownClock, shownTime } from '../format/figures.js'
 import { type Column, Table } from './table.js'

@@ -1,4 +1,4 @@
-import type { NodeStats, TaskStatus } from '../../runtime/report.js'
+import type { NodeStats, TaskStatus } from '../../runtime/report/report.js'
 
 /** Of the sixteen that every terminal has. `undefined`: as text is. */
 export type Colour = 'green' | 'yellow' | 'red' | 'cyan' | 'gray' | undefined

@@ -1,4 +1,4 @@
-import type { NodeWorker } from '../../runtime/report.js'
+import type { NodeWorker } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
 import { shownBytes, shownCount, shownTime } from '../format/figures.js'
 import { type Column, Table } from './table.js'

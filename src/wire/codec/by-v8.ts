@@ -3,7 +3,7 @@ import { emptyError } from './error-classes.js'
 import { fillError } from './error-record.js'
 import type { Received } from './received.js'
 import { KIND_ERROR, type References } from './reference.js'
-import { checkWords } from './v8-words.js'
+import { checkV8Opcodes } from './v8-opcodes.js'
 
 /** What node:v8 calls, which its types leave out. */
 interface TreatsViews {
@@ -94,7 +94,7 @@ export const read = (content: Buffer, blobs: Received | undefined, withErrors: b
   classes ??= makeClasses()
   const { header } = classes
   if (!header.equals(content.subarray(0, header.length))) throw new Error('bytes of another version of node:v8')
-  checkWords(content, header.length)
+  checkV8Opcodes(content, header.length)
   const reader = new classes.Reader(content, blobs)
   reader.readHeader()
   const value: unknown = reader.readValue()

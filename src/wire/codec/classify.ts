@@ -44,11 +44,11 @@ const looksPlain = (value: object, proto: object): boolean => {
   return true
 }
 
-export type Verdict = { readonly data: true } | { readonly data: false; readonly why: string; readonly cause?: unknown }
-const data: Verdict = { data: true }
+export type Classification = { readonly data: true } | { readonly data: false; readonly why: string; readonly cause?: unknown }
+const data: Classification = { data: true }
 
 /** Judges an instance of a class that is none of the types with a copying rule of their own. */
-export const judge = (value: object, proto: object | null): Verdict => {
+export const classify = (value: object, proto: object | null): Classification => {
   if (proto !== null && plain.has(proto)) return data
   if (types.isArgumentsObject(value) || types.isModuleNamespaceObject(value)) return { data: false, why: 'which cannot be copied' }
   if (proto === null || proto === Object.prototype) return data

@@ -8,13 +8,13 @@ import { types } from 'node:util'
 import { SerializationError } from '../errors.js'
 import { isDetached, viewReference } from './binary.js'
 import { Blobs } from './blobs.js'
-import { judge } from './classify.js'
+import { classify } from './classify.js'
 import { type ErrorRecord, isError, recordError } from './error-record.js'
-import { Met } from './met.js'
 import { describe, Entry, pathText, type Step } from './path.js'
 import { isPolluted } from './polluted.js'
 import { KIND_ARRAY_BUFFER, type Reference, type References, reference } from './reference.js'
-import { HOLES } from './v8-words.js'
+import { HOLES } from './v8-opcodes.js'
+import { Visited } from './visited.js'
 
 const objectPrototype = Object.prototype
 const arrayPrototype = Array.prototype
@@ -30,7 +30,7 @@ export class Snapshot {
   /** Copies, one level deep, of objects that have been read before: their getters have been called. */
   taken: ReadonlyMap<object, object> | undefined
   #root = ''
-  readonly #met = new Met()
+  readonly #met = new Visited()
   /** Somebody has given Object.prototype an enumerable property. */
   #polluted = false
   readonly #path: Step[] = []
@@ -216,7 +216,7 @@ export class Snapshot {
     if (types.isBoxedPrimitive(value)) return types.isSymbolObject(value) ? this.refuse(value, undefined, '') : this.#keep(value, value)
     if (types.isArrayBuffer(value)) return this.#arrayBuffer(value)
     if (types.isSharedArrayBuffer(value)) return this.refuse(value, undefined, 'which lives in one process only')
-    const verdict = judge(value, prototype)
+    const verdict = classify(value, prototype)
     if (verdict.data) return this.#properties(value)
     if (verdict.cause !== undefined && this.lenient === 0) {
       // Perhaps it is something inside that cannot be copied: that has a better name.

@@ -1,7 +1,7 @@
 /** An object with one short text in it, over and over: what comes before the text is always the same. */
 import { encode } from './index.js'
+import { SHORT_TEXT, TEXT } from './plain/opcodes.js'
 import { textRoom, writeText } from './plain/text.js'
-import { SHORT_TEXT, TEXT } from './plain/words.js'
 
 export class TextRecords {
   readonly #key: string

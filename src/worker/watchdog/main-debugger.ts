@@ -3,10 +3,10 @@ import type { Frame } from './frames.js'
 import type { MainThread } from './main-thread.js'
 
 /** Sees the frames of the paused main thread; true: terminate its JavaScript before it resumes. */
-export type Judge = (frames: readonly Frame[]) => boolean
+export type Inspect = (frames: readonly Frame[]) => boolean
 
 interface Look {
-  judge: Judge
+  inspect: Inspect
   /** Called when the main thread runs on; no frames: it was not executing JavaScript. */
   done: (frames: readonly Frame[] | undefined, terminated: boolean) => void
   expiry: NodeJS.Timeout | undefined
@@ -45,8 +45,8 @@ export class MainDebugger {
   }
 
   /** `within`: ms from now until the main thread must be paused; three times as long if it is slow, but answers. */
-  look(within: number, judge: Judge, done: Look['done']): void {
-    const look: Look = { judge, done, expiry: undefined, judged: false, extended: false }
+  look(within: number, judge: Inspect, done: Look['done']): void {
+    const look: Look = { inspect: judge, done, expiry: undefined, judged: false, extended: false }
     look.expiry = setTimeout(() => this.#expired(look, within), within)
     this.#waiting.push(look)
     this.#next()
@@ -114,7 +114,7 @@ export class MainDebugger {
     look.judged = true
     let terminate = false
     try {
-      terminate = look.judge(frames)
+      terminate = look.inspect(frames)
     } finally {
       const ended = () => this.#ended(look, frames, terminate)
       this.#unwinding = setTimeout(() => {

@@ -1,16 +1,16 @@
 // The watchdog thread: reads the lifeline, keeps the limits, beats the heart, whatever the main thread is doing. It never blocks.
 import { workerData } from 'node:worker_threads'
 import { Recaller } from '../claim.js'
+import { WatchdogContext } from './context.js'
 import { Heartbeat } from './heartbeat.js'
+import { Interruption } from './interruption.js'
 import { leave } from './leave.js'
 import { Lifeline } from './lifeline.js'
-import { LimitKeeper } from './limit-keeper.js'
+import { LimitTimer } from './limit-timer.js'
 import { MainDebugger } from './main-debugger.js'
 import { MainThread } from './main-thread.js'
 import type { ToWatchdog, WatchdogData } from './port-messages.js'
-import { Pursuit } from './pursuit.js'
 import { SharedRecords, Word } from './shared-records.js'
-import { Watch } from './watch.js'
 
 const data = workerData as WatchdogData
 const records = new SharedRecords(data.slots, data.memory)
@@ -25,7 +25,7 @@ const lifeline: Lifeline = new Lifeline(
       const lastClaimed = recaller.recall(upTo)
       lifeline.recalled(lastClaimed, upTo)
       // One that was not claimed never begins; one that has settled meanwhile is unknown to the main thread, which takes no notice.
-      if (delivery <= lastClaimed) new Pursuit(watch, delivery, 'cancel', main.cancel(delivery, reason))
+      if (delivery <= lastClaimed) new Interruption(watch, delivery, 'cancel', main.cancel(delivery, reason))
     },
     onStackAsk: (question) => watch.stack((text) => lifeline.stack(question, text)),
     onSoftAsk: () => {},
@@ -35,8 +35,8 @@ const lifeline: Lifeline = new Lifeline(
 )
 
 const inspector = new MainDebugger(main, data.inspector)
-const watch = new Watch({ records, main, debugger: inspector, lifeline, recaller, own: data.own, cancelGrace: data.cancelGrace })
-const limits = new LimitKeeper(watch)
+const watch = new WatchdogContext({ records, main, debugger: inspector, lifeline, recaller, own: data.own, cancelGrace: data.cancelGrace })
+const limits = new LimitTimer(watch)
 const heartbeat = new Heartbeat(lifeline, main, records)
 
 data.port.on('message', (message: ToWatchdog) => {

@@ -1,8 +1,8 @@
 /** Bytes → plain data. The bytes may be anything: no length is believed before it has been held against what there is. */
 import type { Received } from '../received.js'
 import { isOrdinary, type KnownShape, knownShape } from './known-shapes.js'
+import * as words from './opcodes.js'
 import { readText } from './text.js'
-import * as words from './words.js'
 
 const damaged = (): never => {
   throw new Error('damaged plain content')

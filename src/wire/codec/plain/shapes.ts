@@ -1,6 +1,7 @@
 /** The shapes that the objects we encode have: a tree of keys, so that an object's own is found while its keys are enumerated, without hashing. */
+
+import { LONGEST_KEY, MOST_KEYS, SHAPE } from './opcodes.js'
 import { textRoom, writeText } from './text.js'
-import { LONGEST_KEY, MOST_KEYS, SHAPE } from './words.js'
 
 /** So many keys are remembered at once. */
 const MOST_NODES = 4096

@@ -1,5 +1,5 @@
 /** Texts ↔ bytes. V8 keeps a text as one byte a unit or as two; so do we, which is exact for every text and the cheapest to read and write. */
-import { LONG_TEXT, SHORT_TEXT, TEXT, WIDE_TEXT } from './words.js'
+import { LONG_TEXT, SHORT_TEXT, TEXT, WIDE_TEXT } from './opcodes.js'
 
 const WIDE = /[^\0-\xff]/
 

@@ -5,13 +5,13 @@
 import { types } from 'node:util'
 import { isDetached, viewReference } from '../binary.js'
 import { Blobs } from '../blobs.js'
-import { judge } from '../classify.js'
+import { classify } from '../classify.js'
 import { isError } from '../error-record.js'
 import { isPolluted } from '../polluted.js'
 import { KIND_ARRAY_BUFFER, type Reference, reference } from '../reference.js'
+import * as words from './opcodes.js'
 import { type Shape, Shapes } from './shapes.js'
 import { textRoom, writeText } from './text.js'
-import * as words from './words.js'
 
 /** What `write` gives for values that are not plain. */
 export const NOT_PLAIN = -1
@@ -265,7 +265,7 @@ export class PlainWriter {
     if (types.isArrayBuffer(value)) return this.#arrayBuffer(value, at)
     if (types.isSharedArrayBuffer(value) || types.isRegExp(value) || types.isBoxedPrimitive(value) || isError(value)) return NOT_PLAIN
     // What an instance inherits does not travel, but `for in` would find it.
-    return judge(value, prototype).data ? this.#record(value, { ...value }, at) : NOT_PLAIN
+    return classify(value, prototype).data ? this.#record(value, { ...value }, at) : NOT_PLAIN
   }
 
   #items(value: object, items: readonly unknown[], word: number, each: number, at: number): number {

@@ -1,0 +1,105 @@
+/** The part of amqplib that is used here, in words of our own: whoever uses `prefork/amqp` may not have it installed. */
+import { PreforkError } from '../../wire/errors.js'
+import type { TlsSettings } from './endpoint.js'
+
+type Listener = (...args: never[]) => void
+
+export interface AmqpMessage {
+  readonly content: Buffer
+  readonly fields: {
+    readonly deliveryTag: number
+    readonly redelivered: boolean
+    readonly exchange: string
+    readonly routingKey: string
+    readonly replyText?: string
+  }
+  readonly properties: AmqpProperties & { readonly headers?: Readonly<Record<string, unknown>> | undefined }
+}
+
+/** Absent ones are undefined. */
+export interface AmqpProperties {
+  readonly contentType?: string | undefined
+  readonly contentEncoding?: string | undefined
+  readonly priority?: number | undefined
+  readonly correlationId?: string | undefined
+  readonly replyTo?: string | undefined
+  readonly expiration?: string | undefined
+  readonly messageId?: string | undefined
+  /** s since the epoch. */
+  readonly timestamp?: number | undefined
+  readonly type?: string | undefined
+  readonly appId?: string | undefined
+}
+
+export interface PublishOptions extends AmqpProperties {
+  readonly headers?: Readonly<Record<string, unknown>> | undefined
+  readonly persistent?: boolean
+  readonly mandatory?: boolean
+}
+
+export interface QueueOptions {
+  readonly durable?: boolean
+  readonly exclusive?: boolean
+  readonly autoDelete?: boolean
+  readonly arguments?: Readonly<Record<string, unknown>>
+}
+
+export interface AmqpChannel {
+  /** Of amqplib's own: what the channel's frames are written to. */
+  readonly connection: { readonly stream?: AmqpStream }
+  on(event: string, listener: Listener): unknown
+  close(): Promise<void>
+  assertQueue(queue: string, options?: QueueOptions): Promise<{ queue: string; messageCount: number; consumerCount: number }>
+  checkQueue(queue: string): Promise<{ messageCount: number; consumerCount: number }>
+  purgeQueue(queue: string): Promise<{ messageCount: number }>
+  bindQueue(queue: string, exchange: string, key: string): Promise<unknown>
+  assertExchange(exchange: string, type: string, options?: { durable?: boolean }): Promise<unknown>
+  /** `done` is called when the broker has taken it (or not): confirm channels only. */
+  publish(exchange: string, key: string, body: Buffer, options?: PublishOptions, done?: (error: Error | null) => void): boolean
+  consume(
+    queue: string,
+    receive: (message: AmqpMessage | null) => void,
+    options?: { noAck?: boolean; consumerTag?: string; arguments?: Readonly<Record<string, unknown>> },
+  ): Promise<{ consumerTag: string }>
+  cancel(consumerTag: string): Promise<unknown>
+  get(queue: string, options?: { noAck?: boolean }): Promise<AmqpMessage | false>
+  /** Only the tag is looked at. `allUpTo`: with all unsettled ones before it. */
+  ack(message: { readonly fields: Pick<AmqpMessage['fields'], 'deliveryTag'> }, allUpTo?: boolean): void
+  nack(message: AmqpMessage, allUpTo: boolean, requeue: boolean): void
+  prefetch(count: number): Promise<unknown>
+}
+
+export interface AmqpStream {
+  destroy(error?: Error): void
+  cork(): void
+  uncork(): void
+}
+
+export interface AmqpConnection {
+  readonly connection: { readonly serverProperties: Readonly<Record<string, unknown>>; readonly stream?: AmqpStream }
+  on(event: string, listener: Listener): unknown
+  close(): Promise<void>
+  createChannel(): Promise<AmqpChannel>
+  createConfirmChannel(): Promise<AmqpChannel>
+}
+
+interface Amqplib {
+  connect(
+    url: string,
+    options: { timeout: number; noDelay: boolean; keepAlive: boolean; clientProperties: Record<string, unknown> } & Partial<TlsSettings>,
+  ): Promise<AmqpConnection>
+}
+
+const MISSING = "RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib"
+
+/** Loads amqplib. Rejects with PreforkError `ERR_PREFORK_AMQPLIB_MISSING`, which names the command that installs it. */
+export const loadClient = async (): Promise<Amqplib> => {
+  try {
+    const loaded = (await import('amqplib')) as unknown as Amqplib & { default?: Amqplib }
+    return loaded.default ?? loaded
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND' && /amqplib/.test((cause as Error).message))
+      throw new PreforkError('ERR_PREFORK_AMQPLIB_MISSING', MISSING, { cause })
+    throw cause
+  }
+}

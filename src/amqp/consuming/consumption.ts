@@ -1,0 +1,53 @@
+/** The consumers of a node's queues, and the room shared out among them. */
+import type { Consumption } from '../../node/broker.js'
+import type { AmqpMessage } from '../connection/client.js'
+import type { SteadyConnection } from '../connection/connection.js'
+import type { QueueShape } from '../topology/topology.js'
+import type { Consumer } from './generation.js'
+import { QueueConsumer } from './queue-consumer.js'
+
+export interface ConsumptionSettings {
+  /** `base`: the name that the node was given. */
+  readonly sources: readonly { readonly base: string; readonly queue: string }[]
+  readonly shape: QueueShape
+  consumerArguments(): Readonly<Record<string, unknown>>
+  receive(message: AmqpMessage, consumer: Consumer, base: string): void
+  warn(message: string): void
+}
+
+export class AmqpConsumption implements Consumption {
+  readonly #consumers: readonly QueueConsumer[]
+
+  constructor(connection: SteadyConnection, { sources, shape, consumerArguments, receive, warn }: ConsumptionSettings) {
+    this.#consumers = sources.map(
+      ({ base, queue }) =>
+        new QueueConsumer(connection, { base, queue, shape, consumerArguments, receive: (message, consumer) => receive(message, consumer, base), warn }),
+    )
+  }
+
+  /** Shared out evenly, what does not divide to the first; each has room for one at least. */
+  setCapacity(capacity: number): void {
+    const count = this.#consumers.length
+    this.#consumers.forEach((consumer, index) => {
+      const share = Math.floor(capacity / count) + (index < capacity % count ? 1 : 0)
+      consumer.setCapacity(capacity <= 0 ? 0 : Math.max(1, share))
+    })
+  }
+
+  async pause(): Promise<void> {
+    await Promise.all(this.#consumers.map((consumer) => consumer.pause()))
+  }
+
+  resume(): void {
+    for (const consumer of this.#consumers) consumer.resume()
+  }
+
+  stop(): Promise<void> {
+    return this.pause()
+  }
+
+  /** Gives back what is unsettled. */
+  async close(): Promise<void> {
+    await Promise.all(this.#consumers.map((consumer) => consumer.close()))
+  }
+}

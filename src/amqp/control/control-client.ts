@@ -1,0 +1,236 @@
+/** An operator's end of the control exchange. */
+import { randomUUID } from 'node:crypto'
+import type { ControlClient } from '../../node/broker.js'
+import { notify } from '../../node/listener.js'
+import type { Address, Answer, Command } from '../../runtime/report/commands.js'
+import type { FarmEvent } from '../../runtime/report/report.js'
+import { knownNames, plainObject } from '../../util/checks.js'
+import { AdminChannel } from '../connection/admin-channel.js'
+import { SteadyChannel } from '../connection/channel.js'
+import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
+import { SteadyConnection } from '../connection/connection.js'
+import type { Endpoint } from '../connection/endpoint.js'
+import { firstConnection } from '../connection/first-connection.js'
+import { BrokerError } from '../errors.js'
+import {
+  CONNECTION_NAMES,
+  CONTROL_NAMES,
+  type ConnectionOptions,
+  type ControlOptions,
+  FIRST_CONNECTION_NAMES,
+  type FirstConnectionOptions,
+  readConnectTimeout,
+  readControl,
+  readEndpoint,
+} from '../options/node-options.js'
+import { REPLY_TO } from '../publishing/calls.js'
+import { declareExchanges } from '../topology/topology.js'
+import { BoundQueue } from './bound-queue.js'
+import { EVENT_KEY, JSON_TYPE, readAnswer, readEvents, toJson } from './messages.js'
+import { type ControlRequest, readControlRequest } from './request.js'
+import { sign } from './signature.js'
+
+/** Answers of one question as they come; `undefined` in the queue is its end. */
+class Answers {
+  readonly #ready: (Answer | Error | undefined)[] = []
+  #wake: (() => void) | undefined
+
+  push(answer: Answer | Error | undefined): void {
+    this.#ready.push(answer)
+    this.#wake?.()
+  }
+
+  async next(): Promise<Answer | undefined> {
+    while (this.#ready.length === 0) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    const answer = this.#ready.shift()
+    if (answer instanceof Error) throw answer
+    return answer
+  }
+}
+
+interface ControlClientSettings extends Endpoint {
+  readonly controlExchange: string
+  readonly eventExchange: string
+  readonly secret: string | undefined
+  /** ms for the first connection. */
+  readonly connectTimeout: number
+}
+
+/** A question that cannot be sent yet. */
+interface Waiting {
+  opened(channel: AmqpChannel): void
+  failed(error: Error): void
+}
+
+const closedError = (call: string): BrokerError => new BrokerError(`${call} is refused: the control client is closed or closing.`)
+
+export class AmqpControlClient implements ControlClient {
+  readonly #settings: ControlClientSettings
+  readonly #connection: SteadyConnection
+  readonly #errands: AdminChannel
+  readonly #asking: SteadyChannel
+  readonly #questions = new Map<string, Answers>()
+  /** With what rejects a `listen` that has not resolved. */
+  readonly #listening = new Map<BoundQueue, (error: Error) => void>()
+  readonly #waiting = new Set<Waiting>()
+  #closing: Promise<void> | undefined
+
+  constructor(settings: ControlClientSettings) {
+    const { controlExchange, eventExchange } = settings
+    this.#settings = settings
+    this.#connection = new SteadyConnection(settings, `prefork operator ${process.pid}`)
+    this.#errands = new AdminChannel(this.#connection)
+    this.#asking = new SteadyChannel(this.#connection, {
+      confirm: false,
+      setup: async (channel) => {
+        await declareExchanges(channel, controlExchange, eventExchange)
+        await channel.consume(REPLY_TO, (message) => this.#answered(message), { noAck: true })
+      },
+      opened: (channel) => {
+        for (const each of this.#waiting) each.opened(channel)
+      },
+      gone: (_channel, reason) => {
+        for (const answers of this.#questions.values())
+          answers.push(new BrokerError(`The connection to RabbitMQ was lost: ${reason.message}`, { cause: reason }))
+      },
+    })
+  }
+
+  /** @internal */
+  async start(): Promise<void> {
+    const { controlExchange, eventExchange } = this.#settings
+    try {
+      // Differences that do not pass show here, once; the channel itself would try again for ever.
+      await firstConnection(this.#connection, this.#settings, () => this.#errands.run((channel) => declareExchanges(channel, controlExchange, eventExchange)))
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  #answered(message: AmqpMessage | null): void {
+    const answer = message === null ? undefined : readAnswer(message.content)
+    if (answer !== undefined) this.#questions.get(message?.properties.correlationId ?? '')?.push(answer)
+  }
+
+  ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer> {
+    return this.#ask(readControlRequest(to, command, options))
+  }
+
+  async *#ask({ to, body, timeout }: ControlRequest): AsyncIterableIterator<Answer> {
+    if (this.#closing !== undefined) throw closedError('ask')
+    const id = randomUUID()
+    const answers = new Answers()
+    const outstanding = to === 'all' ? undefined : new Set(to)
+    if (outstanding?.size === 0) return
+    this.#questions.set(id, answers)
+    const timer = setTimeout(() => answers.push(undefined), timeout)
+    try {
+      const channel = this.#asking.channel ?? (await this.#open(timeout))
+      const { controlExchange, secret } = this.#settings
+      channel.publish(controlExchange, '', body, { contentType: JSON_TYPE, correlationId: id, replyTo: REPLY_TO, headers: sign(secret, body) })
+      for (let answer = await answers.next(); answer !== undefined; answer = await answers.next()) {
+        yield answer
+        outstanding?.delete(answer.node)
+        if (outstanding?.size === 0) return
+      }
+    } finally {
+      clearTimeout(timer)
+      this.#questions.delete(id)
+    }
+  }
+
+  #open(timeout: number): Promise<AmqpChannel> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => waiting.failed(new BrokerError(`RabbitMQ could not be reached within ${timeout} ms.`)), timeout)
+      const done = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(waiting)
+      }
+      const waiting: Waiting = {
+        opened: (channel) => {
+          done()
+          resolve(channel)
+        },
+        failed: (error) => {
+          done()
+          reject(error)
+        },
+      }
+      this.#waiting.add(waiting)
+    })
+  }
+
+  async listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>> {
+    if (typeof listener !== 'function') throw new TypeError('client.listen(listener): the listener must be a function.')
+    if (this.#closing !== undefined) throw closedError('listen')
+    const ready = deferred()
+    const { controlExchange, eventExchange } = this.#settings
+    const listening = new BoundQueue(this.#connection, {
+      controlExchange,
+      eventExchange,
+      to: 'events',
+      key: EVENT_KEY,
+      receive: ({ content }) => {
+        for (const event of readEvents(content)) notify(listener, event)
+      },
+      opened: (channel) => {
+        // A command to nobody: nodes that have found that nobody listens speak again.
+        channel.publish(controlExchange, '', toJson({ to: [], command: { command: 'ping' } }), { contentType: JSON_TYPE })
+        ready.resolve()
+      },
+    })
+    this.#listening.set(listening, ready.reject)
+    await ready.promise
+    return async () => {
+      this.#listening.delete(listening)
+      await listening.close()
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#closeAll()
+    return this.#closing
+  }
+
+  async #closeAll(): Promise<void> {
+    for (const answers of this.#questions.values()) answers.push(undefined)
+    for (const each of this.#waiting) each.failed(closedError('ask'))
+    for (const reject of this.#listening.values()) reject(closedError('listen'))
+    await Promise.all([this.#asking.close(), this.#errands.close(), ...[...this.#listening.keys()].map((each) => each.close())])
+    await this.#connection.close(new BrokerError('The control client has been closed.'))
+  }
+}
+
+const deferred = (): { promise: Promise<void>; resolve: () => void; reject: (error: Error) => void } => {
+  let resolve: () => void = () => {}
+  let reject: (error: Error) => void = () => {}
+  const promise = new Promise<void>((settle, refuse) => {
+    resolve = settle
+    reject = refuse
+  })
+  return { promise, resolve, reject }
+}
+
+export interface ControlClientOptions extends ConnectionOptions, FirstConnectionOptions, ControlOptions {}
+
+const NAMES = [...CONNECTION_NAMES, ...FIRST_CONNECTION_NAMES, ...CONTROL_NAMES] as const satisfies readonly (keyof ControlClientOptions)[]
+
+/**
+ * Connects an operator to the control exchange. A connection that is lost later comes back, however long that takes.
+ *
+ * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
+ * @throws {BrokerError} RabbitMQ cannot be reached within `connectTimeout`, the login is refused, or an exchange exists as something else
+ * @throws {PreforkError} `ERR_PREFORK_AMQPLIB_MISSING`: the package amqplib is not installed
+ */
+export const createControlClient = async (options: ControlClientOptions = {}): Promise<ControlClient> => {
+  const given = plainObject('options', options)
+  knownNames('createControlClient', given, NAMES)
+  const client = new AmqpControlClient({ ...readEndpoint(given), ...readControl(given), connectTimeout: readConnectTimeout(given) })
+  await client.start()
+  return client
+}

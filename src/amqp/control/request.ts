@@ -1,0 +1,44 @@
+/** What `client.ask` is called with, checked where it is called: a node would drop in silence what is no command. */
+
+import type { Address } from '../../runtime/report/commands.js'
+import { arrayOf, isString, knownNames, milliseconds, plainObject, refuse } from '../../util/checks.js'
+import { toJson } from './messages.js'
+
+const DEFAULT_TIMEOUT = 2_000
+
+export interface ControlRequest {
+  readonly to: Address
+  /** The message that goes to the nodes: later changes to the command are not seen. */
+  readonly body: Buffer
+  /** ms */
+  readonly timeout: number
+}
+
+const isName = (value: unknown): value is string => isString(value) && value !== ''
+
+const readAddress = (to: unknown): Address => {
+  if (to === 'all') return to
+  return [...arrayOf('to', to, `an array of the names of nodes${isName(to) ? `, ['${to}'],` : ''} or 'all'`, 'the name of a node', isName)]
+}
+
+/** Which commands there are is for each node to say: one of a later version may have more. */
+const checkCommand = (command: unknown): void => {
+  if (typeof command !== 'object' || command === null || Array.isArray(command))
+    throw refuse('command', `an object, as in { command: '${isName(command) ? command : 'ping'}' }`, command)
+  const { command: name } = command as { command?: unknown }
+  if (!isName(name)) throw refuse('command.command', "the name of a command, as in { command: 'ping' }", name)
+}
+
+const readTimeout = (options: unknown): number => {
+  if (options === undefined) return DEFAULT_TIMEOUT
+  const given = plainObject('options', options)
+  knownNames('client.ask', given, ['timeout'])
+  return given.timeout === undefined ? DEFAULT_TIMEOUT : milliseconds('timeout', given.timeout)
+}
+
+/** Throws TypeError naming what cannot be used. */
+export const readControlRequest = (to: unknown, command: unknown, options: unknown): ControlRequest => {
+  const address = readAddress(to)
+  checkCommand(command)
+  return { to: address, body: toJson({ to: address, command }), timeout: readTimeout(options) }
+}

@@ -1,0 +1,228 @@
+/** A message's properties and headers ↔ what the runtime knows of a job. docs/farm.md lists them. */
+import type { Backoff, Counts, HistoryEntry, JobHeaders, SerializedError, Settlement } from '../../runtime/delivery.js'
+import { ExpiredError, RedeliveredError } from '../../runtime/errors.js'
+import type { AmqpMessage, AmqpProperties } from '../connection/client.js'
+import { withinRoom } from './header-size.js'
+
+/** Entries of history that travel with a message; the oldest go. */
+const MAX_HISTORY = 20
+/** Characters of texts in headers: RabbitMQ takes them in one frame. */
+const MAX_MESSAGE = 1_000
+const MAX_STACK = 6_000
+
+type Table = Readonly<Record<string, unknown>>
+
+export const SCHEMA_VERSION_HEADER = 'schema_version'
+
+const finite = (value: unknown, least: number): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) && value >= least ? value : undefined
+const whole = (value: unknown, least: number): number | undefined => {
+  const number = finite(value, least)
+  return number === undefined ? undefined : Math.trunc(number)
+}
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1_000)
+const ms = (value: unknown): number | undefined => {
+  const number = finite(value, 0)
+  return number === undefined || number === 0 ? undefined : number * 1_000
+}
+export const cut = (given: string, length: number): string => (given.length > length ? `${given.slice(0, length - 1)}…` : given)
+
+/** A hard limit that is not above the soft one could never be reached after it: it is read as one second more. */
+const hardLimit = (soft: number | undefined, hard: number | undefined): number | undefined =>
+  soft !== undefined && hard !== undefined && hard <= soft ? soft + 1_000 : hard
+
+const readBackoff = (value: unknown): Backoff | undefined => {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { kind, delay, max_delay: maxDelay, jitter } = value as Table
+  const wait = finite(delay, 0)
+  if ((kind !== 'fixed' && kind !== 'exponential') || wait === undefined) return undefined
+  return { kind, delay: wait, maxDelay: finite(maxDelay, 0), jitter: finite(jitter, 0) }
+}
+
+const writeBackoff = (backoff: Backoff | undefined): Table | undefined =>
+  backoff === undefined ? undefined : present({ kind: backoff.kind, delay: backoff.delay, max_delay: backoff.maxDelay, jitter: backoff.jitter })
+
+const outcomes = new Set(['failed', 'hard_timeout', 'soft_timeout', 'memory_limit', 'lost', 'unknown_task', 'requeued'])
+
+const NO_HISTORY: readonly HistoryEntry[] = Object.freeze([])
+
+export const readHistory = (value: unknown): readonly HistoryEntry[] => {
+  if (!Array.isArray(value)) return NO_HISTORY
+  return (value as unknown[]).flatMap((each) => {
+    if (typeof each !== 'object' || each === null) return []
+    const { attempt, at, node, outcome, error } = each as Table
+    if (typeof outcome !== 'string' || !outcomes.has(outcome)) return []
+    return [
+      {
+        attempt: whole(attempt, 0) ?? 0,
+        at: finite(at, 0) ?? 0,
+        node: text(node) ?? '',
+        outcome: outcome as HistoryEntry['outcome'],
+        error: text(error) ?? '',
+      },
+    ]
+  })
+}
+
+const writeHistory = (history: readonly HistoryEntry[] | undefined): Table[] | undefined =>
+  history === undefined || history.length === 0 ? undefined : history.slice(-MAX_HISTORY).map((entry) => ({ ...entry, error: cut(entry.error, 500) }))
+
+/** Without what is undefined: amqplib would send it as null. */
+export const present = <T extends object>(object: T): T => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T
+
+/** Of a message that has not been tried: one for all of them. */
+const UNTRIED: Counts = Object.freeze({ attempt: 1, losses: 0, requeues: 0 })
+
+export const readCounts = (headers: Table | undefined): Counts => {
+  const attempt = whole(headers?.attempt, 1) ?? 1
+  const losses = whole(headers?.losses, 0) ?? 0
+  const requeues = whole(headers?.requeues, 0) ?? 0
+  return attempt === 1 && losses === 0 && requeues === 0 ? UNTRIED : { attempt, losses, requeues }
+}
+
+const countHeaders = ({ attempt, losses, requeues }: Counts): Table => ({ attempt, losses, requeues })
+
+/** Some clients write an empty one where they have none. */
+export const readMessageId = ({ properties }: AmqpMessage): string | undefined => (properties.messageId === '' ? undefined : properties.messageId)
+
+/** What a message says of its job. Headers of a wrong type count as absent. */
+export const readHeaders = ({ properties }: AmqpMessage): JobHeaders => {
+  const headers = properties.headers ?? {}
+  const softTimeLimit = ms(headers.soft_timeout_s)
+  const version = headers[SCHEMA_VERSION_HEADER]
+  return {
+    contentType: properties.contentType,
+    contentEncoding: properties.contentEncoding,
+    schemaVersion: version === undefined || version === null ? 1 : typeof version === 'number' ? version : Number.NaN,
+    softTimeLimit,
+    timeLimit: hardLimit(softTimeLimit, ms(headers.hard_timeout_s)),
+    maxAttempts: whole(headers.max_attempts, 1),
+    backoff: readBackoff(headers.backoff),
+    retryLost: whole(headers.retry_lost, 0),
+    priority: properties.priority,
+    expiresAt: finite(headers.expires_at, 0),
+    correlationId: properties.correlationId,
+    replyTo: properties.replyTo,
+    history: readHistory(headers.history),
+  }
+}
+
+/** Properties and headers of a job that is published for the first time. */
+export const writeHeaders = (
+  job: Partial<JobHeaders>,
+  counts: Counts,
+  history: readonly HistoryEntry[] | undefined,
+  delay: number | undefined,
+): AmqpProperties & { headers: Table } => {
+  const { softTimeLimit, timeLimit, expiresAt } = job
+  const left = expiresAt === undefined ? undefined : Math.max(0, Math.ceil(expiresAt - Date.now()))
+  return {
+    contentType: job.contentType,
+    contentEncoding: job.contentEncoding,
+    priority: job.priority === undefined ? undefined : Math.min(255, Math.max(0, Math.trunc(job.priority))),
+    correlationId: job.correlationId,
+    replyTo: job.replyTo,
+    // In a delay queue it would end the wait: there the header alone counts, which the node looks at before the job begins.
+    expiration: left === undefined || (delay !== undefined && delay > 0) ? undefined : String(left),
+    timestamp: Math.floor(Date.now() / 1_000),
+    headers: present({
+      [SCHEMA_VERSION_HEADER]: job.schemaVersion ?? 1,
+      soft_timeout_s: seconds(softTimeLimit),
+      hard_timeout_s: seconds(hardLimit(softTimeLimit, timeLimit)),
+      ...countHeaders(counts),
+      max_attempts: job.maxAttempts,
+      retry_lost: job.retryLost,
+      backoff: writeBackoff(job.backoff),
+      expires_at: expiresAt,
+      delay: delay === undefined || delay <= 0 ? undefined : delay,
+      history: writeHistory(history ?? job.history),
+    }),
+  }
+}
+
+/** Headers that the broker or an earlier death has put there, which a message that is tried again does not keep. */
+const passing = (key: string): boolean => key.startsWith('x-') || key.startsWith('dead_')
+
+const kept = (headers: Table | undefined): Table => Object.fromEntries(Object.entries(headers ?? {}).filter(([key]) => !passing(key)))
+
+const sameProperties = (message: AmqpMessage): AmqpProperties => {
+  const { contentType, contentEncoding, priority, correlationId, replyTo, messageId, timestamp, type, appId } = message.properties
+  return { contentType, contentEncoding, priority, correlationId, replyTo, messageId, timestamp, type, appId }
+}
+
+/** The same message, to be tried again: what its publisher wrote stays, also what nobody here knows. */
+export const republished = (
+  message: AmqpMessage,
+  { delay, counts, history }: { delay: number; counts: Counts; history: readonly HistoryEntry[] },
+): AmqpProperties & { headers: Table } => {
+  const headers: Record<string, unknown> = { ...kept(message.properties.headers), ...countHeaders(counts) }
+  delete headers.delay
+  return {
+    ...sameProperties(message),
+    headers: withinRoom(present({ ...headers, delay: delay > 0 ? delay : undefined, history: writeHistory(history) })),
+  }
+}
+
+/** The same message, dead: with what became of it. */
+export const deadLettered = (
+  message: AmqpMessage,
+  queue: string,
+  node: string,
+  { reason, error, counts, history }: Extract<Settlement, { kind: 'dead-letter' }>,
+): AmqpProperties & { headers: Table } => ({
+  ...sameProperties(message),
+  headers: withinRoom(
+    present({
+      ...kept(message.properties.headers),
+      ...countHeaders(counts),
+      history: writeHistory(history),
+      dead_reason: reason,
+      dead_at: Date.now(),
+      dead_node: node,
+      dead_queue: queue,
+      dead_error_name: cut(error.name, 200),
+      dead_error_message: cut(error.message, MAX_MESSAGE),
+      dead_error_code: error.code === undefined ? undefined : cut(error.code, 200),
+      dead_error_stack: error.stack === undefined ? undefined : cut(error.stack, MAX_STACK),
+    }),
+  ),
+})
+
+/** What `buried` wrote; what the broker wrote when it buried a message itself. */
+export const readDeath = (
+  headers: Table | undefined,
+): { reason: string; at: number | undefined; node: string | undefined; queue: string | undefined; error: SerializedError | undefined } => {
+  const name = text(headers?.dead_error_name)
+  if (headers?.dead_reason !== undefined)
+    return {
+      reason: text(headers.dead_reason) ?? 'failed',
+      at: finite(headers.dead_at, 0),
+      node: text(headers.dead_node),
+      queue: text(headers.dead_queue),
+      error:
+        name === undefined
+          ? undefined
+          : { name, message: text(headers.dead_error_message) ?? '', stack: text(headers.dead_error_stack), code: text(headers.dead_error_code) },
+    }
+  const [last] = Array.isArray(headers?.['x-death']) ? (headers['x-death'] as { reason?: unknown; queue?: unknown; time?: unknown }[]) : []
+  const reason = last?.reason === 'expired' ? 'expired' : last?.reason === 'delivery_limit' ? 'redelivered' : (text(last?.reason) ?? 'refused')
+  const time = (last?.time as { value?: unknown } | undefined)?.value
+  return { reason, at: typeof time === 'number' ? time * 1_000 : undefined, node: undefined, queue: text(last?.queue), error: brokersError(reason, headers) }
+}
+
+/** In the words of a node. Nobody threw it: it has no stack. */
+const brokersError = (reason: string, headers: Table | undefined): SerializedError | undefined => {
+  const error = reason === 'expired' ? new ExpiredError(finite(headers?.expires_at, 0)) : reason === 'redelivered' ? new RedeliveredError() : undefined
+  return error === undefined ? undefined : { name: error.name, message: error.message, stack: undefined, code: error.code }
+}
+
+/** Headers of a dead letter that goes back to work. */
+export const revived = (message: AmqpMessage): AmqpProperties & { headers: Table } => {
+  const counts = readCounts(message.properties.headers)
+  const headers: Record<string, unknown> = { ...kept(message.properties.headers) }
+  // It had its attempts and its time; whoever asks for another try means a whole one.
+  delete headers.expires_at
+  delete headers.delay
+  return { ...sameProperties(message), headers: withinRoom({ ...headers, attempt: 1, losses: 0, requeues: counts.requeues + 1 }) }
+}

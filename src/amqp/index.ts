@@ -1,0 +1,18 @@
+/** `prefork/amqp`: the farm on RabbitMQ. Needs the package amqplib beside it. */
+
+export type { ControlClient } from '../node/broker.js'
+export type { FarmNode, NodeOptions, ShutdownReport } from '../node/index.js'
+export type { Backoff, Counts, HistoryEntry, SerializedError } from '../runtime/delivery.js'
+export type { JobMessage } from '../runtime/message/index.js'
+export type { Address, Answer, Command } from '../runtime/report/commands.js'
+export type { FarmEvent } from '../runtime/report/report.js'
+export { type ControlClientOptions, createControlClient } from './control/control-client.js'
+export { createPublisher, type PublisherOptions } from './create-publisher.js'
+export { createWorker, type WorkerOptions } from './create-worker.js'
+export { BrokerError, PublishError, RemoteError, UnroutableError } from './errors.js'
+export { type DeadLetter, type DeadLetterOptions, listDeadLetters, type RetryOptions, retryDeadLetters } from './operations/dead-letters.js'
+export { type PurgeOptions, purge } from './operations/purge.js'
+export type { TlsOptions } from './options/tls-options.js'
+export type { CallOptions, PublishJobOptions } from './publishing/publish-options.js'
+export { type Publisher, PublishManyError } from './publishing/publisher.js'
+export type { QueueType } from './topology/topology.js'

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CommandError, EXIT } from './exit.js'
+import type { DeadLetter, Farm } from './farm.js'
+import { type BrokerSettings, withoutPassword } from './settings/broker.js'
+
+const amqp = () => import('../amqp/index.js')
+
+const shapeOf = ({ url, tls, queueType, priorityLevels }: BrokerSettings) => ({ url, tls, queueType, priorityLevels })
+const controlOf = ({ url, tls, controlExchange, workerExchange, secret }: BrokerSettings) => ({
+  url,
+  tls,
+  controlExchange,
+  eventExchange: workerExchange,
+  secret,
+})
+
+/** Publishers and operators wait longer for a broker that is away; who typed a command wants to know, in the words of the command line. */
+const reached = async <T>(connecting: Promise<T>, url: string, timeout: number): Promise<T> => {
+  const given = new AbortController()
+  const late = sleep(timeout, undefined, { signal: given.signal }).then(() => {
+    throw new CommandError(
+      `RabbitMQ at ${withoutPassword(url)} cannot be reached within ${timeout / 1_000} s. Is it running? --broker or RABBITMQ_URL say where it is.`,
+      EXIT.broker,
+    )
+  })
+  late.catch(() => {})
+  try {
+    return await Promise.race([connecting, late])
+  } finally {
+    given.abort()
+  }
+}
+
+/** RabbitMQ, by the library's own `prefork/amqp`. */
+export const amqpFarm: Farm = {
+  async createNode({ queues, ...broker }, options) {
+    const { createWorker } = await amqp()
+    return await createWorker({ ...options, ...shapeOf({ queues, ...broker }), ...controlOf({ queues, ...broker }), queues: [...queues] })
+  },
+
+  async createPublisher(broker, { timeout }) {
+    const { createPublisher, RemoteError } = await amqp()
+    const publisher = await reached(createPublisher({ ...shapeOf(broker), queue: broker.queues[0], publishTimeout: timeout }), broker.url, timeout)
+    return {
+      publish: (name, args, options) => publisher.publish(name, [...args], options),
+      async call(name, args, options) {
+        try {
+          return { kind: 'result', value: await publisher.call(name, [...args], options) }
+        } catch (error) {
+          if (error instanceof RemoteError) return { kind: 'failed', error }
+          if ((error as { code?: unknown }).code === 'ERR_PREFORK_CALL_TIMEOUT') return { kind: 'timeout' }
+          throw error
+        }
+      },
+      close: () => publisher.close(),
+    }
+  },
+
+  async createControlClient(broker, { timeout }) {
+    const { createControlClient } = await amqp()
+    return await reached(createControlClient(controlOf(broker)), broker.url, timeout)
+  },
+
+  async listDeadLetters({ url, tls }, queue, { limit }) {
+    const letters = await (await amqp()).listDeadLetters({ url, tls, queue, limit })
+    return letters.map(
+      ({ message, error, counts, ...letter }): DeadLetter => ({
+        id: letter.id,
+        task: message?.task,
+        args: message?.args,
+        queue: letter.queue,
+        reason: letter.reason,
+        error: error === undefined ? '' : `${error.name}: ${error.message}`,
+        at: letter.at,
+        node: letter.node,
+        ...counts,
+      }),
+    )
+  },
+
+  async retryDeadLetters(broker, queue, { ids }) {
+    return (await (await amqp()).retryDeadLetters({ ...shapeOf(broker), queue, ids })).retried
+  },
+
+  async purge(broker, queue, { dead }) {
+    return (await (await amqp()).purge({ ...shapeOf(broker), queue, dead })).removed
+  },
+}

@@ -1,0 +1,57 @@
+import { hostname } from 'node:os'
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Paint } from '../log/paint.js'
+import { withoutPassword } from '../settings/broker.js'
+import type { WorkSettings } from '../settings/work.js'
+
+const seconds = (ms: number): string => `${ms / 1_000} s`
+
+const pathsOf = (urls: NonNullable<WorkSettings['node']['imports']> | undefined, folder: string): string => {
+  const paths = (urls ?? []).map((url) => relative(folder, fileURLToPath(url)) || '.')
+  return paths.join(', ')
+}
+
+const listOf = (given: WorkSettings['node']['tasks']): NonNullable<WorkSettings['node']['imports']> =>
+  given === undefined ? [] : Array.isArray(given) ? given : [given as URL]
+
+/** The configuration, as one line each: what it is called, and what it is. The password of the broker is hidden. */
+export const configuration = (settings: WorkSettings, folder: string): [name: string, value: string][] => {
+  const { broker, node, http } = settings
+  const { minWorkers = 1, maxWorkers = 10, prefetchPerWorker = 10 } = node
+  const workers = minWorkers === maxWorkers ? String(minWorkers) : `${minWorkers} to ${maxWorkers}, by the backlog`
+  const lines: [string, string | undefined][] = [
+    ['node', node.name ?? `(made up) on ${hostname()}, process ${process.pid}`],
+    ['broker', withoutPassword(broker.url)],
+    ['queues', broker.queues.join(', ')],
+    ['exchanges', `${broker.controlExchange} (commands${broker.secret === undefined ? '' : ', with a secret'}), ${broker.workerExchange} (events)`],
+    ['tasks', pathsOf(listOf(node.tasks), folder)],
+    ['roots', pathsOf(node.roots, folder)],
+    ['imports', pathsOf(node.imports, folder)],
+    ['workers', workers],
+    ['per worker', `${prefetchPerWorker} held, ${node.concurrency ?? prefetchPerWorker} at once`],
+    [
+      'limits',
+      [
+        node.softTimeLimit === undefined ? '' : `soft ${seconds(node.softTimeLimit)}`,
+        node.timeLimit === undefined ? '' : `hard ${seconds(node.timeLimit)}`,
+        node.maxStall === undefined ? '' : `stall ${seconds(node.maxStall)}`,
+        node.maxJobsPerWorker === undefined ? '' : `${node.maxJobsPerWorker} jobs per worker`,
+        node.maxMemoryPerWorker === undefined ? '' : `${Math.round(node.maxMemoryPerWorker / 1e6)} MB per worker`,
+      ]
+        .filter((each) => each !== '')
+        .join(', '),
+    ],
+    ['losses', `${node.maxLosses ?? 3}, then the dead letters`],
+    ['grace', seconds(node.shutdownGrace ?? 15_000)],
+    ['http', http === undefined ? '' : `http://${http.host.includes(':') ? `[${http.host}]` : http.host}:${http.port}`],
+  ]
+  return lines.filter((line): line is [string, string] => line[1] !== undefined && line[1] !== '')
+}
+
+/** What a terminal shows before the first line of the log. */
+export const banner = (version: string, lines: readonly (readonly [string, string])[], paint: Paint): string => {
+  const width = Math.max(...lines.map(([name]) => name.length))
+  const body = lines.map(([name, value]) => `  ${paint('dim', name.padEnd(width))}  ${value}`).join('\n')
+  return `\n  ${paint('bold', 'prefork')} ${version}, Node ${process.versions.node}\n\n${body}\n\n`
+}

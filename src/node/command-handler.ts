@@ -1,0 +1,72 @@
+import type { Command } from '../runtime/report/commands.js'
+import { readCommand } from '../runtime/report/read-command.js'
+import type { NodeSnapshot, NodeStats } from '../runtime/report/report.js'
+import type { NodeParts } from './node-stats.js'
+
+/** What a command may ask of the node as a whole. */
+export interface CommandTarget {
+  readonly parts: NodeParts
+  stats(): NodeStats
+  snapshot(): NodeSnapshot
+  shutdown(options: { grace?: number; reason: string }): Promise<unknown>
+  quiet(): Promise<void>
+  pause(): Promise<void>
+  resume(): Promise<void>
+  restart(): number
+}
+
+/** Commands that make no sense once the node is on its way out. */
+const NOT_WHILE_LEAVING: readonly string[] = ['quiet', 'pause', 'resume', 'grow', 'shrink', 'autoscale', 'restart']
+
+/**
+ * Carries a command out and resolves with its answer; what takes long (a restart, a shutdown) is answered when it has begun.
+ *
+ * @throws {TypeError} {RangeError} the command, or what it names, is wrong
+ */
+export const runCommand = async (node: CommandTarget, given: unknown): Promise<unknown> => {
+  const command = readCommand(given)
+  const { state } = node.stats()
+  if ((state === 'draining' || state === 'stopped') && NOT_WHILE_LEAVING.includes(command.command))
+    throw new Error(`The node shuts down: '${command.command}' is refused.`)
+  return await carryOut(node, command)
+}
+
+const carryOut = async (node: CommandTarget, command: Command): Promise<unknown> => {
+  const { runtime, scale, pool } = node.parts
+  switch (command.command) {
+    case 'ping': {
+      const { node: name, state, uptime } = node.stats()
+      return { node: name, state, uptime, at: Date.now() }
+    }
+    case 'snapshot':
+      return node.snapshot()
+    case 'stats':
+      return node.stats()
+    case 'shutdown': {
+      const { grace } = command
+      void node.shutdown({ ...(grace === undefined ? {} : { grace }), reason: 'a command' })
+      return { state: node.stats().state }
+    }
+    case 'quiet':
+    case 'pause':
+    case 'resume':
+      await node[command.command]()
+      return { state: node.stats().state }
+    case 'grow':
+    case 'shrink':
+      scale[command.command](command.by ?? 1)
+      return scale.report
+    case 'autoscale':
+      scale.bounds(command.min, command.max)
+      return scale.report
+    case 'restart':
+      return { restarting: node.restart() }
+    case 'revoke':
+      return { id: command.id, outcome: await runtime.revoke(command.id, command.terminate) }
+    case 'rate_limit':
+      runtime.rateLimit(command.task === undefined ? 'queue' : 'task', (command.task ?? command.queue)!, command.limit)
+      return runtime.stats.rateLimits
+    case 'stack':
+      return { worker: command.worker, stack: await pool.stack(command.worker) }
+  }
+}

@@ -1,0 +1,110 @@
+import { fileURLToPath } from 'node:url'
+import { PoolClosedError, WorkerLostError, WorkerStartError } from '../wire/errors.js'
+import { appendCallerStack } from '../wire/remote-error/index.js'
+import type { JobRecord } from './jobs/job.js'
+import type { PoolWorker } from './worker/worker.js'
+
+/** The sentences with which jobs are refused and given up. */
+
+/** The error as the caller gets it: below the worker's frames (or none) stand the caller's. */
+export const errorWithCaller = (error: unknown): unknown => {
+  if (error instanceof Error) {
+    const frames = framesHere()
+    if (frames !== undefined) appendCallerStack(error, frames)
+  }
+  return error
+}
+
+/** A host's own `Error.prepareStackTrace` may answer with anything, or throw: then an error goes without its caller's frames. */
+const framesHere = (): string | undefined => {
+  try {
+    const stack: unknown = new Error().stack
+    return typeof stack === 'string' ? stack : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The pool ends a worker by SIGKILL alone: any other end was its own, even if the pool was about to. */
+const endedByItself = ({ exit }: PoolWorker): boolean => exit !== undefined && (exit.exitCode !== null || (exit.signal !== null && exit.signal !== 'SIGKILL'))
+
+const howItEnded = (worker: PoolWorker): string => {
+  const { exit, killReason: condemned } = worker
+  const pid = `worker ${worker.id} (pid ${worker.pid ?? 'none'})`
+  if (condemned !== undefined && !endedByItself(worker)) return `${pid} was ended: ${condemned.error?.message ?? `${condemned.reason}.`}`
+  if (exit?.signal) return `${pid} was killed by ${exit.signal}.`
+  if (exit?.exitCode !== undefined && exit.exitCode !== null) return `${pid} exited with code ${exit.exitCode}.`
+  return `${pid} is gone.`
+}
+
+export const lostReason = (worker: PoolWorker): WorkerLostError['reason'] => {
+  if (worker.killReason !== undefined && !endedByItself(worker)) return worker.killReason.reason
+  return worker.exit?.signal ? 'signal' : 'exit'
+}
+
+/** Why it left, in a few words. */
+export const deathReason = (worker: PoolWorker): string => worker.killReason?.error?.message ?? lostReason(worker)
+
+const details = (worker: PoolWorker, accepted: boolean) => ({
+  accepted,
+  reason: lostReason(worker),
+  exitCode: worker.exit?.exitCode ?? null,
+  signal: worker.exit?.signal ?? null,
+  stderr: worker.stderr,
+})
+
+/** The worker died while it ran the job. */
+export const lostError = (worker: PoolWorker, job: JobRecord): WorkerLostError => {
+  const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
+  return new WorkerLostError(`The job '${job.name}' was lost: ${howItEnded(worker)}${last}`, details(worker, true))
+}
+
+/** Worker after worker died with the job in its pipe. One that is run again has begun before. */
+export const putBackTooOften = (worker: PoolWorker, job: JobRecord): WorkerLostError => {
+  const again = job.attempt > 1
+  const message = `The job '${job.name}' never began${again ? ' again' : ''}: ${job.putBacks} workers died before they accepted it. The last: ${howItEnded(worker)}`
+  return new WorkerLostError(message, { ...details(worker, again), reason: 'put back too often' })
+}
+
+/** The pool was terminated before the job had ended, or had even begun. */
+export const poolClosedError = (job: { name: string }, accepted: boolean): PoolClosedError =>
+  new PoolClosedError(`The pool was terminated before the job '${job.name}' had ${accepted ? 'ended' : 'begun'}.`, accepted)
+
+/** A call after close() or terminate(). */
+export const restartCutShort = (): PoolClosedError =>
+  new PoolClosedError('The pool was closed before pool.restart() was through: some workers may not have been replaced.')
+
+export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} is refused: the pool is closed or closing; nothing was run.`)
+
+/** The pool closed while a map was under way; all that it had submitted has succeeded. */
+export const mapCutShort = (submitted: number): PoolClosedError =>
+  new PoolClosedError(
+    `The pool was closed before pool.map() had taken its source to the end: ${submitted} ${submitted === 1 ? 'job was' : 'jobs were'} run, and the results delivered; nothing else was run.`,
+  )
+
+/** What a module threw may be anything, and not everything can be made a string of. */
+const textOf = (thrown: unknown): string => {
+  try {
+    return String(thrown)
+  } catch {
+    return 'it threw an object that has no text'
+  }
+}
+
+/** Why a worker could not be started. */
+export const startError = (worker: PoolWorker, attempts: number, tasks: readonly string[]): WorkerStartError => {
+  const failure = worker.startFailure
+  const tries = `${attempts} ${attempts === 1 ? 'start' : 'starts'} failed`
+  if (failure !== undefined) {
+    const message = textOf(failure.error instanceof Error ? failure.error.message : failure.error)
+    return new WorkerStartError(`No worker could be started (${tries}): ${failure.module}: ${message}`, { cause: failure.error })
+  }
+  const { exit, killReason: condemned } = worker
+  const error = exit?.error ?? condemned?.error
+  const modules = tasks.map((url) => fileURLToPath(url)).join(', ')
+  const loading = worker.upOnce || exit?.error !== undefined ? '' : `. It was to load ${modules}.`
+  const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
+  if (error !== undefined)
+    return new WorkerStartError(`No worker could be started (${tries}): ${error.message.replace(/\.$/, '')}${loading}${last}`, { cause: error })
+  return new WorkerStartError(`No worker could be started (${tries}): ${howItEnded(worker).replace(/\.$/, '')}${loading}${last}`)
+}

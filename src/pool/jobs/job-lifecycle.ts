@@ -1,0 +1,363 @@
+import type { Judgement } from '../../hub/index.js'
+import { decode } from '../../wire/codec/index.js'
+import { MemoryLimitError, SerializationError, SoftTimeLimitError, TimeLimitError } from '../../wire/errors.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_UNSENDABLE, LimitStage, NO_STACK } from '../../wire/messages.js'
+import { decodeError } from '../../wire/remote-error/index.js'
+import { deathReason, lostError, poolClosedError, putBackTooOften } from '../errors.js'
+import type { PoolState } from '../pool-state.js'
+import type { PoolWorker } from '../worker/worker.js'
+import type { JobOutcome, JobRecord } from './job.js'
+
+/** What a job's life asks of the rest of the pool. */
+export interface LifecycleActions {
+  /** A job has settled. */
+  settled(): void
+  /** Accepted jobs of a dead worker that may run again, to be run one after another. */
+  retry(jobs: JobRecord[]): void
+  /** No new job, and a replacement, once it has finished what it runs. */
+  retire(worker: PoolWorker): void
+  /** The worker's main thread does not turn: no new job, and a replacement. */
+  markUnresponsive(worker: PoolWorker): void
+}
+
+/** A job that comes back to a worker's own list has its old place there, too. */
+const inOrder = (list: JobRecord[], job: JobRecord): void => {
+  list.push(job)
+  list.sort((a, b) => a.number - b.number)
+}
+
+/**
+ * The arrows of a job's life: queued → writing → written → accepted → settled, and back. Every promise about a job is kept
+ * here; each job passes `settle` exactly once.
+ */
+export class JobLifecycle {
+  readonly #pool: PoolState
+  readonly #events: LifecycleActions
+
+  constructor(pool: PoolState, events: LifecycleActions) {
+    this.#pool = pool
+    this.#events = events
+  }
+
+  // ---- settling
+
+  /** `now`: on the hub's clock, where it has just been read. */
+  settle(job: JobRecord, verdict: JobOutcome, now = this.#pool.hub.now()): void {
+    if (job.isSettled) return
+    const pool = this.#pool
+    if (job.state === 'accepted') pool.running--
+    else pool.queued--
+    if (job.inOutbox) {
+      job.inOutbox = false
+      pool.outbox.forget()
+    }
+    if (job.state === 'queued') job.markBegan(job.attempt > 1)
+    pool.pending--
+    pool.totals[verdict.state]++
+    if (job.acceptedAt > 0) pool.run.record(now - job.acceptedAt)
+    pool.roundTrip.record(now - job.spec.submittedAt)
+    job.settle(verdict)
+    if (pool.log !== undefined) {
+      if (verdict.state === 'succeeded') pool.log.debug({ job: job.id, task: job.name, ms: Math.round(now - job.spec.submittedAt) }, 'job succeeded')
+      else pool.log.warn({ job: job.id, task: job.name, worker: job.worker, err: verdict.error }, `job ${verdict.state}`)
+    }
+    if (pool.events.wants('jobSettled')) {
+      pool.events.emit('jobSettled', {
+        id: job.id,
+        name: job.name,
+        state: verdict.state,
+        worker: job.worker === 0 ? undefined : job.worker,
+        ms: now - job.spec.submittedAt,
+        error: verdict.state === 'succeeded' ? undefined : verdict.error,
+      })
+    }
+    this.#events.settled()
+    job.notifySettled()
+  }
+
+  fail(job: JobRecord, error: unknown): void {
+    this.settle(job, { state: 'failed', error })
+  }
+
+  // ---- what the worker says
+
+  accepted(worker: PoolWorker, job: JobRecord, now = this.#pool.hub.now()): void {
+    job.markBegan(true)
+    if (job.isSettled) {
+      // Cancelled while it was on its way, and the worker claimed it first: now it is a running job that was cancelled.
+      this.#watchCancelled(worker, job)
+      return
+    }
+    const pool = this.#pool
+    job.withdrawal = undefined
+    job.state = 'accepted'
+    job.acceptedAt = now
+    pool.queued--
+    pool.running++
+    if (job.attempt === 1) pool.wait.record(now - job.spec.submittedAt)
+    if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#watchLimits(worker, job)
+    if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })
+    // Last, as its end: who is told may end it at once, and that has events of its own.
+    job.notifyBegan()
+  }
+
+  answered(job: JobRecord, flags: number, payload: Buffer, now: number): void {
+    if (job.isSettled) return
+    this.#pool.meters.record(job.task, now - job.acceptedAt)
+    if ((flags & FLAG_SOFT) !== 0) this.#softTimedOut(job)
+    if ((flags & FLAG_INTERRUPTED) !== 0) {
+      this.#softTimedOut(job)
+      this.fail(job, this.#softError(job, payload.toString('utf8')))
+      return
+    }
+    try {
+      if ((flags & FLAG_ERROR) === 0) {
+        const value = payload.length === 0 ? undefined : decode(payload, 0)
+        this.settle(job, { state: 'succeeded', value }, now)
+      } else {
+        job.returned = (flags & FLAG_UNSENDABLE) !== 0
+        this.fail(job, decodeError(payload, 0))
+      }
+    } catch (cause) {
+      this.fail(job, new SerializationError(`The result of '${job.name}' cannot be decoded: ${(cause as Error).message}`, { cause }))
+    }
+  }
+
+  /** Something it sent before its result cannot be read: that is its own failure, not its worker's. */
+  unreadable(worker: PoolWorker, job: JobRecord, what: string, cause: unknown): void {
+    if (job.isSettled) return
+    const error = new SerializationError(`${what} of '${job.name}' cannot be decoded: ${(cause as Error).message}`, { cause })
+    this.fail(job, error)
+    worker.cancel(job, error)
+    this.#watchCancelled(worker, job)
+  }
+
+  limit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void {
+    if (stage === LimitStage.SOFT) {
+      const job = worker.jobs.running.get(delivery)
+      if (job !== undefined && !job.isSettled) this.#softTimedOut(job, worker)
+      return
+    }
+    // The watchdog has closed the claim word for good: even if the answer wins, this worker takes no job up any more.
+    worker.claimsClosed = true
+    this.#pool.hub.whenReadEmpty(
+      () => worker.readers,
+      () => {
+        const job = worker.jobs.running.get(delivery)
+        if (job === undefined) {
+          // On its way out already, it may have been given something in between.
+          worker.recall()
+          this.#events.retire(worker)
+        } else if (stage === LimitStage.HARD) this.#timeUp(worker, job, stack)
+        else {
+          if (!job.isSettled) {
+            this.#softTimedOut(job)
+            this.fail(job, this.#softError(job, stack))
+          }
+          this.#events.markUnresponsive(worker)
+        }
+      },
+    )
+  }
+
+  // ---- cancellation
+
+  /** False: it had settled already. */
+  cancel(job: JobRecord, reason: unknown): boolean {
+    if (job.isSettled) return false
+    const error = reason === undefined ? new DOMException(`The job '${job.name}' was cancelled.`, 'AbortError') : reason
+    const worker = job.state === 'queued' ? undefined : this.#pool.workers.get(job.worker)
+    const running = job.state === 'accepted'
+    this.settle(job, { state: 'cancelled', error })
+    if (worker?.alive) {
+      worker.cancel(job, error)
+      if (running) this.#watchCancelled(worker, job)
+    }
+    return true
+  }
+
+  /** Cancels the job if it has not begun: at once, or when its worker has given it back. */
+  withdraw(job: JobRecord, reason: unknown): void {
+    if (job.isSettled || job.accepted) return
+    if (job.state === 'queued') {
+      this.cancel(job, reason)
+      return
+    }
+    job.withdrawal ??= { reason }
+    const worker = this.#pool.workers.get(job.worker)
+    // Of a worker that is gone it comes back by itself.
+    if (worker?.alive) worker.recall()
+  }
+
+  #watchCancelled(worker: PoolWorker, job: JobRecord): void {
+    const { hub, settings } = this.#pool
+    hub.deadlineAfterRead(
+      settings.cancelGrace,
+      () => worker.readers,
+      () => {
+        if (worker.alive && worker.jobs.running.get(job.delivery) === job)
+          worker.killFor('killed by the pool', new Error(`The cancelled job '${job.name}' did not end within ${settings.cancelGrace} ms.`))
+      },
+    )
+  }
+
+  // ---- limits
+
+  /** The host's own deadlines: the net below the watchdog's, and the only ones without it. */
+  #watchLimits(worker: PoolWorker, job: JobRecord): void {
+    const { hub, settings } = this.#pool
+    const { softLimit, hardLimit } = job.spec
+    const slack = settings.watchdog ? settings.cancelGrace : 0
+    const end = (hardLimit > 0 ? hardLimit : softLimit + 5 * settings.cancelGrace) + slack
+    const deadlines: Judgement[] = []
+    if (!settings.watchdog && softLimit > 0) {
+      deadlines.push(
+        hub.deadlineAfterRead(
+          softLimit,
+          () => worker.readers,
+          () => {
+            if (job.isSettled) return
+            this.#softTimedOut(job, worker)
+            worker.lifeline.askSoft(job)
+          },
+        ),
+      )
+    }
+    deadlines.push(
+      hub.deadlineAfterRead(
+        end,
+        () => worker.readers,
+        () => this.#timeUp(worker, job, NO_STACK),
+      ),
+    )
+    // Called when it settles, and before it runs again: the next attempt has limits of its own.
+    job.endAttempt = () => {
+      for (const deadline of deadlines) deadline.cancel()
+    }
+  }
+
+  #timeUp(worker: PoolWorker, job: JobRecord, stack: string): void {
+    if (worker.jobs.running.get(job.delivery) !== job) return
+    const { softLimit, hardLimit } = job.spec
+    if (!job.isSettled) {
+      if (hardLimit > 0) this.fail(job, new TimeLimitError(`The job '${job.name}' ran longer than its time limit of ${hardLimit} ms.`, hardLimit, stack))
+      else {
+        this.#softTimedOut(job)
+        this.fail(job, this.#softError(job, stack))
+      }
+    }
+    worker.killFor(
+      'killed by the pool',
+      new Error(
+        `The job '${job.name}' ran longer than its ${hardLimit > 0 ? 'time limit' : 'soft time limit'} of ${hardLimit > 0 ? hardLimit : softLimit} ms.`,
+      ),
+    )
+  }
+
+  #softTimedOut(job: JobRecord, worker?: PoolWorker): void {
+    if (job.softTimedOut) return
+    job.softTimedOut = true
+    job.emit('softTimeLimit')
+    const { events } = this.#pool
+    if (events.wants('softTimeLimit')) events.emit('softTimeLimit', { id: job.id, name: job.name, worker: worker?.id ?? job.worker })
+  }
+
+  #softError(job: JobRecord, stack: string): SoftTimeLimitError {
+    const limit = job.spec.softLimit
+    return new SoftTimeLimitError(`The job '${job.name}' did not end at its soft time limit of ${limit} ms.`, limit, stack)
+  }
+
+  // ---- coming back
+
+  /** A recall brought these back: none of them began. */
+  recalled(worker: PoolWorker, jobs: readonly JobRecord[]): void {
+    for (const job of jobs) {
+      if (job.isSettled) job.markBegan(job.attempt > 1)
+      else if (this.#pool.phase === 'terminating') this.closeUnbegun(job)
+      else this.#putBack(worker, job)
+    }
+  }
+
+  /** The pool is terminated before the job has begun (or begun again). */
+  closeUnbegun(job: JobRecord): void {
+    job.inOutbox = false
+    const begun = job.attempt > 1
+    job.markBegan(begun)
+    this.settle(job, { state: begun ? 'lost' : 'cancelled', error: poolClosedError(job, begun) })
+  }
+
+  #putBack(worker: PoolWorker, job: JobRecord): void {
+    const pool = this.#pool
+    job.state = 'queued'
+    job.worker = 0
+    job.delivery = 0
+    if (job.withdrawal !== undefined) {
+      this.cancel(job, job.withdrawal.reason)
+      return
+    }
+    pool.totals.putBack++
+    if (pool.events.wants('jobPutBack')) pool.events.emit('jobPutBack', { id: job.id, name: job.name, worker: worker.id })
+    if (job.broadcast !== undefined && job.attempt === 1) inOrder(worker.pinned, job)
+    else if (job.attempt > 1) inOrder(worker.isolatedRetries, job)
+    else {
+      job.inOutbox = true
+      pool.outbox.putBack(job)
+    }
+  }
+
+  /** The worker is gone and all it wrote is read: what it had accepted is lost or runs again, what it had not goes back. */
+  workerGone(worker: PoolWorker): void {
+    const terminating = this.#pool.phase === 'terminating'
+    const { settings } = this.#pool
+    const again: JobRecord[] = []
+    for (const job of worker.jobs.sent.drain()) {
+      if (worker.resultsDamaged) {
+        // Its ACCEPTED may have been lost with the pipe: it counts as begun, for it must not run twice.
+        this.accepted(worker, job)
+        worker.jobs.running.add(job)
+        continue
+      }
+      if (!job.isSettled && !terminating && ++job.putBacks <= settings.maxPutBacks) {
+        this.#putBack(worker, job)
+        continue
+      }
+      if (terminating && !job.isSettled) {
+        this.closeUnbegun(job)
+        continue
+      }
+      job.markBegan(job.attempt > 1)
+      this.settle(job, { state: 'lost', error: putBackTooOften(worker, job) })
+    }
+    for (const job of worker.jobs.running) {
+      if (job.isSettled) continue
+      if (terminating) this.settle(job, { state: 'lost', error: poolClosedError(job, true) })
+      else if (this.#mayRunAgain(worker, job)) again.push(job)
+      else if (worker.killReason?.error instanceof MemoryLimitError) this.fail(job, worker.killReason.error)
+      else this.settle(job, { state: 'lost', error: lostError(worker, job) })
+    }
+    worker.jobs.running.clear()
+    for (const job of again) {
+      this.#pool.running--
+      this.#pool.queued++
+      this.#pool.totals.retried++
+      job.state = 'queued'
+      job.attempt++
+      job.worker = 0
+      job.delivery = 0
+      job.acceptedAt = 0
+      job.endAttempt?.()
+      job.endAttempt = undefined
+      if (this.#pool.events.wants('jobRetried'))
+        this.#pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt, worker: worker.id, reason: deathReason(worker) })
+      this.#pool.log?.warn({ job: job.id, task: job.name, attempt: job.attempt }, 'job runs again after its worker died')
+    }
+    const suspects = [...again, ...worker.isolatedRetries.splice(0)].filter((job) => !job.isSettled).sort((a, b) => a.number - b.number)
+    if (suspects.length > 0) this.#events.retry(suspects)
+  }
+
+  #mayRunAgain(worker: PoolWorker, job: JobRecord): boolean {
+    if (job.attempt > job.spec.retryLost || job.streamed) return false
+    // One job over the memory limit is its own culprit; of several, each runs again alone.
+    return !(worker.killReason?.error instanceof MemoryLimitError) || worker.jobs.running.size > 1
+  }
+}

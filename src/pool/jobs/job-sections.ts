@@ -1,0 +1,51 @@
+/** What stands between a JOB's head and its arguments. */
+import { encode } from '../../wire/codec/index.js'
+import { TextRecords } from '../../wire/codec/text-record.js'
+import { type JobDelivery, type JobMeta, LENGTH_BYTES } from '../../wire/messages.js'
+import type { JobOptions } from './run-options.js'
+
+/** Undefined: it has none. */
+export const metaSection = ({ id, context }: JobOptions, name?: string): Buffer | undefined => {
+  if (context === undefined && name === undefined) return id === undefined ? undefined : closed(idAlone.encode(id))
+  const meta: JobMeta = {}
+  if (id !== undefined) meta.id = id
+  if (context !== undefined) meta.context = context
+  if (name !== undefined) meta.name = name
+  return section(meta, 'options')
+}
+
+/** Encodes deliveries, one that comes again only once. */
+export class DeliverySections {
+  #last: JobDelivery | undefined
+  #encoded: Buffer | undefined
+
+  /** Not to be written to. Undefined: it has none. */
+  of({ delivery }: JobOptions): Buffer | undefined {
+    if (delivery === undefined) return undefined
+    if (delivery === this.#last) return this.#encoded
+    const encoded = section(delivery, 'options.delivery')
+    if (cannotChange(delivery)) {
+      this.#last = delivery
+      this.#encoded = encoded
+    }
+    return encoded
+  }
+}
+
+/** Whoever calls may hand over any object, and change it afterwards. */
+const cannotChange = (given: object): boolean =>
+  Object.isFrozen(given) && Object.values(Object.getOwnPropertyDescriptors(given)).every(({ value }) => value !== undefined && typeof value !== 'object')
+
+/** `root`: what an error calls the value. */
+const section = (value: unknown, root: string): Buffer => {
+  const { body, binaries } = encode(value, LENGTH_BYTES, { copyBinaries: true, root })
+  return closed(binaries.length === 0 ? body : Buffer.concat([body, ...binaries]))
+}
+
+const closed = (bytes: Buffer): Buffer => {
+  bytes.writeUInt32LE(bytes.length - LENGTH_BYTES, 0)
+  return bytes
+}
+
+/** What every job of a message broker has. */
+const idAlone = new TextRecords('id', LENGTH_BYTES)

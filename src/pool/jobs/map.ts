@@ -1,0 +1,296 @@
+import { count, flag, knownNames, plainObject } from '../../util/checks.js'
+import { Deque } from '../../util/deque.js'
+import { mapCutShort } from '../errors.js'
+import type { MapOptions } from '../types.js'
+import type { JobRecord } from './job.js'
+import { nameText } from './submission.js'
+
+const NAMES = [
+  'ordered',
+  'concurrency',
+  'timeLimit',
+  'softTimeLimit',
+  'signal',
+  'priority',
+  'retryLost',
+  'context',
+] as const satisfies readonly (keyof MapOptions)[]
+
+export type Source = Iterable<unknown> | AsyncIterable<unknown>
+
+/** Validates what `pool.map` was given. Throws TypeError. */
+export const readMapOptions = (name: string, source: unknown, given: unknown, defaultAhead: number): { ordered: boolean; ahead: number; run: object } => {
+  const iterable = source as Partial<Iterable<unknown> & AsyncIterable<unknown>> | null | undefined
+  if (typeof iterable?.[Symbol.asyncIterator] !== 'function' && (typeof iterable?.[Symbol.iterator] !== 'function' || typeof source === 'string')) {
+    throw new TypeError(`pool.map wants an iterable of argument arrays: pool.map('${nameText(name)}', [[1], [2], [3]]).`)
+  }
+  const options = plainObject('options', given ?? {}) as MapOptions
+  knownNames(`pool.map('${nameText(name)}', …)`, options, NAMES)
+  const { ordered = true, concurrency, ...run } = options
+  flag('ordered', ordered)
+  return { ordered, ahead: concurrency === undefined ? defaultAhead : count('concurrency', concurrency, 1), run }
+}
+
+/** So many are taken from the source in one turn of the host's loop. */
+const AT_ONCE = 128
+
+interface Failure {
+  error: unknown
+}
+
+/** Whether the queue has room, as `pool.ready()` sees it. */
+export interface MapRoom {
+  readonly full: boolean
+  ready(): Promise<void>
+  /** Resolves when the host's loop has turned. */
+  nextTurn(): Promise<void>
+  /** Calls `aborted` when the caller's signal aborts, and `closed` when the pool closes; returns what undoes it. */
+  watch?(aborted: (reason: unknown) => void, closed: () => void): () => void
+}
+
+/**
+ * Runs a task over each argument array of the source, `ahead` results outstanding at the most: the source is pulled only when
+ * there is room. A job's error, the caller's signal or the consumer's `break` cancels what runs and closes the source. A source
+ * that fails, or a pool that closes, only ends the taking: the results of what was submitted are handed on before the error.
+ */
+export const mapJobs = (
+  submit: (args: unknown) => JobRecord,
+  source: Source,
+  ordered: boolean,
+  ahead: number,
+  room?: MapRoom,
+): AsyncGenerator<unknown, void, undefined> => {
+  const run = new MapRun(submit, source, ordered, ahead, room)
+  const results = iterate(run)
+  // The generator's own return() and throw() would wait for the result that is being waited for.
+  const leave = results.return.bind(results)
+  const fail = results.throw.bind(results)
+  // Defined, not assigned: what it inherits may be frozen.
+  Object.defineProperties(results, {
+    return: own((value: undefined) => {
+      run.end()
+      return leave(value)
+    }),
+    throw: own((error: unknown) => {
+      run.end()
+      return fail(error)
+    }),
+  })
+  return results
+}
+
+const own = (value: unknown): PropertyDescriptor => ({ value, writable: true, configurable: true })
+
+async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
+  const undo = run.watch()
+  try {
+    for (;;) {
+      run.pull()
+      if (run.aborted !== undefined) throw run.aborted.error
+      // Awaited here, so that its error shows the frames of who awaits this.
+      if (run.failed !== undefined) await run.failed.result
+      if (run.ended) return
+      const job = run.take()
+      if (job !== undefined) {
+        const value = await job.result
+        run.pull()
+        yield value
+      } else if (run.exhausted) {
+        if (run.cutShort !== undefined) throw run.cutShort.error
+        return
+      } else await run.change()
+    }
+  } finally {
+    await run.end()
+    undo?.()
+  }
+}
+
+/** One run of a map. Each job is looked at once, when it settles: nothing piles up on a job that lasts. */
+class MapRun {
+  readonly #submit: (args: unknown) => JobRecord
+  readonly #source: Source
+  readonly #ordered: boolean
+  readonly #ahead: number
+  readonly #room: MapRoom | undefined
+  /** undefined: not begun, at its end, or told to return. */
+  #iterator: Iterator<unknown> | AsyncIterator<unknown> | undefined
+  /** Nothing more is taken from it. */
+  #sourceEnded = false
+  #pulling = false
+  readonly #unsettled = new Set<JobRecord>()
+  /** Ordered: all jobs, as they were submitted. Unordered: those that have settled, as they did. */
+  readonly #next = new Deque<JobRecord>()
+  #submitted = 0
+  /** Submitted, and not handed on. */
+  #held = 0
+  #wake: (() => void) | undefined
+  #closing: Promise<void> | undefined
+  /** The source's `return()` is not waited for any more. */
+  #letGo: (() => void) | undefined
+  readonly #released = new Promise<void>((resolve) => {
+    this.#letGo = resolve
+  })
+  /** The caller's signal has aborted: thrown at once. */
+  aborted: Failure | undefined
+  /** The source has failed, or the pool was closed before its end: thrown when all that was submitted has been handed on. */
+  cutShort: Failure | undefined
+  /** The first job that has not succeeded. */
+  failed: JobRecord | undefined
+  ended = false
+
+  constructor(submit: (args: unknown) => JobRecord, source: Source, ordered: boolean, ahead: number, room: MapRoom | undefined) {
+    this.#submit = submit
+    this.#source = source
+    this.#ordered = ordered
+    this.#ahead = ahead
+    this.#room = room
+  }
+
+  /** A source that has fallen silent, or does not close, must not outlast the caller's signal, nor the pool. */
+  watch(): (() => void) | undefined {
+    return this.#room?.watch?.(
+      (error) => {
+        this.#letGo?.()
+        // What was submitted has the signal as well.
+        if (this.#sourceEnded || this.ended) return
+        this.aborted = { error }
+        this.end()
+      },
+      () => {
+        this.#letGo?.()
+        this.#cut(mapCutShort(this.#submitted))
+      },
+    )
+  }
+
+  /** All results have been handed on. */
+  get exhausted(): boolean {
+    return this.#sourceEnded && this.#held === 0
+  }
+
+  /** The next job that is to be handed on, if it has settled. */
+  take(): JobRecord | undefined {
+    if (!this.#next.peek()?.isSettled) return undefined
+    this.#held--
+    return this.#next.shift()
+  }
+
+  /** Resolves when it is worth looking again. */
+  change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  /** Fetches from the source while there is room. */
+  pull(): void {
+    if (this.#pulling || this.ended || this.#sourceEnded || this.#held >= this.#ahead) return
+    this.#pulling = true
+    this.#fetch()
+      .catch((error) => this.#cut(error))
+      .finally(() => {
+        this.#pulling = false
+        this.#changed()
+      })
+  }
+
+  async #fetch(): Promise<void> {
+    const source = this.#source
+    this.#iterator ??= Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+    const iterator = this.#iterator
+    let taken = 0
+    while (this.#taking && this.#held < this.#ahead) {
+      const step = await this.#step(iterator)
+      if (step.done) {
+        this.#iterator = undefined
+        this.#sourceEnded = true
+        return
+      }
+      while (this.#taking && this.#room?.full) await this.#room.ready()
+      if (this.#taking) this.#add(step.value)
+      // A source that has everything at once must not keep the host's loop to itself.
+      if (++taken % AT_ONCE === 0) await this.#room?.nextTurn()
+    }
+  }
+
+  get #taking(): boolean {
+    return !this.ended && !this.#sourceEnded
+  }
+
+  async #step(iterator: Iterator<unknown> | AsyncIterator<unknown>): Promise<IteratorResult<unknown>> {
+    try {
+      const step = await iterator.next()
+      if (Object(step) !== step)
+        throw new TypeError(`The source of pool.map: its next() must answer with an object, { done, value }; it answered ${String(step)}.`)
+      return step
+    } catch (error) {
+      // It has ended by itself: its return() is not to be called.
+      this.#iterator = undefined
+      throw error
+    }
+  }
+
+  /** Takes nothing more; what was submitted goes on. */
+  #cut(error: unknown): void {
+    if (!this.#taking) return
+    this.cutShort = { error }
+    this.#sourceEnded = true
+    this.#closing = this.#close()
+    this.#changed()
+  }
+
+  #add(args: unknown): void {
+    const job = this.#submit(args)
+    this.#submitted++
+    this.#held++
+    this.#unsettled.add(job)
+    if (this.#ordered) this.#next.push(job)
+    job.settled.then(() => this.#settled(job))
+  }
+
+  #settled(job: JobRecord): void {
+    this.#unsettled.delete(job)
+    if (this.ended) return
+    if (!this.#ordered) this.#next.push(job)
+    if (job.state !== 'succeeded') {
+      // At once, even if the consumer is busy with an earlier result, and whatever the order.
+      this.failed = job
+      this.end()
+    }
+    this.#changed()
+  }
+
+  #changed(): void {
+    this.#wake?.()
+    this.#wake = undefined
+  }
+
+  /**
+   * Cancels what runs and closes the source. Resolves when the source is closed, as `for await` waits for it, but waits for none
+   * that is busy, and no longer once the caller's signal has aborted or the pool closes.
+   */
+  async end(): Promise<void> {
+    if (!this.ended) {
+      this.ended = true
+      this.#closing ??= this.#close()
+      for (const job of this.#unsettled) if (!job.isSettled) job.cancel(new DOMException('pool.map has ended.', 'AbortError'))
+      this.#changed()
+    }
+    await Promise.race([this.#closing, this.#released])
+  }
+
+  async #close(): Promise<void> {
+    const iterator = this.#iterator
+    this.#iterator = undefined
+    if (iterator === undefined) return
+    try {
+      const closed = Promise.resolve(iterator.return?.())
+      // A source that is still busy with its last item must not keep the caller waiting.
+      if (this.#pulling) closed.catch(() => {})
+      else await closed
+    } catch {
+      // The error that ended the map is the one to be seen.
+    }
+  }
+}

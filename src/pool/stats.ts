@@ -1,0 +1,48 @@
+import type { PoolState } from './pool-state.js'
+import type { PoolStats, WorkerStats, WritesStats } from './types.js'
+import type { PoolWorker } from './worker/worker.js'
+
+const workerStats = (worker: PoolWorker, now: number): WorkerStats => {
+  const oldest = worker.jobs.running.oldest
+  return {
+    id: worker.id,
+    pid: worker.pid,
+    state: worker.state,
+    spare: worker.spare,
+    rss: worker.rss,
+    uptime: now - worker.startedAt,
+    jobs: worker.jobs.done,
+    job:
+      oldest === undefined
+        ? undefined
+        : { id: oldest.id, name: oldest.name, age: oldest.acceptedAt === 0 ? 0 : now - oldest.acceptedAt, attempt: oldest.attempt },
+    running: worker.jobs.running.size,
+    writtenAhead: worker.jobs.sent.size,
+    bytesWritten: worker.writer.bytes,
+    stalled: worker.mainAge,
+  }
+}
+
+/** Writes per worker, as Celery's pool reports them (`celery inspect stats`, pool → writes); shares of the workers there are. */
+const writesStats = ({ past, workers }: PoolState): WritesStats => {
+  const living = [...workers.values()]
+  const total = living.reduce((sum, worker) => sum + worker.writer.writes, past.writes)
+  return {
+    total,
+    average: living.length + past.workers === 0 ? 0 : total / (living.length + past.workers),
+    shares: Object.fromEntries(living.map((worker) => [worker.id, total === 0 ? 0 : worker.writer.writes / total])),
+  }
+}
+
+/** What `pool.stats()` answers. */
+export const poolStats = (pool: PoolState): PoolStats => {
+  const now = pool.hub.now()
+  return {
+    workers: [...pool.workers.values()].map((worker) => workerStats(worker, now)),
+    queued: pool.queued,
+    running: pool.running,
+    totals: { ...pool.totals },
+    latency: { wait: pool.wait.stats(), run: pool.run.stats(), roundTrip: pool.roundTrip.stats() },
+    writes: writesStats(pool),
+  }
+}

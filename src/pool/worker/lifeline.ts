@@ -1,0 +1,76 @@
+import type { Hub, HubWritable, Writer } from '../../hub/index.js'
+import { encode } from '../../wire/codec/index.js'
+import { FrameWriter } from '../../wire/frame-writer.js'
+import { Kind } from '../../wire/messages.js'
+import type { JobRecord } from '../jobs/job.js'
+
+/** Frames of the lifeline stay small. */
+export const LIFELINE_MAX = 1024 * 1024
+
+/** What the pool asks of a worker's watchdog, past whatever its main thread is busy with. */
+export class WorkerLifeline {
+  readonly #writer = new FrameWriter()
+  readonly #port: Writer
+  readonly #stacks = new Map<number, (text: string) => void>()
+  #stackAsked = 0
+
+  constructor(hub: Hub, stream: HubWritable, onEnd: (error?: Error) => void) {
+    this.#port = hub.addWriter(stream, this.#writer.generator(stream), onEnd)
+  }
+
+  /** Takes back everything up to the delivery named that was not claimed. */
+  recall(upTo: number): void {
+    this.#frame(Kind.RECALL, upTo)
+  }
+
+  /** Cancels one job, and takes back everything up to the delivery named that was not claimed. */
+  cancel(job: JobRecord, upTo: number, reason: unknown): void {
+    const body = reasonBytes(reason)
+    body.writeUInt32LE(upTo, 0)
+    this.#frame(Kind.CANCEL, job.delivery, body)
+  }
+
+  /** With `watchdog: false` the soft limit is the host's: it asks here. */
+  askSoft(job: JobRecord): void {
+    const payload = Buffer.allocUnsafe(4)
+    payload.writeUInt32LE(job.spec.softLimit, 0)
+    this.#frame(Kind.SOFT_ASK, job.delivery, payload)
+  }
+
+  /** What the worker is executing right now. */
+  stack(): Promise<string> {
+    return new Promise((resolve) => {
+      const question = ++this.#stackAsked
+      this.#stacks.set(question, resolve)
+      this.#frame(Kind.STACK_ASK, 0, undefined, question)
+    })
+  }
+
+  stackReceived(question: number, text: string): void {
+    this.#stacks.get(question)?.(text)
+    this.#stacks.delete(question)
+  }
+
+  /** The process is gone. */
+  stop(): void {
+    this.#port.stop()
+    for (const resolve of this.#stacks.values()) resolve('the worker is gone')
+    this.#stacks.clear()
+  }
+
+  #frame(kind: Kind, delivery: number, payload?: Buffer, job = 0): void {
+    this.#writer.frame(kind, 0, delivery, job, payload)
+    this.#port.wake()
+  }
+}
+
+/** Four free bytes, then the reason; none where it cannot be sent, for the cancellation itself must pass. */
+const reasonBytes = (reason: unknown): Buffer => {
+  try {
+    const { body, binaries, size } = encode(reason, 4)
+    if (size <= LIFELINE_MAX / 2) return Buffer.concat([body, ...binaries])
+  } catch {
+    // Not to be sent.
+  }
+  return Buffer.from(encode(undefined, 4).body)
+}

@@ -1,0 +1,79 @@
+import { realpath, stat } from 'node:fs/promises'
+import { isAbsolute, join, sep } from 'node:path'
+import { unknownTask } from '../../pool/jobs/submission.js'
+import { TaskNotFoundError } from '../../wire/errors.js'
+import { PathRefusedError } from '../errors.js'
+
+/** The name under which the helper task module exports itself; no message may name it. */
+export const PATH_TASK = 'prefork:path'
+
+/** Answers the options of such a task, in the same module. */
+export const PATH_OPTIONS = 'prefork:path-options'
+
+/** Tasks of prefork's own. */
+export const isHelper = (task: string): boolean => task === PATH_TASK || task === PATH_OPTIONS
+
+/** What stands after the module's path when a task name leaves it out. */
+const ENDINGS = ['', '.js', '.mjs', '.cjs']
+
+export interface PathTask {
+  /** Real path of the module. */
+  module: string
+  export: string
+}
+
+/** `module/path#export`: looks like a task named by its path. */
+export const looksLikePath = (task: string): boolean => task.includes('#')
+
+/** The helper task module, beside the bundle that this code ends up in. */
+export const pathTaskModule = (): URL => {
+  const at = import.meta.url.lastIndexOf('/dist/')
+  return new URL('runtime/path-task.js', import.meta.url.slice(0, at + '/dist/'.length))
+}
+
+/**
+ * Finds the module of a task named `module/path#export` below one of the roots. Undefined: there is none.
+ *
+ * @throws {PathRefusedError} the path is absolute, climbs with `..`, or leads out of its root by a symbolic link
+ */
+export const findPathTask = async (roots: readonly string[], task: string): Promise<PathTask | undefined> => {
+  const at = task.lastIndexOf('#')
+  const path = task.slice(0, at)
+  const name = task.slice(at + 1)
+  if (path === '' || name === '') throw new PathRefusedError(`A task below the roots is named module/path#export, not '${task}'.`)
+  if (isAbsolute(path) || /^[A-Za-z]:|\\|\0/.test(path) || path.split('/').includes('..'))
+    throw new PathRefusedError(`The task '${task}' leaves the roots: its path must be relative, without '..'.`)
+  for (const root of roots) {
+    for (const ending of ENDINGS) {
+      const module = await realFile(join(root, path + ending))
+      if (module === undefined) continue
+      const realRoot = await realpath(root)
+      if (!module.startsWith(realRoot.endsWith(sep) ? realRoot : realRoot + sep))
+        throw new PathRefusedError(`The task '${task}' leaves the root ${root}: a symbolic link leads out of it.`)
+      return { module, export: name }
+    }
+  }
+  return undefined
+}
+
+/** What is said of a task that there is not: with roots, where it was looked for, and how tasks below them are named. */
+export const unknownBelow = (roots: readonly string[], task: string, known: readonly string[]): TaskNotFoundError => {
+  const below = `below ${roots.join(' or ')}`
+  if (roots.length > 0 && looksLikePath(task))
+    return new TaskNotFoundError(
+      `There is no task '${task}': there is no file '${task.slice(0, task.lastIndexOf('#'))}' (also with .js, .mjs, .cjs) ${below}.`,
+      known,
+    )
+  if (roots.length > 0 && known.length === 0)
+    return new TaskNotFoundError(`There is no task '${task}'. Tasks are named module/path#export, as they are found ${below}.`, known)
+  return unknownTask(task, known)
+}
+
+const realFile = async (path: string): Promise<string | undefined> => {
+  try {
+    const real = await realpath(path)
+    return (await stat(real)).isFile() ? real : undefined
+  } catch {
+    return undefined
+  }
+}

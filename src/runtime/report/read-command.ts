@@ -1,0 +1,84 @@
+import { count, flag, knownNames, milliseconds, plainObject, refuse } from '../../util/checks.js'
+import { nearest } from '../../util/nearest.js'
+import { parseRate } from '../rate-limits.js'
+import type { Command, CommandName } from './commands.js'
+
+/** Workers at the most that a command may ask for: beyond it is a mistake, not a wish. */
+const MAX_WORKERS = 10_000
+
+type Fields = Record<string, unknown>
+
+const text = (name: string, value: unknown): string => {
+  if (typeof value !== 'string' || value === '') throw refuse(name, 'a non-empty string', value)
+  return value
+}
+
+const optional = <T>(name: string, value: unknown, check: (name: string, value: unknown) => T): T | undefined =>
+  value === undefined ? undefined : check(name, value)
+
+const workers = (name: string, value: unknown): number => count(name, value, 1, MAX_WORKERS)
+
+/** Only what is there: an absent field stays absent. */
+const compact = <T extends object>(fields: T): T => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
+
+const plain = (command: 'ping' | 'snapshot' | 'stats' | 'quiet' | 'pause' | 'resume' | 'restart') => ({
+  fields: [] as string[],
+  read: (): Command => ({ command }),
+})
+
+const rateLimit = ({ task, queue, limit }: Fields): Command => {
+  if ((task === undefined) === (queue === undefined)) throw new TypeError("rate_limit wants exactly one of 'task' and 'queue'.")
+  if (limit !== null) parseRate(limit)
+  return compact({ command: 'rate_limit', task: optional('task', task, text), queue: optional('queue', queue, text), limit: limit as string | null })
+}
+
+const autoscale = ({ min, max }: Fields): Command => {
+  const least = workers('min', min)
+  const most = workers('max', max)
+  if (most < least) throw refuse('max', `at least min, ${least}`, most)
+  return { command: 'autoscale', min: least, max: most }
+}
+
+const grace = (name: string, value: unknown): number => (value === 0 ? 0 : milliseconds(name, value))
+
+const COMMANDS: { readonly [N in CommandName]: { readonly fields: readonly string[]; readonly read: (fields: Fields) => Command } } = {
+  ping: plain('ping'),
+  snapshot: plain('snapshot'),
+  stats: plain('stats'),
+  quiet: plain('quiet'),
+  pause: plain('pause'),
+  resume: plain('resume'),
+  restart: plain('restart'),
+  shutdown: { fields: ['grace'], read: (given) => compact({ command: 'shutdown', grace: optional('grace', given.grace, grace) }) },
+  grow: { fields: ['by'], read: ({ by }) => compact({ command: 'grow', by: optional('by', by, workers) }) },
+  shrink: { fields: ['by'], read: ({ by }) => compact({ command: 'shrink', by: optional('by', by, workers) }) },
+  autoscale: { fields: ['min', 'max'], read: autoscale },
+  revoke: {
+    fields: ['id', 'terminate'],
+    read: ({ id, terminate }) => compact({ command: 'revoke', id: text('id', id), terminate: optional('terminate', terminate, flag) }),
+  },
+  rate_limit: { fields: ['task', 'queue', 'limit'], read: rateLimit },
+  stack: { fields: ['worker'], read: ({ worker }) => ({ command: 'stack', worker: count('worker', worker, 1) }) },
+}
+
+export const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[]
+
+/**
+ * A command as it came from outside, checked.
+ *
+ * @throws {TypeError} there is no such command, a field is unknown, or has a value it cannot have
+ * @throws {RangeError} a rate limit of another form
+ */
+export const readCommand = (given: unknown): Command => {
+  const fields = plainObject('command', given)
+  const { command, ...rest } = fields
+  if (typeof command !== 'string' || !Object.hasOwn(COMMANDS, command)) {
+    const near = typeof command === 'string' ? nearest(command, COMMAND_NAMES) : undefined
+    throw new TypeError(
+      `There is no command '${String(command)}'${near === undefined ? '' : `; did you mean '${near}'?`} There are: ${COMMAND_NAMES.join(', ')}.`,
+    )
+  }
+  const { fields: names, read } = COMMANDS[command as CommandName]
+  knownNames(`the command '${command}'`, rest, names)
+  return read(rest)
+}

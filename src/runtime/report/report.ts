@@ -1,0 +1,96 @@
+import type { Counts, DeadReason } from '../delivery.js'
+
+export type TaskStatus = 'pending' | 'running' | 'success' | 'failure' | 'soft_timeout' | 'hard_timeout' | 'revoked' | 'lost' | 'retried'
+
+export interface TaskLogLine {
+  /** ms since the epoch. */
+  time: number
+  stream: string
+  text: string
+}
+
+/** One line of the history that a node keeps of its jobs. Times in ms since the epoch. */
+export interface TaskRecord {
+  id: string
+  name: string
+  queue: string
+  status: TaskStatus
+  counts: Counts
+  received: number
+  started: number | undefined
+  ended: number | undefined
+  /** ms from start to end. */
+  duration: number | undefined
+  worker: number | undefined
+  error: string | undefined
+  /** Captured output, up to 500 lines. */
+  logs: TaskLogLine[]
+}
+
+/**
+ * Events of a node; each carries the node's name and the time (ms since the epoch). `duration`: ms of the run that ended. A job that was
+ * retried or revoked when no run of it was on, its worker having died, or before it began, has no `worker` and 0.
+ */
+export type FarmEventBody =
+  | { type: 'node.up'; pid: number; host: string; version: string; queues: string[]; tasks: string[] }
+  | { type: 'node.heartbeat'; stats: NodeStats }
+  | { type: 'node.down'; reason: string }
+  | { type: 'worker.up'; worker: number; pid: number }
+  | { type: 'worker.exit'; worker: number; pid: number | undefined; reason: string; expected: boolean; jobs: string[] }
+  | { type: 'task.received'; id: string; name: string; queue: string; counts: Counts }
+  | { type: 'task.started'; id: string; name: string; worker: number; attempt: number }
+  | { type: 'task.succeeded'; id: string; name: string; worker: number | undefined; duration: number }
+  | { type: 'task.failed'; id: string; name: string; worker: number | undefined; duration: number; error: string; dead: DeadReason | undefined }
+  | { type: 'task.retried'; id: string; name: string; worker: number | undefined; duration: number; delay: number; counts: Counts; error: string }
+  | { type: 'task.revoked'; id: string; name: string; worker: number | undefined; duration: number }
+  | { type: 'task.lost'; id: string; name: string; worker: number | undefined; duration: number; reason: string; losses: number }
+  | { type: 'task.soft_timeout'; id: string; name: string; worker: number | undefined; duration: number }
+  | { type: 'task.hard_timeout'; id: string; name: string; worker: number | undefined; duration: number }
+
+export type FarmEvent = FarmEventBody & { node: string; at: number }
+
+export interface NodeWorker {
+  id: number
+  pid: number | undefined
+  state: string
+  /** Resident bytes. */
+  rss: number
+  /** ms */
+  uptime: number
+  done: number
+  failed: number
+  running: number
+  job: { id: string; name: string; age: number; attempt: number } | undefined
+  /** ms since the main thread last turned. */
+  stalled: number
+}
+
+export interface NodeStats {
+  node: string
+  pid: number
+  host: string
+  version: string
+  /** ms since the node started. */
+  uptime: number
+  state: 'starting' | 'running' | 'quiet' | 'paused' | 'draining' | 'stopped'
+  connected: boolean
+  queues: string[]
+  /** Messages ready in the node's queues when last asked; undefined before the first answer. */
+  depth: number | undefined
+  prefetch: number
+  /** Deliveries held, running ones included. */
+  held: number
+  running: number
+  scale: { min: number; max: number; wanted: number; alive: number; auto: boolean }
+  totals: { received: number; succeeded: number; failed: number; retried: number; revoked: number; lost: number; deadLettered: number; recognised: number }
+  /** Resident bytes of the node itself. */
+  rss: number
+  rateLimits: Record<string, string>
+  workers: NodeWorker[]
+}
+
+export interface NodeSnapshot {
+  stats: NodeStats
+  /** Newest last, at most `taskHistory`. */
+  tasks: TaskRecord[]
+}

@@ -1,0 +1,47 @@
+import type { JobEndHook, JobEndInfo, JobHookInfo, JobStartHook } from '../worker-state.js'
+import type { WorkerJob } from './job.js'
+
+/** Runs the hooks around each job. */
+export class JobHooks {
+  readonly #start: readonly JobStartHook[]
+  readonly #end: readonly JobEndHook[]
+  readonly #poolId: string
+  readonly #onFault: (error: unknown, job: WorkerJob) => void
+
+  constructor(start: readonly JobStartHook[], end: readonly JobEndHook[], poolId: string, onFault: (error: unknown, job: WorkerJob) => void) {
+    this.#start = start
+    this.#end = end
+    this.#poolId = poolId
+    this.#onFault = onFault
+  }
+
+  /** Whether `after` has anything to do. (The lists may grow: a hook may be registered while jobs run.) */
+  get any(): boolean {
+    return this.#end.length > 0
+  }
+
+  /** A throw is the job's failure. */
+  before(job: WorkerJob): void {
+    job.begun = true
+    if (this.#start.length === 0) return
+    const info = this.#infoOf(job)
+    for (const hook of this.#start) hook(info)
+  }
+
+  /** A throw costs the job nothing. Jobs whose arguments could not be decoded never began: they have no end either. */
+  after(job: WorkerJob, outcome: JobEndInfo['outcome']): void {
+    if (!job.begun) return
+    const info = { ...this.#infoOf(job), outcome }
+    for (const hook of this.#end) {
+      try {
+        hook(info)
+      } catch (error) {
+        this.#onFault(error, job)
+      }
+    }
+  }
+
+  #infoOf(job: WorkerJob): JobHookInfo {
+    return { id: job.id(this.#poolId), name: job.name, attempt: job.attempt }
+  }
+}

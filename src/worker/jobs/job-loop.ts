@@ -1,0 +1,300 @@
+import { types } from 'node:util'
+import { PreforkError, ProtocolError, SoftTimeLimitError, TaskNotFoundError } from '../../wire/errors.js'
+import { FRAME_HEAD, JOB_FIXED_BYTES, Kind } from '../../wire/messages.js'
+import { Fifo } from '../io/fifo.js'
+import { Output } from '../io/frame-output.js'
+import { FrameParser } from '../io/frame-parser.js'
+import type { LinkEvents, WatchdogLink } from '../link.js'
+import type { TaskRegistry } from '../tasks/registry.js'
+import type { JobEndInfo } from '../worker-state.js'
+import { ItemPump, isThenable, iteratorOf } from './item-pump.js'
+import { WorkerJob } from './job.js'
+import { JobHooks } from './job-hooks.js'
+import { JobReports } from './job-reports.js'
+import { type JobScope, noScope } from './job-scope.js'
+import type { JobLoopOptions } from './loop-options.js'
+import { type Outcome, Results } from './results.js'
+import { TaskCall } from './task-call.js'
+
+/**
+ * Takes jobs up and settles them. A task is called synchronously out of a native callback (a read, or the link's), and
+ * its JavaScript may be terminated at any point of that call, up to that callback and without any `finally`: so
+ * everything the loop knows is in fields, and is consistent whenever a task is called.
+ */
+export class JobLoop implements LinkEvents {
+  readonly output: Output
+  readonly reports: JobReports
+  readonly #options: JobLoopOptions
+  readonly #link: WatchdogLink
+  readonly #scope: JobScope
+  readonly #call: TaskCall
+  readonly #hooks: JobHooks
+  readonly #results: Results
+  readonly #parser: FrameParser
+  readonly #held = new Fifo<WorkerJob>()
+  readonly #slots: (WorkerJob | undefined)[]
+  /** Streams by delivery, held or running: credit may come before they are taken up. */
+  readonly #streams = new Map<number, WorkerJob>()
+  /** Running streams with new credit: their next step is the task's code, which waits until the chunk is parsed. */
+  readonly #granted = new Fifo<WorkerJob>()
+  #registry: TaskRegistry | undefined
+  #running = 0
+  #quitting = false
+  #finished = false
+
+  constructor(options: JobLoopOptions) {
+    const { config, link, write, clock } = options
+    this.#options = options
+    this.#link = link
+    this.#scope = options.scope ?? noScope
+    this.#slots = new Array<WorkerJob | undefined>(config.concurrency).fill(undefined)
+    this.#parser = new FrameParser(config.maxMessageSize + JOB_FIXED_BYTES, (bytes, start, end) => this.#onFrame(bytes, start, end))
+    this.output = new Output((chunks) => {
+      link.beforeWrite()
+      write(chunks)
+      link.afterWrite()
+    })
+    this.#call = new TaskCall(link, this.#scope)
+    this.#hooks = new JobHooks(options.jobStart ?? [], options.jobEnd ?? [], config.poolId, options.onFault)
+    this.#results = new Results(this.output, config.maxMessageSize, config.measureMemory ? options.rss : undefined)
+    this.reports = new JobReports(this.output, this.#call, clock, config)
+  }
+
+  get running(): readonly WorkerJob[] {
+    return this.#slots.filter((job) => job !== undefined)
+  }
+
+  /** The tasks are loaded: jobs may be taken up. */
+  start(registry: TaskRegistry): void {
+    this.#registry = registry
+    if (this.#held.size > 0) this.#link.wake()
+  }
+
+  /** Bytes of the jobs pipe, called out of the native read callback; the memory may be reused afterwards. */
+  receive(chunk: Buffer): void {
+    try {
+      this.#parser.push(chunk)
+      this.#drain()
+    } catch (error) {
+      this.#options.onBroken(error)
+    }
+  }
+
+  onWake(): void {
+    this.#drainSafely()
+  }
+
+  onCancel(delivery: number, reason: unknown): void {
+    const job = this.#find(delivery)
+    if (job === undefined) return
+    job.cancelled = true
+    this.#scope.run(job, () => job.abort(reason))
+    job.pump?.close()
+  }
+
+  onSoftLimit(delivery: number, limit: number): void {
+    const job = this.#find(delivery)
+    if (job === undefined) return
+    job.softTimedOut = true
+    this.#scope.run(job, () => job.abort(new SoftTimeLimitError(`The soft time limit of ${limit} ms has passed`, limit)))
+  }
+
+  onInterrupted(delivery: number, cause: 'soft' | 'cancel', stack: string): void {
+    this.#call.terminated()
+    const job = this.#find(delivery)
+    if (job !== undefined) {
+      job.softTimedOut ||= cause === 'soft'
+      job.pump?.discard()
+      this.#settle(job, 'interrupted', this.#results.stack(stack))
+      // What the task had begun before (timers, requests) is told to stop.
+      const why = cause === 'soft' ? `The soft time limit of ${job.softLimit} ms has passed` : 'The job was cancelled'
+      this.#scope.run(job, () => job.abort(cause === 'soft' ? new SoftTimeLimitError(why, job.softLimit, stack) : new DOMException(why, 'AbortError')))
+    }
+    this.#drainSafely()
+  }
+
+  #onFrame(bytes: Buffer, start: number, end: number): void {
+    switch (bytes[start + 4]) {
+      case Kind.JOB: {
+        const job = new WorkerJob(bytes, start, end)
+        if (job.streaming) this.#streams.set(job.delivery, job)
+        this.#held.push(job)
+        return
+      }
+      case Kind.PULL: {
+        if (end - start < FRAME_HEAD + 8) throw new ProtocolError(`A PULL frame of ${end - start} bytes is too short.`)
+        const job = this.#streams.get(bytes.readUInt32LE(start + 8))
+        if (job === undefined) return
+        job.creditItems += bytes.readUInt32LE(start + FRAME_HEAD)
+        job.creditBytes += bytes.readUInt32LE(start + FRAME_HEAD + 4)
+        if (job.pump !== undefined) this.#granted.push(job)
+        return
+      }
+      case Kind.QUIT:
+        this.#quitting = true
+        return
+      default:
+        throw new ProtocolError(`A frame of unknown kind ${bytes[start + 4]} on the jobs pipe.`)
+    }
+  }
+
+  #drainSafely(): void {
+    try {
+      this.#drain()
+    } catch (error) {
+      this.#options.onBroken(error)
+    }
+  }
+
+  /** Only ever called out of a native callback. */
+  #drain(): void {
+    this.#call.tainted = false
+    for (let job = this.#granted.shift(); job !== undefined; job = this.#granted.shift()) this.#grant(job)
+    const registry = this.#registry
+    const { claimer } = this.#link
+    while (registry !== undefined && this.#running < this.#slots.length && this.#held.size > 0) {
+      if (this.#call.tainted) {
+        this.#link.wake()
+        break
+      }
+      const job = this.#held.shift()!
+      if (claimer.claim(job.delivery)) this.#begin(job, registry)
+      else this.#streams.delete(job.delivery)
+    }
+    this.output.flush()
+    this.#finishIfDone()
+  }
+
+  #begin(job: WorkerJob, registry: TaskRegistry): void {
+    const slot = this.#slots.indexOf(undefined)
+    job.slot = slot
+    this.#slots[slot] = job
+    this.#running += 1
+    this.output.putHead(Kind.ACCEPTED, 0, job)
+    this.output.flush()
+    this.#link.began(slot, job.delivery, job.softLimit, job.hardLimit)
+    let args: unknown[]
+    try {
+      const task = registry.tasks[job.taskIndex]
+      if (task === undefined) throw new TaskNotFoundError(`The worker has no task number ${job.taskIndex}.`, registry.names)
+      job.name = job.calledAs ?? task.name
+      job.run = task.run
+      args = job.args()
+    } catch (error) {
+      this.#fail(job, this.#results.undecodable(error))
+      return
+    }
+    this.#run(job, args)
+  }
+
+  #run(job: WorkerJob, args: unknown[]): void {
+    let value: unknown
+    this.#call.enter(job)
+    try {
+      this.#hooks.before(job)
+      const { run } = job
+      value = run(...args)
+    } catch (error) {
+      this.#call.leave()
+      this.#fail(job, error)
+      return
+    }
+    this.#call.leave()
+    let pending: PromiseLike<unknown> | undefined
+    try {
+      if (isThenable(value)) pending = Promise.resolve(value)
+    } catch (error) {
+      // A `then` that throws when it is looked at.
+      this.#fail(job, error)
+      return
+    }
+    if (pending === undefined) this.#returned(job, value)
+    else {
+      pending.then(
+        (result) => this.#later(() => this.#returned(job, result)),
+        (error) => this.#later(() => this.#fail(job, error)),
+      )
+    }
+  }
+
+  /** Settles out of a promise: the result is written now, but the next task only begins out of a native callback. */
+  #later(settle: () => void): void {
+    try {
+      settle()
+      this.output.flush()
+      if (this.#held.size > 0 && this.#running < this.#slots.length) this.#link.wake()
+      this.#finishIfDone()
+    } catch (error) {
+      this.#options.onBroken(error)
+    }
+  }
+
+  #returned(job: WorkerJob, value: unknown): void {
+    if (job.settled) return
+    if (job.streaming) this.#stream(job, value)
+    else if (typeof value === 'object' && value !== null && types.isGeneratorObject(value)) {
+      this.#fail(job, new PreforkError('ERR_PREFORK_STREAM', `The task '${job.name}' is a generator: call it with pool.stream().`))
+    } else this.#settle(job, 'succeeded', this.#results.value(value, job))
+  }
+
+  #stream(job: WorkerJob, value: unknown): void {
+    let iterator: ReturnType<typeof iteratorOf>
+    try {
+      iterator = iteratorOf(value)
+    } catch (error) {
+      this.#fail(job, error)
+      return
+    }
+    if (iterator === undefined) {
+      this.#fail(job, new PreforkError('ERR_PREFORK_STREAM', `The task '${job.name}' returned no iterable: call it with pool.run().`))
+      return
+    }
+    job.pump = new ItemPump(iterator, {
+      maxMessageSize: this.#options.config.maxMessageSize,
+      call: (fn) => this.#call.run(job, fn),
+      item: (encoded) => {
+        this.reports.flush(job)
+        this.output.put(Kind.ITEM, 0, job, encoded)
+        this.output.flush()
+      },
+      ended: () => this.#later(() => this.#settle(job, 'succeeded', this.#results.value(undefined, job))),
+      failed: (error, unsendable) => this.#later(() => this.#fail(job, error, unsendable)),
+    })
+    if (job.cancelled) job.pump.close()
+    else this.#grant(job)
+  }
+
+  #grant(job: WorkerJob): void {
+    const { creditItems, creditBytes } = job
+    job.creditItems = 0
+    job.creditBytes = 0
+    job.pump?.grant(creditItems, creditBytes)
+  }
+
+  #fail(job: WorkerJob, error: unknown, unsendable = false): void {
+    if (!job.settled) this.#settle(job, 'failed', this.#results.error(error, job, unsendable))
+  }
+
+  #settle(job: WorkerJob, how: JobEndInfo['outcome'], outcome: Outcome): void {
+    if (this.#hooks.any) this.#scope.run(job, () => this.#hooks.after(job, how))
+    this.reports.flush(job)
+    job.settled = true
+    if (job.streaming) this.#streams.delete(job.delivery)
+    this.#slots[job.slot] = undefined
+    this.#running -= 1
+    this.#link.ended(job.slot)
+    this.#results.put(job, outcome)
+  }
+
+  #find(delivery: number): WorkerJob | undefined {
+    return this.#slots.find((job) => job?.delivery === delivery)
+  }
+
+  #finishIfDone(): void {
+    if (!this.#quitting || this.#finished || this.#running > 0) return
+    // While the tasks still load no job was taken up, and none will be.
+    if (this.#held.size > 0 && this.#registry !== undefined) return
+    this.#finished = true
+    this.#options.onFinished()
+  }
+}

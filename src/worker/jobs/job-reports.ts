@@ -1,0 +1,130 @@
+import { format } from 'node:util'
+import { encode } from '../../wire/codec/index.js'
+import { FRAME_HEAD, Kind, type LogLine, type WorkerConfig } from '../../wire/messages.js'
+import type { CurrentJob, JobLogger } from '../current-job.js'
+import type { FrameOf, Output } from '../io/frame-output.js'
+import type { WorkerJob } from './job.js'
+import { JobLog } from './job-log.js'
+import type { LoopClock } from './loop-options.js'
+import { ProgressValve } from './progress.js'
+import type { TaskCall } from './task-call.js'
+
+const NOBODY = { attempt: 0, delivery: 0, number: 0 } as const
+
+/** The host takes a frame in one go: lines of no job have no bound of their own. */
+const FRAME_LINES = 1024
+
+/** What a running job tells besides its result: lines and progress. And `currentJob()`, through which it does. */
+export class JobReports {
+  readonly #output: Output
+  readonly #call: TaskCall
+  readonly #clock: LoopClock
+  readonly #config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>
+  /** Lines of no job, or of one that has settled. */
+  readonly #stray: JobLog
+
+  constructor(output: Output, call: TaskCall, clock: LoopClock, config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>) {
+    this.#output = output
+    this.#call = call
+    this.#clock = clock
+    this.#config = config
+    this.#stray = new JobLog(clock.wall, (lines) => this.#send(NOBODY, lines), Number.POSITIVE_INFINITY)
+  }
+
+  /** A piece of output, written at once: it exists also when the worker is killed a moment later. */
+  write(job: WorkerJob | undefined, stream: 'stdout' | 'stderr', text: string): void {
+    this.#call.protect(() => this.#logOf(job).write(stream, text))
+  }
+
+  progress(job: WorkerJob, value: unknown): void {
+    if (job.settled) return
+    this.#call.protect(() => {
+      job.progress ??= new ProgressValve({
+        now: this.#clock.now,
+        later: this.#clock.later,
+        maxMessageSize: this.#config.maxMessageSize,
+        send: (encoded) => {
+          if (job.settled) return
+          this.#output.put(Kind.PROGRESS, 0, job, encoded)
+          this.#output.flush()
+        },
+      })
+      job.progress.report(value)
+    })
+  }
+
+  /** Sends what is held back, before the result. */
+  flush(job: WorkerJob): void {
+    job.progress?.flush()
+    job.log?.flush()
+  }
+
+  /** The process ends. */
+  flushStray(): void {
+    this.#stray.flush()
+  }
+
+  currentOf(job: WorkerJob): CurrentJob {
+    job.current ??= this.#makeCurrent(job)
+    return job.current
+  }
+
+  #makeCurrent(job: WorkerJob): CurrentJob {
+    const { poolId } = this.#config
+    const makeLog = (): JobLogger => this.#logger(job)
+    let log: JobLogger | undefined
+    return {
+      name: job.name,
+      attempt: job.attempt,
+      progress: (value) => this.progress(job, value),
+      get id() {
+        return job.id(poolId)
+      },
+      get context() {
+        return job.context
+      },
+      get delivery() {
+        return job.delivered
+      },
+      get signal() {
+        return job.signal
+      },
+      get log() {
+        log ??= makeLog()
+        return log
+      },
+    }
+  }
+
+  #logger(job: WorkerJob): JobLogger {
+    const line = (...args: unknown[]): void => {
+      const text = format(...args)
+      this.#call.protect(() => this.#logOf(job).entry('log', text))
+    }
+    return Object.assign((...args: unknown[]) => line(...args), { debug: line, info: line, warn: line, error: line })
+  }
+
+  #logOf(job: WorkerJob | undefined): JobLog {
+    if (job === undefined || job.settled) return this.#stray
+    job.log ??= new JobLog(this.#clock.wall, (lines) => this.#send(job, lines))
+    return job.log
+  }
+
+  #send(of: FrameOf, lines: readonly LogLine[]): void {
+    for (let at = 0; at < lines.length; at += FRAME_LINES) this.#sendFrame(of, lines.length <= FRAME_LINES ? lines : lines.slice(at, at + FRAME_LINES))
+  }
+
+  #sendFrame(of: FrameOf, lines: readonly LogLine[]): void {
+    const encoded = encode(lines, FRAME_HEAD)
+    if (encoded.size <= this.#config.maxMessageSize) {
+      this.#output.put(Kind.LOG, 0, of, encoded)
+      this.#output.flush()
+    } else if (lines.length > 1) {
+      // A frame over the limit would cost the worker its life.
+      this.#sendFrame(of, lines.slice(0, lines.length >> 1))
+      this.#sendFrame(of, lines.slice(lines.length >> 1))
+    } else if (lines[0] !== undefined && lines[0].text.length > 1) {
+      this.#sendFrame(of, [{ ...lines[0], text: lines[0].text.slice(0, lines[0].text.length >> 1) }])
+    }
+  }
+}

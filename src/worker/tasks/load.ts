@@ -1,0 +1,84 @@
+import { realpathSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { PreforkError } from '../../wire/errors.js'
+import { workerState } from '../worker-state.js'
+import { type RegisteredTask, TaskRegistry, type TaskRun } from './registry.js'
+import { namePlace } from './syntax-place.js'
+
+/** While a module loads, its path stands here, so that `createPool` can refuse to start workers from within a worker's start. */
+const LOADING = Symbol.for('prefork.loading')
+const marker = globalThis as { [LOADING]?: string }
+
+/** The start failed at this module (or at the hooks of the modules). */
+export class StartFailure extends Error {
+  readonly module: string
+  constructor(module: string, cause: unknown) {
+    super(`The task module ${module} failed`, { cause })
+    this.module = module
+  }
+}
+
+/** Imports the task modules one after another and collects their exported functions. */
+export const loadTasks = async (urls: readonly string[]): Promise<TaskRegistry> => {
+  const found = new Map<string, RegisteredTask & { module: string }>()
+  for (const url of urls) {
+    const module = pathOf(url)
+    marker[LOADING] = module
+    try {
+      for (const [name, run] of functionsOf(await import(url), module)) {
+        const twin = found.get(name)
+        if (twin !== undefined) {
+          throw new PreforkError('ERR_PREFORK_TASK_TWICE', `Two task modules export a task named '${name}': ${twin.module} and ${module}`)
+        }
+        found.set(name, { name, run, module, ...workerState().tasks.get(run) })
+      }
+    } catch (error) {
+      namePlace(error, module)
+      throw new StartFailure(module, error)
+    }
+  }
+  return new TaskRegistry([...found.values()].map(({ module: _, ...task }) => task))
+}
+
+/** Runs the start hooks in order. Which module registered a hook is not known: all are named. */
+export const runStartHooks = async (urls: readonly string[]): Promise<void> => {
+  const modules = urls.map(pathOf).join(', ')
+  marker[LOADING] = modules
+  try {
+    for (const hook of workerState().start) await hook()
+  } catch (error) {
+    throw new StartFailure(modules, error)
+  }
+}
+
+export const loaded = (): void => {
+  delete marker[LOADING]
+}
+
+const pathOf = (url: string): string => (url.startsWith('file:') ? fileURLToPath(url) : url)
+
+/** Node's lexer misses many named exports of CommonJS modules; they are all on `module.exports`, which is the default export. */
+const functionsOf = (module: Record<string, unknown>, path: string): Map<string, TaskRun> => {
+  const tasks = new Map<string, TaskRun>()
+  const add = (name: string, value: unknown): void => {
+    if (isTask(value)) tasks.set(name, value)
+  }
+  if (typeof module.default === 'object' && module.default !== null && isCommonJs(module, path)) {
+    for (const [name, value] of Object.entries(module.default)) if (name !== '__esModule') add(name, value)
+  }
+  for (const [name, value] of Object.entries(module)) if (name !== 'module.exports') add(name, value)
+  return tasks
+}
+
+/** Only Node 23 and later say so in the namespace; before, what `require` has in its cache tells. */
+const isCommonJs = (module: Record<string, unknown>, path: string): boolean =>
+  'module.exports' in module || createRequire(import.meta.url).cache[realpathSync(path)]?.exports === module.default
+
+/** Functions, but not classes: calling one only throws. */
+const isTask = (value: unknown): value is TaskRun => {
+  if (typeof value !== 'function') return false
+  const prototype = Object.getOwnPropertyDescriptor(value, 'prototype')
+  // A class is the only function whose `prototype` exists and cannot be written, but for generators, whose can.
+  return prototype === undefined || prototype.writable === true
+}

@@ -1,0 +1,49 @@
+import type { CurrentJob } from './current-job.js'
+import type { TaskOptions } from './tasks/define-task.js'
+
+export type Hook = () => unknown
+export interface JobHookInfo {
+  readonly id: string
+  readonly name: string
+  readonly attempt: number
+}
+export interface JobEndInfo extends JobHookInfo {
+  /** How the task ended. 'interrupted': its soft limit or a cancellation cut its synchronous code short. */
+  readonly outcome: 'succeeded' | 'failed' | 'interrupted'
+}
+export type JobStartHook = (job: JobHookInfo) => unknown
+export type JobEndHook = (job: JobEndInfo) => unknown
+
+/** What the worker's own code and every copy of `prefork/worker` in this process share. */
+export interface WorkerState {
+  /** True in a worker process, false where a task module is merely imported, e.g. by a unit test. */
+  inWorker: boolean
+  /** Somebody imported `prefork/worker`: jobs must be told apart across awaits. */
+  contextWanted: boolean
+  /** Options given to `defineTask`, by the function that it returned. */
+  readonly tasks: WeakMap<object, TaskOptions>
+  readonly start: Hook[]
+  readonly stop: Hook[]
+  readonly jobStart: JobStartHook[]
+  readonly jobEnd: JobEndHook[]
+  /** The job in whose async context the caller runs; set by the worker. */
+  current(): CurrentJob | undefined
+}
+
+const KEY = Symbol.for('prefork.worker')
+
+/** On `globalThis`, because a task module may bring its own copy of this package. */
+export const workerState = (): WorkerState => {
+  const holder = globalThis as { [KEY]?: WorkerState }
+  holder[KEY] ??= {
+    inWorker: false,
+    contextWanted: false,
+    tasks: new WeakMap(),
+    start: [],
+    stop: [],
+    jobStart: [],
+    jobEnd: [],
+    current: () => undefined,
+  }
+  return holder[KEY]
+}

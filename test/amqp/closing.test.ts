@@ -1,0 +1,92 @@
+/** Ends over connections whose other end does not answer. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { createControlClient, createPublisher } from '../../src/amqp/index.js'
+import { corner, first, Inbox, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
+
+const PUBLISH = [60, 40] as const
+const never = new Promise<void>(() => {})
+
+/** Long before the missing heartbeats would end the connection. */
+const soon = async (closing: Promise<unknown>): Promise<unknown> => Promise.race([closing.then(() => 'closed'), delay(20_000, 'still closing', { ref: false })])
+
+withRabbit('closes soon', () => {
+  const { queue, controlExchange, eventExchange, broker, cleanUp } = corner()
+  let proxy: TcpProxy
+  beforeAll(async () => {
+    proxy = await tcpProxy(RABBITMQ_URL)
+  })
+  afterEach(async () => {
+    proxy.cut()
+    await cleanUp()
+  })
+  afterAll(() => proxy.close())
+
+  it('a publisher whose peer is silent', async () => {
+    const out = await createPublisher({ url: proxy.url, queue })
+    await out.publish('add', [1, 2])
+    proxy.freeze()
+    expect(await soon(out.close())).toBe('closed')
+  })
+
+  it('a publisher with a heartbeat in its URL notices by itself that its peer is silent', async () => {
+    const out = await createPublisher({ url: `${proxy.url}?heartbeat=1`, queue })
+    proxy.freeze()
+    await until('it notices', () => !out.connected)
+    await out.close()
+  })
+
+  it('a control client whose peer is silent, while it listens', async () => {
+    const operator = await createControlClient({ url: proxy.url, controlExchange, eventExchange })
+    await operator.listen(() => {})
+    proxy.freeze()
+    expect(await soon(operator.close())).toBe('closed')
+  })
+
+  it('a node whose peer is silent: what it held comes back', async () => {
+    const node = await broker({ url: proxy.url })
+    const inbox = new Inbox()
+    const consumption = node.consume(2, inbox.receive)
+    await node.publish({ id: 'held', queue, body: Buffer.from('held'), headers: {}, counts: first })
+    await inbox.take('held')
+    proxy.freeze()
+    void consumption.stop()
+    expect(await soon(node.close())).toBe('closed')
+    proxy.cut()
+    const after = await broker()
+    const next = new Inbox()
+    after.consume(1, next.receive)
+    expect((await next.take('held')).redelivered).toBe(true)
+  })
+
+  it('a node whose publications RabbitMQ does not read any more: acknowledgements still leave, what waits for a confirm comes back', async () => {
+    const node = await broker({ url: proxy.url })
+    const inbox = new Inbox()
+    node.consume(3, inbox.receive)
+    for (const id of ['retried', 'done', 'last']) await node.publish({ id, queue, body: Buffer.from(id), headers: {}, counts: first })
+    const [retried, done, last] = [await inbox.take('retried'), await inbox.take('done'), await inbox.take('last')]
+    // As under an alarm: the connection that publishes is not read from then on, the other one is.
+    let held = 0
+    proxy.before(...PUBLISH, () => {
+      held++
+      return never
+    })
+    const again = Promise.resolve(retried.settle({ kind: 'republish', delay: 0, counts: { ...first, attempt: 2 }, history: [] })).catch(
+      (error: unknown) => error,
+    )
+    await until('the publication is held', () => held > 0)
+    done.settle({ kind: 'acknowledge' })
+    const closing = node.close()
+    last.settle({ kind: 'acknowledge' })
+    expect(await soon(closing)).toBe('closed')
+    expect(await again).toMatchObject({ code: 'ERR_PREFORK_PUBLISH', stored: 'unknown' })
+    proxy.cut()
+    const after = await broker()
+    const next = new Inbox()
+    after.consume(3, next.receive)
+    const back = await next.take('retried')
+    expect([back.counts.attempt, back.redelivered]).toEqual([1, true])
+    expect(next.ids).toEqual(['retried'])
+  })
+})

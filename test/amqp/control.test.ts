@@ -1,0 +1,388 @@
+import { afterEach, expect, it, onTestFinished } from 'vitest'
+import { AmqpBroker } from '../../src/amqp/broker.js'
+import { sign } from '../../src/amqp/control/signature.js'
+import { createControlClient } from '../../src/amqp/index.js'
+import type { ControlClient } from '../../src/node/broker.js'
+import type { Address, Answer, Command } from '../../src/runtime/report/commands.js'
+import type { FarmEvent } from '../../src/runtime/report/report.js'
+import { scriptedStats } from '../fixtures/scripted-node.js'
+import { failure, within } from '../fixtures/support.js'
+import { admin, corner, type Overrides, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { tcpProxy } from './tcp-proxy.js'
+
+withRabbit('the control exchange', () => {
+  const { keep, broker, settings, controlExchange, eventExchange, cleanUp } = corner()
+  afterEach(cleanUp)
+
+  const node = async (name: string, secret?: string) => {
+    const made = await broker({ node: name, secret })
+    const asked: Command[] = []
+    made.control.onCommand(async (command) => {
+      asked.push(command)
+      if (command.command === 'restart') throw new Error('not now')
+      return { pong: name }
+    })
+    await until('it listens', () => made.control.listening)
+    return { ...made, control: made.control, asked }
+  }
+  const client = async (secret?: string): Promise<ControlClient> =>
+    keep(await createControlClient({ url: RABBITMQ_URL, controlExchange, eventExchange, secret }))
+  const ask = async (from: ControlClient, to: Address, command: Command, timeout?: number): Promise<Answer[]> => {
+    const answers: Answer[] = []
+    for await (const answer of from.ask(to, command, { timeout })) answers.push(answer)
+    return answers.toSorted((a, b) => a.node.localeCompare(b.node))
+  }
+
+  it('reaches one node, some, or all; named nodes end the question when each has answered', async () => {
+    const nodes = [await node('a'), await node('b'), await node('c')]
+    const from = await client()
+    expect(await ask(from, ['b'], { command: 'ping' }, 20_000)).toEqual([{ node: 'b', ok: true, value: { pong: 'b' } }])
+    expect(nodes.map((each) => each.asked.length)).toEqual([0, 1, 0])
+    expect((await ask(from, ['a', 'c'], { command: 'stats' }, 20_000)).map((each) => each.node)).toEqual(['a', 'c'])
+    expect((await ask(from, 'all', { command: 'ping' }, 500)).map((each) => each.node)).toEqual(['a', 'b', 'c'])
+    expect(await ask(from, ['a'], { command: 'restart' }, 20_000)).toEqual([{ node: 'a', ok: false, error: 'not now' }])
+    expect(await ask(from, ['nobody'], { command: 'ping' }, 200)).toEqual([])
+    expect(await ask(from, [], { command: 'ping' }, 20_000)).toEqual([])
+  })
+
+  it('is made again, with the nodes bound to it, when somebody has deleted it', async () => {
+    await node('a')
+    const { onChannel, close } = await admin()
+    await onChannel((channel) => channel.deleteExchange(controlExchange))
+    await close()
+    const from = await client()
+    await until('it answers again', async () => (await ask(from, ['a'], { command: 'ping' }, 200)).length === 1)
+  })
+
+  it('whoever listens hears again when somebody has deleted the exchange of events', async () => {
+    const { control } = await node('a')
+    const from = await client()
+    const heard: FarmEvent[] = []
+    const stop = await from.listen((each) => heard.push(each))
+    const hearing = async (): Promise<boolean> => {
+      control.emit({ type: 'node.heartbeat', node: 'a', at: 0, stats: scriptedStats() })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return heard.length > 0
+    }
+    await until('it hears', hearing)
+    const { onChannel, close } = await admin()
+    await onChannel((channel) => channel.deleteExchange(eventExchange))
+    await close()
+    heard.length = 0
+    await until('it hears again', hearing)
+    await stop()
+  })
+
+  it('two nodes of one name are both warned; one that comes back does not take itself for another', async () => {
+    const proxy = await tcpProxy(RABBITMQ_URL)
+    const named = async (name: string, overrides: Overrides = {}) => {
+      const made = keep(new AmqpBroker(settings(overrides), name))
+      const warnings: string[] = []
+      made.on('warning', (message) => {
+        if (message.startsWith('Another node')) warnings.push(message)
+      })
+      await made.start()
+      await until('it listens', () => made.control.listening)
+      return { made, warnings }
+    }
+    const secret = 'correct horse'
+    const first = await named('a', { secret, url: proxy.url })
+    const other = await named('b', { secret })
+    proxy.shut()
+    await until('it is gone', () => !first.made.connected)
+    proxy.open()
+    await until('it is back', () => first.made.connected && first.made.control.listening)
+    expect(await ask(await client(secret), ['a'], { command: 'ping' }, 20_000)).toHaveLength(1)
+    expect(first.warnings).toEqual([])
+    const second = await named('a', { secret })
+    await until('both know', () => first.warnings.length > 0 && second.warnings.length > 0)
+    expect(second.warnings[0]).toMatch(/^Another node is named 'a' as well: commands to that name reach both.* Give each node a name of its own/)
+    // Whatever it was told, with another secret, too.
+    const third = await named('b', { secret: 'wrong horse' })
+    await until('both know', () => other.warnings.length > 0 && third.warnings.length > 0)
+    expect(first.warnings).toHaveLength(1)
+    await proxy.close()
+  })
+
+  it('a command that arrives before the node can speak is answered as soon as it can', async () => {
+    const proxy = await tcpProxy(RABBITMQ_URL)
+    let speak = (): void => {}
+    const mute = new Promise<void>((resolve) => {
+      speak = resolve
+    })
+    // confirm.select: of the connection that publishes alone.
+    proxy.before(85, 10, () => mute)
+    try {
+      const made = keep(new AmqpBroker(settings({ url: proxy.url }), 'a'))
+      let asked = 0
+      made.control.onCommand(async () => ++asked)
+      await made.connect()
+      await until('it listens', () => made.control.listening)
+      const answers = ask(await client(), ['a'], { command: 'ping' }, 20_000)
+      await until('it has been asked', () => asked > 0)
+      speak()
+      expect(await within(answers, 10_000)).toEqual([{ node: 'a', ok: true, value: 1 }])
+    } finally {
+      speak()
+      await proxy.close()
+    }
+  })
+
+  it('a node with a secret obeys only those who know it', async () => {
+    const { asked } = await node('a', 'correct horse')
+    const shutdown: Command = { command: 'shutdown' }
+    const [nobody] = await ask(await client(), ['a'], shutdown, 20_000)
+    expect(nobody).toEqual({ node: 'a', ok: false, error: 'The node refused the command: this node wants commands that are signed with the shared secret.' })
+    const [wrong] = await ask(await client('wrong horse'), ['a'], shutdown, 20_000)
+    expect(wrong).toEqual({ node: 'a', ok: false, error: 'The node refused the command: the secret is wrong.' })
+    expect(asked).toEqual([])
+    // As it comes out of a file.
+    const [right] = await ask(await client(' correct horse\n'), ['a'], shutdown, 20_000)
+    expect(right).toEqual({ node: 'a', ok: true, value: { pong: 'a' } })
+    expect(asked).toEqual([shutdown])
+  })
+
+  it('an overheard command cannot be sent again, nor another under its seal; a stale one is refused', async () => {
+    const { asked } = await node('a', 'correct horse')
+    const { onChannel, close } = await admin()
+    const answers: string[] = []
+    await onChannel(async (channel) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true })
+      await channel.consume(queue, (message) => answers.push(message!.content.toString()), { noAck: true })
+      const send = (body: Buffer, headers: object): void => void channel.publish(controlExchange, '', body, { headers, replyTo: queue })
+      const ping = Buffer.from(JSON.stringify({ to: 'all', command: { command: 'ping' } }))
+      const headers = sign('correct horse', ping)
+      send(ping, headers)
+      send(ping, headers)
+      send(Buffer.from(JSON.stringify({ to: 'all', command: { command: 'shutdown' } })), headers)
+      send(ping, { ...headers, signed_at: Number(headers.signed_at) - 120_000 })
+      send(Buffer.from('not JSON'), {})
+      send(Buffer.from('{"to":"all"}'), {})
+      await until('four are answered', () => answers.length === 4)
+    })
+    await close()
+    expect(answers.map((each) => (JSON.parse(each) as { error?: string }).error)).toEqual([
+      undefined,
+      'The node refused the command: the command was seen before.',
+      'The node refused the command: the secret is wrong.',
+      'The node refused the command: the secret is wrong.',
+    ])
+    expect(asked.length).toBe(1)
+  })
+
+  it('events reach whoever listens, and nobody else', async () => {
+    const { control } = await node('a')
+    const from = await client()
+    const heard: FarmEvent[] = []
+    const event: FarmEvent = { type: 'task.received', node: 'a', at: 1, id: 'i', name: 'n', queue: 'q', counts: { attempt: 1, losses: 0, requeues: 0 } }
+    const stop = await from.listen((each) => heard.push(each))
+    await until('the node can speak', () => {
+      control.emit({ ...event, at: 2 })
+      return heard.length > 0
+    })
+    expect(heard[0]).toEqual({ ...event, at: 2 })
+    await stop()
+    const before = heard.length
+    control.emit({ ...event, at: 3 })
+    await ask(from, ['a'], { command: 'ping' }, 20_000)
+    expect(heard.slice(before)).toEqual([])
+  })
+
+  it('a listener that throws is an uncaught exception, and costs neither later events nor those of other listeners', async () => {
+    const from = await client()
+    const usual = process.rawListeners('uncaughtException') as ((error: Error) => void)[]
+    const uncaught: string[] = []
+    process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => uncaught.push(error.message))
+    onTestFinished(() => {
+      process.removeAllListeners('uncaughtException')
+      for (const each of usual) process.on('uncaughtException', each)
+    })
+    const heard: string[] = []
+    const failing: string[] = []
+    const idOf = (event: FarmEvent): string => ('id' in event ? event.id : '')
+    await from.listen((each) => {
+      failing.push(idOf(each))
+      throw new Error(`cannot take ${idOf(each)}`)
+    })
+    await from.listen((each) => heard.push(idOf(each)))
+    const event = (id: string): FarmEvent => ({ type: 'task.revoked', node: 'a', at: 1, id, name: 'n', worker: 1, duration: 0 })
+    const { onChannel, close } = await admin()
+    await onChannel(async (channel) => {
+      // One after another, and two in one message.
+      for (const ids of [['1', '2'], ['3']]) channel.publish(eventExchange, 'event', Buffer.from(JSON.stringify(ids.map(event))))
+    })
+    await close()
+    await until('both have heard all', () => heard.length >= 3 && failing.length >= 3)
+    expect([heard, failing]).toEqual([
+      ['1', '2', '3'],
+      ['1', '2', '3'],
+    ])
+    await until('they surface', () => uncaught.length >= 3)
+    expect(uncaught).toEqual(['cannot take 1', 'cannot take 2', 'cannot take 3'])
+  })
+
+  it('malformed events, which anybody may publish, do not reach whoever listens', async () => {
+    const from = await client()
+    const heard: FarmEvent[] = []
+    const stop = await from.listen((each) => heard.push(each))
+    const event: FarmEvent = { type: 'task.revoked', node: 'a', at: 1, id: 'i', name: 'n', worker: 1, duration: 0 }
+    const bad = [
+      null,
+      7,
+      'event',
+      [event],
+      { ...event, name: 7 },
+      { ...event, node: {} },
+      { type: 'node.heartbeat', node: 'a', at: 1, stats: { workers: [null] } },
+    ]
+    const { onChannel, close } = await admin()
+    await onChannel(async (channel) => {
+      for (const body of [Buffer.from('{'), Buffer.from('null'), Buffer.from(JSON.stringify([...bad, event]))]) channel.publish(eventExchange, 'event', body)
+    })
+    await close()
+    await until('the good one is heard', () => heard.length > 0)
+    expect(heard).toEqual([event])
+    await stop()
+  })
+
+  it('events travel many at a time, in their order; none is encoded that nobody would get, until somebody listens', async () => {
+    const { control } = await node('a')
+    const event: FarmEvent = { type: 'task.revoked', node: 'a', at: 0, id: 'i', name: 'n', worker: undefined, duration: 0 }
+    const beat: FarmEvent = { type: 'node.heartbeat', node: 'a', at: 0, stats: { encoded: 0 } as never }
+    let encoded = 0
+    const counted: FarmEvent = Object.defineProperty({ ...event }, 'toJSON', { value: () => ++encoded && event })
+    const encodedOf500 = async (): Promise<number> => {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      encoded = 0
+      for (let n = 0; n < 500; n++) control.emit(counted)
+      return encoded
+    }
+    await until('it can speak', async () => (await encodedOf500()) > 0)
+    await until('it has found that nobody listens', async () => (await encodedOf500()) === 0)
+    const { onChannel, close } = await admin()
+    await onChannel(async (channel) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true })
+      await channel.bindQueue(queue, eventExchange, 'event')
+      const messages: FarmEvent[][] = []
+      await channel.consume(queue, (message) => messages.push(JSON.parse(message!.content.toString()) as FarmEvent[]), { noAck: true })
+      // It has not announced itself: the next heartbeat finds it.
+      await until('a heartbeat is heard', () => {
+        control.emit(beat)
+        return messages.length > 0
+      })
+      await until('the node knows', async () => {
+        control.emit({ ...event, id: 'known' })
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        return messages.flat().some((each) => each.type === 'task.revoked' && each.id === 'known')
+      })
+      messages.length = 0
+      const ids = Array.from({ length: 1_200 }, (_, n) => `e${n}`)
+      for (const id of ids) control.emit({ ...event, id })
+      const numbered = (): string[] => messages.flat().flatMap((each) => (each.type === 'task.revoked' && /^e/.test(each.id) ? [each.id] : []))
+      await until('all are heard', () => numbered().length >= ids.length)
+      expect(numbered()).toEqual(ids)
+      expect(Math.max(...messages.map((each) => each.length))).toBe(500)
+    })
+    await close()
+    const from = await client()
+    const heard: FarmEvent[] = []
+    const stop = await from.listen((each) => heard.push(each))
+    await until('it is heard', () => {
+      control.emit(event)
+      return heard.length > 0
+    })
+    await stop()
+  })
+
+  it('an operator waits for the first connection as long as it was told, and comes back when it is lost later', async () => {
+    const proxy = await tcpProxy(RABBITMQ_URL)
+    try {
+      const from = async (connectTimeout: number): Promise<ControlClient> =>
+        keep(await createControlClient({ url: proxy.url, controlExchange, eventExchange, connectTimeout }))
+      proxy.shut()
+      expect(await failure(from(300))).toMatchObject({
+        name: 'BrokerError',
+        message: expect.stringMatching(
+          new RegExp(
+            `^RabbitMQ at amqp://guest:\\*\\*\\*@127\\.0\\.0\\.1:${new URL(proxy.url).port}/ could not be reached within 300 ms: .+ 'connectTimeout' how long\\.$`,
+          ),
+        ),
+      })
+      const waiting = from(20_000)
+      proxy.open()
+      const operator = await waiting
+      await node('a')
+      expect(await ask(operator, ['a'], { command: 'ping' }, 20_000)).toHaveLength(1)
+      proxy.cut()
+      await until('it has come back', async () => (await ask(operator, ['a'], { command: 'ping' }, 500).catch(() => [])).length === 1)
+    } finally {
+      await proxy.close()
+    }
+  })
+
+  it('refuses what is asked of it once it is closed or closing', async () => {
+    const from = await client()
+    const closing = from.close()
+    const refused = (call: string) => ({ name: 'BrokerError', message: `${call} is refused: the control client is closed or closing.` })
+    for (const state of ['closing', 'closed']) {
+      if (state === 'closed') await closing
+      expect(await failure(ask(from, ['a'], { command: 'ping' }, 20_000)), state).toMatchObject(refused('ask'))
+      expect(await failure(from.listen(() => {})), state).toMatchObject(refused('listen'))
+    }
+    await from.close()
+  })
+
+  it('whoever waits for RabbitMQ when the client is closed is told', async () => {
+    const proxy = await tcpProxy(RABBITMQ_URL)
+    try {
+      const from = keep(await createControlClient({ url: proxy.url, controlExchange, eventExchange }))
+      proxy.shut()
+      await until('it has seen the cut', async () => /could not be reached/.test(String(await ask(from, ['a'], { command: 'ping' }, 50).catch(String))))
+      const waiting = [failure(ask(from, ['a'], { command: 'ping' }, 600_000)), failure(from.listen(() => {}))]
+      await from.close()
+      const told = 'is refused: the control client is closed or closing.'
+      expect((await Promise.all(waiting)).map(String)).toEqual([`BrokerError: ask ${told}`, `BrokerError: listen ${told}`])
+    } finally {
+      await proxy.close()
+    }
+  })
+
+  it('a question that cannot be asked is refused at once', async () => {
+    const from = await client()
+    const ping = { command: 'ping' }
+    const wanted: [string, ...unknown[]][] = [
+      ["Option 'to' must be an array of the names of nodes, ['a1'], or 'all'; it was given 'a1'.", 'a1', ping],
+      ["Option 'to' must be an array of the names of nodes or 'all'; it was given undefined.", undefined, ping],
+      ["Option 'to[1]' must be the name of a node; it was given 5.", ['a1', 5], ping],
+      ["Option 'to[0]' must be the name of a node; it was given ''.", [''], ping],
+      ["Option 'command' must be an object, as in { command: 'ping' }; it was given null.", ['a1'], null],
+      ["Option 'command' must be an object, as in { command: 'ping' }; it was given undefined.", ['a1']],
+      ["Option 'command' must be an object, as in { command: 'stats' }; it was given 'stats'.", ['a1'], 'stats'],
+      ["Option 'command.command' must be the name of a command, as in { command: 'ping' }; it was given undefined.", ['a1'], { comand: 'ping' }],
+      ["Unknown option 'timout' of client.ask; did you mean 'timeout'? It has: timeout.", ['a1'], ping, { timout: 200 }],
+      ["Option 'timeout' must be a number of milliseconds above 0 and at most 2147483647; it was given '2s'.", ['a1'], ping, { timeout: '2s' }],
+      ["Option 'options' must be an object; it was given 200.", ['a1'], ping, 200],
+    ]
+    for (const [message, ...given] of wanted) expect(() => from.ask(...(given as Parameters<ControlClient['ask']>))).toThrow(new TypeError(message))
+  })
+
+  it('a command that the client does not know is for the node to judge, whose version may have it', async () => {
+    const { asked } = await node('a')
+    expect(await ask(await client(), ['a'], { command: 'dance' } as never, 20_000)).toEqual([{ node: 'a', ok: true, value: { pong: 'a' } }])
+    expect(asked).toEqual([{ command: 'dance' }])
+  })
+
+  it('a listener that is no function is refused', async () => {
+    const from = await client()
+    expect(await failure(from.listen(5 as never))).toEqual(new TypeError('client.listen(listener): the listener must be a function.'))
+  })
+
+  it('says what is wrong with an option', async () => {
+    await expect(createControlClient({ connectTimeout: 0 })).rejects.toThrow(/^Option 'connectTimeout' must be a number of milliseconds above 0/)
+    await expect(createControlClient({ secrt: 'x' } as never)).rejects.toThrow(/Unknown option 'secrt' of createControlClient; did you mean 'secret'\?/)
+    for (const secret of ['tooshrt', ' tooshrt ', '         ', '\t\n', ''])
+      expect(await createControlClient({ secret }).catch((error: Error) => error.message)).toBe(
+        "Option 'secret' must be a text of at least 8 characters, without the white space around it.",
+      )
+  })
+})

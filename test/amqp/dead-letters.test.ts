@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createPublisher, listDeadLetters, purge, retryDeadLetters } from '../../src/amqp/index.js'
+import { admin, corner, first, Inbox, newName, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
+
+const error = { name: 'TypeError', message: 'no such thing', stack: 'TypeError: no such thing\n    at there', code: 'E_NO' }
+const history = [{ attempt: 1, at: 5, node: 'n', outcome: 'failed' as const, error: 'Error: x' }]
+
+withRabbit('dead letters', () => {
+  const { queue, keep, broker, cleanUp } = corner()
+  afterEach(cleanUp)
+  const here = { url: RABBITMQ_URL, queue }
+
+  const bury = async (...ids: string[]): Promise<void> => {
+    const node = await broker()
+    const inbox = new Inbox()
+    node.consume(10, inbox.receive)
+    const out = keep(await createPublisher(here))
+    for (const id of ids) {
+      await out.publish('add', [1, id], { messageId: id, context: 'c', ttl: 60_000 })
+      await (await inbox.take(id)).settle({ kind: 'dead-letter', reason: 'failed', error, counts: first, history })
+    }
+    await node.close()
+  }
+
+  it('are shown with what became of them, and stay', async () => {
+    await bury('a', 'b', 'c')
+    const { onChannel, close } = await admin()
+    await onChannel(async (channel) => {
+      channel.sendToQueue(`${queue}.dlq`, Buffer.from([0xc1]), {})
+      channel.sendToQueue(`${queue}.dlq`, Buffer.from([0xc1]), { messageId: '' })
+      await channel.checkQueue(queue)
+    })
+    await close()
+    for (let look = 0; look < 3; look++) {
+      const shown = await listDeadLetters(here)
+      expect(shown.map((each) => each.id)).toEqual(['a', 'b', 'c', undefined, undefined])
+      expect(shown[0]).toMatchObject({
+        message: { task: 'add', args: [1, 'a'], context: 'c' },
+        reason: 'failed',
+        error,
+        queue,
+        node: 'node-1',
+        counts: { attempt: 1, losses: 0, requeues: 0 },
+        history,
+      })
+      expect(shown[3]).toMatchObject({ message: undefined, size: 1 })
+    }
+    // An empty one is nobody's.
+    expect(await retryDeadLetters({ ...here, ids: [''] })).toEqual({ retried: 0 })
+    expect((await listDeadLetters({ ...here, limit: 2 })).map((each) => each.id)).toEqual(['a', 'b'])
+  })
+
+  it('that the broker made say what it was', async () => {
+    const out = keep(await createPublisher(here))
+    const before = Date.now()
+    await out.publish('add', [1], { messageId: 'late', ttl: 1 })
+    await until('it is dead', async () => (await listDeadLetters(here)).length === 1)
+    const [letter] = await listDeadLetters(here)
+    expect(letter).toMatchObject({
+      id: 'late',
+      reason: 'expired',
+      error: { name: 'ExpiredError', code: 'ERR_PREFORK_EXPIRED', stack: undefined },
+      node: undefined,
+    })
+    const [, at] = /^It expired at (.*), before it began\.$/.exec(letter!.error!.message)!
+    expect(Date.parse(at!)).toBeGreaterThan(before)
+    expect(Date.parse(at!)).toBeLessThan(before + 60_000)
+    await purge({ ...here, dead: true })
+  })
+
+  it('are given another try, each once in a call, with one requeue more', async () => {
+    await bury('a', 'b', 'c')
+    expect(await retryDeadLetters({ ...here, ids: ['b', 'nobody'] })).toEqual({ retried: 1 })
+    expect((await listDeadLetters(here)).map((each) => each.id)).toEqual(['a', 'c'])
+    const node = await broker()
+    const inbox = new Inbox()
+    // Each dies again at once: it waits for the next call.
+    node.consume(10, (delivery) => {
+      inbox.receive(delivery)
+      void delivery.settle({ kind: 'dead-letter', reason: 'failed', error, counts: delivery.counts, history: [] })
+    })
+    await inbox.take('b')
+    expect(inbox.of('b')[0]).toMatchObject({ counts: { attempt: 1, losses: 0, requeues: 1 }, headers: { expiresAt: undefined, history } })
+    await until('b is dead again', async () => (await listDeadLetters(here)).length === 3)
+    expect(await retryDeadLetters(here)).toEqual({ retried: 3 })
+    await until('all are dead again', async () => (await listDeadLetters(here)).length === 3)
+    expect(inbox.of('b').map((each) => each.counts.requeues)).toEqual([1, 2])
+    expect(await retryDeadLetters({ ...here, limit: 2 })).toEqual({ retried: 2 })
+    await until('all are dead again', async () => (await listDeadLetters(here)).length === 3)
+  })
+
+  it('purge throws away what waits, delayed jobs included, or the dead letters', async () => {
+    await bury('a')
+    const out = keep(await createPublisher(here))
+    await out.publish('x', [])
+    await out.publish('x', [], { delay: 60_000 })
+    expect(await purge({ ...here, delayed: false })).toEqual({ removed: 1 })
+    expect(await purge(here)).toEqual({ removed: 1 })
+    expect(await purge(here)).toEqual({ removed: 0 })
+    expect((await listDeadLetters(here)).length).toBe(1)
+    expect(await purge({ ...here, dead: true })).toEqual({ removed: 1 })
+  })
+
+  describe('when a queue or the connection goes meanwhile', () => {
+    const [GET, ACK] = [[60, 70] as const, [60, 80] as const]
+    const PURGE = [50, 30] as const
+    let proxy: TcpProxy
+    beforeEach(async () => {
+      proxy = await tcpProxy(RABBITMQ_URL)
+    })
+    afterEach(() => proxy.close())
+    const drop = async (name: string): Promise<void> => {
+      const { onChannel, close } = await admin()
+      await onChannel((channel) => channel.deleteQueue(name))
+      await close()
+    }
+    const dropBefore = (method: readonly [number, number], nth: number, name = `${queue}.dlq`): void =>
+      proxy.before(...method, (each) => (each === nth ? drop(name) : undefined))
+    const failure = (operation: Promise<unknown>): Promise<{ name: string; message: string }> =>
+      operation.then(
+        () => expect.unreachable('it was to be rejected'),
+        (reason) => reason,
+      )
+
+    it('listing says so', async () => {
+      await bury('a', 'b')
+      dropBefore(GET, 2)
+      expect(await failure(listDeadLetters({ queue, url: proxy.url }))).toMatchObject({
+        name: 'BrokerError',
+        message: `The dead letters of '${queue}' could not be read to the end: the queue '${queue}.dlq' was deleted meanwhile, with what was still in it.`,
+      })
+    })
+
+    it('a retry says so, and how many are in their queue again', async () => {
+      await bury('a', 'b', 'c')
+      dropBefore(GET, 2)
+      expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
+        name: 'BrokerError',
+        message: `Not all dead letters of '${queue}' were given another try; 1 were published to it again: the queue '${queue}.dlq' was deleted meanwhile, with what was still in it.`,
+      })
+      expect(await (await broker()).depth()).toBe(1)
+    })
+
+    it('a retry makes the queue of the jobs again, or leaves the dead letters where they are', async () => {
+      await bury('a', 'b')
+      await drop(queue)
+      expect(await failure(retryDeadLetters({ ...here, declare: false }))).toMatchObject({
+        name: 'BrokerError',
+        message: expect.stringMatching(
+          /; 0 were published .* There is no queue '.*' that would take the message\. What was not removed is still in '.*\.dlq'\.$/,
+        ),
+        cause: { name: 'UnroutableError' },
+      })
+      expect((await listDeadLetters(here)).map((each) => each.id)).toEqual(['a', 'b'])
+      dropBefore(GET, 2, queue)
+      expect(await retryDeadLetters({ queue, url: proxy.url, ids: ['b'] })).toEqual({ retried: 1 })
+    })
+
+    it('a retry that loses the connection loses no job', async () => {
+      await bury('a', 'b')
+      proxy.before(...ACK, () => proxy.cut())
+      expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
+        name: 'BrokerError',
+        message: expect.stringMatching(/; 1 were published to it again: .* What was not removed is still in /),
+      })
+      expect((await listDeadLetters(here)).map((each) => each.id).toSorted()).toEqual(['a', 'b'])
+      expect(await (await broker()).depth()).toBe(1)
+    })
+
+    it('purge says so when it is the queue itself, and counts none for a delay queue', async () => {
+      await broker()
+      const out = keep(await createPublisher(here))
+      await out.publish('x', [])
+      await out.publish('x', [], { delay: 60_000 })
+      dropBefore(PURGE, 2, `${queue}.delay.60000ms`)
+      expect(await purge({ queue, url: proxy.url })).toEqual({ removed: 1 })
+      dropBefore(PURGE, 1, queue)
+      expect(await failure(purge({ queue, url: proxy.url }))).toMatchObject({ name: 'BrokerError', message: `There is no queue '${queue}'.` })
+    })
+  })
+
+  it('says what is wrong', async () => {
+    await expect(listDeadLetters({ ...here, queue: newName() })).rejects.toThrow(/There is no queue 'test\..*\.dlq': no node and no publisher has declared/)
+    await expect(retryDeadLetters({ ...here, queue: newName() })).rejects.toThrow(/There is no queue/)
+    await expect(purge({ ...here, queue: newName() })).rejects.toThrow(/There is no queue/)
+    await expect(listDeadLetters({ ...here, limt: 5 } as never)).rejects.toThrow(/Unknown option 'limt' of listDeadLetters; did you mean 'limit'\?/)
+    await expect(retryDeadLetters({ ...here, ids: 'a' as never })).rejects.toThrow(/'ids' must be an array of job ids/)
+    await expect(retryDeadLetters({ ...here, ids: ['a', 5] as never })).rejects.toThrow("Option 'ids[1]' must be a job's id; it was given 5.")
+    await expect(purge({ url: 'amqp://guest:guest@127.0.0.1:1/' })).rejects.toThrow(/RabbitMQ at amqp:\/\/guest:\*\*\*@127\.0\.0\.1:1\/ cannot be reached/)
+  })
+})

@@ -1,0 +1,268 @@
+/** The four ways in which a consumer dies, each with a long job in flight; and a broker that restarts. */
+import { connect } from 'amqplib'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createPublisher } from '../../src/amqp/index.js'
+import type { OutgoingJob } from '../../src/node/broker.js'
+import type { Delivery, Settlement } from '../../src/runtime/delivery.js'
+import { throughFault } from './held-job.js'
+import { type PrivateBroker, privateBroker } from './private-broker.js'
+import { admin, corner, first, Inbox, RABBITMQ_URL, removeQueues, serverBinary, until, untilStored, withRabbit } from './rabbit.js'
+import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
+
+const job = (queue: string, id: string, more: Partial<OutgoingJob> = {}): OutgoingJob => ({
+  id,
+  queue,
+  body: Buffer.from(id),
+  headers: {},
+  counts: first,
+  ...more,
+})
+const acknowledge: Settlement = { kind: 'acknowledge' }
+const again: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
+const settled = { settled: true, published: false }
+const dropped = { settled: false, published: false }
+
+/** The channels on which queues are consumed, watched from outside: an error on one needs no broken broker. */
+interface Channel {
+  ack(message: { fields: { deliveryTag: number } }): void
+  consume(queue: string, ...rest: unknown[]): unknown
+}
+const consumedOn = new Map<string, Channel>()
+const watchChannels = async (): Promise<void> => {
+  const connection = await connect(RABBITMQ_URL)
+  const prototype = Object.getPrototypeOf(await connection.createChannel()) as Channel
+  await connection.close()
+  const { consume } = prototype
+  prototype.consume = function (this: Channel, queue, ...rest) {
+    consumedOn.set(queue, this)
+    return consume.call(this, queue, ...rest)
+  }
+}
+
+const gone = (delivery: Delivery): Promise<boolean> => until('its generation has gone', () => delivery.gone.aborted).then(() => true)
+
+const withServer = serverBinary === undefined ? describe.skip : withRabbit
+if (serverBinary === undefined) {
+  const lack = 'no rabbitmq-server was found that a broker of their own could be started from'
+  if (process.env.REQUIRE_BROKER === '1') throw new Error(`REQUIRE_BROKER=1, and ${lack}`)
+  console.warn(`SKIPPED: the faults that stop or restart a broker: ${lack}`)
+}
+
+withRabbit('a consumer comes back', () => {
+  const { queue, broker, cleanUp } = corner()
+  let proxy: TcpProxy
+  beforeAll(async () => {
+    await watchChannels()
+    proxy = await tcpProxy(RABBITMQ_URL)
+  })
+  afterEach(cleanUp)
+  afterAll(() => proxy.close())
+
+  it.each(['quorum', 'classic'] as const)(
+    '%s: the connection is cut: what runs keeps running, its late acknowledgement settles no other job',
+    async (queueType) => {
+      const node = await broker({ url: proxy.url, queueType })
+      const inbox = new Inbox()
+      const seen: string[] = []
+      node.on('disconnected', () => seen.push('disconnected'))
+      node.on('connected', () => seen.push('connected'))
+      node.consume(2, inbox.receive)
+      await node.publish(job(queue, 'long'))
+      await node.publish(job(queue, 'unbegun'))
+      const [long, unbegun] = [await inbox.take('long'), await inbox.take('unbegun')]
+      proxy.cut()
+      expect(await gone(long)).toBe(true)
+      // Both are handed out again, with the same tags that the old channel had.
+      const [longAgain, unbegunAgain] = [await inbox.take('long', 1), await inbox.take('unbegun', 1)]
+      expect([longAgain.redelivered, unbegunAgain.redelivered]).toEqual([true, true])
+      // The old ones are dropped, whatever they would have been: nothing is acknowledged, published or given back by them.
+      expect(await long.settle(acknowledge)).toEqual(dropped)
+      expect(await unbegun.settle(again)).toEqual(dropped)
+      await node.publish(job(queue, 'next'))
+      expect(inbox.of('next').length).toBe(0)
+      expect(await longAgain.settle(acknowledge)).toEqual(settled)
+      expect(await (await inbox.take('next')).settle(acknowledge)).toEqual(settled)
+      expect(await unbegunAgain.settle(acknowledge)).toEqual(settled)
+      expect(seen).toEqual(['disconnected', 'connected'])
+      await node.close()
+      const after = await broker({ queueType })
+      expect(await after.depth()).toBe(0)
+      expect(inbox.ids).toEqual(['long', 'unbegun', 'long', 'unbegun', 'next'])
+    },
+  )
+
+  it('a job that ends while the node is away: a settlement that publishes is not sent, since the message comes back', async () => {
+    const node = await broker({ url: proxy.url })
+    const inbox = new Inbox()
+    node.consume(1, inbox.receive)
+    await node.publish(job(queue, 'a'))
+    const a = await inbox.take('a')
+    proxy.shut()
+    await gone(a)
+    expect(await a.settle(again)).toEqual(dropped)
+    expect(
+      await a.settle({
+        kind: 'dead-letter',
+        reason: 'failed',
+        error: { name: 'E', message: '', stack: undefined, code: undefined },
+        counts: first,
+        history: [],
+      }),
+    ).toEqual(dropped)
+    await expect(node.depth()).rejects.toThrow(/cannot be asked just now/)
+    proxy.open()
+    const b = await inbox.take('a', 1)
+    expect(b.counts.attempt).toBe(1)
+    expect(await b.settle(again)).toEqual({ settled: true, published: true })
+    expect((await inbox.take('a', 2)).counts.attempt).toBe(2)
+  })
+
+  it.each(['quorum', 'classic'] as const)(
+    '%s: the queue is deleted: it is declared and consumed again, and a late acknowledgement settles no other job',
+    async (queueType) => {
+      const node = await broker({ queueType })
+      const inbox = new Inbox()
+      const warnings: string[] = []
+      node.on('warning', (message) => warnings.push(message))
+      node.consume(2, inbox.receive)
+      await node.publish(job(queue, 'long'))
+      const long = await inbox.take('long')
+      const { onChannel, close } = await admin()
+      await onChannel((channel) => channel.deleteQueue(queue))
+      await gone(long)
+      // Not there for a moment, perhaps: what is published makes it again, or is refused by the queue that goes.
+      await untilStored(() => node.publish(job(queue, 'next')))
+      const next = await inbox.take('next')
+      expect(await long.settle(acknowledge)).toEqual(dropped)
+      expect(await next.settle({ kind: 'requeue' })).toEqual(settled)
+      expect(await (await inbox.take('next', 1)).settle(acknowledge)).toEqual(settled)
+      expect(warnings.some((each) => each.includes(`cancelled the consumer of the queue '${queue}'`))).toBe(true)
+      expect(await onChannel(async (channel) => (await channel.checkQueue(queue)).messageCount)).toBe(0)
+      await close()
+    },
+  )
+
+  describe.each(['quorum', 'classic'] as const)('%s: a job that a worker runs meanwhile completes, once:', (queueType) => {
+    it('the connection is cut', () => throughFault({ url: RABBITMQ_URL, nodeUrl: proxy.url, queueType }, () => proxy.cut()))
+
+    it('the channel dies of an error', () =>
+      throughFault({ url: RABBITMQ_URL, queueType }, (held) => consumedOn.get(held)!.ack({ fields: { deliveryTag: 999 } })))
+
+    it('the queue is deleted, and published to at once', () =>
+      throughFault({ url: RABBITMQ_URL, queueType, comesAgain: false }, async (held) => {
+        const { onChannel, close } = await admin()
+        await onChannel((channel) => channel.deleteQueue(held))
+        await close()
+      }))
+  })
+
+  it('the channel dies of an error: only the queue whose channel it was is handed out again', async () => {
+    const other = `${queue}.other`
+    const node = await broker({ queues: [queue, other] })
+    const inbox = new Inbox()
+    node.consume(2, inbox.receive)
+    await node.publish(job(queue, 'a'))
+    await node.publish(job(other, 'b'))
+    const [a, b] = [await inbox.take('a'), await inbox.take('b')]
+    // An acknowledgement of a tag that is not held is a channel error.
+    consumedOn.get(queue)!.ack({ fields: { deliveryTag: 999 } })
+    await gone(a)
+    expect(b.gone.aborted).toBe(false)
+    const aAgain = await inbox.take('a', 1)
+    expect(await a.settle(acknowledge)).toEqual(dropped)
+    expect(await aAgain.settle(acknowledge)).toEqual(settled)
+    expect(await b.settle(acknowledge)).toEqual(settled)
+    expect(inbox.ids.toSorted()).toEqual(['a', 'a', 'b'])
+  })
+
+  it('an acknowledged job whose queue has gone meanwhile, and dead letters whose queue was deleted, find their way', async () => {
+    const node = await broker()
+    const inbox = new Inbox()
+    node.consume(1, inbox.receive)
+    await node.publish(job(queue, 'a'))
+    const a = await inbox.take('a')
+    const { onChannel, close } = await admin()
+    await onChannel((channel) => channel.deleteQueue(`${queue}.dlq`))
+    const error = { name: 'Error', message: 'no', stack: undefined, code: undefined }
+    expect(await a.settle({ kind: 'dead-letter', reason: 'failed', error, counts: first, history: [] })).toEqual({ settled: true, published: true })
+    expect(await onChannel(async (channel) => (await channel.checkQueue(`${queue}.dlq`)).messageCount)).toBe(1)
+    await close()
+  })
+
+  it('a start waits for a broker that is away', async () => {
+    proxy.shut()
+    const starting = broker({ url: proxy.url })
+    setTimeout(() => proxy.open(), 300)
+    const node = await starting
+    expect(node.connected).toBe(true)
+  })
+})
+
+withServer('on a broker of its own', () => {
+  let server: PrivateBroker
+  beforeAll(async () => {
+    server = await privateBroker(serverBinary!)
+  }, 120_000)
+  afterAll(() => server.remove(), 60_000)
+
+  it.concurrent('consumer_timeout: the job keeps running, is handed out again and recognised, and its late acknowledgement is dropped', async () => {
+    const { queue, broker, cleanUp } = corner(server.url)
+    const node = await broker()
+    const inbox = new Inbox()
+    const warnings: string[] = []
+    node.on('warning', (message) => warnings.push(message))
+    node.consume(2, inbox.receive)
+    await node.publish(job(queue, 'long'))
+    const long = await inbox.take('long')
+    await gone(long)
+    const longAgain = await inbox.take('long', 1)
+    expect(longAgain).toMatchObject({ redelivered: true, id: 'long', counts: first })
+    await node.publish(job(queue, 'other'))
+    expect(await long.settle(acknowledge)).toEqual(dropped)
+    expect(await (await inbox.take('other')).settle(acknowledge)).toEqual(settled)
+    expect(await longAgain.settle(acknowledge)).toEqual(settled)
+    expect(warnings.some((each) => /held for longer than its consumer_timeout/.test(each))).toBe(true)
+    await node.close()
+    const after = await broker()
+    expect(await after.depth()).toBe(0)
+    await cleanUp()
+  }, 60_000)
+
+  // The broker does it, after 3 s: both wait for it at once.
+  it.concurrent('consumer_timeout: a job that a worker runs completes, once', () => throughFault({ url: server.url, queueType: 'quorum' }, () => {}), 60_000)
+
+  it('a message that is too large ends the channel, and is the only one rejected', async () => {
+    const { queue, keep, broker, cleanUp } = corner(server.url)
+    const node = await broker()
+    const out = keep(await createPublisher({ url: server.url, queue }))
+    const results = await Promise.allSettled([...Array(20).keys()].map((i) => out.publish('a', [Buffer.alloc(i === 7 ? 70_000 : 10)])))
+    expect(results.flatMap((each, i) => (each.status === 'rejected' ? [i] : []))).toEqual([7])
+    expect((results[7] as PromiseRejectedResult).reason).toMatchObject({
+      stored: 'no',
+      message: expect.stringMatching(/^The message has 70\d\d\d bytes; this RabbitMQ takes at most 65536/),
+    })
+    expect(await node.depth()).toBeGreaterThanOrEqual(19)
+    await cleanUp()
+  })
+
+  it('a restart: everything published is there, everything held comes back, the topology is restored', async () => {
+    const { queue, controlExchange, eventExchange, broker } = corner(server.url)
+    const node = await broker()
+    const inbox = new Inbox()
+    node.consume(1, inbox.receive)
+    await node.publish(job(queue, 'held'))
+    await node.publish(job(queue, 'delayed', { delay: 1_000 }))
+    await inbox.take('held')
+    await server.restart()
+    const published = node.publish(job(queue, 'after'))
+    expect(await (await inbox.take('held', 1)).settle(acknowledge)).toEqual(settled)
+    await published
+    // One that came before the last cut is void: the next delivery counts.
+    const settle = async (id: string): Promise<void> => {
+      for (let nth = 0; !(await (await inbox.take(id, nth)).settle(acknowledge)).settled; nth++);
+    }
+    await Promise.all([settle('delayed'), settle('after')])
+    await node.close()
+    await removeQueues([queue], [controlExchange, eventExchange], server.url)
+  }, 120_000)
+})

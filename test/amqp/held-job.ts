@@ -1,0 +1,50 @@
+/** A node, its worker, and a job that it holds while its consumer dies. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createPublisher, createWorker, listDeadLetters } from 'prefork/amqp'
+import { expect } from 'vitest'
+import { fixture } from '../fixtures/pools.js'
+import { admin, newName, removeQueues, until, untilStored } from './rabbit.js'
+
+export interface FaultOptions {
+  readonly url: string
+  /** How the node reaches it, where that is another way. */
+  readonly nodeUrl?: string
+  readonly queueType: 'quorum' | 'classic'
+  /** False: the message goes with the fault. */
+  readonly comesAgain?: boolean
+}
+
+/** Whatever the fault, the job that runs is run once, the next one after it, and nothing is left of either. */
+export const throughFault = async ({ url, nodeUrl = url, queueType, comesAgain = true }: FaultOptions, fault: (queue: string) => unknown): Promise<void> => {
+  const queue = newName()
+  const exchanges = { controlExchange: `${queue}.control`, eventExchange: `${queue}.events` }
+  const directory = mkdtempSync(join(tmpdir(), 'prefork-test-'))
+  const [journal, gate] = [join(directory, 'journal'), join(directory, 'gate')]
+  const lines = (): string[] => (existsSync(journal) ? readFileSync(journal, 'utf8').split('\n').slice(0, -1) : [])
+  const node = await createWorker({ url: nodeUrl, queue, queueType, ...exchanges, tasks: fixture('farm-tasks.js'), maxWorkers: 1 })
+  const out = await createPublisher({ url, queue, queueType })
+  const { onChannel, close } = await admin(url)
+  try {
+    await out.publish('hold', [gate, journal, 'held'], { messageId: 'held' })
+    await until('it runs', () => lines().length === 1)
+    await fault(queue)
+    if (comesAgain) await until('it was delivered again', () => node.stats().totals.received > 1)
+    await untilStored(() => out.publish('mark', [journal, 'other'], { messageId: 'other' }))
+    await until('another runs beside it', () => lines().includes('other'))
+    writeFileSync(gate, '')
+    await until('both have ended', () => node.stats().totals.succeeded === 2 && node.stats().held === 0)
+    expect(node.stats().totals).toMatchObject({ failed: 0, retried: 0, lost: 0, deadLettered: 0 })
+    expect(await node.shutdown()).toEqual({ clean: true, requeued: 0, killed: 0 })
+    expect(lines()).toEqual(['+held', 'other', '-held'])
+    expect(await onChannel((channel) => channel.get(queue))).toBe(false)
+    expect(await listDeadLetters({ url, queue })).toEqual([])
+  } finally {
+    // Or its worker would wait for it for ever.
+    writeFileSync(gate, '')
+    await Promise.all([out.close(), close(), node.shutdown({ grace: 0 })])
+    await removeQueues([queue], Object.values(exchanges), url)
+    rmSync(directory, { recursive: true, force: true })
+  }
+}

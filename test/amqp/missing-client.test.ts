@@ -1,0 +1,28 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+it('without amqplib the error names the command that installs it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prefork-no-client-'))
+  try {
+    for (const name of ['dist', 'package.json']) cpSync(fileURLToPath(new URL(`../../${name}`, import.meta.url)), join(folder, name), { recursive: true })
+    writeFileSync(
+      join(folder, 'main.js'),
+      `import { createControlClient, createPublisher, createWorker } from './dist/amqp/index.js'
+      // Before a worker is started: of this module nothing is heard.
+      const tasks = new URL('./no-such-module.js', import.meta.url)
+      for (const creation of [createPublisher(), createControlClient(), createWorker({ tasks })])
+        await creation.catch((error) => console.log(error.code, error.message))
+      `,
+    )
+    const { stdout, stderr } = spawnSync(process.execPath, ['main.js'], { cwd: folder, encoding: 'utf8' })
+    expect(stderr).toBe('')
+    const said = "ERR_PREFORK_AMQPLIB_MISSING RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib\n"
+    expect(stdout).toBe(said.repeat(3))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,136 @@
+/** The real RabbitMQ of these tests: queues with random names, all removed afterwards. Without one the suites are skipped, loudly. */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { connect } from 'amqplib'
+import { afterAll, describe } from 'vitest'
+import { AmqpBroker } from '../../src/amqp/broker.js'
+import type { AmqpSettings } from '../../src/amqp/options/settings.js'
+import { DELAY_STEPS } from '../../src/amqp/topology/delay-steps.js'
+import type { Delivery } from '../../src/runtime/delivery.js'
+import { serverBinary, until } from './server.js'
+
+export { serverBinary, until }
+
+export const RABBITMQ_URL = process.env.RABBITMQ_URL ?? 'amqp://guest:guest@127.0.0.1:5672/'
+
+export const reachable = await connect(RABBITMQ_URL, { timeout: 5_000 }).then(
+  async (connection) => {
+    await connection.close()
+    return true
+  },
+  () => false,
+)
+if (!reachable && process.env.REQUIRE_BROKER === '1') throw new Error(`REQUIRE_BROKER=1, and there is no RabbitMQ at ${RABBITMQ_URL}`)
+if (!reachable) console.warn(`SKIPPED: the suites of test/amqp, because there is no RabbitMQ at ${RABBITMQ_URL}`)
+
+/** `describe` for suites that need the broker. */
+export const withRabbit = describe.skipIf(!reachable)
+
+export const newName = (): string => `test.${randomBytes(6).toString('hex')}`
+
+/** Connects past whatever is tested. */
+export const admin = async (url = RABBITMQ_URL) => {
+  const connection = await connect(url)
+  connection.on('error', () => {})
+  const onChannel = async <T>(errand: (channel: Awaited<ReturnType<typeof connection.createChannel>>) => Promise<T>): Promise<T> => {
+    const channel = await connection.createChannel()
+    channel.on('error', () => {})
+    try {
+      return await errand(channel)
+    } finally {
+      await channel.close().catch(() => {})
+    }
+  }
+  return { onChannel, close: () => connection.close().catch(() => {}) }
+}
+
+/** Deletes everything whose name begins with one of these. */
+export const removeQueues = async (names: Iterable<string>, exchanges: Iterable<string>, url = RABBITMQ_URL): Promise<void> => {
+  const { onChannel, close } = await admin(url)
+  const levels = ['', ...Array.from({ length: 9 }, (_, i) => `.p${i + 1}`)]
+  await onChannel(async (channel) => {
+    for (const name of names) {
+      for (const level of levels) {
+        await channel.deleteQueue(`${name}${level}`)
+        for (const step of DELAY_STEPS) await channel.deleteQueue(`${name}${level}.delay.${step}ms`)
+      }
+      await channel.deleteQueue(`${name}.dlq`)
+    }
+  })
+  // One that others use as well stays: to delete it is refused, and ends the channel.
+  for (const exchange of exchanges) await onChannel((channel) => channel.deleteExchange(exchange, { ifUnused: true })).catch(() => {})
+  await close()
+}
+
+export type Overrides = Partial<Omit<AmqpSettings, 'shape'>> & { queueType?: 'quorum' | 'classic'; priorityLevels?: number; declare?: boolean; node?: string }
+
+/** A suite's own corner of the broker. */
+export const corner = (url = RABBITMQ_URL) => {
+  const queue = newName()
+  const controlExchange = `${queue}.control`
+  const eventExchange = `${queue}.events`
+  const made: { close(): Promise<unknown> }[] = []
+  const queues = new Set([queue])
+  const keep = <T extends { close(): Promise<unknown> }>(each: T): T => {
+    made.push(each)
+    return each
+  }
+  const settings = (overrides: Overrides = {}): AmqpSettings => {
+    const { queueType = 'quorum', priorityLevels = 1, declare = true, node: _node, ...rest } = overrides
+    return {
+      url,
+      queues: [queue],
+      shape: { queueType, priorityLevels, declare },
+      controlExchange,
+      eventExchange,
+      secret: undefined,
+      consumerTimeout: undefined,
+      ...rest,
+    }
+  }
+  /** A node's side of the broker, started. */
+  const broker = async (overrides: Overrides = {}): Promise<AmqpBroker> => {
+    for (const each of overrides.queues ?? []) queues.add(each)
+    const made = keep(new AmqpBroker(settings(overrides), overrides.node ?? 'node-1'))
+    await made.start()
+    return made
+  }
+  const cleanUp = async (): Promise<void> => {
+    await Promise.all(made.map((each) => each.close()))
+    await removeQueues(queues, [controlExchange, eventExchange], url)
+  }
+  afterAll(cleanUp)
+  return { queue, queues, controlExchange, eventExchange, keep, settings, broker, cleanUp }
+}
+
+/** What a queue that goes just now refuses is published again: it was not stored. */
+export const untilStored = async (publish: () => Promise<unknown>): Promise<void> => {
+  const refused = (error: unknown): false => {
+    if ((error as { stored?: string }).stored === 'no') return false
+    throw error
+  }
+  while (!(await publish().then(() => true, refused))) await delay(50)
+}
+
+export const first = { attempt: 1, losses: 0, requeues: 0 }
+
+/** Collects deliveries, and hands out those that match as they come. */
+export class Inbox {
+  readonly all: Delivery[] = []
+  readonly receive = (delivery: Delivery): void => {
+    this.all.push(delivery)
+  }
+
+  async take(id: string, nth = 0): Promise<Delivery> {
+    await until(`delivery ${nth} of ${id}; there are ${this.all.map((each) => each.id)}`, () => this.of(id).length > nth)
+    return this.of(id)[nth]!
+  }
+
+  of(id: string): Delivery[] {
+    return this.all.filter((each) => each.id === id)
+  }
+
+  get ids(): (string | undefined)[] {
+    return this.all.map((each) => each.id)
+  }
+}

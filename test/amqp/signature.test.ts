@@ -1,0 +1,57 @@
+import { afterEach, expect, it, vi } from 'vitest'
+import { MAX_AGE, SignatureCheck, sign } from '../../src/amqp/control/signature.js'
+
+afterEach(() => vi.useRealTimers())
+const body = Buffer.from('{"to":"all"}')
+
+it('without a secret everything passes, and nothing is signed', () => {
+  expect(sign(undefined, body)).toEqual({})
+  expect(new SignatureCheck(undefined).refusal({}, body)).toBeUndefined()
+})
+
+it('the secret itself does not travel', () => {
+  expect(JSON.stringify(sign('correct horse', body))).not.toContain('correct')
+})
+
+it('a command is taken while it is fresh, by clocks that differ by as much, and once', () => {
+  vi.useFakeTimers()
+  const check = new SignatureCheck('correct horse')
+  const early = sign('correct horse', body)
+  const stale = sign('correct horse', body)
+  vi.advanceTimersByTime(MAX_AGE)
+  expect(check.refusal(early, body)).toBeUndefined()
+  expect(check.refusal(early, body)).toBe('the command was seen before')
+  vi.advanceTimersByTime(1)
+  expect(check.refusal(stale, body)).toMatch(/^the command was signed 60 s ago by the clock of this node: it is stale, or a clock is wrong$/)
+  const ahead = sign('correct horse', body)
+  vi.setSystemTime(Date.now() - MAX_AGE - 1)
+  expect(check.refusal(ahead, body)).toMatch(/signed -60 s ago/)
+})
+
+it('what was seen is forgotten only when it would be stale anyway', () => {
+  vi.useFakeTimers()
+  const check = new SignatureCheck('correct horse')
+  const first = sign('correct horse', body)
+  expect(check.refusal(first, body)).toBeUndefined()
+  for (let i = 0; i < 5; i++) {
+    vi.advanceTimersByTime(MAX_AGE / 2)
+    expect(check.refusal(sign('correct horse', body), body)).toBeUndefined()
+    expect(check.refusal(first, body)).toMatch(/seen before|stale/)
+  }
+})
+
+it('damaged seals are refused', () => {
+  const check = new SignatureCheck('correct horse')
+  const good = sign('correct horse', body)
+  const refusals = [
+    {},
+    { ...good, signature: 5 },
+    { ...good, signature: '' },
+    { ...good, signature: 'zz' },
+    { ...good, signature: `${String(good.signature)}00` },
+    { ...good, signed_once: 'other' },
+    { ...good, signed_at: Number(good.signed_at) + 1 },
+  ].map((headers) => check.refusal(headers, body))
+  expect(refusals.every((each) => each !== undefined)).toBe(true)
+  expect(check.refusal(good, Buffer.from('{"to":"one"}'))).toBe('the secret is wrong')
+})

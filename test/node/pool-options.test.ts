@@ -1,0 +1,13 @@
+import { expect, it } from 'vitest'
+import { readNodeOptions } from '../../src/node/options.js'
+import { poolOptions } from '../../src/node/pool-options.js'
+
+const optionsOf = (given: object) => poolOptions(readNodeOptions({ tasks: '/srv/tasks.js', ...given }))
+
+it('a restart or a recycling drops no job, however long it takes', () => {
+  expect(optionsOf({ maxJobsPerWorker: 100 })).toMatchObject({ drainTimeout: Number.POSITIVE_INFINITY, maxJobsPerWorker: 100 })
+})
+
+it('the number of workers is fixed, though the node scales', () => {
+  expect(optionsOf({ minWorkers: 2, maxWorkers: 5 }).workers).toBe(2)
+})

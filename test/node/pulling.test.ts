@@ -1,0 +1,296 @@
+import type { FarmNode, NodeOptions } from 'prefork/node'
+import { describe, expect, it } from 'vitest'
+import { eventsOf, startUnder } from '../fixtures/nodes.js'
+import { JobTable, PullingBroker } from '../fixtures/pulling-broker.js'
+import { Gate, Journal, until } from '../fixtures/support.js'
+
+interface Puller {
+  readonly node: FarmNode
+  readonly broker: PullingBroker
+}
+
+const start = async (table: JobTable, options: Partial<NodeOptions> = {}, name?: string): Promise<Puller> => {
+  const broker = new PullingBroker(table, name)
+  return { broker, node: await startUnder(broker, options) }
+}
+
+/** The job x, which runs until the gate is opened. */
+const holding = async (table: JobTable, task = 'hold', given?: Parameters<JobTable['add']>[3]): Promise<{ journal: Journal; gate: Gate }> => {
+  const journal = new Journal()
+  const gate = new Gate()
+  table.add('x', task, [gate.path, journal.path, 'x'], given)
+  await journal.seen('+x')
+  return { journal, gate }
+}
+
+/** Resolves when every job has come to its end; no lease was settled twice, and none that is over is listened to. */
+const done = async (table: JobTable): Promise<void> => {
+  await until('every job has come to its end', () => table.rows.length === 0)
+  await until('no room is taken up', () => table.leases.every(({ taken }) => !taken))
+  inOrder(table)
+}
+
+const inOrder = (table: JobTable): void => {
+  expect(table.wrong).toEqual([])
+  expect(table.listenedTo).toBe(0)
+}
+
+const acknowledged = (table: JobTable): string[] => table.acknowledged.map(({ id }) => id).sort()
+
+describe('under a broker that one pulls from, a node', () => {
+  it('claims as much as its workers have room to run, while it grows and shrinks, and not one job more', async () => {
+    const table = new JobTable()
+    const { node, broker } = await start(table, { minWorkers: 2, maxWorkers: 2, prefetchPerWorker: 2, concurrency: 2 })
+    const tooMany: number[] = []
+    broker.onClaim = () => {
+      if (broker.leases.size > 2 * node.stats().scale.alive) tooMany.push(broker.leases.size)
+    }
+    const journal = new Journal()
+    const gates = Array.from({ length: 12 }, () => new Gate())
+    const ids = gates.map((gate, index) => table.add(`j${index}`, 'hold', [gate.path, journal.path, `j${index}`]))
+    await until('there is no room left', () => node.stats().running === 4)
+    await node.command({ command: 'grow' })
+    await until('there is room for two more', () => node.stats().running === 6)
+    await node.command({ command: 'shrink', by: 2 })
+    for (const gate of gates.slice(0, 4)) gate.open()
+    await until('there is room for two in all', () => table.acknowledged.length === 4 && broker.leases.size === 2)
+    gates[4]!.open()
+    await journal.seen('+j6')
+    expect(table.leases).toHaveLength(7)
+    for (let index = 5; index < gates.length; index++) {
+      await node.command({ command: index % 2 === 0 ? 'shrink' : 'grow' })
+      gates[index]!.open()
+      await journal.seen(`-j${index}`)
+    }
+    await done(table)
+    expect(tooMany).toEqual([])
+    expect(acknowledged(table)).toEqual(ids.sort())
+    expect(journal.lines).toHaveLength(24)
+  })
+
+  it('does not begin a job whose lease has expired: another claim runs it, once, and its neighbours are as they were', async () => {
+    const table = new JobTable()
+    const { node, broker } = await start(table, { prefetchPerWorker: 5, concurrency: 1 }, 'first')
+    const journal = new Journal()
+    const gate = new Gate()
+    table.add('running', 'hold', [gate.path, journal.path, 'running'])
+    await journal.seen('+running')
+    for (let index = 0; index < 4; index++) table.add(`m${index}`, 'mark', [journal.path, `m${index}`])
+    await until('all are held', () => node.stats().held === 5)
+    await node.command({ command: 'quiet' })
+    for (const id of ['m0', 'm2']) table.expire(id)
+    await until('both are taken back', () => node.snapshot().tasks.length === 3)
+    expect(node.snapshot().tasks.map(({ id }) => id)).toEqual(['running', 'm1', 'm3'])
+    expect(node.stats().held).toBe(3)
+    await start(table, {}, 'second')
+    await until('another has done both', () => table.acknowledged.length === 2)
+    expect(journal.lines.toSorted()).toEqual(['+running', 'm0', 'm2'])
+    gate.open()
+    await done(table)
+    expect(table.acknowledged.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual([
+      { id: 'm0', by: 'second' },
+      { id: 'm1', by: 'first' },
+      { id: 'm2', by: 'second' },
+      { id: 'm3', by: 'first' },
+      { id: 'running', by: 'first' },
+    ])
+    expect(journal.lines.toSorted()).toEqual(['+running', '-running', 'm0', 'm1', 'm2', 'm3'])
+    expect(eventsOf({ broker }, 'm0')).toEqual(['task.received'])
+    expect(table.leases).toHaveLength(7)
+  })
+
+  it.each(['hold', 'holdSync'])('runs once what it claims again before it could be taken back (%s)', async (task) => {
+    const table = new JobTable()
+    const { node } = await start(table, { prefetchPerWorker: 5, concurrency: 1 })
+    const journal = new Journal()
+    const gate = new Gate()
+    const ids = [table.add('running', task, [gate.path, journal.path, 'running'])]
+    await journal.seen('+running')
+    for (let index = 0; index < 4; index++) ids.push(table.add(`m${index}`, 'mark', [journal.path, `m${index}`]))
+    for (let round = 1; round <= 5; round++) {
+      await until('all are held', () => node.stats().held === 5 && table.ready.length === 0)
+      for (const id of ['m0', 'm3']) table.expire(id)
+      await until('both have been claimed again', () => node.stats().totals.received === 5 + 2 * round)
+    }
+    gate.open()
+    await done(table)
+    expect(acknowledged(table)).toEqual(ids.sort())
+    expect(journal.lines.slice(0, 2)).toEqual(['+running', '-running'])
+    expect(journal.lines.slice(2).sort()).toEqual(['m0', 'm1', 'm2', 'm3'])
+  })
+
+  it('gives up what waits for its rate limit when its lease expires', async () => {
+    const table = new JobTable()
+    const { node } = await start(table, { taskDefaults: { mark: { rateLimit: '1/h' } } })
+    const journal = new Journal()
+    for (const id of ['a', 'b', 'c']) table.add(id, 'mark', [journal.path, id])
+    await until('two wait', () => table.acknowledged.length === 1 && node.stats().held === 2)
+    await node.command({ command: 'quiet' })
+    table.expire('b')
+    await until('it is known to be gone', () => node.stats().held === 1)
+    expect(node.snapshot().tasks.map(({ id }) => id)).toEqual(['a', 'c'])
+    await start(table, {}, 'second')
+    await until('another has done it', () => table.acknowledged.some(({ id, by }) => id === 'b' && by === 'second'))
+    await node.command({ command: 'rate_limit', task: 'mark', limit: null })
+    await done(table)
+    expect(journal.lines).toEqual(['a', 'b', 'c'])
+  })
+
+  it('claims nothing beside a job that runs though its lease is gone, where there is room for one', async () => {
+    const table = new JobTable()
+    const { node, broker } = await start(table, { prefetchPerWorker: 1, concurrency: 1 })
+    const { journal, gate } = await holding(table)
+    table.expire('x')
+    const other = table.claim('another')!
+    table.add('y', 'mark', [journal.path, 'y'])
+    await until('the lease is known to be gone', () => node.stats().held === 0)
+    const { looks } = broker
+    await until('it has looked for more', () => broker.looks > looks + 3)
+    expect(table.leases).toHaveLength(2)
+    expect(node.stats()).toMatchObject({ held: 0, running: 1 })
+    // Another has room for it.
+    await start(table, {}, 'a third')
+    await until('y is done', () => table.acknowledged.length === 1)
+    expect(table.acknowledged).toEqual([{ id: 'y', by: 'a third' }])
+    gate.open()
+    await until('it has room again', () => broker.taken === 0)
+    expect(table.settle(other, { kind: 'acknowledge' }).settled).toBe(true)
+    await done(table)
+    expect(journal.lines).toEqual(['+x', 'y', '-x'])
+  })
+
+  it('has room again for what waited behind a job of its id when its lease expires', async () => {
+    const table = new JobTable()
+    const { node, broker } = await start(table, { prefetchPerWorker: 2, concurrency: 2 })
+    const { journal, gate } = await holding(table)
+    table.add('x', 'mark', [journal.path, 'retry'], { counts: { attempt: 2 } })
+    await until('both are held', () => node.stats().held === 2)
+    await node.command({ command: 'quiet' })
+    table.expire('x', 2)
+    await until('there is room for one', () => broker.taken === 1)
+    await node.command({ command: 'resume' })
+    gate.open()
+    await done(table)
+    expect(journal.lines).toEqual(['+x', '-x', 'retry'])
+  })
+
+  describe('finishes what runs when its lease expires', () => {
+    it('and settles it when it has claimed it again, without running it again', async () => {
+      const table = new JobTable()
+      const { node } = await start(table, { prefetchPerWorker: 2, concurrency: 2 })
+      const journal = new Journal()
+      const gate = new Gate()
+      const beside = new Gate()
+      table.add('x', 'hold', [gate.path, journal.path, 'x'], { replyTo: 'me' })
+      table.add('beside', 'hold', [beside.path, journal.path, 'beside'])
+      await until('both run', () => node.stats().running === 2)
+      await node.command({ command: 'quiet' })
+      table.expire('x')
+      await until('the lease is known to be gone', () => node.stats().held === 1)
+      gate.open()
+      await until('its outcome is known', () => node.stats().totals.succeeded === 1)
+      expect([table.acknowledged, table.replies]).toEqual([[], []])
+      await node.command({ command: 'resume' })
+      await until('it is acknowledged', () => table.acknowledged.length === 1)
+      expect(table.replies).toMatchObject([{ id: 'x', ok: true }])
+      beside.open()
+      await done(table)
+      expect(acknowledged(table)).toEqual(['beside', 'x'])
+      expect(journal.lines.filter((line) => line.endsWith('x'))).toEqual(['+x', '-x'])
+      expect(node.stats().totals).toMatchObject({ received: 3, succeeded: 2, recognised: 1 })
+    })
+
+    it('and knows it while it still runs, however often it is claimed', async () => {
+      const table = new JobTable()
+      const { node } = await start(table)
+      const { journal, gate } = await holding(table, 'hold', { replyTo: 'me' })
+      for (let claims = 2; claims <= 6; claims++) {
+        await until('it is known to run under one lease', () => node.stats().running === 1 && node.stats().held === 1)
+        table.expire('x')
+        await until('it is claimed again', () => node.stats().totals.received === claims)
+      }
+      gate.open()
+      await done(table)
+      expect(acknowledged(table)).toEqual(['x'])
+      expect(table.replies).toHaveLength(1)
+      expect(journal.lines).toEqual(['+x', '-x'])
+    })
+
+    it('and has a failure tried again once, when it has claimed it again', async () => {
+      const table = new JobTable()
+      const { node } = await start(table)
+      const { journal, gate } = await holding(table, 'holdThenFail', { maxAttempts: 2 })
+      await node.command({ command: 'quiet' })
+      table.expire('x')
+      await until('the lease is known to be gone', () => node.stats().held === 0)
+      gate.open()
+      await until('its outcome is known', () => node.stats().totals.retried === 1)
+      expect(table.republished).toEqual([])
+      await node.command({ command: 'resume' })
+      await done(table)
+      expect(table.republished).toEqual(['x'])
+      expect(table.dead).toMatchObject([{ settlement: { reason: 'failed', counts: { attempt: 2 } } }])
+      expect(journal.lines).toEqual(['+x', '+x'])
+    })
+  })
+
+  it('leaves nothing on the lease of what waited behind a job of its id and was given back', async () => {
+    const table = new JobTable()
+    const { node } = await start(table)
+    const { journal, gate } = await holding(table)
+    table.add('x', 'mark', [journal.path, 'retry'], { counts: { attempt: 2 } })
+    await until('both are held', () => node.stats().held === 2)
+    await node.command({ command: 'pause' })
+    await until('one is given back', () => table.returned.length === 1)
+    expect(table.listenedTo).toBe(0)
+    gate.open()
+    await until('the other has ended', () => table.acknowledged.length === 1)
+    await node.command({ command: 'resume' })
+    await done(table)
+    expect(journal.lines).toEqual(['+x', '-x', 'retry'])
+  })
+
+  it('gives back at its shutdown what has not begun, and ends what runs, under its lease', async () => {
+    const table = new JobTable()
+    const { node, broker } = await start(table, { prefetchPerWorker: 4, concurrency: 1 })
+    const journal = new Journal()
+    const gate = new Gate()
+    table.add('x', 'hold', [gate.path, journal.path, 'x'])
+    await until('it is known to run', () => node.stats().running === 1)
+    table.expire('x')
+    await until('it is held under another lease alone', () => node.stats().totals.received === 2 && node.stats().held === 1)
+    for (const id of ['a', 'b', 'c', 'd']) table.add(id, 'mark', [journal.path, id])
+    await until('there is no room left', () => node.stats().held === 4)
+    const report = node.shutdown()
+    await until('what has not begun is back', () => table.ready.length === 4)
+    expect(broker.leases.size).toBe(1)
+    gate.open()
+    expect(await report).toEqual({ clean: true, requeued: 3, killed: 0 })
+    expect(table.returned.sort()).toEqual(['a', 'b', 'c'])
+    expect(acknowledged(table)).toEqual(['x'])
+    expect(table.leases).toHaveLength(5)
+    expect(journal.lines).toEqual(['+x', '-x'])
+    expect(broker.connected).toBe(false)
+    inOrder(table)
+  })
+
+  it('loses nothing, and runs nothing twice that it remembers, when leases expire here and there under load', async () => {
+    const table = new JobTable()
+    const { node, broker } = await start(table, { minWorkers: 2, prefetchPerWorker: 6, concurrency: 3 })
+    const journal = new Journal()
+    const ids = Array.from({ length: 200 }, (_, index) => table.add(`j${index}`, 'sleepThenMark', [index % 7, journal.path, `j${index}`]))
+    let most = 0
+    broker.onClaim = () => {
+      most = Math.max(most, broker.leases.size)
+      if (table.leases.length % 5 !== 0) return
+      const held = [...broker.leases].filter((lease) => !lease.settled && table.renew(lease))
+      table.expire(held[table.leases.length % held.length]!.row.message.id!)
+    }
+    await done(table)
+    expect(acknowledged(table)).toEqual(ids.sort())
+    expect(journal.lines).toHaveLength(ids.length)
+    expect(table.leases.length).toBeGreaterThan(ids.length)
+    expect(most).toBeLessThanOrEqual(12)
+    expect(node.stats().totals).toMatchObject({ succeeded: ids.length, lost: 0, failed: 0 })
+  })
+})

@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest'
+import { MemoryBroker, MemoryServer } from '../fixtures/memory-broker.js'
+import { settled, startNode } from '../fixtures/nodes.js'
+import { Gate, gone, Journal, until } from '../fixtures/support.js'
+
+describe('a shutdown', () => {
+  it('lets what runs end, gives back what has not begun at once, and takes nothing more', async () => {
+    const farm = await startNode({ prefetchPerWorker: 4, concurrency: 1 })
+    const { node, server, broker } = farm
+    const journal = new Journal()
+    const gate = new Gate()
+    server.add('hold', [gate.path, journal.path, 'x'], { id: 'x' })
+    await journal.seen('+x')
+    for (const id of ['a', 'b', 'c', 'd']) server.add('mark', [journal.path, id], { id })
+    await until('all are held', () => node.stats().held === 4)
+    const pids = node.stats().workers.map(({ pid }) => pid!)
+    const report = node.shutdown()
+    expect(node.stats().state).toBe('draining')
+    await until('three are back', () => server.ready.length === 4)
+    gate.open()
+    expect(await report).toEqual({ clean: true, requeued: 3, killed: 0 })
+    expect(await node.done).toEqual({ clean: true, requeued: 3, killed: 0 })
+    expect(server.acknowledged).toEqual(['x'])
+    expect(journal.lines).toEqual(['+x', '-x'])
+    expect(broker.closed).toBe(true)
+    expect(broker.events.at(-1)).toMatchObject({ type: 'node.down', node: node.name })
+    await gone(pids)
+  })
+
+  it('is logged with its grace, in whole milliseconds', async () => {
+    const lines: [object, string][] = []
+    const log = (details: object, message: string): void => void lines.push([details, message])
+    const { node } = await startNode({ logger: { trace: log, debug: log, info: log, warn: log, error: log } })
+    await node.shutdown({ grace: 10_000, reason: 'a test' })
+    const [[details]] = lines.filter(([, message]) => message === 'node shuts down') as [[{ reason: string; grace: number }, string]]
+    expect(details.reason).toBe('a test')
+    expect(Number.isInteger(details.grace)).toBe(true)
+  })
+
+  it('over its grace kills what runs, which counts as a loss and is published again', async () => {
+    const farm = await startNode()
+    const { node, server } = farm
+    const journal = new Journal()
+    const gate = new Gate()
+    server.add('hold', [gate.path, journal.path, 'x'], { id: 'x' })
+    server.add('holdSync', [gate.path, journal.path, 'y'], { id: 'y', counts: { losses: 2 } })
+    await journal.seen('+x')
+    await journal.seen('+y')
+    expect(await node.shutdown({ grace: 50 })).toEqual({ clean: false, requeued: 0, killed: 2 })
+    expect(server.republished).toMatchObject([
+      { id: 'x', settlement: { counts: { attempt: 1, losses: 1, requeues: 0 }, history: [{ outcome: 'lost', error: expect.stringContaining('shut down') }] } },
+    ])
+    expect(server.dead).toMatchObject([{ message: { id: 'y' }, settlement: { reason: 'lost', error: { code: 'ERR_PREFORK_NODE_SHUTDOWN' } } }])
+  })
+
+  it('over before the news of a beginning has come counts what has begun, and gives back what has not', async () => {
+    const farm = await startNode({ prefetchPerWorker: 8, concurrency: 4 })
+    const journal = new Journal()
+    const gate = new Gate()
+    const ids = Array.from({ length: 8 }, (_, index) => farm.server.add('hold', [gate.path, journal.path, `h${index}`], { id: `h${index}` }))
+    await until('some are held', () => farm.node.stats().held > 0)
+    const { requeued, killed } = await farm.node.shutdown({ grace: 0 })
+    const counted = farm.server.republished.map(({ id }) => id)
+    // One that was accepted and killed before its first line has begun too.
+    expect(counted).toEqual(expect.arrayContaining(journal.lines.map((line) => line.slice(1))))
+    expect(killed).toBe(counted.length)
+    expect(requeued).toBe(ids.length - counted.length)
+    expect(farm.server.ready.map(({ id }) => id).sort()).toEqual([...ids].sort())
+  })
+
+  it('is hurried by a second call with less grace', async () => {
+    const farm = await startNode()
+    const journal = new Journal()
+    const gate = new Gate()
+    farm.server.add('hold', [gate.path, journal.path, 'x'])
+    await journal.seen('+x')
+    const first = farm.node.shutdown({ grace: 600_000 })
+    expect(await farm.node.shutdown({ grace: 0 })).toEqual({ clean: false, requeued: 0, killed: 1 })
+    expect(await first).toMatchObject({ killed: 1 })
+  })
+
+  it('sends heartbeats until its last job has ended', async () => {
+    const farm = await startNode({ heartbeatInterval: 20 })
+    const journal = new Journal()
+    const gate = new Gate()
+    farm.server.add('hold', [gate.path, journal.path, 'x'])
+    await journal.seen('+x')
+    const report = farm.node.shutdown()
+    await until('a heartbeat says that it drains', () =>
+      farm.broker.events.some((event) => event.type === 'node.heartbeat' && event.stats.state === 'draining'),
+    )
+    gate.open()
+    await report
+    const types = farm.broker.events.map(({ type }) => type)
+    expect(types.indexOf('node.down')).toBe(types.length - 1)
+  })
+
+  it('gives back what the broker would not publish', async () => {
+    const farm = await startNode()
+    farm.server.refusing = true
+    farm.server.add('fail', [], { id: 'x', maxAttempts: 1 })
+    await until('its outcome is known', () => farm.node.stats().totals.failed === 1)
+    await farm.node.shutdown()
+    expect(farm.server.ready.map(({ id }) => id)).toEqual(['x'])
+    expect(farm.server.dead).toEqual([])
+  })
+
+  it('with the broker away ends all the same', async () => {
+    const farm = await startNode()
+    const journal = new Journal()
+    const gate = new Gate()
+    farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'x' })
+    await journal.seen('+x')
+    farm.broker.cut()
+    gate.open()
+    expect(await farm.node.shutdown()).toMatchObject({ clean: true, killed: 0 })
+    expect(farm.server.ready.map(({ id }) => id)).toEqual(['x'])
+  })
+})
+
+it('shutdowns under load lose nothing: each job is done once, however many nodes leave', async () => {
+  const server = new MemoryServer()
+  const journal = new Journal()
+  const ids = Array.from({ length: 300 }, (_, index) => server.add('sleepThenMark', [index % 20, journal.path, `j${index}`]))
+  for (let round = 0; server.acknowledged.length < ids.length && round < 40; round++) {
+    const farm = await startNode({ concurrency: 5, shutdownGrace: 2_000 }, server, new MemoryBroker(server))
+    const before = server.acknowledged.length
+    await until('some are done', () => server.acknowledged.length >= Math.min(ids.length, before + 20))
+    expect(await farm.node.shutdown()).toMatchObject({ clean: true, killed: 0 })
+    expect(farm.broker.unsettled).toBe(0)
+  }
+  expect(server.acknowledged.sort()).toEqual(ids.sort())
+  expect(new Set(journal.lines).size).toBe(ids.length)
+  expect(journal.lines).toHaveLength(ids.length)
+  expect(server.dead).toEqual([])
+}, 60_000)
+
+it('a rolling restart under load drops no job', async () => {
+  const farm = await startNode({ minWorkers: 2, concurrency: 3 })
+  const { node, server } = farm
+  const ids: string[] = []
+  const feeding = setInterval(() => ids.push(server.add('sleep', [5, 1])), 2)
+  try {
+    await until('some are done by two', () => server.acknowledged.length > 20 && node.stats().scale.alive === 2)
+    const before = node.stats().workers.map(({ id }) => id)
+    expect(await node.command({ command: 'restart' })).toEqual({ restarting: 2 })
+    await until('all workers are others', () => {
+      const { workers } = node.stats()
+      return workers.length === 2 && workers.every(({ id, state }) => !before.includes(id) && state !== 'starting')
+    })
+  } finally {
+    clearInterval(feeding)
+  }
+  await settled(farm)
+  expect(server.acknowledged.sort()).toEqual(ids.sort())
+  expect(node.stats().totals).toMatchObject({ lost: 0, failed: 0, retried: 0 })
+})

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { StartRecord } from '../../../src/pool/fleet/start-record.js'
+
+describe('the record of starts', () => {
+  test('the first job has a moment to itself, the first time a worker comes up', () => {
+    const starts = new StartRecord()
+    expect(starts.settled()).toBe(false)
+    starts.up(1_000)
+    expect(starts.firstJobUntil).toBe(1_020)
+    expect([starts.settled(), starts.firstJobUntil]).toEqual([true, 0])
+    starts.up(2_000)
+    expect([starts.settled(), starts.firstJobUntil]).toEqual([false, 0])
+  })
+
+  test('failures put the next start off, each longer than the last, until a job is accepted', () => {
+    const starts = new StartRecord()
+    const waits = [1, 2, 3].map(() => {
+      starts.failed(0, true, false)
+      return starts.notBefore
+    })
+    expect(waits).toEqual([100, 200, 400])
+    expect([starts.proven(), starts.notBefore]).toEqual([true, 0])
+    expect(starts.proven()).toBe(false)
+  })
+
+  test('three starts that fail in a row are enough, ten where the modules are not to blame', () => {
+    const failing = (blameless: boolean): number => {
+      const starts = new StartRecord()
+      let count = 0
+      while (!starts.broken) {
+        starts.failed(0, blameless, false)
+        count++
+      }
+      return count
+    }
+    expect([failing(false), failing(true)]).toEqual([3, 10])
+  })
+
+  test('a start after one that was too slow gets more time', () => {
+    const starts = new StartRecord()
+    for (let i = 0; i < 5; i++) starts.failed(0, false, true)
+    expect(starts.timeoutFactor).toBe(8)
+    starts.up(0)
+    expect(starts.timeoutFactor).toBe(1)
+  })
+})

@@ -1,0 +1,223 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { MOST_PASSED, Outbox } from '../../../src/pool/queue/outbox.js'
+import { collectGarbage } from '../gc.js'
+
+interface Item {
+  number: number
+  priority: number
+  waiting: boolean
+  takesTurns: boolean
+}
+
+const priority = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 1, 2, 0.5, 10))
+const which = fc.nat()
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('add' as const), priority }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('take' as const) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('putBack' as const), which }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('cancel' as const), which }) },
+)
+
+/** A sorted array in place of the levels, deques and heaps. */
+class Model {
+  waiting: Item[] = []
+
+  add(item: Item): void {
+    this.waiting.push(item)
+    this.waiting.sort((a, b) => b.priority - a.priority || a.number - b.number)
+  }
+}
+
+const fill = (count: number, priorityOf: (n: number) => number = () => 0): { outbox: Outbox<Item>; items: Item[] } => {
+  const outbox = new Outbox<Item>()
+  const items = Array.from({ length: count }, (_, number) => ({ number, priority: priorityOf(number), waiting: true, takesTurns: false }))
+  for (const item of items) outbox.add(item)
+  return { outbox, items }
+}
+
+const cancel = (outbox: Outbox<Item>, item: Item): void => {
+  item.waiting = false
+  outbox.forget()
+}
+
+const takeAll = (outbox: Outbox<Item>): number[] => {
+  const all: number[] = []
+  for (let item = outbox.take(); item !== undefined; item = outbox.take()) all.push(item.number)
+  return all
+}
+
+describe('the outbox', () => {
+  test('is ordered by priority and submission, whatever comes back or is cancelled', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
+        const outbox = new Outbox<Item>()
+        const model = new Model()
+        const out: Item[] = []
+        let number = 0
+        for (const each of steps) {
+          if (each.do === 'add') {
+            const item = { number: number++, priority: each.priority, waiting: true, takesTurns: false }
+            outbox.add(item)
+            model.add(item)
+          } else if (each.do === 'take') {
+            const expected = model.waiting.shift()
+            expect(outbox.peek()).toBe(expected)
+            expect(outbox.take()).toBe(expected)
+            if (expected !== undefined) out.push(expected)
+          } else if (each.do === 'putBack' && out.length > 0) {
+            const [item] = out.splice(each.which % out.length, 1)
+            outbox.putBack(item!)
+            model.add(item!)
+          } else if (each.do === 'cancel' && model.waiting.length > 0) {
+            const [item] = model.waiting.splice(each.which % model.waiting.length, 1)
+            cancel(outbox, item!)
+          }
+          expect(outbox.size).toBe(model.waiting.length)
+        }
+        expect(outbox.drain()).toEqual(model.waiting)
+        expect([outbox.size, outbox.peek()]).toEqual([0, undefined])
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  test('a job that comes back stands before all that were submitted later', () => {
+    const { outbox } = fill(6)
+    const [a, b, c] = [outbox.take()!, outbox.take()!, outbox.take()!]
+    outbox.putBack(c)
+    outbox.putBack(a)
+    expect(outbox.take()).toBe(a)
+    outbox.putBack(b)
+    expect(takeAll(outbox)).toEqual([1, 2, 3, 4, 5])
+  })
+
+  test('it may be used again after it was emptied', () => {
+    const { outbox, items } = fill(3, (n) => n)
+    expect(outbox.drain().map((item) => item.number)).toEqual([2, 1, 0])
+    outbox.add(items[0]!)
+    expect(takeAll(outbox)).toEqual([0])
+    expect(outbox.take()).toBeUndefined()
+  })
+
+  test('the order stands after many were cancelled, among them jobs that had come back', () => {
+    const { outbox, items } = fill(400, (n) => n % 2)
+    const out = Array.from({ length: 200 }, () => outbox.take()!)
+    for (const item of out.reverse()) outbox.putBack(item)
+    for (const item of items) if (item.number % 5 !== 0) cancel(outbox, item)
+    expect(outbox.size).toBe(80)
+    const fives = Array.from({ length: 80 }, (_, i) => i * 5)
+    expect(takeAll(outbox)).toEqual([...fives.filter((n) => n % 2 === 1), ...fives.filter((n) => n % 2 === 0)])
+  })
+
+  test('jobs cancelled while no turn comes do not keep what they hold', async () => {
+    const { outbox, items } = fill(1)
+    const refs: WeakRef<Item>[] = []
+    for (let number = 1; number <= 1_000; number++) {
+      const item = { number, priority: number % 3, waiting: true, takesTurns: false }
+      refs.push(new WeakRef(item))
+      outbox.add(item)
+      cancel(outbox, item)
+    }
+    // A WeakRef holds its target to the end of the turn.
+    await new Promise((resolve) => setImmediate(resolve))
+    collectGarbage()
+    expect(refs.filter((ref) => ref.deref() !== undefined).length).toBeLessThan(200)
+    expect(outbox.drain()).toEqual(items)
+  })
+})
+
+describe('jobs that take turns', () => {
+  let number = 0
+  const put = (outbox: Outbox<Item>, priority: number, takesTurns = true): Item => {
+    const item = { number: number++, priority, waiting: true, takesTurns }
+    outbox.add(item)
+    return item
+  }
+  /** The priorities of the next `count`; another of the same takes the place of each, as from a queue without an end. */
+  const flow = (outbox: Outbox<Item>, count: number): number[] =>
+    Array.from({ length: count }, () => {
+      const { priority, takesTurns } = outbox.take()!
+      put(outbox, priority, takesTurns)
+      return priority
+    })
+  const times = (count: number, priority: number): number[] => new Array<number>(count).fill(priority)
+
+  test('of two levels the lower one gets its turn when enough have passed it', () => {
+    const outbox = new Outbox<Item>()
+    for (const priority of [0, 0, 0, 1]) put(outbox, priority)
+    expect(flow(outbox, 27)).toEqual([...times(8, 1), 0, ...times(8, 1), 0, ...times(8, 1), 0])
+  })
+
+  test('all the lower levels get their turns, one after another', () => {
+    const outbox = new Outbox<Item>()
+    for (const priority of [0, 5, 1, 2]) put(outbox, priority)
+    expect(flow(outbox, 22)).toEqual([...times(8, 5), 2, 1, 0, ...times(8, 5), 2, 1, 0])
+  })
+
+  test('a level that was empty is passed anew', () => {
+    const outbox = new Outbox<Item>()
+    put(outbox, 0)
+    put(outbox, 1)
+    expect(flow(outbox, 9)).toEqual([...times(8, 1), 0])
+    expect(outbox.drain().map((item) => item.priority)).toEqual([1, 0])
+    put(outbox, 1)
+    const low = put(outbox, 0)
+    expect(flow(outbox, 7)).toEqual(times(7, 1))
+    cancel(outbox, low)
+    expect(flow(outbox, 1)).toEqual([1])
+    put(outbox, 0)
+    expect(flow(outbox, 9)).toEqual([...times(8, 1), 0])
+  })
+
+  test('one that had its turn and comes back is not passed again', () => {
+    const outbox = new Outbox<Item>()
+    const low = put(outbox, 0)
+    put(outbox, 1)
+    flow(outbox, 8)
+    expect(outbox.take()).toBe(low)
+    outbox.putBack(low)
+    expect(outbox.peek()).toBe(low)
+  })
+
+  test('a job of strict priority waits for none of lower priority, and lets all of higher pass', () => {
+    const outbox = new Outbox<Item>()
+    put(outbox, 0)
+    const strict = put(outbox, 1, false)
+    put(outbox, 2)
+    expect(flow(outbox, 30)).toEqual(times(30, 2))
+    cancel(outbox, strict)
+    expect(flow(outbox, 1)).toEqual([0])
+    put(outbox, 3, false)
+    expect(flow(outbox, 30)).toEqual(times(30, 3))
+  })
+
+  test('whatever comes and goes, none is passed by more than the bound, and one of each level between', () => {
+    const levels = [0, 1, 2, 3]
+    const steps = fc.array(fc.oneof(fc.constantFrom(...levels), fc.constant('take' as const)), { minLength: 50, maxLength: 400, size: 'max' })
+    fc.assert(
+      fc.property(steps, (all) => {
+        const outbox = new Outbox<Item>()
+        const waiting: Item[][] = levels.map(() => [])
+        const passed = levels.map(() => 0)
+        for (const each of [...all, ...times(400, -1)]) {
+          if (typeof each === 'number' && each >= 0) waiting[each]!.push(put(outbox, each))
+          else {
+            const next = outbox.peek()
+            expect(outbox.take()).toBe(next)
+            if (next === undefined) continue
+            const { priority } = next
+            expect(waiting[priority]!.shift()).toBe(next)
+            const higher = levels.filter((level) => level > priority && waiting[level]!.length > 0)
+            if (higher.length > 0) expect(passed[priority]).toBeGreaterThanOrEqual(MOST_PASSED)
+            passed[priority] = 0
+            for (let level = 0; level < priority; level++) passed[level] = waiting[level]!.length === 0 ? 0 : passed[level]! + 1
+            for (const level of levels) expect(passed[level]).toBeLessThanOrEqual(MOST_PASSED + Math.max(0, levels.length - 2 - level))
+          }
+        }
+        expect(outbox.size).toBe(0)
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
