@@ -1,32 +1,32 @@
-/** One listener per AbortSignal, however many jobs or maps hang on it: a signal shared by a whole server stays cheap and warns of no leak. */
+/** One listener per AbortSignal, however many jobs wait on it: a signal that a whole server shares stays cheap and raises no MaxListenersExceededWarning. */
 export class AbortRegistry<T> {
-  readonly #signals = new Map<AbortSignal, { hanging: Set<T>; listener: () => void }>()
-  readonly #end: (each: T, reason: unknown) => void
+  readonly #signals = new Map<AbortSignal, { items: Set<T>; listener: () => void }>()
+  readonly #onAbort: (item: T, reason: unknown) => void
 
-  constructor(end: (each: T, reason: unknown) => void) {
-    this.#end = end
+  constructor(onAbort: (item: T, reason: unknown) => void) {
+    this.#onAbort = onAbort
   }
 
-  /** `one` is ended when the signal aborts; returns what undoes it. */
-  watch(signal: AbortSignal, one: T): () => void {
+  /** Calls `onAbort` for `item` when `signal` aborts. Returns the function that takes the item out again. */
+  watch(signal: AbortSignal, item: T): () => void {
     let entry = this.#signals.get(signal)
     if (entry === undefined) {
-      const hanging = new Set<T>()
+      const items = new Set<T>()
       const listener = (): void => {
         this.#signals.delete(signal)
-        for (const each of [...hanging]) this.#end(each, signal.reason)
+        for (const each of [...items]) this.#onAbort(each, signal.reason)
       }
-      entry = { hanging, listener }
+      entry = { items, listener }
       this.#signals.set(signal, entry)
       signal.addEventListener('abort', listener, { once: true })
     }
-    entry.hanging.add(one)
-    const { hanging, listener } = entry
+    entry.items.add(item)
+    const { items, listener } = entry
     return () => {
-      hanging.delete(one)
-      if (hanging.size > 0) return
+      items.delete(item)
+      if (items.size > 0) return
       signal.removeEventListener('abort', listener)
-      if (this.#signals.get(signal)?.hanging === hanging) this.#signals.delete(signal)
+      if (this.#signals.get(signal)?.items === items) this.#signals.delete(signal)
     }
   }
 }

@@ -1,7 +1,13 @@
-/** What a node may be asked for at the most: beyond it is a mistake, not a wish. Its options and the command line refuse by the same figures. */
+/** The longest delay of a Node timer, about 24.8 days, ms: `setTimeout` fires at once when it is given more. */
+export const MAX_TIMER = 0x7fff_ffff
+
+/** Workers of one pool, at most. More is a mistake of the caller. */
+export const MAX_WORKERS = 10_000
+
+/** The largest values that a node's options and the flags of the command line accept. */
 export const LIMITS = {
-  workers: 10_000,
-  /** Held by one worker; so many run there at once at the most, too. */
+  workers: MAX_WORKERS,
+  /** Prefetched jobs of one worker, and its concurrency. */
   jobsPerWorker: 10_000,
   taskHistory: 1_000_000,
   losses: 1_000,

@@ -1,0 +1,15 @@
+/**
+ * Resolves or rejects with `promise`; after `ms` it resolves with what `onTimeout` returns, or rejects with what it throws.
+ * The timer is cleared in either case. `promise` goes on: it cannot be cancelled, and a later rejection of it is ignored.
+ */
+export const withTimeout = async <T, U = T>(promise: PromiseLike<T>, ms: number, onTimeout: () => U): Promise<T | U> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  }).then(onTimeout)
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
