@@ -57,7 +57,7 @@ describe('the options of the pool', () => {
 })
 
 describe('the options of a node', () => {
-  const rows = table('Options of a node', 'docs/farm.md')
+  const rows = table('Options of a node', 'docs/farm-reference.md')
 
   it('are all there, and no others', async () => {
     expect([...rows.keys()].sort()).toEqual(namesIn(await createWorker({ nope: 1 } as never).catch((reason) => reason)))
@@ -69,7 +69,7 @@ describe('the options of a node', () => {
 })
 
 describe('the options of a publisher', () => {
-  const rows = table('Options of a publisher', 'docs/farm.md')
+  const rows = table('Options of a publisher', 'docs/farm-reference.md')
 
   it('are all there, and no others', async () => {
     expect([...rows.keys()].sort()).toEqual(namesIn(await createPublisher({ nope: 1 } as never).catch((reason) => reason)))
@@ -82,7 +82,7 @@ describe('the options of a publisher', () => {
 })
 
 it('the options of a publication are all there, and no others', () => {
-  expect([...table('Options of a publication', 'docs/farm.md').keys()].sort()).toEqual([...NAMES, 'timeout'].sort())
+  expect([...table('Options of a publication', 'docs/farm-reference.md').keys()].sort()).toEqual([...NAMES, 'timeout'].sort())
 })
 
 describe('the options of a job', () => {
