@@ -1,4 +1,4 @@
-// Tasks of the farm: the exported functions of an ordinary module.
+// The tasks of a node: the exported functions of an ordinary module.
 //   prefork work --tasks docs/examples/farm/tasks.js
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -10,12 +10,12 @@ export const greet = async (name) => {
   return `Hello, ${name}`
 }
 
-/** Fails: it is tried again, then it is a dead letter. */
+/** Fails: it is retried, then it becomes a dead letter. */
 export const fail = (why) => {
   throw new Error(why)
 }
 
-/** Never gives the processor back: what a time limit, and the key t of the dashboard, are for. */
+/** Blocks the event loop: a case for a time limit, and for the key t of the dashboard. */
 export const spin = (ms) => {
   const end = Date.now() + ms
   while (Date.now() < end);

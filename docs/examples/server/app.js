@@ -1,11 +1,11 @@
-// The routes. A handler hands its work to the pool and awaits it, like any other asynchronous call.
+// The routes. A handler runs its work in the pool and awaits it, like any other asynchronous call.
 import { readFileSync } from 'node:fs'
 import { clientSignal, HttpError, numberParam, readBody, send, sendError, sendJson } from './http.js'
 
 const MAX_UPLOAD = 20 * 1024 * 1024
 
-// Route → [task, arguments, options]. Only POST: no crawler or prefetch should press these buttons.
-// The soft limit asks, and interrupts where that is safe; the hard one ends.
+// Route → [task, arguments, options]. Only POST, so that no crawler or prefetch triggers them.
+// The soft limit aborts the signal and interrupts if that is safe; the hard limit kills the worker.
 const FAULTS = {
   '/segfault': ['segfault'],
   '/abort': ['abort'],
@@ -27,7 +27,7 @@ const PAGES = {
 export function createApp({ pool, feed, load, snapshot }) {
   let painting
   const sample = () => {
-    // Painted once, by the pool, when it is first wanted; a failure is not kept.
+    // Painted once, by the pool, at the first request; a failure is not cached.
     painting ??= pool.run('paint', [640, 480]).catch((error) => {
       painting = undefined
       throw error
@@ -55,12 +55,12 @@ export function createApp({ pool, feed, load, snapshot }) {
     sendJson(res, 200, { result: await pool.run('nap', [ms], { signal: clientSignal(res) }) })
   }
 
-  // Before the queue of ordinary requests, so that the page shows the effect at once.
+  // With a higher priority than ordinary requests, so that the page shows the effect at once.
   async function runFault(res, name, args = [], options = {}) {
     sendJson(res, 200, { result: await pool.run(name, args, { priority: 10, ...options, signal: clientSignal(res) }) })
   }
 
-  // From outside, as the kernel's OOM killer or an operator would: the pool learns of it by the exit alone.
+  // Kills from outside, like the kernel's OOM killer or an operator: the pool sees only the exit.
   function kill(res, url) {
     const id = numberParam(url, 'worker', 0, 1, Number.MAX_SAFE_INTEGER)
     const { workers } = pool.stats()
@@ -70,7 +70,7 @@ export function createApp({ pool, feed, load, snapshot }) {
     sendJson(res, 200, { killed: worker.pid })
   }
 
-  function steer(res, url) {
+  function setLoad(res, url) {
     const rate = numberParam(url, 'rate', 10, 0, 200)
     if (rate > 0) load.start(rate)
     else load.stop()
@@ -94,7 +94,7 @@ export function createApp({ pool, feed, load, snapshot }) {
     }
     if (req.method === 'POST') {
       if (path === '/resize') return resize(req, res, url)
-      if (path === '/load') return steer(res, url)
+      if (path === '/load') return setLoad(res, url)
       if (path === '/flood') return sendJson(res, 200, { statuses: await load.flood(400) })
       if (FAULTS[path]) return runFault(res, ...FAULTS[path])
       if (path === '/kill') return kill(res, url)
@@ -115,6 +115,6 @@ function parseUrl(req) {
   try {
     return new URL(`http://localhost${req.url}`)
   } catch {
-    throw new HttpError(400, 'this is no address')
+    throw new HttpError(400, 'invalid URL')
   }
 }

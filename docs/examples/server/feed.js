@@ -1,4 +1,4 @@
-// Server-sent events: one sampler for every browser that looks, none when nobody does.
+// Server-sent events: one sampler for all connected browsers, none without a browser.
 
 const INTERVAL = 250
 
@@ -8,7 +8,7 @@ export class Feed {
   #greet
   #sample
 
-  /** @param greet what a new browser is told first; @param sample what all are told four times a second */
+  /** @param greet data for a new browser; @param sample data for all browsers, four times a second */
   constructor(greet, sample) {
     this.#greet = greet
     this.#sample = sample
@@ -28,7 +28,7 @@ export class Feed {
 
   send(event, data) {
     for (const res of this.#clients) {
-      // A browser that does not read loses ticks, it does not fill this process' memory.
+      // Ticks for a browser that does not read are dropped, so that they do not fill this process's memory.
       if (event === 'tick' && res.writableNeedDrain) continue
       write(res, event, data)
     }

@@ -1,4 +1,4 @@
-// What every route needs: bodies, answers, errors as statuses, and the signal of a client that left.
+// Helpers of the routes: request bodies, responses, errors as statuses, and a signal for clients that disconnect.
 
 export class HttpError extends Error {
   constructor(status, message) {
@@ -7,7 +7,7 @@ export class HttpError extends Error {
   }
 }
 
-// prefork's errors have stable codes: match on these, not on messages.
+// prefork's errors have stable codes: match on the code, not on the message.
 const STATUS = {
   ERR_PREFORK_QUEUE_FULL: 503,
   ERR_PREFORK_POOL_CLOSED: 503,
@@ -41,16 +41,16 @@ export function send(res, status, headers, body) {
 export function sendError(res, error) {
   const status = statusOf(error)
   if (status === 503) res.setHeader('retry-after', '1')
-  // The rest of a body that is too large is not worth reading.
+  // The rest of a body that is too large is not read.
   if (status === 413) res.setHeader('connection', 'close')
   sendJson(res, status, { status, error: describe(error) })
 }
 
-/** Aborts when the client goes away before it has its answer: nobody wants the job's result any more. */
+/** A signal that aborts when the client disconnects before the response is complete. */
 export function clientSignal(res) {
   const controller = new AbortController()
   res.once('close', () => {
-    if (!res.writableFinished) controller.abort(new DOMException('the client left', 'AbortError'))
+    if (!res.writableFinished) controller.abort(new DOMException('the client disconnected', 'AbortError'))
   })
   return controller.signal
 }
@@ -68,7 +68,7 @@ export async function readBody(req, limit) {
   return Buffer.concat(chunks)
 }
 
-/** A whole number out of the query string. */
+/** A whole number from the query string. */
 export function numberParam(url, name, fallback, min, max) {
   const text = url.searchParams.get(name)
   if (text === null) return fallback

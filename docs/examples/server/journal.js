@@ -1,24 +1,24 @@
-// What happened lately: deaths with their cause and their replacement, jobs that did not succeed. Told by the pool's events.
+// The recent events for the page: deaths of workers with their cause and replacement, and jobs that did not succeed.
 import { describe } from './http.js'
 
 const KEEP = 80
-// What ended a job this way ended its worker too, a moment before or after.
+// These errors end the worker as well as the job, shortly before or after it.
 const FATAL = new Set(['ERR_PREFORK_TIME_LIMIT', 'ERR_PREFORK_MEMORY_LIMIT'])
 const TOGETHER = 2_000
 
 export class Journal {
   entries = []
   #next = 1
-  #bereaved = [] // deaths without a replacement, oldest first
-  #early = [] // starts that replace somebody who has not left yet
-  #heirs = new Map() // worker id → the entry of the death that it replaces
+  #unreplaced = [] // entries of deaths without a replacement, oldest first
+  #startedEarly = [] // workers started to replace one that has not exited yet
+  #replacing = new Map() // worker id → the entry of the death that it replaces
   #publish
 
-  /** @param workers how many the pool keeps; @param publish gets each entry, and again when more is known about it (under the same id) */
+  /** @param workers how many the pool keeps; @param publish is called with each entry, and again with the same id when the entry changes */
   constructor(pool, workers, publish) {
     this.#publish = publish
     pool.on('workerStart', ({ worker, pid }) => {
-      // The first ones replace nobody.
+      // The first workers replace none.
       if (pool.stats().totals.workersStarted > workers) this.#started(worker, pid)
     })
     pool.on('workerUp', ({ worker, pid, ms }) => this.#up(worker, pid, ms))
@@ -29,37 +29,37 @@ export class Journal {
   }
 
   #exited({ worker, pid, exitCode, signal, reason, expected, jobs }) {
-    const verdict = this.entries.findLast((entry) => entry.worker === worker && entry.fatal && Date.now() - entry.time < TOGETHER)
+    const limitEntry = this.entries.findLast((entry) => entry.worker === worker && entry.fatal && Date.now() - entry.time < TOGETHER)
     const death = {
-      kind: expected && !verdict ? 'recycled' : 'death',
+      kind: expected && !limitEntry ? 'recycled' : 'death',
       worker,
       pid,
       cause: signal ?? (exitCode === null ? reason : `exit code ${exitCode}`),
-      reason: verdict?.error.message ?? reason,
+      reason: limitEntry?.error.message ?? reason,
       jobs: jobs.length,
       diedAt: performance.now(),
     }
-    const heir = this.#early.shift()
-    if (heir) Object.assign(death, { heir: heir.worker, newPid: heir.pid, after: heir.up ? 0 : undefined })
+    const replacement = this.#startedEarly.shift()
+    if (replacement) Object.assign(death, { replacement: replacement.worker, newPid: replacement.pid, after: replacement.up ? 0 : undefined })
     const entry = this.#add(death)
-    if (!heir) this.#bereaved.push(entry)
-    else if (!heir.up) this.#heirs.set(heir.worker, entry)
+    if (!replacement) this.#unreplaced.push(entry)
+    else if (!replacement.up) this.#replacing.set(replacement.worker, entry)
   }
 
   #started(worker, pid) {
-    const entry = this.#bereaved.shift()
-    if (!entry) return this.#early.push({ worker, pid, up: false })
-    this.#heirs.set(worker, entry)
-    this.#publish(Object.assign(entry, { heir: worker, newPid: pid }))
+    const entry = this.#unreplaced.shift()
+    if (!entry) return this.#startedEarly.push({ worker, pid, up: false })
+    this.#replacing.set(worker, entry)
+    this.#publish(Object.assign(entry, { replacement: worker, newPid: pid }))
   }
 
   #up(worker, pid, ms) {
-    const early = this.#early.find((one) => one.worker === worker)
+    const early = this.#startedEarly.find((one) => one.worker === worker)
     if (early) early.up = true
-    const entry = this.#heirs.get(worker)
-    this.#heirs.delete(worker)
+    const entry = this.#replacing.get(worker)
+    this.#replacing.delete(worker)
     if (!entry) return this.#add({ kind: 'up', worker, pid, title: `worker ${worker} is up`, detail: `pid ${pid}, started in ${Math.round(ms)} ms` })
-    this.#publish(Object.assign(entry, { heir: worker, newPid: pid, after: Math.round(performance.now() - entry.diedAt) }))
+    this.#publish(Object.assign(entry, { replacement: worker, newPid: pid, after: Math.round(performance.now() - entry.diedAt) }))
   }
 
   #settled({ name, state, worker, ms, error }) {

@@ -1,4 +1,4 @@
-// A steady stream of real HTTP requests to this very server: they show whether others notice when something breaks.
+// A steady load of HTTP requests to this server. It shows whether a fault affects other requests.
 import { Agent, get } from 'node:http'
 
 const TICK = 25
@@ -14,7 +14,7 @@ export class Load {
   #outstanding = 0
   rate = 0
 
-  /** @param url where the server listens; known only once it does */
+  /** @param url the address of the server, known once it listens */
   aim(url) {
     this.#url = url
   }
@@ -26,14 +26,14 @@ export class Load {
       this.#counters = { sent: 0, ok: 0, failed: 0, held: 0, statuses: {} }
     }
     this.rate = rate
-    // By the clock, not by the number of ticks: a late timer sends what it owes.
+    // By the clock, not by the number of ticks: a late timer sends all requests that are due.
     let due = performance.now()
     this.#timer = setInterval(() => {
       for (const now = performance.now(); due <= now; due += 1_000 / rate) this.#send()
     }, TICK)
   }
 
-  /** So many short requests at the same moment, each on a connection of its own: more than the queue takes. */
+  /** Sends `count` short requests at once, each on its own connection: more than the queue accepts. */
   async flood(count) {
     const answers = await Promise.all(Array.from({ length: count }, () => status(new URL('/nap?ms=10', this.#url))))
     const counts = {}
@@ -62,7 +62,7 @@ export class Load {
 
   #send() {
     const counters = this.#counters
-    // A client that waits for answers before it asks again: an overloaded server is not buried.
+    // At the limit it waits for responses, so that it does not add to an overload.
     if (this.#outstanding >= MAX_OUTSTANDING) {
       counters.held++
       return
@@ -82,7 +82,7 @@ export class Load {
   }
 }
 
-/** Resolves with the status of the answer, or with what went wrong: a request of the load never throws. */
+/** Resolves with the status of the response, or with the error code; never rejects. */
 function status(url, agent) {
   return new Promise((resolve) => {
     get(url, { agent }, (res) => {

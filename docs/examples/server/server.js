@@ -17,11 +17,11 @@ const CLOSE_TIMEOUT = 10_000
 const options = {
   tasks: new URL('./tasks.js', import.meta.url),
   workers: Number(process.env.WORKERS) || Math.min(8, Math.max(4, availableParallelism())),
-  maxQueue: 200, // beyond it: 503 at once, instead of answers that come too late
-  timeLimit: 30_000, // no task of this server may hold a worker longer; most have limits of their own
+  maxQueue: 200, // above it, requests get a 503 at once
+  timeLimit: 30_000, // no task may occupy a worker longer; most have lower limits of their own
   maxMemoryPerWorker: 400 * MB, // replaced after its job
   hardMemoryLimit: 600 * MB, // killed in mid-job
-  heartbeatInterval: 250, // memory is looked at this often; the default of a second would do for a server without a live page
+  heartbeatInterval: 250, // memory is measured this often; without a live page the default of a second is enough
 }
 
 const pool = await createPool(options)
@@ -38,7 +38,7 @@ pool.on('workerExit', ({ pid, exitCode, signal, expected }) => {
   if (!expected) console.log(`worker process ${pid} died: ${signal ?? `exit code ${exitCode}`}`)
 })
 
-/** What /stats answers, and what the page draws. */
+/** The response of /stats, and the data of the page. */
 function snapshot() {
   const loopDelay = Math.max(0, delay.percentile(99) / 1e6 - 10)
   const host = { pid: process.pid, uptime: Math.round(process.uptime() * 1_000), rss: process.memoryUsage.rss(), loopDelay: loopDelay || 0 }
@@ -48,7 +48,7 @@ function snapshot() {
 const server = createServer(createApp({ pool, feed, load, snapshot }))
 
 async function listen() {
-  // A port that was asked for is taken or it is an error; the default moves on to the next free one.
+  // A requested port that is in use is an error; the default moves to the next free one.
   const asked = process.env.PORT
   const [first, last] = asked ? [Number(asked), Number(asked)] : [3_000, 3_020]
   for (let port = first; ; port++) {
@@ -62,14 +62,14 @@ async function listen() {
   }
 }
 
-/** Answers what has been asked, then ends the workers. Both together take at most CLOSE_TIMEOUT. */
+/** Finishes pending requests, then ends the workers. Both together take at most CLOSE_TIMEOUT. */
 async function stop() {
   const deadline = performance.now() + CLOSE_TIMEOUT
   const { queued, running } = pool.stats()
-  console.log(`\nfinishing ${queued + running} jobs (Ctrl-C again to hurry)`)
+  console.log(`\nfinishing ${queued + running} jobs (Ctrl-C again to stop at once)`)
   load.stop()
   feed.close()
-  // The requests first, then the pool: one that is still reading its body, say, has yet to submit its job.
+  // The requests first, then the pool: a request that is still reading its body has not yet submitted its job.
   const closed = once(server, 'close')
   server.close()
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
@@ -86,15 +86,15 @@ let lastSignal = Number.NEGATIVE_INFINITY
 let signals = 0
 
 async function onSignal() {
-  // The terminal and `npm run` both deliver one Ctrl-C: what follows within half a second is the same one.
+  // The terminal and `npm run` both deliver one Ctrl-C: signals within half a second count as one.
   const now = performance.now()
   if (now - lastSignal < 500) return
   lastSignal = now
   signals++
   if (signals === 1) return stop()
-  console.log('\nhurrying: what still runs is ended')
+  console.log('\nstopping at once: running jobs are ended')
   await pool.terminate()
-  await sleep(100) // for the answers that say so
+  await sleep(100) // for the responses of these requests
   server.closeAllConnections()
 }
 
@@ -104,7 +104,7 @@ try {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal)
   console.log(`prefork demo: ${url}  (${options.workers} workers, Ctrl-C stops)`)
 } catch (error) {
-  console.error(error.code === 'EADDRINUSE' ? `port ${error.port} is taken; choose another one, PORT=3001 for instance` : error.message)
+  console.error(error.code === 'EADDRINUSE' ? `port ${error.port} is taken; choose another one, for example PORT=3001` : error.message)
   process.exitCode = 1
   await pool.close()
 }

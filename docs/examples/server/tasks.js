@@ -1,18 +1,18 @@
-// The tasks: an ordinary module. Each exported function can be called by name; it runs in a worker process.
+// The tasks: an ordinary module. Each exported function can be called by its name and runs in a worker process.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Jimp } from 'jimp'
 import { currentJob, defineTask } from 'prefork/worker'
 
 const MB = 1024 * 1024
 
-/** Decodes an image, makes it `width` wide and encodes it as JPEG. Idempotent, so it may run again when its worker dies. */
+/** Decodes an image, makes it `width` wide and encodes it as JPEG. It is idempotent, so it may run again when its worker dies. */
 export const resize = defineTask({ timeLimit: 10_000, retryLost: 2 }, async (bytes, width) => {
   const image = await decode(bytes)
   image.resize({ w: width })
   return { jpeg: await image.getBuffer('image/jpeg', { quality: 80 }), width, height: image.height, pid: process.pid }
 })
 
-/** Paints a Julia set: the picture that `resize` works on when nobody uploads one. */
+/** Paints a Julia set: the picture that `resize` uses if none is uploaded. */
 export const paint = defineTask({ timeLimit: 20_000, retryLost: 2 }, async (width, height) => {
   const image = new Jimp({ width, height })
   const { data } = image.bitmap
@@ -28,15 +28,15 @@ export const paint = defineTask({ timeLimit: 20_000, retryLost: 2 }, async (widt
   return image.getBuffer('image/jpeg', { quality: 85 })
 })
 
-/** Waits without holding the thread, and stops waiting as soon as the job is cancelled. */
+/** Waits without blocking the thread, and stops waiting when the job is cancelled. */
 export async function nap(ms) {
   await sleep(ms, undefined, { signal: currentJob().signal })
   return { slept: ms, pid: process.pid }
 }
 
-// From here on: everything that a server should survive.
+// The following tasks are faults that the server survives.
 
-/** What a bug in a native addon does. */
+/** Crashes like a bug in a native addon. */
 export async function segfault() {
   process.kill(process.pid, 'SIGSEGV')
   await sleep(10_000)
@@ -50,12 +50,12 @@ export function exit() {
   process.exit(7)
 }
 
-/** A busy loop entered synchronously: the watchdog can interrupt it at the soft limit, and the process lives on. */
+/** A busy loop entered synchronously: the watchdog can interrupt it at the soft limit, and the process continues. */
 export function spin() {
   for (let turns = 0; ; turns++) Math.sqrt(turns)
 }
 
-/** The same after an `await`: V8 offers no safe way out of it, so the hard limit ends the process. */
+/** The same after an `await`: it cannot be interrupted safely, so the hard limit ends the process. */
 export async function spinAfterAwait() {
   await sleep(1)
   for (let turns = 0; ; turns++) Math.sqrt(turns)
@@ -63,7 +63,7 @@ export async function spinAfterAwait() {
 
 const hoard = []
 
-/** 32 MB more every few milliseconds, until `hardMemoryLimit`; it lets the thread turn, so it is killed for its memory alone. */
+/** Takes 32 MB every few milliseconds until `hardMemoryLimit`. It lets the event loop turn, so only its memory ends it. */
 export async function leak() {
   for (;;) {
     const block = Buffer.allocUnsafeSlow(32 * MB)
@@ -82,8 +82,8 @@ async function decode(bytes) {
   try {
     return await Jimp.read(bytes)
   } catch (cause) {
-    // An error's `code` arrives as it left: http.js turns this one into a 422.
-    throw Object.assign(new Error('this is no image that can be decoded', { cause }), { code: 'ERR_BAD_IMAGE' })
+    // The `code` of an error is kept: http.js maps this one to status 422.
+    throw Object.assign(new Error('the image cannot be decoded', { cause }), { code: 'ERR_BAD_IMAGE' })
   }
 }
 

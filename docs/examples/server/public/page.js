@@ -1,4 +1,4 @@
-// Draws what /live says, and sends what the buttons mean. No build step, no library.
+// Draws the data of /live and sends the requests of the buttons. No build step, no library.
 
 const $ = (id) => document.getElementById(id)
 const KEEP = 60 * 4 // ticks in the sparkline: a minute
@@ -30,7 +30,7 @@ source.addEventListener('error', () => setLink('off', 'the server does not answe
 source.addEventListener('hello', (event) => {
   const hello = JSON.parse(event.data)
   limits = hello.limits
-  // Another server than before: its worker ids and journal start anew.
+  // The server was restarted: its worker ids and its journal start again.
   if (hostPid !== hello.pid) {
     hostPid = hello.pid
     last = undefined
@@ -104,7 +104,7 @@ function drawSpark() {
   const context = canvas.getContext('2d')
   context.scale(ratio, ratio)
   const style = getComputedStyle(document.documentElement)
-  // Means over a second: single ticks of 250 ms would only show how jobs fall into them.
+  // Means over one second: single ticks of 250 ms are too noisy.
   const points = history.map((_, index) => mean(history.slice(Math.max(0, index - 3), index + 1)))
   const top = Math.max(10, ...points) * 1.05
   const step = width / (KEEP - 1)
@@ -145,7 +145,7 @@ function setBar(bar, share, high, over) {
   bar.className = share >= over ? 'over' : share >= high ? 'high' : ''
 }
 
-// ---- workers: a slot keeps its place on the page while one process follows another in it
+// ---- workers: a slot keeps its place on the page when its process is replaced
 
 function drawWorkers(all) {
   const workers = all.filter(({ state }) => state !== 'dead')
@@ -157,7 +157,7 @@ function drawWorkers(all) {
       slot = vacant ?? newSlot()
       if (vacant) {
         slots.delete(vacant.id)
-        restart(slot.card, 'reborn')
+        restart(slot.card, 'replaced')
       }
       slot.id = worker.id
       slots.set(worker.id, slot)
@@ -169,7 +169,7 @@ function drawWorkers(all) {
     slot.card.className = 'worker dead'
     slot.state.textContent = 'dead'
     setJob(slot, undefined)
-    // Nobody has come in its place: the pool has become smaller.
+    // No replacement was started: the pool has become smaller.
     slot.missing = (slot.missing ?? 0) + 1
     if (slot.missing > 12) {
       slot.card.remove()
@@ -193,20 +193,20 @@ function newSlot() {
   const uptime = element('span')
   const facts = element('p', 'facts')
   facts.append(rss, jobs, uptime)
-  const lastWords = element('p', 'last')
+  const lastExit = element('p', 'last')
   const top = element('div', 'top')
   top.append(pid, state, kill)
-  card.append(top, job, meter, facts, lastWords)
+  card.append(top, job, meter, facts, lastExit)
   $('workers').append(card)
-  const slot = { card, pid, state, job, bar, rss, uptime, jobs, last: lastWords }
+  const slot = { card, pid, state, job, bar, rss, uptime, jobs, last: lastExit }
   kill.addEventListener('click', () => ask('POST', `kill?worker=${slot.id}`, 'kill -9'))
   return slot
 }
 
 function fillSlot(slot, worker) {
   slot.missing = 0
-  const reborn = slot.card.classList.contains('reborn')
-  slot.card.className = `worker ${worker.state}${reborn ? ' reborn' : ''}`
+  const replaced = slot.card.classList.contains('replaced')
+  slot.card.className = `worker ${worker.state}${replaced ? ' replaced' : ''}`
   slot.card.title = `worker ${worker.id}`
   slot.pid.textContent = worker.pid ?? '…'
   slot.state.textContent = worker.spare ? 'spare' : worker.state
@@ -225,13 +225,13 @@ function setJob(slot, job, running = 0, ahead = 0) {
 
 function markDeath(entry) {
   const old = slots.get(entry.worker)
-  const heir = slots.get(entry.heir)
-  // The new one was on the page before the old one had left: it takes over its place.
-  if (old && heir) {
-    old.card.replaceWith(heir.card)
+  const replacement = slots.get(entry.replacement)
+  // The replacement was on the page before the old worker exited: it takes its place.
+  if (old && replacement) {
+    old.card.replaceWith(replacement.card)
     slots.delete(entry.worker)
   }
-  const slot = heir ?? old
+  const slot = replacement ?? old
   if (!slot) return
   slot.last.textContent = `pid ${entry.pid}: ${entry.cause}`
   slot.last.title = entry.reason
@@ -241,7 +241,7 @@ function markDeath(entry) {
   }
 }
 
-// Starts a CSS animation anew, also when it is still running.
+// Restarts a CSS animation, even while it is running.
 function restart(card, name) {
   card.classList.remove(name)
   void card.offsetWidth
@@ -259,7 +259,7 @@ function drawEntry(entry) {
   const text = element('div')
   if (entry.kind === 'death' || entry.kind === 'recycled') {
     text.append(element('b', '', entry.kind === 'death' ? entry.cause : 'recycled'), ` pid ${entry.pid}`)
-    text.append(entry.newPid ? element('span', 'heir', ` → pid ${entry.newPid}`) : ' …')
+    text.append(entry.newPid ? element('span', 'replacement', ` → pid ${entry.newPid}`) : ' …')
     const parts = [['signal', 'exit'].includes(entry.reason) ? '' : entry.reason, entry.jobs ? `${entry.jobs} job${entry.jobs > 1 ? 's' : ''} running` : 'idle']
     if (entry.after !== undefined) parts.push(entry.after ? `replaced in ${entry.after} ms` : 'replaced before it left')
     text.append(element('small', '', parts.filter(Boolean).join(' · ')))
@@ -282,29 +282,29 @@ for (const [title, note, path] of FAULTS) {
   button.type = 'button'
   button.dataset.path = path
   button.append(element('small', '', note))
-  button.addEventListener('click', () => (path.startsWith('/nap') ? walkAway(path) : ask('POST', path.slice(1), title)))
+  button.addEventListener('click', () => (path.startsWith('/nap') ? disconnect(path) : ask('POST', path.slice(1), title)))
   $('faults').append(button)
 }
 
 async function ask(method, path, title) {
-  say(`${title} …`)
+  show(`${title} …`)
   const began = performance.now()
   try {
     const res = await fetch(path, { method })
     const { error, statuses, killed } = await res.json()
-    const words = error ? `, ${error.message}` : statuses ? `, answers ${counted(statuses)}` : killed ? `, pid ${killed}` : ''
-    say(`${title}: HTTP ${res.status} after ${ms(performance.now() - began)} ms${words}`)
+    const detail = error ? `, ${error.message}` : statuses ? `, answers ${counted(statuses)}` : killed ? `, pid ${killed}` : ''
+    show(`${title}: HTTP ${res.status} after ${ms(performance.now() - began)} ms${detail}`)
   } catch (error) {
-    say(`${title}: ${error.message}`)
+    show(`${title}: ${error.message}`)
   }
 }
 
-async function walkAway(path) {
-  say('waiting for an answer …')
-  await fetch(path.slice(1), { signal: AbortSignal.timeout(300) }).catch(() => say('disconnected after 300 ms: the job is cancelled'))
+async function disconnect(path) {
+  show('waiting for an answer …')
+  await fetch(path.slice(1), { signal: AbortSignal.timeout(300) }).catch(() => show('disconnected after 300 ms: the job is cancelled'))
 }
 
-function say(text) {
+function show(text) {
   $('answer').textContent = text
 }
 
@@ -350,7 +350,7 @@ async function resize() {
     `${headers.get('x-image-size')}, ${Math.round(blob.size / 1024)} KB, by pid ${headers.get('x-worker-pid')} in ${ms(performance.now() - began)} ms`
 }
 
-// ---- words
+// ---- text
 
 function counted(statuses) {
   return Object.entries(statuses)
