@@ -1,6 +1,7 @@
-/** The tables of the README and of the guide to the farm against the code: the options with their defaults, the errors with their codes. */
+/** The tables of the reference and of the guide to the farm against the code: members, options with their defaults, events, errors with their codes. */
 import * as prefork from 'prefork'
-import { describe, expect, it } from 'vitest'
+import * as taskModule from 'prefork/worker'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPublisher, readPublisherOptions } from '../../src/amqp/create-publisher.js'
 import { createWorker } from '../../src/amqp/create-worker.js'
 import { readControl, readQueues, readShape, readUrl } from '../../src/amqp/options/node-options.js'
@@ -9,8 +10,13 @@ import { readNodeOptions } from '../../src/node/options.js'
 import { readOptions } from '../../src/pool/options.js'
 import { readPage } from './document.js'
 
-/** The rows of the table under a heading, by the code in their first column. */
-const table = (heading: string, path = 'README.md'): Map<string, string[]> => {
+const REFERENCE = 'docs/reference.md'
+
+/** The first column is a name, or a call such as `pool.run(name)`. */
+const MEMBER = /^`(?:pool\.)?(\w+)(?:\(.*\))?`$/
+
+/** The rows of the table under a heading, by the name in their first column. */
+const table = (heading: string, path = REFERENCE, pattern = /^`(\w+)`$/): Map<string, string[]> => {
   const page = readPage(path)
   const at = page.search(new RegExp(`^#+ ${heading}$`, 'm'))
   expect(at, `${path} has no heading '${heading}'`).toBeGreaterThanOrEqual(0)
@@ -18,15 +24,18 @@ const table = (heading: string, path = 'README.md'): Map<string, string[]> => {
   const rows = new Map<string, string[]>()
   for (const line of section.split('\n')) {
     const cells = line.split(/(?<!\\)\|/).map((cell) => cell.trim())
-    const name = /^`(\w+)`$/.exec(cells[1] ?? '')?.[1]
+    const name = pattern.exec(cells[1] ?? '')?.[1]
     if (name !== undefined) rows.set(name, cells.slice(2, -1))
   }
   return rows
 }
 
+const membersIn = (heading: string): string[] => [...table(heading, REFERENCE, MEMBER).keys()].sort()
+
+/** The names that an error lists. */
 const namesIn = (error: unknown): string[] =>
   (error as Error).message
-    .replace(/^.* It has: /, '')
+    .replace(/^.* (?:It has|there are): /, '')
     .replace(/\.$/, '')
     .split(', ')
     .sort()
@@ -85,13 +94,87 @@ it('the options of a publication are all there, and no others', () => {
   expect([...table('Options of a publication', 'docs/farm-reference.md').keys()].sort()).toEqual([...NAMES, 'timeout'].sort())
 })
 
-describe('the options of a job', () => {
-  it('are all there, and no others', async () => {
-    const pool = await prefork.createPool({ tasks: new URL('../fixtures/tasks.js', import.meta.url), workers: 1 })
-    const name = pool.tasks[0]!
-    const error = await pool.run(name, [], { nope: 1 } as never).catch((reason) => reason)
-    await pool.close()
-    expect([...table('Options of a job').keys()].sort()).toEqual(namesIn(error))
+/** The compiler holds these lists to the types: a member that is missing here, or that the type lacks, is an error. */
+const POOL: Record<Exclude<keyof prefork.Pool, typeof Symbol.asyncDispose>, true> = {
+  run: true,
+  submit: true,
+  map: true,
+  stream: true,
+  broadcast: true,
+  ready: true,
+  resize: true,
+  restart: true,
+  stats: true,
+  stack: true,
+  end: true,
+  close: true,
+  terminate: true,
+  on: true,
+  off: true,
+  tasks: true,
+}
+const JOB: Record<keyof prefork.Job, true> = {
+  id: true,
+  name: true,
+  state: true,
+  accepted: true,
+  attempt: true,
+  began: true,
+  result: true,
+  softTimedOut: true,
+  logs: true,
+  on: true,
+  off: true,
+  cancel: true,
+  withdraw: true,
+}
+const MAP: Record<Exclude<keyof prefork.MapOptions, keyof prefork.RunOptions>, true> = { ordered: true, concurrency: true }
+
+describe('a pool', () => {
+  let pool: prefork.Pool
+  beforeAll(async () => {
+    pool = await prefork.createPool({ tasks: new URL('../fixtures/tasks.js', import.meta.url), workers: 1 })
+  })
+  afterAll(() => pool.close())
+
+  it('has the members of the table, and a job has its own', () => {
+    expect(membersIn('The pool')).toEqual([...Object.keys(POOL), 'createPool'].sort())
+    for (const name of Object.keys(POOL)) expect(name in pool, name).toBe(true)
+    expect(membersIn('A job')).toEqual(Object.keys(JOB).sort())
+  })
+
+  it('takes the options of a job that are in the table, and no others', async () => {
+    const error = await pool.run(pool.tasks[0]!, [], { nope: 1 } as never).catch((reason) => reason)
+    expect(membersIn('Options of a job')).toEqual(namesIn(error))
+    expect(membersIn('Options of map')).toEqual(Object.keys(MAP).sort())
+  })
+
+  it('has the events of the table, and no others', () => {
+    let error: unknown
+    try {
+      pool.on('nope' as never, () => {})
+    } catch (thrown) {
+      error = thrown
+    }
+    expect(membersIn('Events')).toEqual(namesIn(error))
+  })
+
+  it('answers with the statistics of the tables', () => {
+    const stats = pool.stats()
+    expect(membersIn('Statistics')).toEqual(Object.keys(stats).sort())
+    expect(membersIn('A worker')).toEqual(Object.keys(stats.workers[0]!).sort())
+    expect(membersIn('Totals')).toEqual(Object.keys(stats.totals).sort())
+    for (const latency of Object.values(stats.latency)) expect(membersIn('Latencies')).toEqual(Object.keys(latency).sort())
+  })
+})
+
+describe('a task module', () => {
+  it('may import what the table says', () => {
+    expect(membersIn('In a task module')).toEqual(Object.keys(taskModule).sort())
+  })
+
+  it('has the current job of the table', () => {
+    expect(membersIn('The current job')).toEqual(Object.keys(taskModule.currentJob()).sort())
   })
 })
 
