@@ -9,7 +9,7 @@ import { readArgs, USAGE, UsageError } from './lib/args.js'
 import { barsText, chartsOf } from './lib/charts.js'
 import { machineOf } from './lib/machine.js'
 import { abandon, measureOne } from './lib/measure.js'
-import { replacePart } from './lib/page.js'
+import { jsonOf, pageText, replacePart } from './lib/page.js'
 import { progressLine } from './lib/progress.js'
 import { caseReports, configurations, machineText, targetsTable } from './lib/report.js'
 import { runAll } from './lib/run.js'
@@ -20,6 +20,7 @@ import { POOLS } from './pools/index.js'
 
 /** @import { Wanted } from './lib/args.js' */
 /** @import { Chart } from './lib/charts.js' */
+/** @import { Run } from './types.js' */
 
 // Node 20 reads such a bundle at every start: 50 ms that belong to no pool.
 delete process.env.NODE_EXTRA_CA_CERTS
@@ -27,6 +28,7 @@ delete process.env.NODE_EXTRA_CA_CERTS
 const here = fileURLToPath(new URL('.', import.meta.url))
 const PAGE = `${here}../docs/benchmarks.md`
 const CHART = 'benchmarks.svg'
+const FIGURES = 'benchmarks.json'
 /** The cases that the picture shows; the tables show all. */
 const PICTURE = ['noop', 'rtt', 'objects', 'buffers', 'mixed', 'start', 'queued']
 
@@ -58,6 +60,18 @@ const prepare = (wanted) => {
   wanted.pools = wanted.pools.filter((name) => name !== 'c-floor')
 }
 
+/** Measures everything that is wanted. @param {Wanted} wanted @param {string[]} args @returns {Promise<Run>} */
+const measure = async (wanted, args) => {
+  prepare(wanted)
+  await lookForBroker(wanted)
+  const machine = machineOf(args)
+  const progress = progressLine(process.stderr)
+  const results = await runAll(wanted, CASES, POOLS, measureOne, progress.show)
+  progress.end()
+  const beside = wanted.quick && wanted.all && wanted.rounds > 1 ? ', of one where only one figure stands' : ''
+  return { machine, rounds: `Medians of ${wanted.rounds} round${wanted.rounds > 1 ? 's' : ''}${beside}.`, results }
+}
+
 const main = async () => {
   const args = process.argv.slice(2)
   const wanted = readArgs(args, Object.keys(CASES), POOLS)
@@ -67,41 +81,29 @@ const main = async () => {
     console.log(`pools: ${Object.keys(POOLS).join(', ')}`)
     return
   }
-  prepare(wanted)
-  await lookForBroker(wanted)
-  const machine = machineOf(args)
-  const progress = progressLine(process.stderr)
-  const results = await runAll(wanted, CASES, POOLS, measureOne, progress.show)
-  progress.end()
+  /** @type {Run} */
+  const run = wanted.from === undefined ? await measure(wanted, args) : JSON.parse(readFileSync(wanted.from, 'utf8'))
+  const { machine, rounds, results } = run
 
   const judged = judge(new View(results, POOLS))
   const charts = Object.values(CASES).flatMap((each) => chartsOf(each, results, POOLS).map((chart) => ({ name: each.name, chart })))
-  /** @type {Chart[]} */
-  const picture = charts.filter(({ name }) => PICTURE.includes(name)).map(({ chart }) => chart)
-  const reports = caseReports(CASES, results, POOLS)
   if (wanted.json) {
     const targets = judged.map(({ text, sense, bound, unit, found, met }) => ({ text, sense, bound, unit, ...found, met }))
-    console.log(JSON.stringify({ machine, results, targets }, null, 2))
+    console.log(JSON.stringify({ machine, rounds, results, targets }, null, 2))
   } else {
-    console.log([machineText(machine), ...reports, ...charts.map(({ chart }) => barsText(chart)), targetsTable(judged)].join('\n\n'))
+    const reports = caseReports(CASES, results, POOLS)
+    const bars = charts.map(({ chart }) => barsText(chart))
+    console.log([machineText(machine), rounds, ...reports, configurations(POOLS), ...bars, targetsTable(judged)].join('\n\n'))
   }
   if (wanted.write) {
     const caption = `prefork's benchmark, ${machine.date}, commit ${machine.commit}, Node ${machine.node}, ${machine.cores} cores; medians`
+    /** @type {Chart[]} */
+    const picture = charts.filter(({ name }) => PICTURE.includes(name)).map(({ chart }) => chart)
     writeFileSync(`${here}../docs/${CHART}`, svgSheet(picture, caption))
-    const beside = wanted.quick && wanted.all && wanted.rounds > 1 ? ', of one where only one figure stands' : ''
-    const rounds = `Medians of ${wanted.rounds} round${wanted.rounds > 1 ? 's' : ''} (least to most)${beside}.`
-    const text = [
-      machineText(machine),
-      rounds,
-      `![The main cases as bars](${CHART})`,
-      '### Targets',
-      targetsTable(judged),
-      ...reports,
-      '### How each pool is configured',
-      configurations(POOLS, wanted.pools),
-    ].join('\n\n')
+    writeFileSync(`${here}../docs/${FIGURES}`, jsonOf(run))
+    const text = pageText(run, judged, CASES, POOLS, { chart: CHART, figures: FIGURES })
     writeFileSync(PAGE, replacePart(readFileSync(PAGE, 'utf8'), text))
-    say(`written: docs/benchmarks.md, docs/${CHART}`)
+    say(`written: docs/benchmarks.md, docs/${CHART}, docs/${FIGURES}`)
   }
   const broken = brokenCases(results)
   for (const line of broken) say(line)

@@ -128,6 +128,13 @@ export type Cell = { metrics: Record<string, Spread> } | { reason: string }
 /** By case, variant and pool. */
 export type Results = Record<string, Record<string, Record<string, Cell>>>
 
+/** Everything that a run measured: what `--json` prints and docs/benchmarks.json keeps. */
+export interface Run {
+  machine: Machine
+  rounds: string
+  results: Results
+}
+
 export interface Machine {
   cpu: string
   cores: number

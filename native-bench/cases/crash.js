@@ -39,12 +39,12 @@ const run = async (pool, seconds, crashes) => {
 export default {
   name: 'crash',
   title: 'A crash every 1,000 jobs',
-  about: `Every ${CRASH_EVERY.toLocaleString('en')}th call ends its worker (SIGKILL for a process; for a thread process.exit(), for a signal would end the host). ${CALLERS} callers, 2 workers. An innocent is a call that was rejected because another one crashed.`,
+  about: `Every ${CRASH_EVERY.toLocaleString('en')}th call ends its worker: SIGKILL for a process, process.exit() for a thread, where a signal would end the host. ${CALLERS} callers, 2 workers; "kept" is the throughput as a share of the same pool's without crashes.`,
   variants: [{ key: 'crash', title: 'one crash in 1,000', quick: true }],
   metrics: {
     perSecond: { title: 'calls', unit: '/s', digits: 0, better: 'more' },
     kept: { title: 'kept', unit: '%', digits: 1, better: 'more' },
-    innocents: { title: 'innocents lost for each crash', unit: '', digits: 1, better: 'less' },
+    innocents: { title: 'other calls rejected for each crash', unit: '', digits: 1, better: 'less' },
   },
   refuse: ({ replaces }) => (replaces ? undefined : 'does not replace what died'),
   async measure({ open, quick }) {

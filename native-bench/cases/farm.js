@@ -37,7 +37,7 @@ const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1] 
 export default {
   name: 'farm',
   title: 'No-ops from RabbitMQ',
-  about: `A queue of ${JOBS.toLocaleString('en')} no-ops (with --quick ${QUICK_JOBS.toLocaleString('en')}) is emptied, the second half of which is measured: by a node with ${WORKERS} workers, and by the bare client (amqplib) whose handler does nothing, in its own process, and acknowledges each message. Both hold ${PREFETCH} deliveries, and take ${TURNS} turns each (with --quick ${QUICK_TURNS}), whose medians stand here. Each runs in a process of its own; the broker shares the cores with them.`,
+  about: `A queue of ${JOBS.toLocaleString('en')} no-ops (with --quick ${QUICK_JOBS.toLocaleString('en')}) is emptied by a node with ${WORKERS} workers, and by the bare client (amqplib), which does nothing but acknowledge each message. The second half is measured. Both have a prefetch of ${PREFETCH}, run in processes of their own, and take turns, ${TURNS} each (with --quick ${QUICK_TURNS}). The broker shares the cores with them.`,
   pools: ['prefork'],
   variants: [
     { key: 'quorum', title: 'quorum queue', queueType: 'quorum', quick: true, maxRounds: 1 },

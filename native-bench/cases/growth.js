@@ -10,7 +10,7 @@ const AT_LEAST_MS = 500
 export default {
   name: 'growth',
   title: 'As the queue grows',
-  about: 'So many no-ops are queued at once, and all awaited, 2 workers; smaller bursts are repeated. Each job must cost the same, however many wait.',
+  about: 'So many no-ops are submitted at once and awaited, 2 workers; smaller bursts are repeated. The cost of a job must not depend on how many wait.',
   variants: [
     { key: '1e3', title: '1,000 queued', jobs: 1_000, quick: true },
     { key: '1e4', title: '10,000', jobs: 10_000 },

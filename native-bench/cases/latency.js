@@ -61,7 +61,7 @@ const askWhile = async (seconds, load) => {
 export default {
   name: 'latency',
   title: "The host's own latency",
-  about: `${CALLERS} callers keep 2 workers saturated, while another process asks the host's HTTP server every 5 ms, and the delay of its event loop is sampled every millisecond. The host holds 50 MB or 2 GB. On two cores the workers, the host and the client share them: the bare loads set the scale.`,
+  about: `${CALLERS} callers keep 2 workers saturated, while another process sends a request to the host's HTTP server every 5 ms, and the delay of the host's event loop is sampled every millisecond. The host holds 50 MB or 2 GB. Workers, host and client share the cores.`,
   variants: [50, 2_000].flatMap((holdMB) =>
     Object.entries(LOADS).map(([load, { title }]) => ({
       key: `${load}-${holdMB}MB`,

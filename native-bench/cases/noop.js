@@ -18,8 +18,7 @@ const variants = [2, 1, 4].flatMap((workers) =>
 export default {
   name: 'noop',
   title: 'No-op throughput',
-  about:
-    'A task that does nothing, called again and again by a number of callers, each of which awaits its answer. CPU of the host holds, for threads, the workers too.',
+  about: 'Callers of a task that does nothing, each of which awaits its answer before it calls again. For threads, the CPU of the host includes the workers.',
   variants,
   metrics: {
     perSecond: { title: 'jobs', unit: '/s', digits: 0, better: 'more' },

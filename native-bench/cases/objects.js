@@ -18,7 +18,7 @@ const DEEP_EVERY = 64
 export default {
   name: 'objects',
   title: 'Objects there and back',
-  about: 'A plain object of so many bytes as JSON goes to the worker and comes back. The floors carry as many raw bytes.',
+  about: 'A plain object, of the given size as JSON, goes to the worker and comes back. The floors carry as many raw bytes.',
   variants: [
     { key: '1KB', title: '1 KB, 128 outstanding', bytes: 1_024, outstanding: 128, quick: true },
     { key: '100B', title: '100 B, 128 outstanding', bytes: 100, outstanding: 128 },

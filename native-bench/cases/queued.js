@@ -9,7 +9,8 @@ import { forgetPeak, peakMB, residentMB } from '../lib/memory.js'
 export default {
   name: 'queued',
   title: '100,000 calls at once',
-  about: 'All are made in one turn of the loop, then awaited; 2 workers. Memory is that of the host process, for threads the workers included.',
+  about:
+    'All no-ops are submitted in one turn of the event loop, then awaited; 2 workers. Memory is that of the host process, for threads including the workers.',
   variants: [{ key: '100k', title: '100,000 no-ops', jobs: 100_000, quick: true }],
   metrics: {
     ms: { title: 'all done after', unit: 'ms', digits: 0, better: 'less' },

@@ -22,7 +22,7 @@ const throughput = async (pool, ms, seconds) => {
 export default {
   name: 'recycle',
   title: 'A new worker every 100 jobs',
-  about: `Throughput with workers that are replaced after 100 jobs, and the share of it that is kept of the same pool's without; ${CALLERS} callers, 2 workers.`,
+  about: `Workers are replaced after 100 jobs; "kept" is the throughput as a share of the same pool's without replacement. ${CALLERS} callers, 2 workers.`,
   variants: [
     { key: '10ms', title: 'jobs of 10 ms', ms: 10, seconds: 6, quick: true },
     { key: '0ms', title: 'no-ops', ms: 0, seconds: 4 },

@@ -8,7 +8,7 @@ export default {
   ...noop,
   name: 'workers',
   title: 'As workers are added',
-  about: 'The no-ops of 128 callers on more and more workers: the bookkeeping must not grow with the fleet.',
+  about: 'No-ops of 128 callers on more and more workers. The cost of a job must not depend on the number of workers.',
   variants: [1, 2, 8, 32].map((workers) => ({
     key: `${workers}w`,
     title: `${workers} worker${workers > 1 ? 's' : ''}`,

@@ -12,7 +12,8 @@ export const USAGE = `npm run bench -- [options]
   --no-floors        without the floors in C and in Node
   --rounds <n>       rounds of all pools in turn; default ${ROUNDS}, with --quick ${QUICK_ROUNDS}
   --json             results as JSON on the standard output, instead of tables
-  --write            writes docs/benchmarks.md and its chart
+  --write            writes docs/benchmarks.md, its chart and docs/benchmarks.json
+  --from <file>      takes the results of a former run (docs/benchmarks.json) instead of measuring
   --help             this text`
 
 /** A mistake of the one who typed the command: shown without a stack. */
@@ -25,6 +26,7 @@ export class UsageError extends Error {}
  * @property {boolean} json
  * @property {boolean} write
  * @property {boolean} help
+ * @property {string} [from] the file of a former run
  * @property {number} rounds
  * @property {string[]} cases
  * @property {string[]} pools
@@ -64,7 +66,7 @@ const roundsOf = (given, quick) => {
  * @returns {Wanted}
  */
 export const readArgs = (args, caseNames, pools) => {
-  /** @type {{ quick?: boolean, all?: boolean, only?: string, peers?: string, 'no-floors'?: boolean, rounds?: string, json?: boolean, write?: boolean, help?: boolean }} */
+  /** @type {{ quick?: boolean, all?: boolean, only?: string, peers?: string, 'no-floors'?: boolean, rounds?: string, json?: boolean, write?: boolean, from?: string, help?: boolean }} */
   let values
   try {
     ;({ values } = parseArgs({
@@ -78,6 +80,7 @@ export const readArgs = (args, caseNames, pools) => {
         rounds: { type: 'string' },
         json: { type: 'boolean' },
         write: { type: 'boolean' },
+        from: { type: 'string' },
         help: { type: 'boolean' },
       },
     }))
@@ -95,6 +98,7 @@ export const readArgs = (args, caseNames, pools) => {
     json: values.json ?? false,
     write: values.write ?? false,
     help: values.help ?? false,
+    ...(values.from === undefined ? {} : { from: values.from }),
     rounds: roundsOf(values.rounds, quick),
     cases: listed('--only', values.only, caseNames) ?? [...caseNames],
     pools: names.filter((name) => wantedPeers.includes(name) || kindOf(name) === 'prefork' || (kindOf(name) === 'floor' && !values['no-floors'])),

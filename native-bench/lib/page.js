@@ -1,4 +1,8 @@
 // The page docs/benchmarks.md: what is between the marks is written here, the rest is written by hand and stays.
+/** @import { Case, PoolEntry, Run } from '../types.js' */
+/** @import { Judged } from './targets.js' */
+import { GROUPS, groupReport } from './page-tables.js'
+import { machineText, targetsTable } from './report.js'
 
 export const BEGIN = '<!-- begin: written by npm run bench -- --write -->'
 export const END = '<!-- end: written by npm run bench -- --write -->'
@@ -12,4 +16,36 @@ export const replacePart = (page, text) => {
   const to = page.indexOf(END)
   if (from === -1 || to < from) throw new Error(`the page has not the two lines\n${BEGIN}\n${END}`)
   return `${page.slice(0, from + BEGIN.length)}\n\n${text}\n\n${page.slice(to)}`
+}
+
+/**
+ * What stands between the marks.
+ * @param {Run} run
+ * @param {Judged[]} judged
+ * @param {Record<string, Case>} cases
+ * @param {Record<string, PoolEntry>} pools
+ * @param {{ chart: string, figures: string }} files
+ */
+export const pageText = ({ machine, rounds, results }, judged, cases, pools, { chart, figures }) =>
+  [
+    machineText(machine),
+    `${rounds} In brackets: the ratio to prefork's figure. All variants and metrics, with the least and the most of all rounds: [${figures}](${figures}).`,
+    `![The main cases as bars](${chart})`,
+    '### Targets',
+    targetsTable(judged),
+    ...GROUPS.flatMap((group) => groupReport(group, cases, results, pools) ?? []),
+  ].join('\n\n')
+
+/**
+ * The whole run as JSON, a line for each cell. `--from` reads it.
+ * @param {Run} run
+ */
+export const jsonOf = ({ machine, rounds, results }) => {
+  /** @param {Record<string, unknown>} object @param {string} indent @param {(value: any, indent: string) => string} inner */
+  const lines = (object, indent, inner) =>
+    `{\n${Object.entries(object)
+      .map(([key, value]) => `${indent}  ${JSON.stringify(key)}: ${inner(value, `${indent}  `)}`)
+      .join(',\n')}\n${indent}}`
+  const cases = lines(results, '  ', (variants, within) => lines(variants, within, (cells, deeper) => lines(cells, deeper, (cell) => JSON.stringify(cell))))
+  return `{\n  "machine": ${JSON.stringify(machine)},\n  "rounds": ${JSON.stringify(rounds)},\n  "results": ${cases}\n}\n`
 }

@@ -7,17 +7,16 @@ import { caseReport, markdownTable } from './tables.js'
 const digitsFor = (value) => (Math.abs(value) >= 100 ? 0 : 2)
 
 /** @param {number} value @param {string} unit */
-const withUnit = (value, unit) => `${number(value, digitsFor(value))}${unit === '' ? '' : ` ${unit}`}`
+const withUnit = (value, unit) => `${number(value, digitsFor(value))}${unit === '' || unit === 'x' ? unit : ` ${unit}`}`
 
 /** @param {Judged[]} judged */
 export const targetsTable = (judged) =>
   markdownTable(
-    ['target', 'wanted', 'measured', 'against', 'met'],
+    ['target', 'wanted', 'measured', 'met'],
     judged.map(({ text, sense, bound, unit, found, met }) => [
       text,
-      `${sense} ${withUnit(bound, unit)}`,
-      withUnit(found.value, unit),
-      found.note ?? '',
+      `${sense === 'at least' ? '≥' : '≤'} ${withUnit(bound, unit)}`,
+      `${withUnit(found.value, unit)}${found.note === undefined ? '' : ` (${found.note})`}`,
       met ? 'yes' : '**no**',
     ]),
   )
@@ -26,11 +25,11 @@ export const targetsTable = (judged) =>
 export const machineText = ({ cpu, cores, memoryGB, system, node, commit, date, command }) =>
   [`${date}, commit ${commit}, Node ${node}, ${system}; ${cpu}, ${cores} cores, ${number(memoryGB, 0)} GB.`, '', '```sh', command, '```'].join('\n')
 
-/** @param {Record<string, PoolEntry>} pools @param {readonly string[]} names */
-export const configurations = (pools, names) =>
+/** @param {Record<string, PoolEntry>} pools */
+export const configurations = (pools) =>
   markdownTable(
     ['pool', 'configuration'],
-    names.map((name) => [pools[name]?.title ?? name, pools[name]?.configuration ?? '']),
+    Object.values(pools).map(({ title, configuration }) => [title, configuration]),
   )
 
 /** @param {Record<string, Case>} cases @param {Results} results @param {Record<string, PoolEntry>} pools */

@@ -108,7 +108,7 @@ export const POOLS = {
     configuration: "the same with `serialization: 'advanced'`",
   },
   'node-floor': {
-    title: 'floor in Node: pipes only',
+    title: 'floor in Node',
     kind: 'floor',
     configuration: 'the same frames and one write for each acceptance; no promise, no codec (bytes), no queue: `native-bench/floor/node-host.js`',
   },

@@ -36,6 +36,11 @@ describe('the command line of the benchmark', () => {
     expect(read('--only', 'rtt,noop').cases).toEqual(['rtt', 'noop'])
   })
 
+  it('takes the results of a former run', () => {
+    expect(read('--from', 'a.json').from).toBe('a.json')
+    expect(read().from).toBeUndefined()
+  })
+
   it('lists what there is when a name is wrong', () => {
     expect(refused('--only', 'rrt')).toMatch(/there is no rrt\. There are: noop, rtt/)
     expect(refused('--peers', 'piscina,bull')).toMatch(/there is no bull\. There are: piscina, tinypool-threads/)

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { CASES } from '../../native-bench/cases/index.js'
 import { barsText, type Chart, chartsOf, lengths } from '../../native-bench/lib/charts.js'
-import { BEGIN, END, replacePart } from '../../native-bench/lib/page.js'
+import { BEGIN, END, jsonOf, replacePart } from '../../native-bench/lib/page.js'
+import { GROUPS, groupReport } from '../../native-bench/lib/page-tables.js'
 import { svgSheet } from '../../native-bench/lib/svg.js'
 import { caseReport, markdownTable } from '../../native-bench/lib/tables.js'
 import { POOLS } from '../../native-bench/pools/index.js'
-import { noopResults } from './results.js'
+import { cell, noopResults } from './results.js'
 
 const results = noopResults({ piscina: 40_000, prefork: 200_000, 'c-floor': 800_000 })
 const noop = CASES.noop!
@@ -49,7 +50,56 @@ describe('the tables', () => {
   })
 })
 
+describe('the tables of the page', () => {
+  const [throughput] = GROUPS as [(typeof GROUPS)[number]]
+
+  it('name figures that exist, each once', () => {
+    const named = GROUPS.flatMap(({ columns }) => columns.map(({ where }) => where))
+    expect(new Set(named).size).toBe(named.length)
+    for (const where of named) {
+      const [name, variant, metric] = where.split('/')
+      expect(
+        CASES[name!]?.variants.map(({ key }) => key),
+        where,
+      ).toContain(variant)
+      expect(Object.keys(CASES[name!]!.metrics), where).toContain(metric)
+    }
+  })
+
+  it('have a column of each case', () => {
+    const named = new Set(GROUPS.flatMap(({ columns }) => columns.map(({ where }) => where.split('/')[0])))
+    expect([...named].sort()).toEqual(Object.keys(CASES).sort())
+  })
+
+  it("have the ratio to prefork's figure beside each peer's", () => {
+    const report = groupReport(throughput, CASES, results, POOLS)
+    expect(report).toMatch(/\| prefork +\| 200,000 +\| 3\.0 +\|/)
+    expect(report).toMatch(/\| piscina, threads \| 40,000 \(0\.20\) +\| 3\.0 \(1\.00\) +\|/)
+    expect(report).toMatch(/\| floor in C +\| 800,000 \(4\.00\) +\|/)
+  })
+
+  it('leave out what was not measured, and a pool without a figure, and say why', () => {
+    const objects = { prefork: cell({ perSecond: 10, hostMicros: 1 }), poolifier: { reason: 'it broke' } }
+    const report = groupReport(throughput, CASES, { ...results, objects: { '1KB': objects } }, POOLS)
+    expect(report).not.toContain('Buffers')
+    expect(report).not.toMatch(/\| poolifier/)
+    expect(report).toContain('- no figure: poolifier, threads (1 KB objects/s): it broke')
+    expect(groupReport(throughput, CASES, {}, POOLS)).toBeUndefined()
+  })
+})
+
 describe('the page', () => {
+  it('has beside it all figures of the run, as JSON that is read again', () => {
+    const machine = { cpu: 'c', cores: 2, memoryGB: 4, system: 's', node: 'v20', commit: 'abc', date: '2026-01-01', command: 'npm run bench' }
+    const run = { machine, rounds: 'One round.', results }
+    expect(JSON.parse(jsonOf(run))).toEqual(run)
+    expect(
+      jsonOf(run)
+        .split('\n')
+        .filter((line) => line.includes('"metrics"')),
+    ).toHaveLength(3)
+  })
+
   it('keeps what is written by hand', () => {
     const page = `by hand\n${BEGIN}\nold\n${END}\nfindings\n`
     expect(replacePart(page, 'new')).toBe(`by hand\n${BEGIN}\n\nnew\n\n${END}\nfindings\n`)

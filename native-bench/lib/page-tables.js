@@ -1,0 +1,152 @@
+// The tables of docs/benchmarks.md: the main figure of each case, related cases side by side. All that was measured stands in docs/benchmarks.json.
+/** @import { Case, Cell, Metric, PoolEntry, Results } from '../types.js' */
+import { number, spreadOf } from './format.js'
+import { markdownTable } from './tables.js'
+
+/**
+ * @typedef {object} Column
+ * @property {string} title
+ * @property {string} where 'case/variant/metric'
+ *
+ * @typedef {object} Group
+ * @property {string} title
+ * @property {Column[]} columns
+ */
+
+/** @param {string} title @param {string} where @returns {Column} */
+const column = (title, where) => ({ title, where })
+
+/** @type {Group[]} */
+export const GROUPS = [
+  {
+    title: 'Throughput',
+    columns: [
+      column('no-ops/s', 'noop/2w-128/perSecond'),
+      column("host's CPU, µs", 'noop/2w-128/hostMicros'),
+      column('1 KB objects/s', 'objects/1KB/perSecond'),
+      column('64 KB Buffers/s', 'buffers/64KB/perSecond'),
+      column('1 MB Buffers/s', 'buffers/1MB/perSecond'),
+    ],
+  },
+  {
+    title: 'Latency and start',
+    columns: [
+      column('round trip p50, µs', 'rtt/one/p50'),
+      column('p99, µs', 'rtt/one/p99'),
+      column('mixed p99, ms', 'mixed/mixed/p99'),
+      column('waited for 5 s', 'mixed/mixed/waited'),
+      column('first result, ms', 'start/2w/ms'),
+      column('import, ms', 'import/import/ms'),
+    ],
+  },
+  {
+    title: 'Many jobs, many workers',
+    columns: [
+      column('100,000 done, ms', 'queued/100k/ms'),
+      column('host grew, MB', 'queued/100k/grownMB'),
+      column('1,000 queued/s', 'growth/1e3/perSecond'),
+      column('1,000,000 queued/s', 'growth/1e6/perSecond'),
+      column('32 workers/s', 'workers/32w/perSecond'),
+    ],
+  },
+  {
+    title: 'The host under load, and idle',
+    columns: [
+      column('HTTP p99 beside no-ops, ms', 'latency/noop-50MB/httpP99'),
+      column('1 KB objects', 'latency/1KB-50MB/httpP99'),
+      column('1 ms jobs', 'latency/1ms-50MB/httpP99'),
+      column('idle worker PSS, MB', 'idle/4w/shareMB'),
+      column('resident, MB', 'idle/4w/residentMB'),
+    ],
+  },
+  {
+    title: 'Workers that are replaced',
+    columns: [
+      column('calls/s with crashes', 'crash/crash/perSecond'),
+      column('kept, %', 'crash/crash/kept'),
+      column('others rejected', 'crash/crash/innocents'),
+      column('kept with recycling, 10 ms jobs, %', 'recycle/10ms/kept'),
+      column('no-ops, %', 'recycle/0ms/kept'),
+    ],
+  },
+  {
+    title: 'No-ops from RabbitMQ',
+    columns: [
+      column('quorum queue: jobs/s', 'farm/quorum/perSecond'),
+      column('bare client/s', 'farm/quorum/clientPerSecond'),
+      column('ratio', 'farm/quorum/ratio'),
+      column('classic queue: jobs/s', 'farm/classic/perSecond'),
+      column('bare client/s', 'farm/classic/clientPerSecond'),
+      column('ratio', 'farm/classic/ratio'),
+    ],
+  },
+]
+
+const OURS = 'prefork'
+
+/** A share or a count has no ratio. @param {Metric} metric */
+const hasRatio = ({ unit }) => unit !== '' && unit !== 'x' && !unit.startsWith('%')
+
+/**
+ * The median and, in brackets, its ratio to prefork's.
+ * @param {Metric} metric
+ * @param {number | undefined} value
+ * @param {number | undefined} ours undefined in prefork's own row
+ */
+const figure = (metric, value, ours) => {
+  if (value === undefined) return '-'
+  const text = number(value, Math.abs(value) >= 1_000 ? 0 : metric.digits)
+  if (ours === undefined || !hasRatio(metric) || !(ours > 0) || Number.isNaN(value)) return text
+  const ratio = value / ours
+  return `${text} (${number(ratio, ratio < 10 ? 2 : 0)})`
+}
+
+/**
+ * Why there are dashes: one line for each reason and set of columns.
+ * @param {(Column & { cells: Record<string, Cell> })[]} columns
+ * @param {Record<string, PoolEntry>} pools
+ */
+const reasonsOf = (columns, pools) => {
+  /** @type {Map<string, string[]>} */
+  const byReason = new Map()
+  for (const [pool, { title }] of Object.entries(pools)) {
+    /** @type {Map<string, string[]>} */
+    const titles = new Map()
+    for (const each of columns) {
+      const cell = each.cells[pool]
+      if (cell !== undefined && 'reason' in cell) titles.set(cell.reason, [...(titles.get(cell.reason) ?? []), each.title])
+    }
+    for (const [reason, missing] of titles) {
+      const text = `${missing.length === columns.length ? '' : ` (${missing.join('; ')})`}: ${reason}`
+      byReason.set(text, [...(byReason.get(text) ?? []), title])
+    }
+  }
+  return [...byReason].map(([text, titles]) => `- no figure: ${titles.join(' · ')}${text}`)
+}
+
+/**
+ * What the page says of a group, as Markdown; undefined if nothing of it was measured. A pool without a figure has no row: the reason stands below.
+ * @param {Group} group
+ * @param {Record<string, Case>} cases
+ * @param {Results} results
+ * @param {Record<string, PoolEntry>} pools
+ */
+export const groupReport = ({ title, columns: all }, cases, results, pools) => {
+  const columns = all.flatMap(({ title, where }) => {
+    const [name = '', variant = '', metricName = ''] = where.split('/')
+    const metric = cases[name]?.metrics[metricName]
+    const cells = results[name]?.[variant]
+    return metric === undefined || cells === undefined ? [] : [{ title, where, name, metric, metricName, cells }]
+  })
+  if (columns.length === 0) return undefined
+  const rows = Object.entries(pools).flatMap(([pool, entry]) => {
+    const texts = columns.map(({ metric, metricName, cells }) => {
+      const ours = pool === OURS ? undefined : spreadOf(cells[OURS], metricName)?.median
+      return figure(metric, spreadOf(cells[pool], metricName)?.median, ours)
+    })
+    return texts.every((text) => text === '-') ? [] : [[entry.title, ...texts]]
+  })
+  const about = [...new Set(columns.map(({ name }) => name))].map((name) => `- ${cases[name]?.title}: ${cases[name]?.about}`)
+  const table = markdownTable(['pool', ...columns.map((each) => each.title)], rows)
+  return [`### ${title}`, about.join('\n'), table, ...[reasonsOf(columns, pools).join('\n')].filter((text) => text !== '')].join('\n\n')
+}
