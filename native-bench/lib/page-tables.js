@@ -146,7 +146,8 @@ export const groupReport = ({ title, columns: all }, cases, results, pools) => {
     })
     return texts.every((text) => text === '-') ? [] : [[entry.title, ...texts]]
   })
-  const about = [...new Set(columns.map(({ name }) => name))].map((name) => `- ${cases[name]?.title}: ${cases[name]?.about}`)
+  const names = [...new Set(columns.map(({ name }) => name))]
+  const about = names.map((name) => `${names.length > 1 ? `- ${cases[name]?.title}: ` : ''}${cases[name]?.about}`)
   const table = markdownTable(['pool', ...columns.map((each) => each.title)], rows)
   return [`### ${title}`, about.join('\n'), table, ...[reasonsOf(columns, pools).join('\n')].filter((text) => text !== '')].join('\n\n')
 }
