@@ -3,91 +3,93 @@ import type { JobFollower } from '../pool/jobs/job.js'
 import type { Job } from '../pool/types.js'
 import type { TaskOptions } from '../worker/tasks/define-task.js'
 import type { Counts, Delivery, HistoryEntry, JobHeaders } from './delivery.js'
-import { identityOf } from './identity.js'
 import type { JobMessage } from './message/index.js'
 import type { TaskEntry } from './report/task-history.js'
 
-/** What the pool is to run for a message. */
+/** The task that the pool runs for a message. */
 export interface Target {
   readonly name: string
   readonly args: readonly unknown[]
-  /** Those of `defineTask`. */
+  /** The options given to `defineTask`. */
   readonly options: TaskOptions
 }
 
-/** Why a job was taken back or ended by this node: decides what becomes of its message. */
+/** Why this node withdrew or ended a job. It decides the settlement. */
 export type Intent =
-  /** Its delivery is gone, and it had not begun: whoever gets the message next runs it. */
+  /** Its delivery is gone and it had not begun. The next consumer of the message runs it. */
   | 'gone'
   | 'requeue'
   | 'expired'
   | 'revoked'
-  /** The node shuts down and the grace is over. */
+  /** The node shuts down and its grace period is over. */
   | 'killed'
 
 /**
- * 'preparing' (decoded, looked up) → 'waiting' (for its rate limit) → 'submitted' (with the pool) → 'done' (its outcome is known,
- * or it was forgotten).
+ * 'preparing' (its body is decoded and its task looked up) → 'waiting' (for a rate limit) → 'submitted' (to the pool) → 'done' (its
+ * outcome is known, or its deliveries are gone). A job that was withdrawn and delivered again goes back to 'preparing'.
  */
 export type ActiveJobPhase = 'preparing' | 'waiting' | 'submitted' | 'done'
 
-/** Nearly every job has none: one for all. */
+/** Shared by the jobs that have none, which is nearly all of them. */
 const NO_DELIVERIES: readonly Delivery[] = []
-const NO_LINES: readonly HistoryEntry[] = []
+const NO_HISTORY: readonly HistoryEntry[] = []
 
-/** Whom the pool's news of a held job concern. */
-export interface ActiveJobEvents {
-  began(held: ActiveJob, worker: number): void
-  succeeded(held: ActiveJob, value: unknown): void
-  ended(held: ActiveJob, job: Job, error: unknown, returned: boolean): void
+/** Receives what the pool reports of a job. An interface, because its one implementer (`Completion`) imports this file. */
+export interface ActiveJobObserver {
+  began(job: ActiveJob, worker: number): void
+  succeeded(job: ActiveJob, value: unknown): void
+  ended(job: ActiveJob, poolJob: Job, error: unknown, returned: boolean): void
 }
 
-/** One job in this node's hands, from its delivery until its outcome is known. A resource: what becomes of it is done in the context in which it was delivered. */
+/**
+ * One delivered job until its outcome is known. It is an AsyncResource: everything that follows from its outcome runs in the async
+ * context of its delivery, where a tracer's parent span is.
+ */
 export class ActiveJob extends AsyncResource implements JobFollower {
-  readonly #life: ActiveJobEvents
-  /** The message id, or one made up where there is none: the pool's id. */
+  readonly #observer: ActiveJobObserver
+  /** The message id, or a generated one. It is also the job's id in the pool. */
   readonly id: string
-  /** Undefined without a message id. */
+  /** See `identityOf`. Undefined without a message id. */
   readonly identity: string | undefined
-  /** Those that wait for its settlement: more than one when it was delivered again while it runs. None: their generations are gone. */
+  /** The deliveries that its settlement settles: several when it was delivered again while it ran, none when their channels are gone. */
   deliveries: Delivery[]
-  /** The last of them, if it is gone and the job still takes up a place: it stands for that until another comes, or the job ends. */
-  standing: Delivery | undefined
-  /** Deliveries under the same message id that are other work: they come to the gate when this one is over. */
-  behind: readonly Delivery[] = NO_DELIVERIES
+  /** The last of `deliveries` when all are gone and the job still takes up capacity: it is reported as ended when the job is. */
+  representative: Delivery | undefined
+  /** Deliveries of other jobs under the same message id. They are admitted when this job is over. */
+  waitingDeliveries: readonly Delivery[] = NO_DELIVERIES
   readonly counts: Counts
   readonly headers: JobHeaders
   readonly queue: string
   phase: ActiveJobPhase = 'preparing'
   message: JobMessage | undefined
   target: Target | undefined
-  job: Job | undefined
-  entry: TaskEntry | undefined
-  /** It has had its turn under the rate limits. */
-  admitted = false
-  /** It runs on `worker` now. */
+  poolJob: Job | undefined
+  historyEntry: TaskEntry | undefined
+  /** The rate limits have let it pass. */
+  rateChecked = false
+  /** It runs on `worker` at present. */
   running = false
   worker: number | undefined
-  /** It has begun here, perhaps on a worker that died since. */
-  begun = false
-  /** ms since the epoch, of its last beginning. */
+  /** It has begun on this node, possibly on a worker that has died since. */
+  hasBegun = false
+  /** When its last run began, ms since the epoch; 0 before the first. */
   startedAt = 0
-  /** Times that it began here on a worker that died. */
+  /** Runs on this node whose worker died. */
   losses = 0
-  /** What it adds to the message's history, should that travel on. */
-  lines: readonly HistoryEntry[] = NO_LINES
+  /** Entries that are added to the message's history if it is published again. */
+  newHistory: readonly HistoryEntry[] = NO_HISTORY
   intent: Intent | undefined
-  /** A revocation that also ends it when it runs. */
+  /** The revocation also ends a running job. */
   terminate = false
-  /** Takes it back at its expiry. */
+  /** Withdraws it from the pool at its expiry. */
   expiry: NodeJS.Timeout | undefined
 
-  constructor(delivery: Delivery, life: ActiveJobEvents, madeUpId: () => string) {
-    super('prefork.Held')
-    this.#life = life
-    // An empty one is the same for all whose publishers have none.
+  constructor(delivery: Delivery, observer: ActiveJobObserver, generateId: () => string) {
+    super('prefork.ActiveJob')
+    this.#observer = observer
+    // An empty message id is that of every publisher that sets none.
     const id = delivery.id === '' ? undefined : delivery.id
-    this.id = id ?? madeUpId()
+    this.id = id ?? generateId()
     this.identity = identityOf(id, delivery.counts)
     this.deliveries = [delivery]
     this.counts = delivery.counts
@@ -104,34 +106,34 @@ export class ActiveJob extends AsyncResource implements JobFollower {
     return expiresAt !== undefined && expiresAt <= Date.now()
   }
 
-  /** Beginnings on workers that died, those of earlier deliveries included. */
-  get lossesSoFar(): number {
+  /** Runs whose worker died, those of earlier deliveries included. */
+  get totalLosses(): number {
     return this.counts.losses + this.losses
   }
 
-  // ---- what the pool tells
+  // ---- reports of the pool
 
-  began(job: Job, worker: number): void {
-    if (this.job === job) this.runInAsyncScope(this.#life.began, this.#life, this, worker)
+  began(poolJob: Job, worker: number): void {
+    if (this.poolJob === poolJob) this.runInAsyncScope(this.#observer.began, this.#observer, this, worker)
   }
 
-  succeeded(job: Job, value: unknown): void {
-    if (this.job === job) this.runInAsyncScope(this.#life.succeeded, this.#life, this, value)
+  succeeded(poolJob: Job, value: unknown): void {
+    if (this.poolJob === poolJob) this.runInAsyncScope(this.#observer.succeeded, this.#observer, this, value)
   }
 
-  ended(job: Job, error: unknown, returned: boolean): void {
-    if (this.job === job) this.runInAsyncScope(this.#life.ended, this.#life, this, job, error, returned)
+  ended(poolJob: Job, error: unknown, returned: boolean): void {
+    if (this.poolJob === poolJob) this.runInAsyncScope(this.#observer.ended, this.#observer, this, poolJob, error, returned)
   }
 
-  note(line: HistoryEntry): void {
-    this.lines = [...this.lines, line]
+  addHistory(entry: HistoryEntry): void {
+    this.newHistory = [...this.newHistory, entry]
   }
 
-  /** Empties it. */
-  takeBehind(): readonly Delivery[] {
-    const { behind } = this
-    this.behind = NO_DELIVERIES
-    return behind
+  /** Returns `waitingDeliveries` and clears it. */
+  takeWaitingDeliveries(): readonly Delivery[] {
+    const { waitingDeliveries } = this
+    this.waitingDeliveries = NO_DELIVERIES
+    return waitingDeliveries
   }
 
   stopTimers(): void {
@@ -139,4 +141,18 @@ export class ActiveJob extends AsyncResource implements JobFollower {
     clearTimeout(this.expiry)
     this.expiry = undefined
   }
+}
+
+/** Separates id and counts. An id that contains it is always followed by its counts, so that no two identities are the same. */
+const BEFORE_COUNTS = '\0'
+
+/**
+ * Identifies one job to be run, to recognise its redelivery. A retry, a republication and a `dlq retry` each change one of the counts, so
+ * they run. Undefined without a message id: such a redelivery is not recognised.
+ */
+export const identityOf = (id: string | undefined, { attempt, losses, requeues }: Counts): string | undefined => {
+  if (id === undefined) return undefined
+  // Nearly every message: no string is built, and every map uses the same string, whose hash is computed once.
+  if (attempt === 1 && losses === 0 && requeues === 0 && !id.includes(BEFORE_COUNTS)) return id
+  return `${id}${BEFORE_COUNTS}${attempt}.${losses}.${requeues}`
 }

@@ -1,69 +1,68 @@
 import type { RunOptions } from '../pool/types.js'
+import { MAX_TIMER } from '../util/limits.js'
 import type { JobDelivery } from '../wire/messages.js'
 import type { TaskOptions } from '../worker/tasks/define-task.js'
 import type { ActiveJob, Target } from './active-job.js'
 import type { Completion } from './completion.js'
 import { ExpiredError, RedeliveredError } from './errors.js'
 import { decodeJob, type JobMessage } from './message/index.js'
-import { findPathTask, isHelper, looksLikePath, PATH_TASK, unknownBelow } from './path-tasks/task-paths.js'
-import { RateLimitQueue } from './rate-limit-queue.js'
+import { findPathTask, isHelper, looksLikePath, PATH_TASK, unknownTaskError } from './path-tasks/task-paths.js'
+import { RateLimitQueue } from './rate-limits.js'
 import type { RuntimeState } from './runtime-state.js'
 
-/** Longest delay of a timer, ms. */
-const MAX_TIMER = 0x7fff_ffff
-/** A hard limit that is not above the soft one is read as the soft one and so much more, ms. */
+/** A hard limit that is not above the soft limit is read as the soft limit plus this, ms. */
 const HARD_AFTER_SOFT = 1_000
 
-/** What stands between a delivery and the pool: decoding, expiry, revocation, the task's name, the rate limits. */
+/** Takes a delivery to the pool: decodes it and checks expiry, revocation, the task's name and the rate limits. */
 export class Admission {
   readonly #state: RuntimeState
-  readonly #endings: Completion
-  readonly #turns: RateLimitQueue<ActiveJob>
-  /** Of the last job that was submitted. */
-  #delivery: JobDelivery | undefined
+  readonly #completion: Completion
+  readonly #rateLimitQueue: RateLimitQueue<ActiveJob>
+  /** The delivery object of the last submitted job. */
+  #lastDelivery: JobDelivery | undefined
 
-  constructor(state: RuntimeState, endings: Completion) {
+  constructor(state: RuntimeState, completion: Completion) {
     this.#state = state
-    this.#endings = endings
-    this.#turns = new RateLimitQueue(state.limits, (held) => this.check(held))
+    this.#completion = completion
+    this.#rateLimitQueue = new RateLimitQueue(state.limits, (job) => this.check(job))
   }
 
-  enter(held: ActiveJob): void {
-    const { body } = held.deliveries[0]!
+  enter(job: ActiveJob): void {
+    const { body } = job.deliveries[0]!
     let decoded: JobMessage | Promise<JobMessage>
     try {
-      decoded = decodeJob(body, held.headers, { maxBodySize: this.#state.settings.maxBodySize })
+      decoded = decodeJob(body, job.headers, { maxBodySize: this.#state.settings.maxBodySize })
     } catch (error) {
-      this.#undecodable(held, error)
+      this.#undecodable(job, error)
       return
     }
-    if (!(decoded instanceof Promise)) this.#decoded(held, decoded)
+    if (!(decoded instanceof Promise)) this.#decoded(job, decoded)
     else {
       decoded.then(
-        (message) => this.#decoded(held, message),
-        (error: unknown) => this.#undecodable(held, error),
+        (message) => this.#decoded(job, message),
+        (error: unknown) => this.#undecodable(job, error),
       )
     }
   }
 
-  #undecodable(held: ActiveJob, error: unknown): void {
-    if (held.phase === 'done') return
-    if (held.deliveries.length === 0) this.#endings.forget(held)
-    else this.#endings.dead(held, 'undecodable', error)
+  #undecodable(job: ActiveJob, error: unknown): void {
+    if (job.phase === 'done') return
+    if (job.deliveries.length === 0) this.#completion.forget(job)
+    else this.#completion.deadLetter(job, 'undecodable', error)
   }
 
-  #decoded(held: ActiveJob, message: JobMessage): void {
-    if (held.phase === 'done') return
-    held.message = message
-    const [delivery] = held.deliveries
+  #decoded(job: ActiveJob, message: JobMessage): void {
+    if (job.phase === 'done') return
+    job.message = message
+    const [delivery] = job.deliveries
     if (delivery?.redelivered && delivery.countedHere) {
-      this.#endings.untried(held, new RedeliveredError(), 0)
+      this.#completion.republishUntried(job, new RedeliveredError(), 0)
       return
     }
-    const { id, queue, counts } = held
-    held.entry = this.#state.tasks.add({
+    const { id, queue, counts } = job
+    job.historyEntry = this.#state.tasks.add({
       id,
-      name: held.name,
+      name: job.name,
       queue,
       status: 'pending',
       counts,
@@ -75,89 +74,89 @@ export class Admission {
       error: undefined,
       logs: [],
     })
-    if (this.#state.heard) this.#state.report({ type: 'task.received', id, name: held.name, queue, counts })
-    this.check(held)
+    if (this.#state.hasListeners) this.#state.report({ type: 'task.received', id, name: job.name, queue, counts })
+    this.check(job)
   }
 
-  /** Whatever keeps it from beginning is looked at anew: also after a wait. */
-  check(held: ActiveJob): void {
+  /** Checks everything that may keep the job from beginning. Called again after each wait. */
+  check(job: ActiveJob): void {
     const state = this.#state
-    held.stopTimers()
-    if (held.phase === 'done') return
-    if (held.deliveries.length === 0) this.#endings.forget(held)
-    else if (state.phase !== 'open') this.#endings.requeue(held)
-    else if (held.expired) this.#endings.dead(held, 'expired', new ExpiredError(held.headers.expiresAt))
-    else if (state.revoked.has(held.id)) this.#endings.revoked(held)
-    else if (held.target === undefined) this.#findTask(held)
-    else if (!held.admitted) this.#awaitTurn(held)
-    else this.#submit(held, held.target)
+    job.stopTimers()
+    if (job.phase === 'done') return
+    if (job.deliveries.length === 0) this.#completion.forget(job)
+    else if (state.phase !== 'open') this.#completion.requeue(job)
+    else if (job.expired) this.#completion.deadLetter(job, 'expired', new ExpiredError(job.headers.expiresAt))
+    else if (state.revoked.has(job.id)) this.#completion.revoked(job)
+    else if (job.target === undefined) this.#findTask(job)
+    else if (!job.rateChecked) this.#awaitRateLimit(job)
+    else this.#submit(job, job.target)
   }
 
   // ---- the task
 
-  #findTask(held: ActiveJob): void {
-    const { task, args, kwargs } = held.message!
+  #findTask(job: ActiveJob): void {
+    const { task, args, kwargs } = job.message!
     const { pool, settings } = this.#state
     const given = kwargs === undefined ? args : [...args, kwargs]
     const options = isHelper(task) ? undefined : pool.taskInfo(task)
     if (options !== undefined) {
-      held.target = { name: task, args: given, options }
-      this.check(held)
-    } else if (settings.roots.length > 0 && looksLikePath(task)) this.#findPath(held, task, given)
-    else this.#unknown(held)
+      job.target = { name: task, args: given, options }
+      this.check(job)
+    } else if (settings.roots.length > 0 && looksLikePath(task)) this.#findPath(job, task, given)
+    else this.#unknown(job)
   }
 
-  #findPath(held: ActiveJob, task: string, args: readonly unknown[]): void {
+  #findPath(job: ActiveJob, task: string, args: readonly unknown[]): void {
     findPathTask(this.#state.settings.roots, task).then(
       async (found) => {
-        if (found !== undefined) held.target = { name: PATH_TASK, args: [found.module, found.export, args], options: await this.#state.pathOptions.of(found) }
-        if (found !== undefined || held.phase === 'done' || held.deliveries.length === 0) this.check(held)
-        else this.#unknown(held)
+        if (found !== undefined) job.target = { name: PATH_TASK, args: [found.module, found.export, args], options: await this.#state.pathOptions.of(found) }
+        if (found !== undefined || job.phase === 'done' || job.deliveries.length === 0) this.check(job)
+        else this.#unknown(job)
       },
       (error: unknown) => {
-        if (held.phase === 'done' || held.deliveries.length === 0) this.check(held)
-        else this.#endings.dead(held, 'refused', error)
+        if (job.phase === 'done' || job.deliveries.length === 0) this.check(job)
+        else this.#completion.deadLetter(job, 'refused', error)
       },
     )
   }
 
-  #unknown(held: ActiveJob): void {
-    this.#endings.unknown(held, unknownBelow(this.#state.settings.roots, held.name, knownTasks(this.#state)))
+  #unknown(job: ActiveJob): void {
+    this.#completion.unknownTask(job, unknownTaskError(this.#state.settings.roots, job.name, knownTasks(this.#state)))
   }
 
-  // ---- its turn
+  // ---- rate limits and submission
 
-  #awaitTurn(held: ActiveJob): void {
-    held.admitted = true
-    held.phase = 'waiting'
-    this.#turns.enter(held)
+  #awaitRateLimit(job: ActiveJob): void {
+    job.rateChecked = true
+    job.phase = 'waiting'
+    this.#rateLimitQueue.enter(job)
   }
 
-  /** It has ended, perhaps before its turn came. */
-  leave(held: ActiveJob): void {
-    this.#turns.leave(held)
+  /** The job has ended, possibly while it waited for a rate limit. */
+  leave(job: ActiveJob): void {
+    this.#rateLimitQueue.leave(job)
   }
 
-  /** Those that wait may have their turn now. */
+  /** A rate limit has changed: jobs that wait may begin. */
   limitsChanged(): void {
-    this.#turns.look()
+    this.#rateLimitQueue.check()
   }
 
-  #submit(held: ActiveJob, { name, args, options }: Target): void {
-    held.phase = 'submitted'
+  #submit(job: ActiveJob, { name, args, options }: Target): void {
+    job.phase = 'submitted'
     const byPath = name === PATH_TASK
-    const given = this.#runOptions(held, byPath ? options : {}, options.retryLost)
-    const job = this.#state.pool.submitFollowed(name, args, given, held, byPath ? held.name : undefined)
-    held.job = job
-    if (held.entry !== undefined) held.entry.source = job
-    const { expiresAt } = held.headers
-    if (expiresAt !== undefined) held.expiry = setTimeout(() => takeBack(held, 'expired'), Math.min(expiresAt - Date.now(), MAX_TIMER)).unref()
+    const given = this.#runOptions(job, byPath ? options : {}, options.retryLost)
+    const poolJob = this.#state.pool.submitFollowed(name, args, given, job, byPath ? job.name : undefined)
+    job.poolJob = poolJob
+    if (job.historyEntry !== undefined) job.historyEntry.source = poolJob
+    const { expiresAt } = job.headers
+    if (expiresAt !== undefined) job.expiry = setTimeout(() => withdraw(job, 'expired'), Math.min(expiresAt - Date.now(), MAX_TIMER)).unref()
   }
 
-  /** One object for all that are alike, as most are: the pool encodes it once. */
+  /** One object for consecutive jobs with the same values: the pool encodes it once. */
   #deliveryOf({ deliveries, counts: { attempt, losses, requeues }, queue }: ActiveJob): JobDelivery {
     const redelivered = deliveries.some((each) => each.redelivered === true)
-    const last = this.#delivery
+    const last = this.#lastDelivery
     if (
       last === undefined ||
       last.redelivered !== redelivered ||
@@ -166,35 +165,35 @@ export class Admission {
       last.requeues !== requeues ||
       last.queue !== queue
     )
-      this.#delivery = Object.freeze({ redelivered, attempt, losses, requeues, queue })
-    return this.#delivery!
+      this.#lastDelivery = Object.freeze({ redelivered, attempt, losses, requeues, queue })
+    return this.#lastDelivery!
   }
 
-  /** `ofPath`: the options of a task that the pool does not know by itself; the message's own win. */
-  #runOptions(held: ActiveJob, ofPath: TaskOptions, retryLost: number | undefined): RunOptions {
-    const { headers, message } = held
+  /** `pathOptions`: options of a task that the pool does not know itself. The message's own options win. */
+  #runOptions(job: ActiveJob, pathOptions: TaskOptions, retryLost: number | undefined): RunOptions {
+    const { headers, message } = job
     const { softTimeLimit, timeLimit } = headers
     const tooTight = softTimeLimit !== undefined && timeLimit !== undefined && timeLimit <= softTimeLimit
-    const soft = softTimeLimit ?? ofPath.softTimeLimit
-    const hard = tooTight ? softTimeLimit + HARD_AFTER_SOFT : (timeLimit ?? ofPath.timeLimit)
+    const soft = softTimeLimit ?? pathOptions.softTimeLimit
+    const hard = tooTight ? softTimeLimit + HARD_AFTER_SOFT : (timeLimit ?? pathOptions.timeLimit)
     return {
-      id: held.id,
+      id: job.id,
       context: message!.context,
       priority: headers.priority,
-      // As in the pool: a soft limit above the hard one gives way.
+      // As in the pool: a soft limit above the hard one is dropped.
       softTimeLimit: soft !== undefined && hard !== undefined && soft > hard ? undefined : soft,
       timeLimit: hard,
-      retryLost: this.#state.policy.retryLost(held, retryLost),
-      delivery: this.#deliveryOf(held),
+      retryLost: this.#state.policy.retryLost(job, retryLost),
+      delivery: this.#deliveryOf(job),
     }
   }
 }
 
-/** Takes a job back from the pool if it has not begun; its end then decides by the intent. */
-export const takeBack = (held: ActiveJob, intent: NonNullable<ActiveJob['intent']>): void => {
-  if (held.job === undefined || held.begun) return
-  held.intent ??= intent
-  void held.job.withdraw()
+/** Withdraws a job from the pool if it has not begun. `intent` then decides its settlement. */
+export const withdraw = (job: ActiveJob, intent: NonNullable<ActiveJob['intent']>): void => {
+  if (job.poolJob === undefined || job.hasBegun) return
+  job.intent ??= intent
+  void job.poolJob.withdraw()
 }
 
 /** The names that a message may use. */

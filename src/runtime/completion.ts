@@ -1,235 +1,258 @@
 import type { Job } from '../pool/types.js'
 import { SerializationError, WorkerLostError } from '../wire/errors.js'
-import type { ActiveJob } from './active-job.js'
+import type { ActiveJob, ActiveJobObserver } from './active-job.js'
 import { type DeadReason, type HistoryEntry, notifyEnded, type Settlement } from './delivery.js'
 import { ExpiredError, NodeShutdownError, RevokedError } from './errors.js'
-import { errorLine, serializeError } from './failure.js'
 import { encodeReply } from './message/index.js'
+import { errorLine, serializeError } from './message/serialized-error.js'
 import { failureOutcome } from './policy.js'
 import type { TaskStatus } from './report/report.js'
 import { closeEntry } from './report/task-history.js'
 import type { RuntimeState } from './runtime-state.js'
 import type { Outcome } from './settler.js'
 
-/** What the endings ask of the rest. */
+/** What `Completion` asks of the runtime. */
 export interface CompletionActions {
-  /** It was taken back because its delivery was gone, and has been delivered again meanwhile. */
-  again(held: ActiveJob): void
-  /** It is out of the books: what came under its id meanwhile has its turn. */
-  released(held: ActiveJob): void
+  /** The job was withdrawn because its delivery was gone, and was delivered again meanwhile. */
+  readmit(job: ActiveJob): void
+  /** The job is no longer active: deliveries that waited for its id are admitted. */
+  released(job: ActiveJob): void
 }
 
-type Answer = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown }
+/** The reply to the publisher. */
+type ReplyContent = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown }
 
-/** The ways in which a held job ends: each leads to a settlement, and is told to those who watch. */
-export class Completion {
+/** The ways in which a job ends. Each leads to a settlement, an event and a log line. */
+export class Completion implements ActiveJobObserver {
   readonly #state: RuntimeState
-  readonly #owner: CompletionActions
-  /** Killed with the node, to be settled once their workers are gone. */
+  readonly #actions: CompletionActions
+  /** Jobs killed at the node's shutdown. They are settled once their workers are gone. */
   readonly #killed: ActiveJob[] = []
 
-  constructor(state: RuntimeState, owner: CompletionActions) {
+  constructor(state: RuntimeState, actions: CompletionActions) {
     this.#state = state
-    this.#owner = owner
+    this.#actions = actions
   }
 
-  // ---- before it began
+  // ---- before the job began
 
-  /** Its deliveries are gone and it has not begun: nothing is known of it any more. */
-  forget(held: ActiveJob): void {
-    if (held.entry !== undefined) this.#state.tasks.remove(held.entry)
-    this.#release(held)
+  /** The job's deliveries are gone and it has not begun: this node has nothing more to do with it. */
+  forget(job: ActiveJob): void {
+    if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
+    this.#release(job)
   }
 
-  requeue(held: ActiveJob): void {
-    if (held.entry !== undefined) this.#state.tasks.remove(held.entry)
-    this.#settle(held, { kind: 'requeue' })
+  requeue(job: ActiveJob): void {
+    if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
+    this.#settle(job, { kind: 'requeue' })
   }
 
-  /** It goes back to the queue, counted, or to the dead letters where that came too often: given back as it is, it would be here again at once. */
-  untried(held: ActiveJob, error: unknown, delay?: number): void {
-    const settlement = this.#state.policy.untried(held, error, delay)
-    if (settlement.kind === 'dead-letter') this.#buried(held, settlement, error, 'failure')
+  /**
+   * Publishes an untried job again with `requeues` + 1, or dead-letters it after `maxRequeues`. Requeued as it is, it would be delivered
+   * again at once.
+   */
+  republishUntried(job: ActiveJob, error: unknown, delay?: number): void {
+    const settlement = this.#state.policy.untried(job, error, delay)
+    if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'failure')
     else {
-      if (held.entry !== undefined) this.#state.tasks.remove(held.entry)
-      this.#state.log?.warn({ job: held.id, task: held.name, requeues: held.counts.requeues + 1, err: error }, 'job goes back to the queue untried')
-      this.#settle(held, settlement)
+      if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
+      this.#state.log?.warn({ job: job.id, task: job.name, requeues: job.counts.requeues + 1, err: error }, 'job goes back to the queue untried')
+      this.#settle(job, settlement)
     }
   }
 
-  dead(held: ActiveJob, reason: DeadReason, error: unknown): void {
-    this.#buried(held, this.#state.policy.dead(held, reason, error), error, 'failure')
+  deadLetter(job: ActiveJob, reason: DeadReason, error: unknown): void {
+    this.#deadLettered(job, this.#state.policy.dead(job, reason, error), error, 'failure')
   }
 
-  unknown(held: ActiveJob, error: unknown): void {
-    this.#line(held, 'unknown_task', error)
-    this.#retryOrBury(held, this.#state.policy.unknownTask(held, error), error, undefined)
+  unknownTask(job: ActiveJob, error: unknown): void {
+    this.#addHistory(job, 'unknown_task', error)
+    this.#retryOrDeadLetter(job, this.#state.policy.unknownTask(job, error), error, undefined)
   }
 
-  revoked(held: ActiveJob): void {
+  revoked(job: ActiveJob): void {
     const error = new RevokedError()
     this.#state.totals.revoked++
-    this.#state.log?.info({ job: held.id, task: held.name, worker: held.worker }, 'job revoked')
-    this.#state.report({ type: 'task.revoked', id: held.id, name: held.name, ...runOf(held) })
-    this.#close(held, 'revoked', error)
-    this.#settle(held, { kind: 'acknowledge' }, { ok: false, error })
+    this.#state.log?.info({ job: job.id, task: job.name, worker: job.worker }, 'job revoked')
+    this.#state.report({ type: 'task.revoked', id: job.id, name: job.name, ...runOf(job) })
+    this.#close(job, 'revoked', error)
+    this.#settle(job, { kind: 'acknowledge' }, { ok: false, error })
   }
 
-  // ---- after the pool had it
+  // ---- after submission to the pool
 
-  succeeded(held: ActiveJob, value: unknown): void {
-    if (held.phase === 'done') return
+  began(job: ActiveJob, worker: number): void {
+    job.hasBegun = true
+    job.running = true
+    job.worker = worker
+    job.startedAt = Date.now()
+    // It began before it could be withdrawn.
+    const { intent } = job
+    job.intent = undefined
+    if (job.historyEntry !== undefined) {
+      const { record } = job.historyEntry
+      record.status = 'running'
+      record.started = job.startedAt
+      record.worker = worker
+    }
+    if (this.#state.hasListeners) this.#state.report({ type: 'task.started', id: job.id, name: job.name, worker, attempt: job.counts.attempt })
+    if (intent === 'revoked' && job.terminate) cancelRevoked(job)
+  }
+
+  succeeded(job: ActiveJob, value: unknown): void {
+    if (job.phase === 'done') return
     const { log } = this.#state
-    log?.info({ job: held.id, task: held.name, worker: held.worker, ms: durationOf(held) }, 'job succeeded')
-    this.#done(held, { ok: true, value })
+    log?.info({ job: job.id, task: job.name, worker: job.worker, ms: durationOf(job) }, 'job succeeded')
+    this.#done(job, { ok: true, value })
   }
 
-  /** Its task has returned: it is not run again because nobody can get the result. */
-  #withoutResult(held: ActiveJob, error: unknown): void {
-    this.#warnOfResult(held, error)
+  /** The task has returned a value that cannot be sent. The job has succeeded and is not run again. */
+  #withoutResult(job: ActiveJob, error: unknown): void {
+    this.#warnUnsendable(job, error)
     const { cause, message } = error as Error
-    this.#done(held, { ok: false, error: unsendable(cause instanceof Error ? cause.message : message, error) })
+    this.#done(job, { ok: false, error: unsendable(cause instanceof Error ? cause.message : message, error) })
   }
 
-  #warnOfResult(held: ActiveJob, err: unknown): void {
-    this.#state.log?.warn({ job: held.id, task: held.name, worker: held.worker, err }, 'job succeeded, but its result cannot be sent')
+  #warnUnsendable(job: ActiveJob, err: unknown): void {
+    this.#state.log?.warn({ job: job.id, task: job.name, worker: job.worker, err }, 'job succeeded, but its result cannot be sent')
   }
 
-  #done(held: ActiveJob, answer: Answer): void {
+  #done(job: ActiveJob, reply: ReplyContent): void {
     this.#state.totals.succeeded++
-    if (this.#state.heard) this.#state.report({ type: 'task.succeeded', id: held.id, name: held.name, worker: held.worker, duration: durationOf(held) })
-    this.#close(held, 'success', undefined)
-    this.#settle(held, { kind: 'acknowledge' }, answer)
+    if (this.#state.hasListeners) this.#state.report({ type: 'task.succeeded', id: job.id, name: job.name, worker: job.worker, duration: durationOf(job) })
+    this.#close(job, 'success', undefined)
+    this.#settle(job, { kind: 'acknowledge' }, reply)
   }
 
-  /** `returned`: its task has, but with a value that cannot be sent. */
-  ended(held: ActiveJob, job: Job, error: unknown, returned: boolean): void {
-    if (held.phase === 'done') return
-    if (job.state === 'failed' && returned) this.#withoutResult(held, error)
-    // Its worker died, which was counted, and none starts to run it again: that is no attempt of its own. A task may throw such an error, too.
-    else if (job.state === 'failed' && isStartError(error) && !held.running) this.untried(held, error)
-    else if (job.state === 'failed' && job.accepted) this.#failed(held, job, error)
-    else if (job.state === 'failed') this.#refused(held, error)
-    else if (job.state === 'lost' && error instanceof WorkerLostError) this.#lostByPool(held, error)
-    else if (held.intent === 'revoked') this.revoked(held)
-    else if (held.intent === 'killed') this.#killed.push(held)
-    else if (held.begun) this.#lost(held, error, held.running)
-    else this.#takenBack(held)
+  /** `returned`: the task has returned, but its value cannot be sent. */
+  ended(job: ActiveJob, poolJob: Job, error: unknown, returned: boolean): void {
+    if (job.phase === 'done') return
+    if (poolJob.state === 'failed' && returned) this.#withoutResult(job, error)
+    // Its worker died, which was counted, and no worker starts to run it again: no attempt was made. A task may throw such an error too.
+    else if (poolJob.state === 'failed' && isStartError(error) && !job.running) this.republishUntried(job, error)
+    else if (poolJob.state === 'failed' && poolJob.accepted) this.#failed(job, poolJob, error)
+    else if (poolJob.state === 'failed') this.#refused(job, error)
+    else if (poolJob.state === 'lost' && error instanceof WorkerLostError) this.#lostByPool(job, error)
+    else if (job.intent === 'revoked') this.revoked(job)
+    else if (job.intent === 'killed') this.#killed.push(job)
+    else if (job.hasBegun) this.#lost(job, error, job.running)
+    else this.#withdrawn(job)
   }
 
-  /** It came back before it began. */
-  #takenBack(held: ActiveJob): void {
-    const { intent } = held
-    held.intent = undefined
-    if (intent === 'expired') this.dead(held, 'expired', new ExpiredError(held.headers.expiresAt))
-    else if (intent === 'gone' && held.deliveries.length === 0) this.forget(held)
+  /** The pool gave the job back before it began. */
+  #withdrawn(job: ActiveJob): void {
+    const { intent } = job
+    job.intent = undefined
+    if (intent === 'expired') this.deadLetter(job, 'expired', new ExpiredError(job.headers.expiresAt))
+    else if (intent === 'gone' && job.deliveries.length === 0) this.forget(job)
     else if (intent === 'gone') {
-      held.job = undefined
-      held.phase = 'preparing'
-      this.#owner.again(held)
-    } else this.requeue(held)
+      job.poolJob = undefined
+      job.phase = 'preparing'
+      this.#actions.readmit(job)
+    } else this.requeue(job)
   }
 
-  /** The pool would not take it. */
-  #refused(held: ActiveJob, error: unknown): void {
+  /** The pool refused the job. */
+  #refused(job: ActiveJob, error: unknown): void {
     const code = (error as { code?: unknown } | null)?.code
-    if (code === 'ERR_PREFORK_TASK_NOT_FOUND') this.unknown(held, error)
-    else if (code === 'ERR_PREFORK_POOL_CLOSED' || code === 'ERR_PREFORK_QUEUE_FULL') this.requeue(held)
-    else this.dead(held, 'refused', error)
+    if (code === 'ERR_PREFORK_TASK_NOT_FOUND') this.unknownTask(job, error)
+    else if (code === 'ERR_PREFORK_POOL_CLOSED' || code === 'ERR_PREFORK_QUEUE_FULL') this.requeue(job)
+    else this.deadLetter(job, 'refused', error)
   }
 
-  #failed(held: ActiveJob, job: Job, error: unknown): void {
-    // Told by the worker that was to find it by its path; or its worker died, and the successor's code has no such task. A task may throw such an error, too.
-    if ((error as { code?: unknown } | null)?.code === 'ERR_PREFORK_TASK_NOT_FOUND' && (held.target?.name !== held.name || !held.running)) {
-      this.unknown(held, error)
+  #failed(job: ActiveJob, poolJob: Job, error: unknown): void {
+    // A worker did not find the task under its path, or its worker died and the code of the replacement has no such task. A task may throw
+    // such an error too.
+    if ((error as { code?: unknown } | null)?.code === 'ERR_PREFORK_TASK_NOT_FOUND' && (job.target?.name !== job.name || !job.running)) {
+      this.unknownTask(job, error)
       return
     }
-    const outcome = failureOutcome(error, job.softTimedOut)
-    const duration = durationOf(held)
-    const about = { id: held.id, name: held.name, worker: held.worker, duration }
+    const outcome = failureOutcome(error, poolJob.softTimedOut)
+    const duration = durationOf(job)
+    const about = { id: job.id, name: job.name, worker: job.worker, duration }
     if (outcome === 'hard_timeout') this.#state.report({ type: 'task.hard_timeout', ...about })
     if (outcome === 'soft_timeout') this.#state.report({ type: 'task.soft_timeout', ...about })
-    if (held.worker !== undefined) this.#state.failures.set(held.worker, (this.#state.failures.get(held.worker) ?? 0) + 1)
-    this.#line(held, outcome, error)
+    if (job.worker !== undefined) this.#state.failures.set(job.worker, (this.#state.failures.get(job.worker) ?? 0) + 1)
+    this.#addHistory(job, outcome, error)
     const status = outcome === 'hard_timeout' || outcome === 'soft_timeout' ? outcome : undefined
-    this.#retryOrBury(held, this.#state.policy.failed(held, error), error, status)
+    this.#retryOrDeadLetter(job, this.#state.policy.failed(job, error), error, status)
   }
 
-  /** Its worker died, or worker after worker before it could begin. */
-  #lostByPool(held: ActiveJob, error: WorkerLostError): void {
-    if (held.intent === 'revoked') this.revoked(held)
-    else if (error.reason !== 'put back too often') this.#lost(held, error, true)
-    else if (held.intent === 'gone') this.#takenBack(held)
-    else this.untried(held, error)
+  /** The job's worker died, or one worker after another died before the job could begin. */
+  #lostByPool(job: ActiveJob, error: WorkerLostError): void {
+    if (job.intent === 'revoked') this.revoked(job)
+    else if (error.reason !== 'put back too often') this.#lost(job, error, true)
+    else if (job.intent === 'gone') this.#withdrawn(job)
+    else this.republishUntried(job, error)
   }
 
-  /** `running`: it was running when it was lost, which has not been counted yet. */
-  #lost(held: ActiveJob, error: unknown, running: boolean): void {
-    if (running) this.loss(held, held.worker, errorLine(error))
-    const settlement = this.#state.policy.lost(held, held.target?.options.retryLost, error)
-    if (settlement.kind === 'dead-letter') this.#buried(held, settlement, error, 'lost')
-    else this.#retried(held, settlement, error, 'retried')
+  /** `running`: the job was running when it was lost, and that loss is not counted yet. */
+  #lost(job: ActiveJob, error: unknown, running: boolean): void {
+    if (running) this.countLoss(job, job.worker, errorLine(error))
+    const settlement = this.#state.policy.lost(job, job.target?.options.retryLost, error)
+    if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'lost')
+    else this.#retried(job, settlement, error, 'retried')
   }
 
-  /** One beginning was lost, whether or not the job runs again. */
-  loss(held: ActiveJob, worker: number | undefined, reason: string): void {
-    held.running = false
-    held.losses++
-    held.note({ attempt: held.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
+  /** Counts and reports one run whose worker died, whether or not the job runs again. */
+  countLoss(job: ActiveJob, worker: number | undefined, reason: string): void {
+    job.running = false
+    job.losses++
+    job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
     this.#state.totals.lost++
-    this.#state.log?.error({ job: held.id, task: held.name, worker, losses: held.lossesSoFar, reason }, 'job lost with its worker')
-    this.#state.report({ type: 'task.lost', id: held.id, name: held.name, worker, duration: durationOf(held), reason, losses: held.lossesSoFar })
+    this.#state.log?.error({ job: job.id, task: job.name, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
+    this.#state.report({ type: 'task.lost', id: job.id, name: job.name, worker, duration: durationOf(job), reason, losses: job.totalLosses })
   }
 
-  /** The workers are gone: what had begun and was killed with them follows the rule of losses. Answers how many there were. */
+  /** Settles the jobs that were killed with their workers: those that had begun count as lost. Returns how many these are. */
   settleKilled(): number {
     let lost = 0
-    for (const held of this.#killed.splice(0)) {
-      // The news of its beginning may have come after it was cancelled.
-      const begunUntold = !held.begun && held.job?.accepted === true
-      if (!held.begun && !begunUntold) {
-        this.requeue(held)
+    for (const job of this.#killed.splice(0)) {
+      // The report that it began may have come after it was cancelled.
+      const begunUnreported = !job.hasBegun && job.poolJob?.accepted === true
+      if (!job.hasBegun && !begunUnreported) {
+        this.requeue(job)
         continue
       }
       lost++
-      this.#lost(held, new NodeShutdownError(), held.running || begunUntold)
+      this.#lost(job, new NodeShutdownError(), job.running || begunUnreported)
     }
     return lost
   }
 
-  // ---- the books
+  // ---- settlement
 
-  #retryOrBury(held: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus | undefined): void {
-    if (settlement.kind === 'dead-letter') this.#buried(held, settlement, error, status ?? 'failure')
-    else this.#retried(held, settlement, error, status ?? 'retried')
+  #retryOrDeadLetter(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus | undefined): void {
+    if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, status ?? 'failure')
+    else this.#retried(job, settlement, error, status ?? 'retried')
   }
 
-  #retried(held: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
+  #retried(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
     if (settlement.kind !== 'republish') return
     const { delay, counts } = settlement
     this.#state.totals.retried++
-    this.#state.log?.warn({ job: held.id, task: held.name, worker: held.worker, delay, counts, err: error }, 'job will be tried again')
-    this.#state.report({ type: 'task.retried', id: held.id, name: held.name, ...runOf(held), delay, counts, error: errorLine(error) })
-    this.#close(held, status, error)
-    this.#settle(held, settlement)
+    this.#state.log?.warn({ job: job.id, task: job.name, worker: job.worker, delay, counts, err: error }, 'job will be tried again')
+    this.#state.report({ type: 'task.retried', id: job.id, name: job.name, ...runOf(job), delay, counts, error: errorLine(error) })
+    this.#close(job, status, error)
+    this.#settle(job, settlement)
   }
 
-  #buried(held: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
+  #deadLettered(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
     const { totals, log } = this.#state
     const dead = settlement.kind === 'dead-letter' ? settlement.reason : undefined
     totals.failed++
     totals.deadLettered++
-    log?.error({ job: held.id, task: held.name, worker: held.worker, reason: dead, counts: held.counts, err: error }, 'job goes to the dead letters')
-    this.#state.report({ type: 'task.failed', id: held.id, name: held.name, worker: held.worker, duration: durationOf(held), error: errorLine(error), dead })
-    this.#close(held, status, error)
-    this.#settle(held, settlement, { ok: false, error })
+    log?.error({ job: job.id, task: job.name, worker: job.worker, reason: dead, counts: job.counts, err: error }, 'job goes to the dead letters')
+    this.#state.report({ type: 'task.failed', id: job.id, name: job.name, worker: job.worker, duration: durationOf(job), error: errorLine(error), dead })
+    this.#close(job, status, error)
+    this.#settle(job, settlement, { ok: false, error })
   }
 
-  #line(held: ActiveJob, outcome: HistoryEntry['outcome'], error: unknown): void {
-    held.note({ attempt: held.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome, error: errorLine(error) })
+  #addHistory(job: ActiveJob, outcome: HistoryEntry['outcome'], error: unknown): void {
+    job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome, error: errorLine(error) })
   }
 
-  #close({ entry, worker, startedAt }: ActiveJob, status: TaskStatus, error: unknown): void {
+  #close({ historyEntry: entry, worker, startedAt }: ActiveJob, status: TaskStatus, error: unknown): void {
     if (entry === undefined) return
     const { record } = entry
     record.status = status
@@ -240,49 +263,55 @@ export class Completion {
     closeEntry(entry)
   }
 
-  #settle(held: ActiveJob, settlement: Settlement, answer?: Answer): void {
-    const reply = answer === undefined || held.headers.replyTo === undefined ? undefined : this.#replyBody(held, answer)
-    const { identity, deliveries } = held
-    const remembered = identity !== undefined && settlement.kind !== 'requeue' && !this.#state.shared.has(identity)
-    const outcome: Outcome = { settlement, remembered, reply, settling: undefined }
+  #settle(job: ActiveJob, settlement: Settlement, reply?: ReplyContent): void {
+    const body = reply === undefined || job.headers.replyTo === undefined ? undefined : this.#replyBody(job, reply)
+    const { identity, deliveries } = job
+    const remembered = identity !== undefined && settlement.kind !== 'requeue' && !this.#state.ambiguous.has(identity)
+    const outcome: Outcome = { settlement, remembered, reply: body, settling: undefined }
     if (remembered) this.#state.finished.set(identity, outcome)
-    // Before it is settled: that may find its lease gone, which concerns a job that is over no more.
-    held.phase = 'done'
+    // Set before the settlement, which may find the lease gone: that must not concern a job that is over.
+    job.phase = 'done'
     this.#state.settler.settle(deliveries, outcome)
-    this.#release(held)
+    this.#release(job)
   }
 
-  /** A value that a pool carries, and a message does not, is answered with the reason. */
-  #replyBody(held: ActiveJob, answer: Answer): { body: Buffer; ok: boolean } {
-    if (!answer.ok) return { body: encodeReply({ ok: false, error: serializeError(answer.error) }), ok: false }
+  /** A value that a message cannot carry becomes an error that says so. */
+  #replyBody(job: ActiveJob, reply: ReplyContent): { body: Buffer; ok: boolean } {
+    if (!reply.ok) return { body: encodeReply({ ok: false, error: serializeError(reply.error) }), ok: false }
     try {
-      return { body: encodeReply(answer), ok: true }
+      return { body: encodeReply(reply), ok: true }
     } catch (error) {
-      this.#warnOfResult(held, error)
+      this.#warnUnsendable(job, error)
       return { body: encodeReply({ ok: false, error: serializeError(unsendable((error as Error).message, error)) }), ok: false }
     }
   }
 
-  #release(held: ActiveJob): void {
-    held.phase = 'done'
-    held.stopTimers()
-    for (const { gone } of held.deliveries) this.#state.generations.forget(gone)
-    for (const { gone } of held.behind) this.#state.generations.forget(gone)
-    this.#state.active.delete(held.id)
-    this.#owner.released(held)
-    if (held.standing !== undefined) notifyEnded(held.standing)
-    held.standing = undefined
+  #release(job: ActiveJob): void {
+    job.phase = 'done'
+    job.stopTimers()
+    for (const { gone } of job.deliveries) this.#state.channels.forget(gone)
+    for (const { gone } of job.waitingDeliveries) this.#state.channels.forget(gone)
+    this.#state.active.delete(job.id)
+    this.#actions.released(job)
+    if (job.representative !== undefined) notifyEnded(job.representative)
+    job.representative = undefined
   }
+}
+
+/** Ends a running job that was revoked. */
+export const cancelRevoked = (job: ActiveJob): void => {
+  job.intent = 'revoked'
+  job.poolJob!.cancel(new RevokedError())
 }
 
 const isStartError = (error: unknown): boolean => (error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_WORKER_START'
 
 const durationOf = ({ startedAt }: ActiveJob): number => (startedAt === 0 ? 0 : Date.now() - startedAt)
 
-/** The run that ends with what is told: none where its worker's death was told before, or it never began. */
-const runOf = (held: ActiveJob): { worker: number | undefined; duration: number } =>
-  held.running ? { worker: held.worker, duration: durationOf(held) } : { worker: undefined, duration: 0 }
+/** The run that an event ends. There is none when its worker's death was reported before, or when the job never began. */
+const runOf = (job: ActiveJob): { worker: number | undefined; duration: number } =>
+  job.running ? { worker: job.worker, duration: durationOf(job) } : { worker: undefined, duration: 0 }
 
-/** What who waits is answered, when the job has succeeded all the same. */
+/** The reply for a job that has succeeded with a value that cannot be sent. */
 const unsendable = (why: string, cause: unknown): SerializationError =>
   new SerializationError(`The job has succeeded, but its result cannot be sent: ${why}`, { cause })

@@ -1,14 +1,14 @@
-/** How often a message has been tried; each republication raises one of them, so id and counts together name one delivery of work. */
+/** How often a message has been tried. Each republication raises one of the counts, so id and counts together identify one job to be run. */
 export interface Counts {
   /** Counts from 1; a retry after a failure adds one. */
   readonly attempt: number
-  /** Times the job began on a worker that died, as far as earlier deliveries know. */
+  /** Runs whose worker died, as counted by earlier deliveries. */
   readonly losses: number
-  /** Times it was published again without having been tried: a put-back, a `dlq retry`, a redelivery that the broker does not count. */
+  /** Republications without a run: a job put back, a `dlq retry`, a redelivery that the broker does not count. */
   readonly requeues: number
 }
 
-/** One line of what became of a job before; travels with it, newest last, bounded. */
+/** One entry of a message's history: how an earlier run ended. The list is bounded, newest last. */
 export interface HistoryEntry {
   readonly attempt: number
   /** ms since the epoch. */
@@ -19,7 +19,7 @@ export interface HistoryEntry {
   readonly error: string
 }
 
-/** What the message says besides its body. Times in milliseconds. */
+/** The headers of a message. Times in milliseconds. */
 export interface JobHeaders {
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
@@ -27,7 +27,7 @@ export interface JobHeaders {
   readonly schemaVersion: number
   readonly softTimeLimit: number | undefined
   readonly timeLimit: number | undefined
-  /** Attempts altogether, the first included. */
+  /** Attempts in total, the first included. */
   readonly maxAttempts: number | undefined
   readonly backoff: Backoff | undefined
   readonly retryLost: number | undefined
@@ -47,11 +47,11 @@ export interface Backoff {
   readonly jitter?: number
 }
 
-/** What becomes of a delivery. Nothing else ends one: no outcome is acknowledged and dropped. */
+/** How a delivery is settled. */
 export type Settlement =
-  /** Done with: remove it. */
+  /** Remove the message. */
   | { readonly kind: 'acknowledge' }
-  /** It did not begin: give it back as it is. */
+  /** The job did not begin: return the message to its queue unchanged. */
   | { readonly kind: 'requeue' }
   /** Publish it again (confirmed) after `delay` ms with these counts and history, then acknowledge. */
   | { readonly kind: 'republish'; readonly delay: number; readonly counts: Counts; readonly history: readonly HistoryEntry[] }
@@ -60,14 +60,14 @@ export type Settlement =
       readonly kind: 'dead-letter'
       readonly reason: DeadReason
       readonly error: SerializedError
-      /** What is known at its end: losses on this node included. */
+      /** The final counts, losses on this node included. */
       readonly counts: Counts
       readonly history: readonly HistoryEntry[]
     }
 
 export type DeadReason = 'failed' | 'lost' | 'undecodable' | 'unknown_task' | 'expired' | 'refused' | 'redelivered'
 
-/** An error as it is stored beside a message: readable in any language. */
+/** An error as it is stored with a message, readable in any language. */
 export interface SerializedError {
   readonly name: string
   readonly message: string
@@ -76,49 +76,48 @@ export interface SerializedError {
 }
 
 export interface SettleResult {
-  /** The broker took it. False: the delivery's generation had gone, and the message comes back. */
+  /** The broker took the settlement. False: the delivery's channel was gone, and the broker delivers the message again. */
   readonly settled: boolean
-  /** The republication or dead letter was confirmed, whether or not the acknowledgement reached the broker. */
+  /** The broker confirmed the republication or dead letter, whether or not the acknowledgement reached it. */
   readonly published: boolean
 }
 
-/** In a moment of its own: the broker may hand over the next one then. */
+/** Calls `delivery.ended` in a microtask, because a broker may deliver the next message in that call. */
 export const notifyEnded = (delivery: Delivery): void => {
   if (delivery.ended !== undefined) queueMicrotask(() => delivery.ended?.())
 }
 
 /**
- * A message handed to this node, not yet settled. A broker makes it; the runtime settles it exactly once. Brokers that hand
- * out leases renew them from delivery to settlement by themselves.
+ * A message delivered to this node and not yet settled. The broker creates it, the runtime settles it exactly once. A broker with leases
+ * renews them itself until the settlement.
  */
 export interface Delivery {
-  /** The publisher's message id, an empty one counting as none; without one a redelivery cannot be recognised. Only deliveries that may be redeliveries are. */
+  /** The publisher's message id; an empty one counts as none. Without an id, a redelivery is not recognised. */
   readonly id: string | undefined
   readonly queue: string
   readonly body: Buffer
   readonly headers: JobHeaders
   readonly counts: Counts
   /**
-   * The broker has handed it out before, to whomever. False: certainly not, so that it is a message of its own, whatever ran under
-   * its id. Undefined: the broker cannot tell, and it may have.
+   * Whether the broker has delivered the message before, to any consumer. False: it has not, so this is a new message even if its id has
+   * run before. Undefined: the broker cannot tell.
    */
   readonly redelivered: boolean | undefined
-  /** The broker does not count redeliveries itself: the runtime must republish a redelivered message with `requeues` + 1 before it runs. */
+  /** The broker does not count redeliveries, so the runtime republishes a redelivered message with `requeues` + 1 before it runs. */
   readonly countedHere: boolean
-  /** Aborts when what delivered it (a channel, a lease) is gone: its settlement would be dropped, and the message is handed out again. */
+  /** Aborts when the channel or lease of the delivery is gone: a settlement would be dropped, and the broker delivers the message again. */
   readonly gone: AbortSignal
   /**
-   * Never rejects for a generation that has gone; rejects only when the broker refuses the publication. Answers at once where
-   * nothing is to be waited for: a promise for each acknowledgement would be felt.
+   * Settles the delivery. Rejects only when the broker refuses a publication, never because the channel is gone. Returns a plain value
+   * where nothing has to be awaited: a promise for each acknowledgement costs throughput.
    */
   settle(settlement: Settlement): SettleResult | Promise<SettleResult>
   /**
-   * Called once for a delivery that is gone and that no settlement was answered for, when it takes up no room here any more: its job has
-   * ended, or never began, or goes on for another delivery of the same job. A broker with a lease for each job counts until then what
-   * it has handed over, so that never more is taken than there is room to run. Absent where all that one channel has delivered is
-   * gone with it: what runs is taken back at once then, and recognised.
+   * Called once for a delivery that is gone and unsettled, when it takes up no capacity any more: its job has ended, never began, or goes on
+   * for another delivery of the same job. A broker with a lease for each job counts the delivery until then, so that it never takes more
+   * jobs than can run. Absent in brokers whose deliveries go together with their channel.
    */
   ended?(): void
-  /** Sends the answer to `replyTo`, without waiting for anybody to take it. A no-op without `replyTo`. */
+  /** Sends the reply to `replyTo`; does not wait for a consumer of it. Does nothing without `replyTo`. */
   reply(body: Buffer, headers: { ok: boolean }): Promise<void>
 }

@@ -1,16 +1,16 @@
-/** How a job ends that its task did not end, as its caller and its dead letter are told. */
+/** Errors of jobs that did not end by their task. They stand in replies and dead letters. */
 import { PreforkError } from '../wire/errors.js'
 
-/** An operator did not want it. */
+/** An operator has revoked the job. */
 export class RevokedError extends PreforkError {
   constructor() {
     super('ERR_PREFORK_REVOKED', 'The job was revoked.')
   }
 }
 
-/** Its time was over before it began. */
+/** The job expired before it began. */
 export class ExpiredError extends PreforkError {
-  /** `at`: ms since the epoch; undefined where nobody said. */
+  /** `at`: ms since the epoch; undefined when it is not known. */
   constructor(at: number | undefined) {
     const date = at === undefined ? undefined : new Date(at)
     const when = date === undefined || Number.isNaN(date.getTime()) ? '' : ` at ${date.toISOString()},`
@@ -18,28 +18,28 @@ export class ExpiredError extends PreforkError {
   }
 }
 
-/** It came back untried, again and again. */
+/** The message was delivered too often without a run. */
 export class RedeliveredError extends PreforkError {
   constructor() {
     super('ERR_PREFORK_REDELIVERED', 'It was delivered too often without an end.')
   }
 }
 
-/** It ran when the node's grace was over. */
+/** The job still ran when the node's grace period was over. */
 export class NodeShutdownError extends PreforkError {
   constructor() {
     super('ERR_PREFORK_NODE_SHUTDOWN', 'The node shut down before the job had ended.')
   }
 }
 
-/** A task named by its path leaves the roots, or is no path at all. */
+/** The path of a task is malformed or leads out of the roots. */
 export class PathRefusedError extends PreforkError {
   constructor(message: string) {
     super('ERR_PREFORK_PATH_REFUSED', message)
   }
 }
 
-// Set here, not in the classes: a bundler gives a class that names itself another name, which stacks would show.
+// Set here, not in the classes: a bundler renames a class that refers to itself, and stacks would show that name.
 RevokedError.prototype.name = 'RevokedError'
 ExpiredError.prototype.name = 'ExpiredError'
 RedeliveredError.prototype.name = 'RedeliveredError'

@@ -8,7 +8,7 @@ import type { FarmEventBody } from './report/report.js'
 export interface RuntimeOptions {
   /** The node's name, for the history that travels with messages. Required. */
   node: string
-  /** Gets each event of a job. Required. */
+  /** Receives each event of a job. Required. */
   report: (event: FarmEventBody) => void
   /** False: nobody listens just now, and the commonest events (received, started, succeeded) are not made. Default: somebody always does. */
   heard?: () => boolean

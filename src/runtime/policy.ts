@@ -1,26 +1,27 @@
+import { exponentialDelay, jittered } from '../util/backoff.js'
+import { MAX_TIMER } from '../util/limits.js'
 import type { ActiveJob } from './active-job.js'
 import type { Backoff, DeadReason, HistoryEntry, JobHeaders, Settlement } from './delivery.js'
-import { serializeError, withHistory } from './failure.js'
-import { retryDelay } from './retry-delay.js'
+import { serializeError, withHistory } from './message/serialized-error.js'
 
-/** What decides how often a job is tried. */
+/** The settings that decide how often a job is tried. */
 export interface PolicyOptions {
   readonly maxLosses: number
   readonly maxAttempts: number
   readonly backoff: Backoff
   readonly taskDefaults: Readonly<Record<string, { maxAttempts?: number; backoff?: Backoff }>>
-  /** Times that a message may come back without having been tried. */
+  /** How often a message may be published again without a run. */
   readonly maxRequeues: number
   readonly unknownTask: 'retry' | 'dead-letter'
 }
 
-/** What `Policy` looks at: a held job, or the like of one. */
-export type Tried = Pick<ActiveJob, 'counts' | 'headers' | 'name' | 'lines' | 'lossesSoFar'>
+/** The part of a job that the policy reads. */
+export type TriedJob = Pick<ActiveJob, 'counts' | 'headers' | 'name' | 'newHistory' | 'totalLosses'>
 
-/** The wait before a job that went back to the queue untried is taken again, first and longest, ms. */
+/** The delay before a job that was published again without a run is delivered, ms. */
 const REQUEUE_BACKOFF: Backoff = { kind: 'exponential', delay: 100, maxDelay: 30_000 }
 
-/** The rules of retry: what becomes of a message whose job did not succeed. */
+/** The rules of retry: the settlement of a job that did not succeed. It knows neither pool nor broker. */
 export class Policy {
   readonly #options: PolicyOptions
 
@@ -28,68 +29,68 @@ export class Policy {
     this.#options = options
   }
 
-  /** How often a job may run again after a loss: the explicit figure of message or task, else `maxLosses` - 1. */
-  #mayRunAgain(headers: JobHeaders, ofTask: number | undefined): number {
+  /** How often a job may run again after its worker died: `retryLost` of the message or task, else `maxLosses` - 1. */
+  #lossesAllowed(headers: JobHeaders, ofTask: number | undefined): number {
     return headers.retryLost ?? ofTask ?? this.#options.maxLosses - 1
   }
 
-  /** `retryLost` for the pool: what earlier deliveries have left of it. */
-  retryLost({ headers, counts }: Pick<Tried, 'headers' | 'counts'>, ofTask: number | undefined): number {
-    return Math.max(0, this.#mayRunAgain(headers, ofTask) - counts.losses)
+  /** `retryLost` for the pool: what earlier deliveries have not used up. */
+  retryLost({ headers, counts }: Pick<TriedJob, 'headers' | 'counts'>, ofTask: number | undefined): number {
+    return Math.max(0, this.#lossesAllowed(headers, ofTask) - counts.losses)
   }
 
-  /** It began and failed: another attempt after a wait, or the dead letters. */
-  failed(job: Tried, error: unknown): Settlement {
-    return this.#again(job, 'failed', error)
+  /** The job began and failed: another attempt after a delay, or a dead letter. */
+  failed(job: TriedJob, error: unknown): Settlement {
+    return this.#retry(job, 'failed', error)
   }
 
-  /** Nobody here knows its task. */
-  unknownTask(job: Tried, error: unknown): Settlement {
-    return this.#options.unknownTask === 'dead-letter' ? this.dead(job, 'unknown_task', error) : this.#again(job, 'unknown_task', error)
+  /** This node does not know the task. */
+  unknownTask(job: TriedJob, error: unknown): Settlement {
+    return this.#options.unknownTask === 'dead-letter' ? this.dead(job, 'unknown_task', error) : this.#retry(job, 'unknown_task', error)
   }
 
-  /** It began, and died with its worker or node, for the `losses`th time altogether. */
-  lost(job: Tried, ofTask: number | undefined, error: unknown): Settlement {
-    if (job.lossesSoFar > this.#mayRunAgain(job.headers, ofTask)) return this.dead(job, 'lost', error)
-    return { kind: 'republish', delay: 0, counts: { ...job.counts, losses: job.lossesSoFar }, history: withHistory(job.headers.history, ...job.lines) }
+  /** The job began, and its worker or node died. */
+  lost(job: TriedJob, ofTask: number | undefined, error: unknown): Settlement {
+    if (job.totalLosses > this.#lossesAllowed(job.headers, ofTask)) return this.dead(job, 'lost', error)
+    return { kind: 'republish', delay: 0, counts: { ...job.counts, losses: job.totalLosses }, history: withHistory(job.headers.history, ...job.newHistory) }
   }
 
-  /** It goes back to the queue untried, counted. */
-  untried(job: Tried, error: unknown, delay?: number): Settlement {
+  /** The job goes back to the queue without a run, and `requeues` counts it. */
+  untried(job: TriedJob, error: unknown, delay?: number): Settlement {
     const requeues = job.counts.requeues + 1
     if (requeues > this.#options.maxRequeues) return this.dead(job, 'redelivered', error)
     return {
       kind: 'republish',
       delay: delay ?? retryDelay(REQUEUE_BACKOFF, requeues),
-      counts: { ...job.counts, losses: job.lossesSoFar, requeues },
-      history: withHistory(job.headers.history, ...job.lines),
+      counts: { ...job.counts, losses: job.totalLosses, requeues },
+      history: withHistory(job.headers.history, ...job.newHistory),
     }
   }
 
-  dead(job: Tried, reason: DeadReason, error: unknown): Settlement {
+  dead(job: TriedJob, reason: DeadReason, error: unknown): Settlement {
     return {
       kind: 'dead-letter',
       reason,
       error: serializeError(error),
-      counts: { ...job.counts, losses: job.lossesSoFar },
-      history: withHistory(job.headers.history, ...job.lines),
+      counts: { ...job.counts, losses: job.totalLosses },
+      history: withHistory(job.headers.history, ...job.newHistory),
     }
   }
 
-  #again(job: Tried, reason: 'failed' | 'unknown_task', error: unknown): Settlement {
+  #retry(job: TriedJob, reason: 'failed' | 'unknown_task', error: unknown): Settlement {
     const { headers, counts, name } = job
     const ofTask = Object.hasOwn(this.#options.taskDefaults, name) ? this.#options.taskDefaults[name] : undefined
     if (counts.attempt >= (headers.maxAttempts ?? ofTask?.maxAttempts ?? this.#options.maxAttempts)) return this.dead(job, reason, error)
     return {
       kind: 'republish',
       delay: retryDelay(headers.backoff ?? ofTask?.backoff ?? this.#options.backoff, counts.attempt),
-      counts: { ...counts, attempt: counts.attempt + 1, losses: job.lossesSoFar },
-      history: withHistory(headers.history, ...job.lines),
+      counts: { ...counts, attempt: counts.attempt + 1, losses: job.totalLosses },
+      history: withHistory(headers.history, ...job.newHistory),
     }
   }
 }
 
-/** How a run that failed is written down. */
+/** The outcome of a failed run as the history names it. */
 export const failureOutcome = (
   error: unknown,
   softTimedOut: boolean,
@@ -98,4 +99,11 @@ export const failureOutcome = (
   if (code === 'ERR_PREFORK_TIME_LIMIT') return 'hard_timeout'
   if (code === 'ERR_PREFORK_MEMORY_LIMIT') return 'memory_limit'
   return softTimedOut ? 'soft_timeout' : 'failed'
+}
+
+/** The delay after attempt `attempt` (from 1), ms, at most `MAX_TIMER`. `random` gives numbers from 0 to 1. */
+export const retryDelay = (backoff: Backoff, attempt: number, random: () => number = Math.random): number => {
+  const { kind, delay, maxDelay = MAX_TIMER, jitter = 0 } = backoff
+  const longest = Math.min(maxDelay, MAX_TIMER)
+  return jittered(kind === 'fixed' ? Math.min(delay, longest) : exponentialDelay(attempt, delay, longest), jitter, random)
 }

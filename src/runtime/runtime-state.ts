@@ -1,67 +1,66 @@
 import type { PoolLogger } from '../pool/types.js'
 import type { ActiveJob } from './active-job.js'
-import { BoundedMap } from './bounded-map.js'
+import { BoundedMap } from './collections/bounded-map.js'
+import { DeliveryChannels } from './collections/delivery-channels.js'
+import { SlotMap } from './collections/slot-map.js'
 import type { Delivery } from './delivery.js'
-import { Generations } from './generations.js'
 import type { RuntimePool, RuntimeSettings } from './options.js'
 import { PathOptions } from './path-tasks/path-options.js'
 import { Policy } from './policy.js'
 import { RateLimits } from './rate-limits.js'
 import type { FarmEventBody, NodeStats } from './report/report.js'
 import { TaskHistory } from './report/task-history.js'
-import { type Outcome, Settler } from './settler.js'
-import { SlotMap } from './slot-map.js'
-import { UnsentReplies } from './unsent-replies.js'
+import { type Outcome, Settler, UnsentReplies } from './settler.js'
 
-/** What the parts of one runtime share. */
+/** The state that the parts of one runtime share. */
 export class RuntimeState {
-  /** 'paused', 'closing': nothing begins; what is delivered is given back. */
+  /** While 'paused' or 'closing', no job begins and each delivery is requeued. */
   phase: 'open' | 'paused' | 'closing' = 'open'
-  /** Jobs in this node's hands, by id: never two under one id. */
+  /** Jobs that were delivered and are not settled, by id. An id occurs once. */
   readonly active = new SlotMap<ActiveJob>()
-  /** Outcomes by the identity of their delivery. */
+  /** Outcomes of finished jobs, by the identity of their delivery. */
   readonly finished: BoundedMap<Outcome>
-  /** Identities under which a second message came before the first was settled: whose a redelivery is cannot be told. */
-  readonly shared: BoundedMap<true>
-  /** Ids that were revoked. */
+  /** Identities under which a second message came before the first was settled. A redelivery of one cannot be told from the other. */
+  readonly ambiguous: BoundedMap<true>
+  /** Revoked ids. */
   readonly revoked: BoundedMap<true>
   readonly totals: NodeStats['totals'] = { received: 0, succeeded: 0, failed: 0, retried: 0, revoked: 0, lost: 0, deadLettered: 0, recognised: 0 }
-  /** Failed jobs by worker. */
+  /** Failed jobs, by worker. */
   readonly failures = new Map<number, number>()
   readonly limits = new RateLimits()
   readonly tasks: TaskHistory
   readonly pathOptions: PathOptions
   readonly policy: Policy
   readonly settler: Settler
-  readonly generations: Generations
+  readonly channels: DeliveryChannels
 
   constructor(
     readonly pool: RuntimePool,
     readonly settings: RuntimeSettings,
-    onGone: (held: ActiveJob) => void,
+    onGone: (job: ActiveJob) => void,
   ) {
     this.finished = new BoundedMap(settings.memory)
-    this.shared = new BoundedMap(settings.memory)
+    this.ambiguous = new BoundedMap(settings.memory)
     this.revoked = new BoundedMap(settings.memory)
     this.tasks = new TaskHistory(settings.taskHistory)
     this.pathOptions = new PathOptions(pool)
     this.policy = new Policy(settings)
     this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory))
-    this.generations = new Generations((gone) => this.#ended(gone, onGone))
+    this.channels = new DeliveryChannels((gone) => this.#channelGone(gone, onGone))
   }
 
-  #ended(gone: AbortSignal, onGone: (held: ActiveJob) => void): void {
+  #channelGone(gone: AbortSignal, onGone: (job: ActiveJob) => void): void {
     const ofIt = (each: { readonly gone: AbortSignal }): boolean => each.gone === gone
-    // A copy: whoever is told takes jobs out, and what stood behind them comes in.
-    for (const held of this.active.values()) if (held.phase !== 'done' && (held.deliveries.some(ofIt) || held.behind.some(ofIt))) onGone(held)
+    // `values` is a copy: `onGone` removes jobs, and deliveries that waited behind them come in.
+    for (const job of this.active.values()) if (job.phase !== 'done' && (job.deliveries.some(ofIt) || job.waitingDeliveries.some(ofIt))) onGone(job)
   }
 
   get log(): PoolLogger | undefined {
     return this.settings.logger
   }
 
-  /** False: an event of a job's everyday life need not be made. */
-  get heard(): boolean {
+  /** False: nothing listens, so the most frequent events of a job need not be built. */
+  get hasListeners(): boolean {
     return this.settings.heard()
   }
 
@@ -69,11 +68,11 @@ export class RuntimeState {
     this.settings.report(event)
   }
 
-  /** Deliveries that are not settled and whose generation lives. */
+  /** Deliveries that are not settled and whose channel is open. */
   get unsettled(): number {
     const live = (deliveries: readonly Delivery[]): number => deliveries.reduce((sum, { gone }) => sum + (gone.aborted ? 0 : 1), 0)
     let sum = this.settler.size
-    for (const { deliveries, behind } of this.active.values()) sum += live(deliveries) + live(behind)
+    for (const { deliveries, waitingDeliveries } of this.active.values()) sum += live(deliveries) + live(waitingDeliveries)
     return sum
   }
 }

@@ -1,153 +1,148 @@
 import { randomBytes } from 'node:crypto'
 import type { PoolEvents } from '../pool/types.js'
-import { ActiveJob, type ActiveJobEvents } from './active-job.js'
-import { Admission, knownTasks, takeBack } from './admission.js'
-import { Completion } from './completion.js'
+import { ActiveJob } from './active-job.js'
+import { Admission, knownTasks, withdraw } from './admission.js'
+import { Completion, cancelRevoked } from './completion.js'
 import { type Delivery, notifyEnded } from './delivery.js'
-import { RevokedError } from './errors.js'
 import { type RuntimeOptions, type RuntimePool, runtimeSettings } from './options.js'
 import type { NodeStats, TaskRecord } from './report/report.js'
 import { RuntimeState } from './runtime-state.js'
 import type { Outcome } from './settler.js'
 
-/** What became of a revocation. */
+/** The result of a revocation. */
 export type Revocation =
-  /** It had not begun and will not. */
+  /** The job had not begun and does not run. */
   | 'revoked'
-  /** It runs, and is being ended. */
+  /** The job runs and is being ended. */
   | 'terminated'
-  /** It runs, and goes on; should it fail, it is not tried again here. */
+  /** The job runs and goes on. If it fails, this node does not retry it. */
   | 'running'
-  /** It is not here: should it come, it will not run. */
+  /** The job is not here. If it is delivered later, it does not run. */
   | 'remembered'
 
 /**
- * The life of delivered jobs, whatever broker they come from: through the gate, on the pool, and to a settlement once the
- * outcome is known. The pool must have been made with `output: 'capture'` for the tasks' output to be seen.
+ * The life of a delivered job, the same for every broker: admission, the run on the pool, and a settlement once its outcome is
+ * known. The output of tasks is reported only when the pool was created with `output: 'capture'`.
  */
 export class Runtime {
   readonly #state: RuntimeState
-  readonly #gate: Admission
-  readonly #endings: Completion
-  readonly #madeUp = randomBytes(4).toString('hex')
+  readonly #admission: Admission
+  readonly #completion: Completion
+  /** Starts the ids of jobs whose messages have none. */
+  readonly #idPrefix = randomBytes(4).toString('hex')
   #number = 0
   #emptied: (() => void)[] = []
-  readonly #life: ActiveJobEvents = {
-    began: (held, worker) => this.#began(held, worker),
-    succeeded: (held, value) => this.#endings.succeeded(held, value),
-    ended: (held, job, error, returned) => this.#endings.ended(held, job, error, returned),
-  }
   readonly #unlisten: () => void
 
   constructor(pool: RuntimePool, options: RuntimeOptions) {
     const settings = runtimeSettings(options)
-    this.#state = new RuntimeState(pool, settings, (held) => this.#gone(held))
-    this.#endings = new Completion(this.#state, { again: (held) => this.#gate.check(held), released: (held) => this.#released(held) })
-    this.#gate = new Admission(this.#state, this.#endings)
+    this.#state = new RuntimeState(pool, settings, (job) => this.#channelGone(job))
+    this.#completion = new Completion(this.#state, { readmit: (job) => this.#admission.check(job), released: (job) => this.#released(job) })
+    this.#admission = new Admission(this.#state, this.#completion)
     for (const [task, { rateLimit }] of Object.entries(settings.taskDefaults)) if (rateLimit !== undefined) this.#state.limits.set('task', task, rateLimit)
     this.#unlisten = this.#listen(pool)
   }
 
-  /** A message was delivered: it is settled when its outcome is known, and never before. */
+  /** Takes a delivered message. It is settled when its outcome is known, and never before. */
   receive(delivery: Delivery): void {
     this.#state.totals.received++
     this.#admit(delivery)
   }
 
   #admit(delivery: Delivery): void {
-    const { active: held, generations, settler } = this.#state
+    const { active, channels, settler } = this.#state
     if (delivery.gone.aborted) {
       notifyEnded(delivery)
       return
     }
-    const arrived = new ActiveJob(delivery, this.#life, () => `${this.#madeUp}-${++this.#number}`)
-    const outcome = this.#remembered(arrived, delivery)
+    const arrived = new ActiveJob(delivery, this.#completion, () => `${this.#idPrefix}-${++this.#number}`)
+    const outcome = this.#rememberedOutcome(arrived, delivery)
     if (outcome !== undefined) {
       this.#state.totals.recognised++
       this.#state.log?.info({ job: arrived.id, counts: arrived.counts, settlement: outcome.settlement.kind }, 'delivery recognised: its job has ended here')
       settler.settle([delivery], outcome)
       return
     }
-    const present = held.get(arrived.id)
+    const present = active.get(arrived.id)
     if (present !== undefined) {
-      // The same work is not run twice; other work under the same id waits until the id is free.
-      if (this.#isAgain(present, arrived, delivery)) this.#join(present, delivery)
-      else present.behind = [...present.behind, delivery]
-      generations.watch(delivery.gone)
+      // The same job does not run twice. Another job under the same id waits until the id is free.
+      if (this.#isRedeliveryOf(present, arrived, delivery)) this.#join(present, delivery)
+      else present.waitingDeliveries = [...present.waitingDeliveries, delivery]
+      channels.watch(delivery.gone)
       return
     }
-    held.add(arrived.id, arrived)
-    generations.watch(delivery.gone)
-    this.#gate.enter(arrived)
+    active.add(arrived.id, arrived)
+    channels.watch(delivery.gone)
+    this.#admission.enter(arrived)
   }
 
-  #join(held: ActiveJob, delivery: Delivery): void {
-    held.deliveries.push(delivery)
-    if (held.standing !== undefined) notifyEnded(held.standing)
-    held.standing = undefined
+  #join(job: ActiveJob, delivery: Delivery): void {
+    job.deliveries.push(delivery)
+    if (job.representative !== undefined) notifyEnded(job.representative)
+    job.representative = undefined
   }
 
   /**
-   * How its job ended here, should that be all that it still wants. One case alone makes it so: the acknowledgement did not reach
-   * the broker, which then marks what it hands out again. Whatever is not marked is a new message, and runs.
+   * The remembered outcome of a job that ended here and was delivered again because its acknowledgement did not reach the broker.
+   * The broker marks such a delivery as redelivered. A delivery without that mark is a new message and runs.
    */
-  #remembered({ identity }: ActiveJob, { redelivered }: Delivery): Outcome | undefined {
-    const { finished, shared } = this.#state
+  #rememberedOutcome({ identity }: ActiveJob, { redelivered }: Delivery): Outcome | undefined {
+    const { finished, ambiguous } = this.#state
     const outcome = identity === undefined ? undefined : finished.get(identity)
     if (identity === undefined || outcome === undefined || redelivered !== false) return outcome
     finished.delete(identity)
-    // The earlier one may still come back.
-    if (outcome.settling !== undefined) shared.set(identity, true)
+    // The earlier delivery may still be redelivered.
+    if (outcome.settling !== undefined) ambiguous.set(identity, true)
     return undefined
   }
 
-  /** Whether it is the job that is here already, delivered once more. */
-  #isAgain(present: ActiveJob, { identity }: ActiveJob, { redelivered }: Delivery): boolean {
-    const { shared } = this.#state
+  /** Whether `delivery` brings the job that is here already once more. */
+  #isRedeliveryOf(present: ActiveJob, { identity }: ActiveJob, { redelivered }: Delivery): boolean {
+    const { ambiguous } = this.#state
     if (identity === undefined || present.identity !== identity) return false
-    if (redelivered === false) shared.set(identity, true)
-    // Taken for the other of two, a message would vanish: both run rather.
-    return !shared.has(identity)
+    if (redelivered === false) ambiguous.set(identity, true)
+    // A message taken for the other of two would be acknowledged without a run. So both run.
+    return !ambiguous.has(identity)
   }
 
-  /** The generation of one or more of its deliveries is gone: they will be delivered again, here or elsewhere. */
-  #gone(held: ActiveJob): void {
-    const lost = held.deliveries.filter(({ gone }) => gone.aborted)
-    held.deliveries = held.deliveries.filter(({ gone }) => !gone.aborted)
-    const { behind } = held
-    held.behind = behind.filter(({ gone }) => !gone.aborted)
-    // One stands for the job, as long as it takes up a place.
-    if (held.deliveries.length === 0) held.standing = lost.pop() ?? held.standing
-    for (const each of [...lost, ...behind.filter(({ gone }) => gone.aborted)]) notifyEnded(each)
-    if (held.deliveries.length > 0) return
-    // What has begun goes on: its outcome is remembered.
-    if (held.phase === 'submitted') takeBack(held, 'gone')
-    else if (held.phase !== 'done') this.#endings.forget(held)
+  /** The channel of one or more of the job's deliveries is gone. The broker delivers them again, here or elsewhere. */
+  #channelGone(job: ActiveJob): void {
+    const lost = job.deliveries.filter(({ gone }) => gone.aborted)
+    job.deliveries = job.deliveries.filter(({ gone }) => !gone.aborted)
+    const { waitingDeliveries } = job
+    job.waitingDeliveries = waitingDeliveries.filter(({ gone }) => !gone.aborted)
+    // One of them represents the job as long as the job takes up capacity.
+    if (job.deliveries.length === 0) job.representative = lost.pop() ?? job.representative
+    for (const each of [...lost, ...waitingDeliveries.filter(({ gone }) => gone.aborted)]) notifyEnded(each)
+    if (job.deliveries.length > 0) return
+    // A job that has begun goes on, and its outcome is remembered.
+    if (job.phase === 'submitted') withdraw(job, 'gone')
+    else if (job.phase !== 'done') this.#completion.forget(job)
   }
 
-  #released(held: ActiveJob): void {
-    this.#gate.leave(held)
-    for (const delivery of held.takeBehind()) this.#admit(delivery)
+  #released(job: ActiveJob): void {
+    this.#admission.leave(job)
+    for (const delivery of job.takeWaitingDeliveries()) this.#admit(delivery)
     if (this.#state.active.size === 0 && this.#emptied.length > 0) for (const resolve of this.#emptied.splice(0)) resolve()
   }
 
-  // ---- what the pool tells
+  // ---- events of the pool
 
   #listen(pool: RuntimePool): () => void {
     const find = (id: string): ActiveJob | undefined => this.#state.active.get(id)
     const retried = ({ id, worker, reason }: PoolEvents['jobRetried']): void => {
-      const held = find(id)
-      if (held !== undefined) this.#endings.loss(held, worker, reason)
+      const job = find(id)
+      if (job !== undefined) this.#completion.countLoss(job, worker, reason)
     }
     const logged = ({ id, worker, lines }: PoolEvents['jobLog']): void => {
-      const held = find(id)
-      if (held === undefined) return
-      for (const { stream, text, time } of lines) this.#state.log?.info({ job: id, task: held.name, worker, stream, at: time }, text)
+      const job = find(id)
+      if (job === undefined) return
+      for (const { stream, text, time } of lines) this.#state.log?.info({ job: id, task: job.name, worker, stream, at: time }, text)
     }
     const exited = ({ worker }: PoolEvents['workerExit']): void => {
       this.#state.failures.delete(worker)
     }
-    const started = (): void => this.#state.pathOptions.forget()
+    const started = (): void => this.#state.pathOptions.clear()
     pool.on('workerUp', started)
     pool.on('jobRetried', retried)
     pool.on('workerExit', exited)
@@ -160,58 +155,38 @@ export class Runtime {
     }
   }
 
-  #began(held: ActiveJob, worker: number): void {
-    held.begun = true
-    held.running = true
-    held.worker = worker
-    held.startedAt = Date.now()
-    // It has overtaken whatever was to take it back.
-    const { intent } = held
-    held.intent = undefined
-    if (held.entry !== undefined) {
-      const { record } = held.entry
-      record.status = 'running'
-      record.started = held.startedAt
-      record.worker = worker
-    }
-    if (this.#state.heard) this.#state.report({ type: 'task.started', id: held.id, name: held.name, worker, attempt: held.counts.attempt })
-    if (intent === 'revoked' && held.terminate) this.#terminate(held)
-  }
+  // ---- commands of an operator
 
-  // ---- what the operator asks
-
-  /** A job of this id is not to begin, here, from now on; with `terminate`, one that runs is ended. */
+  /** From now on, no job with this id begins on this node. With `terminate`, a running one is ended. */
   async revoke(id: string, terminate = false): Promise<Revocation> {
     this.#state.revoked.set(id, true)
-    const held = this.#state.active.get(id)
-    if (held === undefined || held.phase === 'done') return 'remembered'
-    if (held.phase !== 'submitted') {
-      if (held.message !== undefined) this.#endings.revoked(held)
+    const job = this.#state.active.get(id)
+    if (job === undefined || job.phase === 'done') return 'remembered'
+    if (job.phase !== 'submitted') {
+      if (job.message !== undefined) this.#completion.revoked(job)
       return 'revoked'
     }
-    held.terminate = terminate
-    if (held.begun) return terminate ? this.#terminate(held) : 'running'
-    held.intent = 'revoked'
-    if (await held.job!.withdraw()) return 'revoked'
+    job.terminate = terminate
+    if (job.hasBegun) {
+      if (!terminate) return 'running'
+      cancelRevoked(job)
+      return 'terminated'
+    }
+    job.intent = 'revoked'
+    if (await job.poolJob!.withdraw()) return 'revoked'
     return terminate ? 'terminated' : 'running'
-  }
-
-  #terminate(held: ActiveJob): 'terminated' {
-    held.intent = 'revoked'
-    held.job!.cancel(new RevokedError())
-    return 'terminated'
   }
 
   /** Sets or lifts (null) the rate limit of a task or queue: '10/s', '600/m', '1000/h'. Throws RangeError for another form. */
   rateLimit(scope: 'task' | 'queue', name: string, limit: string | null): void {
     this.#state.limits.set(scope, name, limit)
-    this.#gate.limitsChanged()
+    this.#admission.limitsChanged()
   }
 
-  /** Gives back what has not begun; nothing begins until `resume`. */
+  /** Requeues every job that has not begun. Nothing begins until `resume`. */
   pause(): void {
     if (this.#state.phase === 'open') this.#state.phase = 'paused'
-    this.#giveBackUnbegun()
+    this.#requeueUnbegun()
   }
 
   resume(): void {
@@ -222,72 +197,72 @@ export class Runtime {
     return { totals: { ...this.#state.totals }, held: this.#state.unsettled, rateLimits: this.#state.limits.list() }
   }
 
-  /** Failed jobs of a worker that lives. */
+  /** Failed jobs of a live worker. */
   failuresOf(worker: number): number {
     return this.#state.failures.get(worker) ?? 0
   }
 
-  /** The last jobs, oldest first. */
+  /** The most recent jobs, oldest first. */
   records(): TaskRecord[] {
     return this.#state.tasks.records()
   }
 
-  /** Names of the tasks that a message may use. */
+  /** The names of the tasks that a message may use. */
   get tasks(): string[] {
     return knownTasks(this.#state)
   }
 
-  // ---- the end
+  // ---- shutdown
 
-  /** For good: what has not begun is given back, and so is whatever is still delivered. */
+  /** Requeues every job that has not begun, and every delivery that still arrives. This cannot be undone. */
   release(): void {
     this.#state.phase = 'closing'
-    this.#giveBackUnbegun()
+    this.#requeueUnbegun()
   }
 
-  /** Resolves when nothing is held any more. */
+  /** Resolves when no job is active. */
   async empty(): Promise<void> {
     if (this.#state.active.size > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve))
   }
 
-  /** Ends what still runs, without settling it: `settleKilled` does once the workers are gone. */
+  /** Ends the running jobs without settling them. `settleKilled` settles them once the workers are gone. */
   kill(): void {
-    for (const held of this.#state.active.values()) {
-      if (held.phase !== 'submitted' || held.intent === 'revoked') continue
-      held.intent = 'killed'
-      held.job!.cancel(new Error('The node shuts down.'))
+    for (const job of this.#state.active.values()) {
+      if (job.phase !== 'submitted' || job.intent === 'revoked') continue
+      job.intent = 'killed'
+      job.poolJob!.cancel(new Error('The node shuts down.'))
     }
   }
 
-  /** What was killed follows the rule of losses. Answers how many jobs there were. */
+  /** Settles the killed jobs as lost ones. Returns how many there were. */
   settleKilled(): number {
-    return this.#endings.settleKilled()
+    return this.#completion.settleKilled()
   }
 
-  /** Resolves when every settlement has reached the broker, or has been given up. `hurry`: nothing is tried again. */
-  async settled(hurry = false): Promise<void> {
-    if (hurry) this.#state.settler.hurry()
+  /** Resolves when each settlement has reached the broker or was given up. With `noRetries`, no settlement is tried again. */
+  async settled(noRetries = false): Promise<void> {
+    if (noRetries) this.#state.settler.stopRetrying()
     await this.#state.settler.idle()
   }
 
-  /** Deliveries given back so far. */
+  /** Deliveries requeued so far. */
   get requeued(): number {
     return this.#state.settler.requeued
   }
 
-  /** Takes its listeners off the pool. */
+  /** Removes its listeners from the pool. */
   close(): void {
     this.#unlisten()
   }
 
-  #giveBackUnbegun(): void {
-    for (const held of this.#state.active.values()) {
-      for (const delivery of held.takeBehind()) {
-        this.#state.generations.forget(delivery.gone)
+  #requeueUnbegun(): void {
+    for (const job of this.#state.active.values()) {
+      for (const delivery of job.takeWaitingDeliveries()) {
+        this.#state.channels.forget(delivery.gone)
         this.#state.settler.settle([delivery], { settlement: { kind: 'requeue' }, remembered: false, reply: undefined, settling: undefined })
       }
-      if (held.phase === 'submitted') takeBack(held, 'requeue')
-      else if (held.message !== undefined) this.#endings.requeue(held)
+      if (job.phase === 'submitted') withdraw(job, 'requeue')
+      else if (job.message !== undefined) this.#completion.requeue(job)
     }
   }
 }

@@ -1,33 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolLogger } from '../pool/types.js'
+import { exponentialDelay } from '../util/backoff.js'
 import { type Delivery, notifyEnded, type Settlement, type SettleResult } from './delivery.js'
-import type { UnsentReplies } from './unsent-replies.js'
 
-/** What became of a job, kept until the broker has taken it, and its like recognised for longer. */
+/** The outcome of a job. Kept until the broker has taken its settlement, and longer to recognise redeliveries. */
 export interface Outcome {
   settlement: Settlement
-  /** Its like is recognised when it is delivered again. */
+  /** A redelivery of the job is recognised. */
   readonly remembered: boolean
-  /** The answer for `replyTo`, until it is sent; absent, too, when too many wait. */
+  /** The reply for `replyTo` until it is sent. Also absent when it was dropped because too many wait. */
   reply: { readonly body: Buffer; readonly ok: boolean } | undefined
-  /** Under way: what is delivered meanwhile waits for it. */
+  /** The settlement in progress. A redelivery waits for it. */
   settling: Promise<void> | undefined
 }
 
 const ACKNOWLEDGE: Settlement = { kind: 'acknowledge' }
 
-/** Tries to publish before the message is given back, and the first and longest wait between them, ms. */
-const TRIES = 6
-const FIRST_WAIT = 200
-const LONGEST_WAIT = 30_000
+/** Attempts to settle before the message is requeued, and the first and longest delay between them, ms. */
+const ATTEMPTS = 6
+const FIRST_DELAY = 200
+const MAX_DELAY = 30_000
 
-/** Brings settlements to the broker. One that it refuses is tried again, then the delivery is given back: none is dropped. */
+/** Sends settlements to the broker. A refused one is tried again, then the delivery is requeued: none is dropped. */
 export class Settler {
   readonly #log: PoolLogger | undefined
   readonly #unsent: UnsentReplies
-  readonly #underWay = new Set<Promise<void>>()
-  readonly #hurry = new AbortController()
-  /** Deliveries given back, unbegun or because the broker refused their settlement. */
+  readonly #inProgress = new Set<Promise<void>>()
+  readonly #noRetries = new AbortController()
+  /** Deliveries requeued so far, because they had not begun or because the broker refused their settlement. */
   requeued = 0
 
   constructor(log: PoolLogger | undefined, unsent: UnsentReplies) {
@@ -35,22 +35,22 @@ export class Settler {
     this.#unsent = unsent
   }
 
-  /** Settlements under way. */
+  /** Settlements in progress. */
   get size(): number {
-    return this.#underWay.size
+    return this.#inProgress.size
   }
 
-  /** Resolves when none is under way. */
+  /** Resolves when no settlement is in progress. */
   async idle(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+    while (this.#inProgress.size > 0) await Promise.all(this.#inProgress)
   }
 
-  /** From now on nothing is tried again: what the broker refuses is given back at once. */
-  hurry(): void {
-    this.#hurry.abort()
+  /** From now on a refused settlement is not tried again: the delivery is requeued at once. */
+  stopRetrying(): void {
+    this.#noRetries.abort()
   }
 
-  /** The same outcome for all that were delivered: the first live one carries it out, the others are acknowledged. */
+  /** Settles all deliveries of one job: the first live one with the outcome's settlement, the others by acknowledgement. */
   settle(deliveries: readonly Delivery[], outcome: Outcome): void {
     const before = outcome.settling
     const [only] = deliveries
@@ -58,10 +58,10 @@ export class Settler {
     else this.#track(before === undefined ? this.#settleAll(deliveries, outcome) : before.then(() => this.#settleAll(deliveries, outcome)), outcome)
   }
 
-  /** What nearly every job comes to: no promise is made for it where the broker needs none. */
+  /** The usual case. It creates no promise where the broker needs none. */
   #acknowledge(delivery: Delivery, outcome: Outcome): void {
     if (delivery.gone.aborted) {
-      this.#unsent.keep(outcome)
+      this.#unsent.add(outcome)
       notifyEnded(delivery)
       return
     }
@@ -75,20 +75,20 @@ export class Settler {
     if (answer instanceof Promise) this.#track(this.#settleOne(delivery, ACKNOWLEDGE, answer), outcome)
   }
 
-  /** Whoever waits for the settlements waits for this one too. */
+  /** Adds a settlement to those that `idle` waits for. */
   #track(settled: Promise<unknown>, outcome: Outcome): void {
     const work: Promise<void> = settled
       .then(() => {})
       .finally(() => {
-        this.#underWay.delete(work)
+        this.#inProgress.delete(work)
         if (outcome.settling === work) outcome.settling = undefined
       })
     outcome.settling = work
-    this.#underWay.add(work)
+    this.#inProgress.add(work)
   }
 
   async #settleAll(deliveries: readonly Delivery[], outcome: Outcome): Promise<void> {
-    if (deliveries.every(({ gone }) => gone.aborted)) this.#unsent.keep(outcome)
+    if (deliveries.every(({ gone }) => gone.aborted)) this.#unsent.add(outcome)
     for (const delivery of deliveries) {
       if (delivery.gone.aborted) {
         notifyEnded(delivery)
@@ -97,12 +97,12 @@ export class Settler {
       this.#reply(delivery, outcome)
       const { settlement } = outcome
       const done = await this.#settleOne(delivery, settlement)
-      // Whatever is delivered of it from now on is only to be removed.
+      // Further deliveries of the job are only to be removed.
       if (done && settlement.kind !== 'requeue') outcome.settlement = ACKNOWLEDGE
     }
   }
 
-  /** True: the republication or dead letter is stored, or nothing needed to be. */
+  /** Resolves with true when the republication or dead letter is stored, or none was needed. */
   async #settleOne(delivery: Delivery, settlement: Settlement, first?: Promise<SettleResult>): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       try {
@@ -113,8 +113,8 @@ export class Settler {
         this.#log?.error({ job: delivery.id, queue: delivery.queue, settlement: settlement.kind, tries, err: error }, 'the broker refused a settlement')
       }
       if (!delivery.gone.aborted) {
-        if (tries >= TRIES || this.#hurry.signal.aborted) return this.#giveBack(delivery)
-        await sleep(Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tries - 1)), undefined, { signal: AbortSignal.any([delivery.gone, this.#hurry.signal]) }).catch(
+        if (tries >= ATTEMPTS || this.#noRetries.signal.aborted) return this.#requeue(delivery)
+        await sleep(exponentialDelay(tries, FIRST_DELAY, MAX_DELAY), undefined, { signal: AbortSignal.any([delivery.gone, this.#noRetries.signal]) }).catch(
           () => {},
         )
       }
@@ -125,8 +125,8 @@ export class Settler {
     }
   }
 
-  /** It comes back, here or elsewhere; here its outcome is remembered and tried again. */
-  async #giveBack(delivery: Delivery): Promise<false> {
+  /** The broker delivers the message again. If it comes to this node, the remembered outcome is settled again. */
+  async #requeue(delivery: Delivery): Promise<false> {
     try {
       this.requeued++
       await delivery.settle({ kind: 'requeue' })
@@ -136,7 +136,7 @@ export class Settler {
         { job: delivery.id, queue: delivery.queue, err: error },
         'a delivery could not even be given back: it stays unsettled until its connection ends',
       )
-      tellEndedWhenGone(delivery)
+      notifyEndedWhenGone(delivery)
     }
     return false
   }
@@ -144,22 +144,75 @@ export class Settler {
   #reply(delivery: Delivery, outcome: Outcome): void {
     const { reply } = outcome
     if (reply === undefined) return
-    this.#unsent.forget(outcome)
+    this.#unsent.remove(outcome)
     delivery.reply(reply.body, { ok: reply.ok }).then(
       () => {
         outcome.reply = undefined
-        this.#unsent.forget(outcome)
+        this.#unsent.remove(outcome)
       },
       (error: unknown) => {
         this.#log?.warn({ job: delivery.id, err: error }, 'the answer to a job could not be sent')
-        this.#unsent.keep(outcome)
+        this.#unsent.add(outcome)
       },
     )
   }
 }
 
-const tellEndedWhenGone = (delivery: Delivery): void => {
+const notifyEndedWhenGone = (delivery: Delivery): void => {
   if (delivery.ended === undefined) return
   if (delivery.gone.aborted) notifyEnded(delivery)
   else delivery.gone.addEventListener('abort', () => notifyEnded(delivery), { once: true })
+}
+
+/** Bytes of replies that may wait. */
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024
+
+/**
+ * Replies in remembered outcomes that could not be sent: their channel was gone, or the broker refused them. They are sent when the job is
+ * delivered again. Bounded in number and bytes, the oldest is dropped first. A dropped reply lets its caller run into a timeout; the
+ * outcome stays and settles the job when it is delivered again.
+ */
+export class UnsentReplies {
+  readonly #log: PoolLogger | undefined
+  readonly #max: number
+  /** Bytes by outcome, the oldest first. */
+  readonly #replies = new Map<Outcome, number>()
+  #bytes = 0
+  #warned = false
+
+  /** `max`: the number of replies. */
+  constructor(log: PoolLogger | undefined, max: number) {
+    this.#log = log
+    this.#max = max
+  }
+
+  /** The reply could not be sent. A job that is not recognised when it is delivered again needs no reply. */
+  add(outcome: Outcome): void {
+    this.remove(outcome)
+    const { reply, remembered } = outcome
+    if (reply === undefined || !remembered) return
+    this.#replies.set(outcome, reply.body.length)
+    this.#bytes += reply.body.length
+    for (const oldest of this.#replies.keys()) {
+      if (this.#bytes <= MAX_UNSENT_BYTES && this.#replies.size <= this.#max) break
+      if (this.#bytes > MAX_UNSENT_BYTES) this.#warn()
+      this.remove(oldest)
+      oldest.reply = undefined
+    }
+  }
+
+  /** The reply is being sent. */
+  remove(outcome: Outcome): void {
+    this.#bytes -= this.#replies.get(outcome) ?? 0
+    this.#replies.delete(outcome)
+  }
+
+  #warn(): void {
+    if (this.#warned) return
+    this.#warned = true
+    this.#log?.warn(
+      { bytes: this.#bytes },
+      `Replies that could not be sent take more than ${MAX_UNSENT_BYTES / 1_048_576} MiB: the oldest are dropped from now on. Their jobs are settled all the same; a caller that waits for such a reply runs into its timeout.`,
+    )
+  }
 }

@@ -1,8 +1,7 @@
 import { Runtime } from 'prefork/runtime'
 import { expect, it } from 'vitest'
 import type { Delivery, Settlement, SettleResult } from '../../src/runtime/delivery.js'
-import { type Outcome, Settler } from '../../src/runtime/settler.js'
-import { UnsentReplies } from '../../src/runtime/unsent-replies.js'
+import { type Outcome, Settler, UnsentReplies } from '../../src/runtime/settler.js'
 import { FIRST_DELIVERY, storedMessage } from '../fixtures/memory-broker.js'
 import { fixture, startPool } from '../fixtures/pools.js'
 import { until } from '../fixtures/support.js'
@@ -67,7 +66,7 @@ it('so is one that goes while its refused settlement waits to be tried again', a
 it('and one that could not even be given back, once it is gone', async () => {
   const { settler, ended, delivery } = office()
   const { made, lease } = delivery('stuck', refuse)
-  settler.hurry()
+  settler.stopRetrying()
   settler.settle([made], outcome(acknowledge))
   await settler.idle()
   expect(ended).toEqual([])

@@ -1,13 +1,12 @@
 import { describe, expect, it, vi } from 'vitest'
-import { BoundedMap } from '../../src/runtime/bounded-map.js'
+import { identityOf } from '../../src/runtime/active-job.js'
+import { BoundedMap } from '../../src/runtime/collections/bounded-map.js'
+import { DeliveryChannels } from '../../src/runtime/collections/delivery-channels.js'
 import type { Counts, HistoryEntry, JobHeaders } from '../../src/runtime/delivery.js'
-import { errorLine, MAX_HISTORY, serializeError, withHistory } from '../../src/runtime/failure.js'
-import { Generations } from '../../src/runtime/generations.js'
-import { identityOf } from '../../src/runtime/identity.js'
-import { failureOutcome, Policy, type PolicyOptions, type Tried } from '../../src/runtime/policy.js'
+import { errorLine, MAX_HISTORY, serializeError, withHistory } from '../../src/runtime/message/serialized-error.js'
+import { failureOutcome, Policy, type PolicyOptions, retryDelay, type TriedJob } from '../../src/runtime/policy.js'
 import { COMMAND_NAMES, readCommand } from '../../src/runtime/report/read-command.js'
 import { closeEntry, TaskHistory } from '../../src/runtime/report/task-history.js'
-import { retryDelay } from '../../src/runtime/retry-delay.js'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
 
 describe('the wait before another attempt', () => {
@@ -54,7 +53,7 @@ it('a bounded map holds the newest, and twice as many at the most', () => {
 
 it('a generation is told of once, however many hang on it, and nothing is kept of one that nobody does', () => {
   const gone: AbortSignal[] = []
-  const generations = new Generations((signal) => gone.push(signal))
+  const generations = new DeliveryChannels((signal) => gone.push(signal))
   const channel = new AbortController()
   const add = vi.spyOn(channel.signal, 'addEventListener')
   const remove = vi.spyOn(channel.signal, 'removeEventListener')
@@ -106,9 +105,9 @@ describe('an error beside a message', () => {
 describe('the policy', () => {
   const policy = (options: Partial<PolicyOptions> = {}): Policy =>
     new Policy({ maxLosses: 3, maxAttempts: 3, backoff: { kind: 'fixed', delay: 5 }, taskDefaults: {}, maxRequeues: 20, unknownTask: 'retry', ...options })
-  const tried = (counts: Partial<Counts> = {}, headers: Partial<JobHeaders> = {}, losses = 0): Tried => {
+  const tried = (counts: Partial<Counts> = {}, headers: Partial<JobHeaders> = {}, losses = 0): TriedJob => {
     const all = { attempt: 1, losses: 0, requeues: 0, ...counts }
-    return { counts: all, headers: { ...NO_HEADERS, ...headers }, name: 't', lines: [], lossesSoFar: all.losses + losses }
+    return { counts: all, headers: { ...NO_HEADERS, ...headers }, name: 't', newHistory: [], totalLosses: all.losses + losses }
   }
 
   it('gives the pool what earlier losses have left', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type QueueClock, RateLimitQueue } from '../../src/runtime/rate-limit-queue.js'
-import { RateLimits } from '../../src/runtime/rate-limits.js'
+import { type QueueClock, RateLimitQueue, RateLimits } from '../../src/runtime/rate-limits.js'
 
 /** Time that goes on only when the test says so, in whole ms. */
 class VirtualClock implements QueueClock {
@@ -118,7 +117,7 @@ describe('turns under the rate limits', () => {
     for (let time = 0; time < 1_990; time += 10) {
       clock.goTo(time)
       set('task other', '5/s')
-      turns.look()
+      turns.check()
     }
     clock.goTo(2_000)
     expect(begun).toEqual([
@@ -186,7 +185,7 @@ describe('turns under the rate limits', () => {
     for (const id of ['a', 'b', 'c']) enter(id)
     clock.goTo(10)
     set('task t', null)
-    turns.look()
+    turns.check()
     expect(begun).toEqual([
       ['a', 0],
       ['b', 10],

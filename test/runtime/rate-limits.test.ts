@@ -42,7 +42,7 @@ describe('rate limits', () => {
       return wait
     }
     expect([start('t', 'q'), start('other', 'q'), start('t', 'q'), start('other', 'elsewhere')]).toEqual([0, 500, 1_000, 0])
-    expect([limits.hold('t', 'q'), limits.hold('t', 'elsewhere'), limits.hold('other', 'q'), limits.hold('other', 'elsewhere')]).toEqual([
+    expect([limits.applyTo('t', 'q'), limits.applyTo('t', 'elsewhere'), limits.applyTo('other', 'q'), limits.applyTo('other', 'elsewhere')]).toEqual([
       true,
       true,
       true,

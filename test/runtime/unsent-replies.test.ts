@@ -1,7 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import type { Delivery, Settlement } from '../../src/runtime/delivery.js'
-import { type Outcome, Settler } from '../../src/runtime/settler.js'
-import { UnsentReplies } from '../../src/runtime/unsent-replies.js'
+import { type Outcome, Settler, UnsentReplies } from '../../src/runtime/settler.js'
 import { FIRST_DELIVERY } from '../fixtures/memory-broker.js'
 
 const MIB = 1_048_576

@@ -12,7 +12,7 @@ type Transform = (body: Buffer, options?: { maxOutputLength?: number }) => Promi
 const withZstd = zlib as unknown as { zstdCompress?: Parameters<typeof promisify>[0]; zstdDecompress?: Parameters<typeof promisify>[0] }
 const optional = (f: Parameters<typeof promisify>[0] | undefined): Transform | undefined => (f === undefined ? undefined : (promisify(f) as Transform))
 
-/** Brotli's own default, 11, is for files that are compressed once: it takes 50 times as long. */
+/** Brotli's default of 11 is for files that are compressed once, and takes 50 times as long. */
 const BROTLI_QUALITY = 5
 const brotli = promisify(zlib.brotliCompress) as (body: Buffer, options: zlib.BrotliOptions) => Promise<Buffer>
 
@@ -29,17 +29,17 @@ const decompressors: Record<Compression, Transform | undefined> = {
 
 const NO_ZSTD = `zstd is not in the zlib of Node ${process.versions.node}: it came with Node 22.15`
 
-/** The encodings that mean "as it is"; Python's Kombu says `utf-8` of JSON and `binary` of MessagePack. */
+/** Encodings that mean "not compressed". Python's Kombu writes `utf-8` for JSON and `binary` for MessagePack. */
 const identities = new Set(['', 'identity', 'utf-8', 'utf8', 'binary'])
 
-/** Compresses off the main thread. Rejects with PreforkError `ERR_PREFORK_COMPRESSION` where Node does not have it. */
+/** Compresses off the main thread. Rejects with PreforkError `ERR_PREFORK_COMPRESSION` when this Node has no zstd. */
 export const compress = async (body: Buffer, how: Compression): Promise<Buffer> => {
   const compressor = compressors[how]
   if (compressor === undefined) throw new PreforkError('ERR_PREFORK_COMPRESSION', `A message cannot be compressed: ${NO_ZSTD}. Use 'gzip' or 'br'.`)
   return compressor(body)
 }
 
-/** Which compression a `content_encoding` names; undefined for none. Throws UndecodableError for one that is not known. */
+/** The compression that a `content_encoding` names; undefined for none. Throws UndecodableError for an unknown one. */
 export const compressionNamed = (encoding: string | undefined): Compression | undefined => {
   if (encoding === undefined) return undefined
   const name = encoding.trim().toLowerCase()
@@ -49,7 +49,7 @@ export const compressionNamed = (encoding: string | undefined): Compression | un
   throw new UndecodableError(`The content encoding '${encoding}' is not known; known are gzip, br and zstd.`)
 }
 
-/** Decompresses off the main thread, and stops as soon as more than `maxSize` bytes have come out. Rejects with UndecodableError. */
+/** Decompresses off the main thread. Rejects with UndecodableError as soon as the output is larger than `maxSize` bytes. */
 export const decompress = async (body: Buffer, how: Compression, maxSize: number): Promise<Buffer> => {
   const decompressor = decompressors[how]
   if (decompressor === undefined) throw new UndecodableError(`The body cannot be decompressed: ${NO_ZSTD}.`)

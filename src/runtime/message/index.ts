@@ -1,4 +1,4 @@
-/** What travels in a message's body: MessagePack that any language reads, never an executable format. */
+/** Bodies of messages: MessagePack that any language reads, or JSON. Never an executable format. */
 export type { Compression } from './compression.js'
 export {
   type BodyHeaders,

@@ -1,4 +1,4 @@
-/** A job's message ↔ bytes. */
+/** Encodes and decodes the body of a job's message. */
 import { type Compression, compress, compressionNamed, decompress, tooLarge } from './compression.js'
 import { looksLikeJson, parseJson } from './json.js'
 import { pack } from './msgpack/pack.js'
@@ -6,13 +6,13 @@ import { unpack } from './msgpack/unpack.js'
 import { readSameHead, rememberHead } from './same-head.js'
 import { UndecodableError } from './undecodable.js'
 
-/** What a body holds. */
+/** The content of a body. */
 export interface JobMessage {
   readonly task: string
   readonly args: readonly unknown[]
-  /** For publishers in other languages: becomes a last object argument. */
+  /** Keyword arguments of publishers in other languages. The task receives them as a last object argument. */
   readonly kwargs?: Readonly<Record<string, unknown>>
-  /** What `currentJob().context` shows in the task. */
+  /** `currentJob().context` in the task. */
   readonly context?: unknown
 }
 
@@ -23,7 +23,7 @@ export interface EncodedJob {
   readonly schemaVersion: number
 }
 
-/** The part of a message's headers that says how its body is read. */
+/** The headers that say how the body is decoded. */
 export interface BodyHeaders {
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
@@ -33,13 +33,13 @@ export interface BodyHeaders {
 export const SCHEMA_VERSION = 1
 export const CONTENT_TYPE = 'application/msgpack'
 
-/** Bytes of a body, at the most: what RabbitMQ takes by default before version 4. */
+/** The largest body, bytes: the default limit of RabbitMQ before version 4. */
 export const MAX_ENCODED_SIZE = 128 * 1024 * 1024
 
 const msgpackTypes = new Set([CONTENT_TYPE, 'application/x-msgpack', 'application/vnd.msgpack'])
 
 /**
- * Encodes a job as MessagePack; with `compress`, which is done off the main thread, the answer is a promise.
+ * Encodes a job as MessagePack. Returns a promise with `compress`, which works off the main thread.
  *
  * @throws {SerializationError} the arguments or the context hold what MessagePack cannot carry exactly; names the path
  */
@@ -53,7 +53,7 @@ export function encodeJob(message: JobMessage, options?: { compress?: Compressio
   return how === undefined ? encoded : compress(body, how).then((compressed) => ({ ...encoded, body: compressed }))
 }
 
-/** `f(1, undefined)` is `f(1)`: an optional argument that was passed on as undefined is simply not sent. */
+/** Trailing undefined arguments are not sent: `f(1, undefined)` is `f(1)`. */
 const withoutTail = (args: readonly unknown[]): readonly unknown[] => {
   let { length } = args
   while (length > 0 && args[length - 1] === undefined) length--
@@ -61,10 +61,10 @@ const withoutTail = (args: readonly unknown[]): readonly unknown[] => {
 }
 
 /**
- * Decodes a job: MessagePack or JSON, by its content type. A compressed body is decompressed off the main thread, and the answer
- * is then a promise; any other is answered at once.
+ * Decodes a job: MessagePack or JSON, by its content type. Returns a promise for a compressed body, which is decompressed off the main
+ * thread.
  *
- * @throws {UndecodableError} (or rejects with it) the message cannot be read; the text says why
+ * @throws {UndecodableError} (or rejects with it) the message cannot be decoded; its text says why
  */
 export const decodeJob = (body: Buffer, headers: BodyHeaders, { maxBodySize }: { maxBodySize: number }): JobMessage | Promise<JobMessage> => {
   if (headers.schemaVersion !== SCHEMA_VERSION)
@@ -78,7 +78,7 @@ export const decodeJob = (body: Buffer, headers: BodyHeaders, { maxBodySize }: {
   return decompress(body, how, maxBodySize).then((whole) => read(whole, json))
 }
 
-/** Undefined: the message does not say. */
+/** Undefined when the message has no content type. */
 const isJson = (contentType: string | undefined): boolean | undefined => {
   if (contentType === CONTENT_TYPE) return false
   if (contentType === undefined || contentType === '') return undefined
@@ -102,7 +102,7 @@ const read = (body: Buffer, json: boolean | undefined): JobMessage => {
 
 const shaped = (value: unknown): JobMessage => {
   if (!isRecord(value)) throw wrong('is not a map { task, args, kwargs?, context? }')
-  // Own properties only: a body without them must not find those of Object.prototype.
+  // Own properties only: those of Object.prototype are not part of the body.
   const own = (key: string): unknown => (Object.hasOwn(value, key) ? value[key] : undefined)
   const task = own('task')
   const args = own('args') ?? []

@@ -1,4 +1,4 @@
-/** JSON bodies, for publishers that have nothing else. */
+/** JSON bodies, for publishers without MessagePack. */
 import { isUtf8 } from 'node:buffer'
 import { MAX_DEPTH, MAX_VALUES } from './msgpack/format.js'
 import { UndecodableError } from './undecodable.js'
@@ -6,7 +6,7 @@ import { UndecodableError } from './undecodable.js'
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** Before anything is made of it: a body of brackets alone would take 30 times its size. */
+/** Runs before parsing: a body of brackets alone would take 30 times its size in memory. */
 const checkNesting = (body: Buffer): void => {
   if (body.length <= MAX_DEPTH) return
   let depth = 0
@@ -24,10 +24,10 @@ const checkNesting = (body: Buffer): void => {
   }
 }
 
-/** Parses a JSON body; `__proto__` stays a key like any other. Throws UndecodableError. */
+/** Parses a JSON body. `__proto__` is a key like any other. Throws UndecodableError. */
 export const parseJson = (body: Buffer): unknown => {
   checkNesting(body)
-  // Else what is not UTF-8 becomes U+FFFD, and the job runs with other arguments than were sent.
+  // Otherwise bytes that are not UTF-8 become U+FFFD, and the job runs with other arguments than were sent.
   if (!isUtf8(body)) throw new UndecodableError('The body is not JSON: it holds bytes that are not UTF-8.')
   try {
     return JSON.parse(body.toString('utf8')) as unknown
@@ -36,7 +36,7 @@ export const parseJson = (body: Buffer): unknown => {
   }
 }
 
-/** A body without a content type whose first byte no job in MessagePack can have: a brace, or white space before one. */
+/** Whether a body without a content type is JSON: it starts with a brace or white space, as no job in MessagePack does. */
 export const looksLikeJson = (body: Buffer): boolean => {
   const first = body[0]
   return first === 0x7b || first === 0x20 || first === 0x0a || first === 0x0d || first === 0x09

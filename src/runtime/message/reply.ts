@@ -1,4 +1,4 @@
-/** The answer to a `call`. */
+/** The reply to a `call`. */
 import type { SerializedError } from '../delivery.js'
 import { MAX_ENCODED_SIZE } from './job.js'
 import { pack } from './msgpack/pack.js'
@@ -8,7 +8,7 @@ import { UndecodableError } from './undecodable.js'
 export type Reply = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerializedError }
 
 /**
- * Encodes an answer as MessagePack.
+ * Encodes a reply as MessagePack.
  *
  * @throws {SerializationError} the value holds what MessagePack cannot carry exactly; names the path
  */
@@ -20,7 +20,7 @@ export const encodeReply = (reply: Reply): Buffer => {
   return pack({ ok: false, error }, 'error', MAX_ENCODED_SIZE)
 }
 
-/** Decodes an answer. A result of `undefined` arrives as that. Throws UndecodableError. */
+/** Decodes a reply. A result of `undefined` arrives as `undefined`. Throws UndecodableError. */
 export const decodeReply = (body: Buffer): Reply => {
   const reply = unpack(body) as { ok?: unknown; value?: unknown; error?: Partial<SerializedError> } | null
   if (reply?.ok === true) return { ok: true, value: reply.value }

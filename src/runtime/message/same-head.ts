@@ -1,6 +1,6 @@
 /**
- * Bodies that begin as the one before: a queue holds much of the same. In nearly all that comes before the arguments is `{ task: '…', args:`,
- * and is the same for each job of a task, so that comparing a few bytes stands for reading three texts.
+ * A fast path for bodies that start like the body before. Nearly all bodies start with `{ task: '…', args:`, which is the same for each job
+ * of a task: comparing these bytes is faster than decoding three strings.
  */
 import * as word from './msgpack/format.js'
 import { unpackBehind } from './msgpack/unpack.js'
@@ -15,16 +15,16 @@ const ARGS = Buffer.from('\xa4args', 'latin1')
 let head: Buffer = Buffer.alloc(0)
 let task = ''
 
-/** The job, if its body begins as the last one that was given to `rememberHead`. */
+/** The job, if its body starts like the last one given to `rememberHead`. */
 export const readSameHead = (body: Buffer): { task: string; args: unknown } | undefined => {
   const { length } = head
   if (length === 0 || body.length <= length) return undefined
-  // A call into Node would cost more than the loop.
+  // A loop, because a call into Node costs more.
   for (let i = 0; i < length; i++) if (body[i] !== head[i]) return undefined
   return { task, args: unpackBehind(body, length) }
 }
 
-/** A body that has been read, and names this task. */
+/** Remembers how a decoded body of this task starts. */
 export const rememberHead = (body: Buffer, named: string): void => {
   const end = headOf(body)
   if (end === 0) return
@@ -32,7 +32,7 @@ export const rememberHead = (body: Buffer, named: string): void => {
   task = named
 }
 
-/** How much of it comes before the arguments; 0: it is of another form. */
+/** The number of bytes before the arguments; 0 for a body of another form. */
 const headOf = (body: Buffer): number => {
   let at = 1 + TASK.length
   if (body[0] !== MAP_OF_2 || !TASK.equals(body.subarray(1, at))) return 0

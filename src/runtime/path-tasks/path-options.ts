@@ -1,12 +1,12 @@
-/** What `defineTask` said of tasks that are named by their path: only a worker that has loaded the module knows, and is asked once. */
-import { MAX_MS } from '../../util/checks.js'
+import { MAX_TIMER } from '../../util/limits.js'
 import type { TaskOptions } from '../../worker/tasks/define-task.js'
 import type { RuntimePool } from '../options.js'
 import { PATH_OPTIONS, type PathTask } from './task-paths.js'
 
-/** A module that takes longer to load has no options: the job itself meets it, under limits of its own. ms. */
-const LOADING = 10_000
+/** ms in which a worker must load the module. A slower module counts as one without options. */
+const LOAD_TIMEOUT = 10_000
 
+/** The `defineTask` options of tasks that are named by their path. A worker loads the module and is asked once for each task. */
 export class PathOptions {
   readonly #pool: RuntimePool
   readonly #known = new Map<string, Promise<TaskOptions>>()
@@ -15,30 +15,30 @@ export class PathOptions {
     this.#pool = pool
   }
 
-  /** Never rejects: what is wrong with the module, the job meets as well, and tells. */
+  /** Never rejects: a job of the task meets the same error of the module and reports it. */
   of({ module, export: name }: PathTask): Promise<TaskOptions> {
     const key = `${module}#${name}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
-    const asked = this.#ask(module, name).catch(() => {
+    const options = this.#ask(module, name).catch(() => {
       this.#known.delete(key)
       return {}
     })
-    this.#known.set(key, asked)
-    return asked
+    this.#known.set(key, options)
+    return options
   }
 
   async #ask(module: string, name: string): Promise<TaskOptions> {
-    const options = (await this.#pool.submit(PATH_OPTIONS, [module, name], { timeLimit: LOADING }).result) as TaskOptions
+    const options = (await this.#pool.submit(PATH_OPTIONS, [module, name], { timeLimit: LOAD_TIMEOUT }).result) as TaskOptions
     for (const limit of ['timeLimit', 'softTimeLimit'] as const) {
-      // A call takes no limit as long as `defineTask` does.
-      if (options[limit] !== undefined) options[limit] = Math.min(options[limit], MAX_MS)
+      // `defineTask` accepts longer limits than a call does.
+      if (options[limit] !== undefined) options[limit] = Math.min(options[limit], MAX_TIMER)
     }
     return options
   }
 
-  /** A worker has started: it finds the modules as they are by now. */
-  forget(): void {
+  /** A worker has started: it loads the modules as they are now. */
+  clear(): void {
     this.#known.clear()
   }
 }

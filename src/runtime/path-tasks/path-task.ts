@@ -1,4 +1,4 @@
-/** A task module of prefork's own: runs a function of a module that the node has found below its roots, and tells its options. */
+/** A task module of prefork itself: it runs a function of a module that the node found below its roots, and returns the function's options. */
 import { pathToFileURL } from 'node:url'
 import { TaskNotFoundError } from '../../wire/errors.js'
 import type { TaskOptions } from '../../worker/tasks/define-task.js'
@@ -18,10 +18,10 @@ const run = async (module: string, name: string, args: readonly unknown[]): Prom
   return await task(...args)
 }
 
-/** What `defineTask` said of it. */
+/** The options given to `defineTask`. */
 const optionsOf = async (module: string, name: string): Promise<TaskOptions> => workerState().tasks.get(await find(module, name)) ?? {}
 
-/** An export, never something inherited such as `constructor`. */
+/** An export of the module, never an inherited property such as `constructor`. */
 const own = (from: unknown, name: string): unknown =>
   typeof from === 'object' && from !== null && Object.hasOwn(from, name) ? (from as Record<string, unknown>)[name] : undefined
 

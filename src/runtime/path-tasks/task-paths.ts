@@ -4,17 +4,17 @@ import { unknownTask } from '../../pool/jobs/submission.js'
 import { TaskNotFoundError } from '../../wire/errors.js'
 import { PathRefusedError } from '../errors.js'
 
-/** The name under which the helper task module exports itself; no message may name it. */
+/** The task of `path-task.ts` that runs a function by path. No message may name it. */
 export const PATH_TASK = 'prefork:path'
 
-/** Answers the options of such a task, in the same module. */
+/** The task in the same module that returns the function's options. */
 export const PATH_OPTIONS = 'prefork:path-options'
 
-/** Tasks of prefork's own. */
+/** Whether the name is one of prefork's own tasks. */
 export const isHelper = (task: string): boolean => task === PATH_TASK || task === PATH_OPTIONS
 
-/** What stands after the module's path when a task name leaves it out. */
-const ENDINGS = ['', '.js', '.mjs', '.cjs']
+/** Tried in this order after the module's path. */
+const EXTENSIONS = ['', '.js', '.mjs', '.cjs']
 
 export interface PathTask {
   /** Real path of the module. */
@@ -22,10 +22,10 @@ export interface PathTask {
   export: string
 }
 
-/** `module/path#export`: looks like a task named by its path. */
+/** Whether the name has the form `module/path#export`. */
 export const looksLikePath = (task: string): boolean => task.includes('#')
 
-/** The helper task module, beside the bundle that this code ends up in. */
+/** URL of the task module `path-task.js` in dist/. */
 export const pathTaskModule = (): URL => {
   const at = import.meta.url.lastIndexOf('/dist/')
   return new URL('runtime/path-task.js', import.meta.url.slice(0, at + '/dist/'.length))
@@ -44,7 +44,7 @@ export const findPathTask = async (roots: readonly string[], task: string): Prom
   if (isAbsolute(path) || /^[A-Za-z]:|\\|\0/.test(path) || path.split('/').includes('..'))
     throw new PathRefusedError(`The task '${task}' leaves the roots: its path must be relative, without '..'.`)
   for (const root of roots) {
-    for (const ending of ENDINGS) {
+    for (const ending of EXTENSIONS) {
       const module = await realFile(join(root, path + ending))
       if (module === undefined) continue
       const realRoot = await realpath(root)
@@ -56,8 +56,8 @@ export const findPathTask = async (roots: readonly string[], task: string): Prom
   return undefined
 }
 
-/** What is said of a task that there is not: with roots, where it was looked for, and how tasks below them are named. */
-export const unknownBelow = (roots: readonly string[], task: string, known: readonly string[]): TaskNotFoundError => {
+/** The error for an unknown task. With roots it says where the task was looked for and how such tasks are named. */
+export const unknownTaskError = (roots: readonly string[], task: string, known: readonly string[]): TaskNotFoundError => {
   const below = `below ${roots.join(' or ')}`
   if (roots.length > 0 && looksLikePath(task))
     return new TaskNotFoundError(

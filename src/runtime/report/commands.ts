@@ -1,9 +1,9 @@
-/** What an operator may ask of a node, whatever carries it. Times in ms. */
+/** The commands that an operator can send to a node. Times in ms. */
 export type Command =
   | { command: 'ping' }
   | { command: 'snapshot' }
   | { command: 'stats' }
-  /** `grace`: ms for the drain; default the node's own. */
+  /** `grace`: ms for the drain. Default: the node's `shutdownGrace`. */
   | { command: 'shutdown'; grace?: number }
   | { command: 'quiet' }
   | { command: 'pause' }
@@ -19,7 +19,7 @@ export type Command =
 
 export type CommandName = Command['command']
 
-/** To whom: one node, some, or explicitly all. */
+/** The nodes that a command is for: a list of names, or 'all'. */
 export type Address = 'all' | readonly string[]
 
 export type Answer = { node: string; ok: true; value: unknown } | { node: string; ok: false; error: string }

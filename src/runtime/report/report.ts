@@ -9,7 +9,7 @@ export interface TaskLogLine {
   text: string
 }
 
-/** One line of the history that a node keeps of its jobs. Times in ms since the epoch. */
+/** One job in a node's history. Times in ms since the epoch. */
 export interface TaskRecord {
   id: string
   name: string
@@ -28,8 +28,8 @@ export interface TaskRecord {
 }
 
 /**
- * Events of a node; each carries the node's name and the time (ms since the epoch). `duration`: ms of the run that ended. A job that was
- * retried or revoked when no run of it was on, its worker having died, or before it began, has no `worker` and 0.
+ * Events of a node. Each carries the node's name and the time (ms since the epoch). `duration`: ms of the run that ended. A job that was
+ * retried or revoked while it did not run has no `worker` and a `duration` of 0.
  */
 export type FarmEventBody =
   | { type: 'node.up'; pid: number; host: string; version: string; queues: string[]; tasks: string[] }

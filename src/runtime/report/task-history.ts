@@ -1,17 +1,17 @@
 import type { LogLine } from '../../wire/messages.js'
 import type { TaskLogLine, TaskRecord } from './report.js'
 
-/** Lines kept of one job's output, the newest. */
+/** Output lines that are kept for one job. The newest are kept. */
 const MAX_LINES = 500
 const MAX_LINE = 2_000
 
-/** One remembered job; its output is read where the job keeps it, until the job is over. */
+/** One job of the history. Its output is read from the pool's job until the job is over. */
 export interface TaskEntry {
   readonly record: TaskRecord
   source: { readonly logs: readonly LogLine[] } | undefined
 }
 
-/** The last jobs of this node, for snapshots. */
+/** The most recent jobs of this node, for snapshots. */
 export class TaskHistory {
   readonly #max: number
   readonly #entries: TaskEntry[] = []
@@ -28,7 +28,7 @@ export class TaskHistory {
     return entry
   }
 
-  /** It was given back: what becomes of it is not this node's to tell. */
+  /** Removes a job that was requeued: another node reports its outcome. */
   remove(entry: TaskEntry): void {
     const at = this.#entries.lastIndexOf(entry)
     if (at !== -1) this.#entries.splice(at, 1)
@@ -40,7 +40,7 @@ export class TaskHistory {
   }
 }
 
-/** The job is over: what it has written is kept, cut. */
+/** Copies the job's last output lines when the job is over. */
 export const closeEntry = (entry: TaskEntry): void => {
   if (entry.source === undefined) return
   if (entry.source.logs.length > 0) entry.record.logs = lastLines(entry.source.logs)

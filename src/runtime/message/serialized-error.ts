@@ -1,6 +1,6 @@
-import type { HistoryEntry, SerializedError } from './delivery.js'
+import type { HistoryEntry, SerializedError } from '../delivery.js'
 
-/** History lines that travel with a message: they share one frame of the broker's with everything else. */
+/** Entries of a message's history, at most: they share one frame of the broker with the other headers. */
 export const MAX_HISTORY = 20
 const MAX_LINE = 500
 const MAX_MESSAGE = 2_000
@@ -25,7 +25,7 @@ const field = (value: object, name: string): string | undefined => {
   }
 }
 
-/** An error, or whatever was thrown instead, as it is stored beside a message. */
+/** An error, or another thrown value, as it is stored with a message. */
 export const serializeError = (thrown: unknown): SerializedError => {
   if (!(thrown instanceof Error)) return { name: 'NonError', message: cut(textOf(thrown), MAX_MESSAGE), stack: undefined, code: undefined }
   const stack = field(thrown, 'stack')
@@ -37,12 +37,12 @@ export const serializeError = (thrown: unknown): SerializedError => {
   }
 }
 
-/** Name and message of an error in one line, cut. */
+/** Name and message of an error in one line, cut to 500 characters. */
 export const errorLine = (thrown: unknown): string => {
   const { name, message } = serializeError(thrown)
   return cut(`${name}: ${message}`, MAX_LINE)
 }
 
-/** The history with what has been added; the newest lines are kept. */
-export const withHistory = (history: readonly HistoryEntry[], ...lines: readonly HistoryEntry[]): readonly HistoryEntry[] =>
-  [...history, ...lines].slice(-MAX_HISTORY)
+/** The history with entries added. The newest `MAX_HISTORY` are kept. */
+export const withHistory = (history: readonly HistoryEntry[], ...added: readonly HistoryEntry[]): readonly HistoryEntry[] =>
+  [...history, ...added].slice(-MAX_HISTORY)

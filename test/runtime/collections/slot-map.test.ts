@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { SlotMap } from '../../src/runtime/slot-map.js'
+import { SlotMap } from '../../../src/runtime/collections/slot-map.js'
 
 it('what is in its places is what a map would hold, in the same order', () => {
   fc.assert(

@@ -1,6 +1,6 @@
 /**
- * A map that forgets: it holds at least the newest `max` entries and at most twice as many. Two generations take turns, so that
- * nothing has to be looked for when room is made.
+ * A map of bounded size: it keeps at least the newest `max` entries and at most twice as many. It drops old entries by the whole half, so
+ * that no entry is searched for.
  */
 export class BoundedMap<V> {
   #young = new Map<string, V>()
