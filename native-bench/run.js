@@ -1,7 +1,7 @@
 // The benchmark: `npm run bench -- --help` in the repository's root.
-import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
 import { CASES } from './cases/index.js'
 import { BROKER_URL, brokerProblem } from './farm/queue.js'
 import { buildCFloor } from './floor/c-floor.js'
@@ -45,13 +45,13 @@ const lookForBroker = async (wanted) => {
 }
 
 /** The peers are no part of the library's install: they are fetched when they are first wanted. @param {Wanted} wanted */
-const prepare = (wanted) => {
+const prepare = async (wanted) => {
   if (!existsSync(`${here}../dist/index.js`)) throw new UsageError('there is no dist/: run the benchmark as `npm run bench` in the root, or build first')
   const packages = wanted.pools.some((name) => POOLS[name]?.imports !== undefined && POOLS[name].kind !== 'prefork')
   if (packages && !existsSync(`${here}node_modules`)) {
     // Output to stderr: stdout may be read as JSON.
-    const { status } = spawnSync('npm', ['ci', '--prefix', here, '--no-audit', '--no-fund'], { stdio: ['ignore', 2, 2] })
-    if (status !== 0) throw new UsageError('the peers cannot be installed (npm ci in native-bench)')
+    const { failed } = await execa('npm', ['ci', '--prefix', here, '--no-audit', '--no-fund'], { stdio: ['ignore', 2, 2], reject: false })
+    if (failed) throw new UsageError('the peers cannot be installed (npm ci in native-bench)')
   }
   if (!wanted.pools.includes('c-floor')) return
   const problem = buildCFloor()
@@ -62,7 +62,7 @@ const prepare = (wanted) => {
 
 /** Measures everything that is wanted. @param {Wanted} wanted @param {string[]} args @returns {Promise<Run>} */
 const measure = async (wanted, args) => {
-  prepare(wanted)
+  await prepare(wanted)
   await lookForBroker(wanted)
   const machine = machineOf(args)
   const progress = progressLine(process.stderr)

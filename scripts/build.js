@@ -1,8 +1,8 @@
 // Builds dist/: one bundle for each entry (start-up time is a feature: no import graph to walk at run time), and the type declarations.
-import { spawnSync } from 'node:child_process'
 import { chmodSync, renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { execa } from 'execa'
 import { apart } from './apart.js'
 import { commandLine } from './command-line-bundle.js'
 
@@ -75,11 +75,9 @@ await build({
 chmodSync(`${root}${aside}/cli/prefork.js`, 0o755)
 
 if (!process.argv.includes('--no-types')) {
-  const { status } = spawnSync(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json', '--outDir', aside], {
-    cwd: root,
-    stdio: 'inherit',
-  })
-  if (status !== 0) process.exit(status ?? 1)
+  const tsc = [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json', '--outDir', aside]
+  const { exitCode } = await execa(process.execPath, tsc, { cwd: root, stdio: 'inherit', reject: false })
+  if (exitCode !== 0) process.exit(exitCode ?? 1)
 }
 rmSync(`${root}dist`, { recursive: true, force: true })
 renameSync(root + aside, `${root}dist`)

@@ -1,9 +1,9 @@
 // TypeScript over the sources, for plain Node: what the simulation and the soak of the farm are run as.
-import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { execa } from 'execa'
 
 /** Bundles `entry`, a path in the tree at `root`. */
 export const bundle = (root, entry, outfile) =>
@@ -29,8 +29,9 @@ export const runBundled = async (entry, flags = []) => {
   try {
     const outfile = join(scratch, 'main.mjs')
     await bundle(root, entry, outfile)
-    const { status, signal } = spawnSync(process.execPath, ['--enable-source-maps', ...flags, outfile, ...process.argv.slice(2)], { stdio: 'inherit' })
-    process.exitCode = signal === null ? (status ?? 1) : 1
+    const args = ['--enable-source-maps', ...flags, outfile, ...process.argv.slice(2)]
+    const { exitCode = 1 } = await execa(process.execPath, args, { stdio: 'inherit', reject: false })
+    process.exitCode = exitCode
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }

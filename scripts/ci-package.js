@@ -1,10 +1,10 @@
 // Looks at the package as users get it. `contents`: what is in the tarball, and what must not be. `install`: into an empty
 // project, where it must need nothing else, and run a job through `import` and, where Node can, `require`.
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { execaSync } from 'execa'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const MAX_BYTES = 4 * 1024 * 1024
@@ -32,7 +32,7 @@ const WANTED = [
   'dist/cli/prefork.js',
 ]
 
-const npm = (cwd, ...args) => execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+const npm = (cwd, ...args) => execaSync('npm', args, { cwd, stdin: 'ignore', stderr: 'inherit' }).stdout
 
 const contents = () => {
   const [{ files, unpackedSize }] = Object.values(JSON.parse(npm(root, 'pack', '--dry-run', '--json', '--ignore-scripts')))
@@ -68,7 +68,7 @@ const install = () => {
       console.log(await pool.run('add', [1, 2]))
       await pool.close()`
     writeFileSync(join(project, 'main.mjs'), `import { createPool } from 'prefork'${use("new URL('./tasks.cjs', import.meta.url)")}\n`)
-    const main = (file) => execFileSync(process.execPath, [file], { cwd: project, encoding: 'utf8', timeout: 30_000 }).trim()
+    const main = (file) => execaSync(process.execPath, [file], { cwd: project, timeout: 30_000 }).stdout
     const problems = []
     if (main('main.mjs') !== '3') problems.push('import: the job was not answered')
     if (process.features.require_module) {

@@ -1,8 +1,7 @@
 /** @import { Case, Variant } from '../types.js' */
-import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { execa } from 'execa'
 import { PREFETCH, WORKERS } from '../farm/plan.js'
 import { BROKER_URL, fullQueue } from '../farm/queue.js'
 
@@ -23,7 +22,7 @@ const drain = async (consumer, { queueType }, jobs) => {
   const { queue, remove } = await fullQueue(jobs, queueType)
   try {
     await sleep(SETTLE_MS)
-    const { stdout } = await promisify(execFile)(process.execPath, [HOST, consumer, BROKER_URL, queue, String(jobs), queueType], { timeout: LONGEST })
+    const { stdout } = await execa(process.execPath, [HOST, consumer, BROKER_URL, queue, String(jobs), queueType], { timeout: LONGEST })
     return JSON.parse(stdout)
   } finally {
     await remove()

@@ -1,4 +1,5 @@
 /** @import { Case, OpenOptions, OpenPool, Variant } from '../types.js' */
+// Bare fork: this is the measured process.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -1,11 +1,11 @@
 // What a node costs that has nothing to do: `node native-bench/farm/idle.js [seconds]`. CPU and memory of `prefork work` with one worker, the
 // two together and each by itself; beside it a process with nothing but one timer a second, for on some machines each waking costs most of it.
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from 'amqplib'
+import { execa } from 'execa'
 import { BROKER_URL } from './queue.js'
 
 const SECONDS = Number(process.argv[2] ?? 60)
@@ -42,14 +42,16 @@ const childrenOf = (pid) =>
 
 const queue = `prefork.bench.${randomBytes(6).toString('hex')}`
 const names = ['--queue', queue, '--control-exchange', `${queue}.control`, '--worker-exchange', `${queue}.events`]
-const node = spawn(
+const node = execa(
   process.execPath,
   [path('../../dist/cli/prefork.js'), 'work', '--tasks', path('../tasks.js'), '--broker', BROKER_URL, '--workers', '1', ...names],
   {
     stdio: ['ignore', 'ignore', 'inherit'],
+    reject: false,
+    killSignal: 'SIGKILL',
   },
 )
-const timer = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1_000)'], { stdio: 'inherit' })
+const timer = execa(process.execPath, ['--eval', 'setInterval(() => {}, 1_000)'], { stdio: 'inherit', reject: false })
 try {
   await sleep(SETTLE_MS)
   const of = { node: [node.pid ?? 0], worker: childrenOf(node.pid ?? 0), 'a timer alone': [timer.pid ?? 0] }
@@ -78,9 +80,8 @@ try {
     console.log(`${name.padEnd(16)} ${percent.toFixed(2)} % of a core, ${pssMB.toFixed(1)} MB PSS, ${residentMB.toFixed(1)} MB resident`)
 } finally {
   timer.kill('SIGKILL')
-  const gone = new Promise((resolve) => node.once('close', resolve))
   node.kill('SIGTERM')
-  await gone
+  await node
   const connection = await connect(BROKER_URL)
   const channel = await connection.createChannel()
   for (const each of [queue, `${queue}.dlq`]) await channel.deleteQueue(each)

@@ -1,4 +1,5 @@
 /** @import { FloorAnswer, FloorPlan } from '../types.js' */
+// Bare spawn: each measured process loads this module.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

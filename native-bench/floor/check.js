@@ -1,17 +1,17 @@
 // Proves that the floor never stands still, whatever the sizes and whoever is slow: with the pipes full in one direction, in the other, and in both.
 // Every payload names its job at both ends, every job is accepted once, before its result: the floor ends with an error when one is not.
 // Run it with `npm run check:floor` in native-bench.
-import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { execaSync } from 'execa'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const KB = 1_024
 const MB = 1_024 * KB
 const TIMEOUT_MS = 120_000
 
-const built = spawnSync('make', ['-C', here, '--no-print-directory'], { encoding: 'utf8' })
-if (built.status !== 0 || /warning/.test(built.stderr)) {
-  process.stderr.write(`the floor cannot be built without a warning:\n${built.stdout}${built.stderr}${built.error?.message ?? ''}\n`)
+const built = execaSync('make', ['-C', here, '--no-print-directory'], { reject: false })
+if (built.failed || /warning/.test(built.stderr)) {
+  process.stderr.write(`the floor cannot be built without a warning:\n${built.message ?? built.stderr}\n`)
   process.exit(1)
 }
 
@@ -39,10 +39,10 @@ for (const [name, size, jobs] of sizes) {
   for (const [direction, flags] of Object.entries(directions)) {
     for (const [stall, slow] of Object.entries(stalls)) {
       const args = ['throughput', '--workers', '2', '--outstanding', '64', '--jobs', `${jobs}`, ...flags(size), ...slow]
-      const { status, stdout, stderr, signal } = spawnSync(`${here}floor`, args, { encoding: 'utf8', timeout: TIMEOUT_MS, killSignal: 'SIGKILL' })
-      const ok = status === 0 && JSON.parse(stdout).jobs === jobs
+      const { failed: ended, stdout, message } = execaSync(`${here}floor`, args, { reject: false, timeout: TIMEOUT_MS, killSignal: 'SIGKILL' })
+      const ok = !ended && JSON.parse(stdout).jobs === jobs
       if (!ok) failed++
-      console.log(`${ok ? 'ok' : 'FAILED'}: ${name} ${direction}, 64 outstanding, ${stall}${ok ? '' : `: ${signal ?? `status ${status}`} ${stderr.trim()}`}`)
+      console.log(`${ok ? 'ok' : 'FAILED'}: ${name} ${direction}, 64 outstanding, ${stall}${ok ? '' : `: ${message ?? stdout}`}`)
     }
   }
 }

@@ -2,6 +2,7 @@
 /** @import { ChildProcess } from 'node:child_process' */
 /** @import { Socket } from 'node:net' */
 // The least host in Node: pipes and frames, no pool, no promise, no codec. One buffer and one write for each worker and turn.
+// Bare spawn: what the least host costs is measured.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

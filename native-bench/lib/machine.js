@@ -1,12 +1,12 @@
 /** @import { Machine } from '../types.js' */
-import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { execaSync } from 'execa'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
 /** @param {string[]} args */
-const git = (...args) => spawnSync('git', ['-C', here, ...args], { encoding: 'utf8' }).stdout?.trim() ?? ''
+const git = (...args) => execaSync('git', ['-C', here, ...args], { reject: false }).stdout ?? ''
 
 /** The commit that is measured; "+" when the sources differ from it. */
 const commitOf = () => {

@@ -1,13 +1,12 @@
 /** @import { Metrics } from '../types.js' */
 // One measurement in a process of its own, that leaves nothing behind.
-import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
 
 const ONE = fileURLToPath(new URL('../one.js', import.meta.url))
 const FIGURES = 3
 /** What a process may still hold of its pipes after its end: peers' children inherit them. */
 const LEFTOVERS_MS = 1_000
-const KEPT_STDERR = 4_096
 
 /** Ends a process and all of its group. @param {number | undefined} pid */
 const killGroup = (pid) => {
@@ -31,7 +30,7 @@ const complaint = (stderr) => {
   return lines.find((line) => /^(\w*Error\b|AssertionError|FATAL)/.test(line)) ?? lines.findLast((line) => line !== '') ?? ''
 }
 
-/** @param {number | null} code @param {NodeJS.Signals | null} signal @param {string} stderr */
+/** @param {number | undefined} code @param {string | undefined} signal @param {string} stderr */
 const reasonOf = (code, signal, stderr) => {
   // Node's own code for a top-level await that nothing can settle any more.
   if (code === 13) return 'a promise stayed pending for ever'
@@ -44,36 +43,25 @@ const reasonOf = (code, signal, stderr) => {
  * @param {number} seconds after which it counts as stuck
  * @returns {Promise<{ metrics: Metrics } | { reason: string }>}
  */
-export const measureOne = (args, seconds) =>
-  new Promise((resolve) => {
-    // A group of its own, so that its whole tree can be ended. prefork's workers lead groups of their own; they leave with their host.
-    const child = spawn(process.execPath, [ONE, ...args], { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], detached: true })
-    current = child.pid
-    let stderr = ''
-    let figures = ''
-    let late = false
-    const timer = setTimeout(() => {
-      late = true
-      killGroup(child.pid)
-    }, seconds * 1_000)
-    child.stderr?.on('data', (chunk) => {
-      stderr = (stderr + chunk).slice(-KEPT_STDERR)
-    })
-    child.stdio[FIGURES]?.on('data', (chunk) => {
-      figures += chunk
-    })
-    child.once('error', (error) => resolve({ reason: error.message }))
-    child.once('exit', () => {
-      clearTimeout(timer)
-      killGroup(child.pid)
-      setTimeout(() => {
-        for (const stream of child.stdio) stream?.destroy()
-      }, LEFTOVERS_MS).unref()
-    })
-    child.once('close', (code, signal) => {
-      current = undefined
-      if (late) resolve({ reason: `not done after ${seconds} s` })
-      else if (code === 0 && figures !== '') resolve({ metrics: JSON.parse(figures) })
-      else resolve({ reason: reasonOf(code, signal, stderr) })
-    })
+export const measureOne = async (args, seconds) => {
+  // A group of its own, so that its whole tree can be ended. prefork's workers lead groups of their own; they leave with their host.
+  const child = execa(process.execPath, [ONE, ...args], {
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    detached: true,
+    reject: false,
+    timeout: seconds * 1_000,
+    killSignal: 'SIGKILL',
   })
+  current = child.pid
+  child.once('exit', () => {
+    killGroup(child.pid)
+    setTimeout(() => {
+      for (const stream of child.stdio) stream?.destroy()
+    }, LEFTOVERS_MS).unref()
+  })
+  const { exitCode, signal, stderr, stdio, timedOut, originalMessage } = await child
+  current = undefined
+  if (timedOut) return { reason: `not done after ${seconds} s` }
+  if (exitCode === 0 && stdio[FIGURES]) return { metrics: JSON.parse(stdio[FIGURES]) }
+  return { reason: child.pid === undefined ? String(originalMessage) : reasonOf(exitCode, signal, stderr) }
+}

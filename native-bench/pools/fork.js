@@ -1,5 +1,6 @@
 /** @import { ChildProcess } from 'node:child_process' */
 /** @import { PoolModule } from '../types.js' */
+// Bare fork is what is measured here.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 

@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { bundle } from '../bundle.js'
 
 /** Fixed, so that the figures in docs/reliability.md can be had again. */
@@ -18,17 +18,12 @@ export const bySimulation = async ({ root }, _mutation) => {
     return { caught: false, how: 'does not build' }
   }
   const args = [process.execPath, '--enable-source-maps', file, '--first', '--seed', String(SEED), '--runs', String(RUNS)]
-  const { status, signal, stdout, stderr } = spawnSync('sh', ['-c', `ulimit -t ${CPU_SECONDS}; exec "$0" "$@"`, ...args], {
-    cwd: root,
-    encoding: 'utf8',
-    timeout: WITHIN,
-    killSignal: 'SIGKILL',
-    maxBuffer: 64 * 1024 * 1024,
-  })
-  if (status === 0) return { caught: false, how: `${RUNS} runs` }
+  const limited = ['-c', `ulimit -t ${CPU_SECONDS}; exec "$0" "$@"`, ...args]
+  const { exitCode, signal, stdout, stderr } = await execa('sh', limited, { cwd: root, reject: false, timeout: WITHIN, killSignal: 'SIGKILL' })
+  if (exitCode === 0) return { caught: false, how: `${RUNS} runs` }
   const told = /^A promise was broken after (\d+) runs?.*\n +(.*)$/m.exec(stdout)
   if (told !== null) return { caught: true, how: `after ${told[1]} runs: ${told[2].slice(0, 160)}` }
-  const hung = signal !== null && signal !== 'SIGABRT' && signal !== 'SIGSEGV'
+  const hung = signal !== undefined && signal !== 'SIGABRT' && signal !== 'SIGSEGV'
   return { caught: true, how: hung ? `it hangs (${signal})` : `it crashes: ${lastLine(stderr)}` }
 }
 

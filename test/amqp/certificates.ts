@@ -1,10 +1,10 @@
 /** Certificates for one test file, made with openssl: an authority, a server and a client that it knows, and a stranger. */
-import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { execaSync } from 'execa'
 
-export const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+export const hasOpenssl = !execaSync('openssl', ['version'], { reject: false }).failed
 if (!hasOpenssl) console.warn('SKIPPED: the suites that speak TLS, because there is no openssl')
 
 export const PASSPHRASE = 'opens the key'
@@ -20,8 +20,7 @@ export interface Certificates {
 export const makeCertificates = (): Certificates => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-certificates-'))
   const openssl = (...typed: string[]): void => {
-    const { status, stderr } = spawnSync('openssl', typed, { cwd: folder, encoding: 'utf8' })
-    if (status !== 0) throw new Error(`openssl ${typed.join(' ')}: ${stderr}`)
+    execaSync('openssl', typed, { cwd: folder })
   }
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   const own = (name: string): void =>

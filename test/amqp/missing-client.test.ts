@@ -1,11 +1,11 @@
-import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
 import { expect, it } from 'vitest'
 
-it('without amqplib the error names the command that installs it', () => {
+it('without amqplib the error names the command that installs it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-no-client-'))
   try {
     for (const name of ['dist', 'package.json']) cpSync(fileURLToPath(new URL(`../../${name}`, import.meta.url)), join(folder, name), { recursive: true })
@@ -18,7 +18,7 @@ it('without amqplib the error names the command that installs it', () => {
         await creation.catch((error) => console.log(error.code, error.message))
       `,
     )
-    const { stdout, stderr } = spawnSync(process.execPath, ['main.js'], { cwd: folder, encoding: 'utf8' })
+    const { stdout, stderr } = await execa(process.execPath, ['main.js'], { cwd: folder, reject: false, stripFinalNewline: false })
     expect(stderr).toBe('')
     const said = "ERR_PREFORK_AMQPLIB_MISSING RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib\n"
     expect(stdout).toBe(said.repeat(3))

@@ -1,11 +1,11 @@
 /** A RabbitMQ of a test's own, for what no shared one may suffer: restarts, a consumer_timeout of 3 s, and messages of at most 64 KiB. */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'amqplib'
+import { execa, type ResultPromise } from 'execa'
 import { until } from './server.js'
 
 const freePort = (): Promise<number> =>
@@ -23,6 +23,8 @@ export interface PrivateBroker {
   /** Ends it and removes all that it wrote. */
   remove(): Promise<void>
 }
+
+const PROCESS = { extendEnv: false, stdin: 'ignore', detached: true, reject: false, buffer: false } as const
 
 /** Ports that the distribution may use are not known until it runs: a second try costs little. */
 const TRIES = 3
@@ -63,7 +65,7 @@ const startBroker = async (binary: string, { consumerTimeout = 3_000 }: PrivateB
     RABBITMQ_DIST_PORT: String(await freePort()),
     RABBITMQ_PID_FILE: join(home, 'pid'),
   }
-  let child: ChildProcess | undefined
+  let child: ResultPromise<typeof PROCESS> | undefined
   let said = ''
   const kill = (signal: NodeJS.Signals): void => {
     try {
@@ -80,7 +82,7 @@ const startBroker = async (binary: string, { consumerTimeout = 3_000 }: PrivateB
   process.once('exit', onExit)
 
   const start = async (): Promise<void> => {
-    const started = spawn(binary, [], { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    const started = execa(binary, { ...PROCESS, env })
     child = started
     for (const stream of [started.stdout, started.stderr]) stream.on('data', (chunk) => (said = (said + String(chunk)).slice(-4_000)))
     await until(
@@ -96,12 +98,10 @@ const startBroker = async (binary: string, { consumerTimeout = 3_000 }: PrivateB
     )
   }
   const stop = async (): Promise<void> => {
-    const ended = child
-    if (ended === undefined || ended.exitCode !== null) return
-    const gone = new Promise((resolve) => ended.once('close', resolve))
+    if (child === undefined || child.exitCode !== null) return
     kill('SIGTERM')
     const timer = setTimeout(() => kill('SIGKILL'), 15_000)
-    await gone
+    await child
     clearTimeout(timer)
   }
   const remove = async (): Promise<void> => {

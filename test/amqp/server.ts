@@ -1,10 +1,10 @@
 /** The RabbitMQ that this machine can start, and a patient look at it. Nothing of the test runner: the soak uses it too. */
-import { execFileSync } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
 
 /** Whether a private broker can be started here. */
 export const serverBinary = ['/usr/lib/rabbitmq/bin/rabbitmq-server', '/usr/local/sbin/rabbitmq-server', '/opt/homebrew/sbin/rabbitmq-server'].find((path) => {
   try {
-    execFileSync('test', ['-x', path])
+    accessSync(path, constants.X_OK)
     return true
   } catch {
     return false

@@ -1,17 +1,16 @@
-import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { CONTROL_COMMANDS } from '../../src/cli/commands/control-commands.js'
 
 const PREFORK = fileURLToPath(new URL('../../dist/cli/prefork.js', import.meta.url))
 
-const run = (typed: string[], env: Record<string, string> = {}): Promise<{ code: number; stdout: string; stderr: string }> =>
-  new Promise((resolve) => {
-    // As a shell would: by its first line.
-    execFile(PREFORK, typed, { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    )
-  })
+// As a shell would: by its first line.
+const run = async (typed: string[], env: Record<string, string> = {}) => {
+  const options = { env: { PATH: process.env.PATH, ...env }, extendEnv: false, reject: false, stripFinalNewline: false } as const
+  const { exitCode, stdout, stderr } = await execa(PREFORK, typed, options)
+  return { exitCode, stdout, stderr }
+}
 
 test.each([
   [['--help'], /Usage: prefork/],
@@ -24,9 +23,9 @@ test.each([
   [['dlq', 'list', '--help'], /--limit/],
   [['dlq', 'retry', '--help'], /\[ids\.\.\.\]/],
 ])('%j', async (typed, text) => {
-  const { code, stdout, stderr } = await run(typed)
+  const { exitCode, stdout, stderr } = await run(typed)
   expect(stdout).toMatch(text)
-  expect([code, stderr]).toEqual([0, ''])
+  expect([exitCode, stderr]).toEqual([0, ''])
 })
 
 test('the version is that of the package', async () => {
@@ -35,12 +34,12 @@ test('the version is that of the package', async () => {
 
 test('a bad flag and a bad variable end it with 2 and one line', async () => {
   expect(await run(['work', '--tasks', PREFORK, '--workers', 'x'])).toEqual({
-    code: 2,
+    exitCode: 2,
     stdout: '',
     stderr: "prefork: --workers must be a whole number from 1 to 10000; it was given 'x'.\n",
   })
   expect(await run(['work', '--tasks', PREFORK], { MAX_LOSSES: '-1' })).toEqual({
-    code: 2,
+    exitCode: 2,
     stdout: '',
     stderr: "prefork: MAX_LOSSES must be a whole number from 1 to 1000; it was given '-1'.\n",
   })

@@ -1,5 +1,5 @@
 /** The built command line against a real RabbitMQ. */
-import { execFileSync } from 'node:child_process'
+import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { hasOpenssl, makeCertificates, PASSPHRASE } from '../amqp/certificates.js'
 import { until, withRabbit } from '../amqp/rabbit.js'
@@ -120,7 +120,7 @@ withRabbit('a node', () => {
     top.process.stdin!.write('+')
     await top.says('grow: done')
     await top.says(/2 of 2/)
-    const pid = execFileSync('pgrep', ['-P', String(top.process.pid), '-f', 'prefork.js'], { encoding: 'utf8' }).trim()
+    const { stdout: pid } = await execa('pgrep', ['-P', String(top.process.pid), '-f', 'prefork.js'])
     process.kill(Number(pid), 'SIGTERM')
     const { code, stdout } = await top.ended
     expect(code).toBe(0)

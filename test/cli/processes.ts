@@ -1,7 +1,7 @@
 /** The built command line as processes, on a corner of the broker of their own. */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
+import { execa, type ResultPromise } from 'execa'
 import { afterAll } from 'vitest'
 import { newName, RABBITMQ_URL, removeQueues, until } from '../amqp/rabbit.js'
 
@@ -9,10 +9,12 @@ export const PREFORK = fileURLToPath(new URL('../../dist/cli/prefork.js', import
 export const TASKS = fileURLToPath(new URL('./farm-tasks.js', import.meta.url))
 
 export interface Ended {
-  readonly code: number | null
+  readonly code: number | undefined
   readonly stdout: string
   readonly stderr: string
 }
+
+const OPTIONS = { extendEnv: false, reject: false, buffer: false, killSignal: 'SIGKILL' } as const
 
 /** A running `prefork`, and what it has written so far. */
 export class Prefork {
@@ -20,14 +22,14 @@ export class Prefork {
   stderr = ''
   readonly ended: Promise<Ended>
 
-  constructor(readonly process: ChildProcess) {
-    process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+  constructor(readonly process: ResultPromise<typeof OPTIONS>) {
+    process.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.stdout += text
     })
-    process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    process.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.stderr += text
     })
-    this.ended = new Promise((resolve) => process.once('close', (code) => resolve({ code, stdout: this.stdout, stderr: this.stderr })))
+    this.ended = process.then(({ exitCode }) => ({ code: exitCode, stdout: this.stdout, stderr: this.stderr }))
   }
 
   /** Waits until it has said this; in a terminal: the text without colors and moves. */
@@ -57,12 +59,12 @@ export const ownCorner = () => {
   const started: Prefork[] = []
   const start = (typed: readonly string[], more: NodeJS.ProcessEnv = {}, command: readonly string[] = [PREFORK]): Prefork => {
     const [file, ...before] = command as [string, ...string[]]
-    const prefork = new Prefork(spawn(file, [...before, ...typed], { env: { ...env, ...more }, stdio: ['pipe', 'pipe', 'pipe'] }))
+    const prefork = new Prefork(execa(file, [...before, ...typed], { ...OPTIONS, env: { ...env, ...more } }))
     started.push(prefork)
     return prefork
   }
   afterAll(async () => {
-    for (const { process } of started) if (process.exitCode === null && process.signalCode === null) process.kill('SIGKILL')
+    for (const { process } of started) process.kill()
     await Promise.all(started.map((each) => each.ended))
     await removeQueues([queue], [env.ASYNC_FARM_CONTROL_EXCHANGE, env.ASYNC_FARM_WORKER_EXCHANGE])
   })

@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -70,21 +70,13 @@ export const writeBlock = (folder: string, name: string, text: string): void => 
 }
 
 /** Runs `node …` or `npx tsc …`; resolves with what it printed and its exit code. */
-export const run = (folder: string, command: string): Promise<{ output: string; code: number | null }> => {
+export const run = async (folder: string, command: string): Promise<{ output: string; code: number | undefined }> => {
   const [program, ...args] = command.split(' ')
   if (program === 'npx' && args[0] === 'tsc') args[0] = join(root, 'node_modules/typescript/bin/tsc')
   else if (program !== 'node') throw new Error(`a page may run node and npx tsc, not: ${command}`)
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], timeout: 25_000 })
-    let output = ''
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      output += text
-    })
-    child.stderr.setEncoding('utf8').on('data', (text) => {
-      output += text
-    })
-    child.on('close', (code) => resolve({ output, code }))
-  })
+  const options = { cwd: folder, stdin: 'ignore', all: true, reject: false, stripFinalNewline: false, timeout: 25_000 } as const
+  const { all, exitCode } = await execa(process.execPath, args, options)
+  return { output: all, code: exitCode }
 }
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')

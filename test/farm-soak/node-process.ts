@@ -1,7 +1,6 @@
 /** A node of the soak, started again whenever it dies. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { execa, type Subprocess } from 'execa'
 import type { Books } from './books.js'
 
 export interface NodeFigures {
@@ -24,7 +23,7 @@ export class NodeProcess {
   readonly #options: object
   readonly #env: NodeJS.ProcessEnv
   readonly #books: Books
-  #child: ChildProcess | undefined
+  #child: Subprocess | undefined
   #leaving = false
   #down: Down | undefined
   #exited: Promise<void> = Promise.resolve()
@@ -53,27 +52,26 @@ export class NodeProcess {
     this.starts++
     this.up = false
     this.figures = undefined
-    const child = spawn(process.execPath, [script, JSON.stringify({ ...this.#options, name: `soak-${this.number}-${this.starts}` })], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const argument = JSON.stringify({ ...this.#options, name: `soak-${this.number}-${this.starts}` })
+    const child = execa(process.execPath, [script, argument], {
+      stdin: 'ignore',
       env: this.#env,
+      reject: false,
+      buffer: { stdout: false },
+      killSignal: 'SIGKILL',
     })
     this.#child = child
     if (child.pid !== undefined) this.#books.nodeNumbers.set(child.pid, this.number)
-    let said = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-2_000)
-    })
-    createInterface(child.stdout).on('line', (line) => this.#said(JSON.parse(line) as { type: string }))
-    this.#exited = new Promise((resolve) => {
-      child.once('close', (code, signal) => {
-        this.up = false
-        this.recognised += this.figures?.totals.recognised ?? 0
-        resolve()
-        if (this.#leaving) return
-        if (signal !== 'SIGKILL') this.#books.troubles.push(`node ${this.number} ended by itself with ${signal ?? code}: ${said}`)
-        this.start(script)
-      })
-    })
+    const run = async (): Promise<void> => {
+      for await (const line of child) this.#said(JSON.parse(line) as { type: string })
+      const { exitCode, signal, stderr } = await child
+      this.up = false
+      this.recognised += this.figures?.totals.recognised ?? 0
+      if (this.#leaving) return
+      if (signal !== 'SIGKILL') this.#books.troubles.push(`node ${this.number} ended by itself with ${signal ?? exitCode}: ${stderr.slice(-2_000)}`)
+      this.start(script)
+    }
+    this.#exited = run()
   }
 
   #said(what: { type: string }): void {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execa } from 'execa'
 import { expect, it, vi } from 'vitest'
 import { fixture } from '../fixtures/pools.js'
 
@@ -17,8 +17,8 @@ it('a task module that imports prefork/worker runs outside of a worker, for its 
   expect(hooks.isOpen!()).toBe(false)
 })
 
-it('and in a plain Node process, which then exits by itself', () => {
+it('and in a plain Node process, which then exits by itself', async () => {
   const script = `const { about, count } = await import(${JSON.stringify(fixture('job-context.js').href)}); await count(2); console.log(JSON.stringify(about()))`
-  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', timeout: 10_000 })
-  expect(JSON.parse(printed)).toMatchObject({ attempt: 1, aborted: false })
+  const { stdout } = await execa(process.execPath, ['--input-type=module', '-e', script], { timeout: 10_000 })
+  expect(JSON.parse(stdout)).toMatchObject({ attempt: 1, aborted: false })
 })

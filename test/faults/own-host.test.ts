@@ -2,10 +2,10 @@
  * Every fault that a task can commit, each in a host of its own: a host that crashes, hangs or does not exit by itself is seen.
  * The host checks the promises that hold for every fault (test/fixtures/hosts/fault.js); here stands what the culprit is answered.
  */
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hostScript } from '../fixtures/hosts.js'
 import { PLACES } from '../fixtures/places-list.js'
@@ -67,32 +67,17 @@ const FAULTS: Record<string, Fault> = {
   ),
 }
 
-interface Ending {
-  code: number | null
-  signal: NodeJS.Signals | null
-  stdout: string
-  stderr: string
-}
-
 /** A host that says nothing for so long hangs. */
-const PATIENCE_MS = 40_000
+const SILENCE_MS = 40_000
 const AT_ONCE = 4
 
-const runHost = ({ outcome: _, ...fault }: Fault, journal: string): Promise<Ending> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, [hostScript('fault.js'), JSON.stringify({ ...fault, journal })], { timeout: PATIENCE_MS, killSignal: 'SIGKILL' })
-    let [stdout, stderr] = ['', '']
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text
-    })
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text
-    })
-    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }))
-  })
+const runHost = async ({ outcome: _, ...fault }: Fault, journal: string) => {
+  const args = [hostScript('fault.js'), JSON.stringify({ ...fault, journal })]
+  return await execa(process.execPath, args, { reject: false, timeout: SILENCE_MS, killSignal: 'SIGKILL' })
+}
 
 describe('a host whose task commits', () => {
-  const endings = new Map<string, Promise<Ending>>()
+  const endings = new Map<string, ReturnType<typeof runHost>>()
   const directory = mkdtempSync(join(tmpdir(), 'prefork-test-'))
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
@@ -108,8 +93,8 @@ describe('a host whose task commits', () => {
   })
 
   it.each(Object.keys(FAULTS))('%s', { timeout: 120_000 }, async (name) => {
-    const { code, signal, stdout, stderr } = await endings.get(name)!
-    expect({ code, signal, stderr, said: stdout.slice(0, 7) }).toEqual({ code: 0, signal: null, stderr: '', said: 'report ' })
+    const { exitCode, signal, stdout, stderr } = await endings.get(name)!
+    expect({ exitCode, signal, stderr, said: stdout.slice(0, 7) }).toEqual({ exitCode: 0, signal: undefined, stderr: '', said: 'report ' })
     const { outcome, state, accepted, began, broken } = JSON.parse(stdout.slice(7))
     expect(broken).toEqual([])
     expect(outcome).toMatchObject(FAULTS[name]!.outcome)

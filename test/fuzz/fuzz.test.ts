@@ -2,11 +2,11 @@
  * Junk through every door, in processes of their own: a crash, a hang or an allocation without bound is theirs, and seen here.
  * `npm run test:fuzz -- --minutes 10` runs the same for as long as you like.
  */
-import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { entries, targets } from './corpus.js'
 
@@ -19,56 +19,32 @@ const SILENCE_MS = 30_000
 /** MB of heap: a value is allowed what its own limits allow, and no more. */
 const HEAP_MB = 600
 
-interface Ending {
-  code: number | null
-  signal: NodeJS.Signals | null
-  /** What it was doing last. */
-  at: string
-  done: { count: number; grown: number } | undefined
-  stderr: string
+const run = async (bundle: string, args: readonly string[]) => {
+  const typed = [`--max-old-space-size=${HEAP_MB}`, '--enable-source-maps', bundle, ...args]
+  const child = execa(process.execPath, typed, { reject: false, buffer: { stdout: false }, killSignal: 'SIGKILL' })
+  /** What it did last. */
+  let at = ''
+  let done: { count: number; grown: number } | undefined
+  const silence = setTimeout(() => child.kill(), SILENCE_MS)
+  for await (const line of child) {
+    silence.refresh()
+    if (line.startsWith('at ')) at = line.slice(3)
+    if (line.startsWith('done ')) done = JSON.parse(line.slice(5))
+  }
+  const { exitCode, signal, stderr } = await child
+  clearTimeout(silence)
+  return { exitCode, signal, at, done, stderr: stderr.slice(-8_000) }
 }
-
-const run = (bundle: string, args: readonly string[]): Promise<Ending> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, '--enable-source-maps', bundle, ...args])
-    let [at, rest, stderr] = ['', '', '']
-    let done: Ending['done']
-    let silence: NodeJS.Timeout
-    const heard = (): void => {
-      clearTimeout(silence)
-      silence = setTimeout(() => child.kill('SIGKILL'), SILENCE_MS)
-    }
-    heard()
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      heard()
-      const lines = (rest + text).split('\n')
-      rest = lines.pop()!
-      for (const line of lines) {
-        if (line.startsWith('at ')) at = line.slice(3)
-        if (line.startsWith('done ')) done = JSON.parse(line.slice(5))
-      }
-    })
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr = (stderr + text).slice(-8_000)
-    })
-    child.on('close', (code, signal) => {
-      clearTimeout(silence)
-      resolve({ code, signal, at, done, stderr })
-    })
-  })
 
 describe('junk', () => {
   const directory = mkdtempSync(join(tmpdir(), 'prefork-fuzz-'))
   const bundle = join(directory, 'child.mjs')
-  beforeAll(() => {
-    const { status, stderr } = spawnSync(process.execPath, [join(root, 'scripts/fuzz-bundle.js'), bundle], { encoding: 'utf8' })
-    expect(status, stderr).toBe(0)
-  })
+  beforeAll(() => execa(process.execPath, [join(root, 'scripts/fuzz-bundle.js'), bundle]))
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
   it('of the corpus', { timeout: 120_000 }, async () => {
     const { done, ...ending } = await run(bundle, ['corpus'])
-    expect(ending, `it was at ${ending.at}`).toMatchObject({ code: 0, signal: null, stderr: '' })
+    expect(ending, `it was at ${ending.at}`).toMatchObject({ exitCode: 0, signal: undefined, stderr: '' })
     expect(done!.count).toBe(targets.flatMap((target) => entries(target)).length)
   })
 
@@ -76,7 +52,7 @@ describe('junk', () => {
     if (minutes > 0) console.log(`fuzz: seed ${seed}, ${minutes} minutes`)
     const { done, ...ending } = await run(bundle, ['random', String(seed), String(RANDOM_MS)])
     const again = `repeat with: PREFORK_SEED=${/seed (\d+)/.exec(ending.at)?.[1] ?? seed} npm run test:fuzz -- --minutes 0.1`
-    expect(ending, `it was at ${ending.at}; ${again}`).toMatchObject({ code: 0, signal: null, stderr: '' })
+    expect(ending, `it was at ${ending.at}; ${again}`).toMatchObject({ exitCode: 0, signal: undefined, stderr: '' })
     if (minutes > 0) console.log(`fuzz: ${done!.count} inputs, the last at ${ending.at}, resident memory has grown by ${done!.grown} bytes`)
     expect(done!.count).toBeGreaterThanOrEqual(1_000)
   })

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { execaSync } from 'execa'
 import { describe, expect, test, vi } from 'vitest'
 import { readOptions, type Settings } from '../../src/pool/options.js'
 import type { PoolOptions } from '../../src/pool/types.js'
@@ -252,7 +252,7 @@ test.each([
 const SCRIPT = join(import.meta.dirname, '../fixtures/says-that-it-ran.js')
 /** What the script says over a descriptor of its own, as a worker does. */
 const says = (words: readonly string[]) =>
-  spawnSync(process.execPath, [...words, SCRIPT], { encoding: 'utf8', stdio: ['ignore', 'ignore', 'ignore', 'pipe'] }).output[3]
+  execaSync(process.execPath, [...words, SCRIPT], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'], reject: false }).stdio[3]
 const INSTEAD = '- -c -e -h -p -pe -v --check --completion-bash --eval --eval=1 --help --print --print=1 --prof-process --test --v8-options --version'.split(
   ' ',
 )

@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
 import { describe, expect, it } from 'vitest'
 
 /** Each of the two files plays half of the runs, so that two cores share them. */
@@ -16,14 +16,10 @@ export const shard = (half: 0 | 1): void => {
     it(`keeps every promise in ${RUNS} runs`, { timeout: 600_000 }, async () => {
       const seed = Number(process.env.PREFORK_SEED ?? Date.now() & 0x3fff_ffff) * 2 + half
       const typed = [simulate, '--runs', String(RUNS), '--seed', String(seed), '--whole']
-      const { status, stdout, stderr } = await new Promise<Record<'stdout' | 'stderr', string> & { status: unknown }>((resolve) =>
-        execFile(process.execPath, typed, { maxBuffer: 1 << 28 }, (error, stdout, stderr) =>
-          resolve({ status: error?.code ?? error?.signal ?? 0, stdout, stderr }),
-        ),
-      )
+      const { exitCode, signal, stdout, stderr } = await execa(process.execPath, typed, { reject: false, maxBuffer: 1 << 28 })
       console.log(stdout)
       expect(stderr).toBe('')
-      expect(status, stdout.slice(-10_000)).toBe(0)
+      expect(signal ?? exitCode, stdout.slice(-10_000)).toBe(0)
       expect(stdout).toContain(`${RUNS} runs, `)
     })
   })

@@ -1,6 +1,5 @@
 // The soak: a host of its own with real processes, under load, with random faults. `npm run soak -- --minutes 30 --seed 1`.
 // Ends with code 1 on any violation.
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { execa } from 'execa'
 
 const HELP = `npm run soak -- --minutes N   soaks a pool for N minutes (1); --seconds N for less
   --seed S          the faults of a former run
@@ -106,35 +106,31 @@ const table = (rows) => {
 }
 
 console.log(`${command}\n  ${config.faultsPerSecond} faults and about ${config.jobsPerSecond} jobs a second`)
-const host = spawn(process.execPath, ['--expose-gc', fileURLToPath(new URL('./host.js', import.meta.url)), JSON.stringify(config)], {
-  stdio: ['ignore', 'pipe', 'pipe'],
-  env: { ...process.env, PREFORK_SOAK: token },
+const host = execa(process.execPath, ['--expose-gc', fileURLToPath(new URL('./host.js', import.meta.url)), JSON.stringify(config)], {
+  stdin: 'ignore',
+  env: { PREFORK_SOAK: token },
+  // What a dead host leaves behind is looked at.
+  cleanup: false,
+  reject: false,
+  buffer: { stdout: false },
+  timeout: config.ms * 2 + REPORT_MS,
+  killSignal: 'SIGKILL',
 })
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => host.kill())
 let report
 let reportedAt = 0
-let noise = ''
-let rest = ''
-host.stdout.setEncoding('utf8').on('data', (text) => {
-  const lines = (rest + text).split('\n')
-  rest = lines.pop()
-  for (const line of lines) {
-    const space = line.indexOf(' ')
-    const word = line.slice(0, space)
-    if (word === 'report') {
-      report = JSON.parse(line.slice(space + 1))
-      reportedAt = performance.now()
-      setTimeout(() => host.kill('SIGKILL'), EXIT_MS).unref()
-    } else if (word in show) show[word](JSON.parse(line.slice(space + 1)))
-    else console.log(line)
-  }
-})
-host.stderr.setEncoding('utf8').on('data', (text) => {
-  if (noise.length < 10_000) noise += text
-})
-setTimeout(() => host.kill('SIGKILL'), config.ms * 2 + REPORT_MS).unref()
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => host.kill('SIGKILL'))
-
-const ended = await new Promise((resolve) => host.once('close', (code, signal) => resolve({ code, signal })))
+for await (const line of host) {
+  const space = line.indexOf(' ')
+  const word = line.slice(0, space)
+  if (word === 'report') {
+    report = JSON.parse(line.slice(space + 1))
+    reportedAt = performance.now()
+    setTimeout(() => host.kill(), EXIT_MS).unref()
+  } else if (word in show) show[word](JSON.parse(line.slice(space + 1)))
+  else console.log(line)
+}
+const { exitCode: code, signal, stderr: noise } = await host
+const ended = { code, signal }
 const exitMs = Math.round(performance.now() - reportedAt)
 // What is left after a host that was killed leaves within 2 seconds, or when it wakes, says promise 6.
 let left = survivors()
@@ -147,7 +143,7 @@ const troubles = []
 if (report === undefined) troubles.push(`The host ended without a report: ${JSON.stringify(ended)}`)
 else if (ended.code !== 0) troubles.push(`The host did not exit by itself within ${EXIT_MS} ms of its report: ${JSON.stringify(ended)}`)
 if (left.length > 0) troubles.push(`Processes are left: ${left.join(', ')}`)
-if (noise !== '') troubles.push(`The host printed on its stderr: ${noise}`)
+if (noise !== '') troubles.push(`The host printed on its stderr: ${noise.slice(0, 10_000)}`)
 
 if (report !== undefined) {
   const { counts, done, rests } = report

@@ -1,5 +1,6 @@
 // The tasks of the soak. Each writes `<job> <attempt> <pid>` to the journal as its first act; one that is about to end its
 // worker writes `! <pid> <how>` before it does, and `= <job>` if it has answered already.
+// Node's own: this runs in a worker, and its children are part of what is tested.
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'

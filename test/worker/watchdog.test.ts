@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { execaSync } from 'execa'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Kind, LimitStage, NO_STACK } from '../../src/wire/messages.js'
 import { bundle, type Options, TestWorker } from './watchdog/worker.js'
@@ -49,8 +49,8 @@ describe('lifeline', () => {
   test('its end takes the children of the tasks along, unless killTree is false', async () => {
     const lives = (pid: number): boolean => {
       // A zombie whose new parent has not yet reaped it does not live.
-      const { stdout } = spawnSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' })
-      return !['', 'Z'].includes(stdout.trim())
+      const { stdout } = execaSync('ps', ['-o', 'state=', '-p', String(pid)], { reject: false })
+      return !['', 'Z'].includes(stdout)
     }
     for (const killTree of [true, false]) {
       const worker = await up({ killTree })

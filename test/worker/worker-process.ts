@@ -1,3 +1,4 @@
+// Node's own: a worker, started as the pool starts it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'

@@ -1,5 +1,6 @@
 // Places where a task can stand when its limit passes.
 import { AsyncLocalStorage, AsyncResource, createHook } from 'node:async_hooks'
+// Node's own: this runs in a worker, and its children are part of what is tested.
 import { execSync, spawn } from 'node:child_process'
 import { pbkdf2Sync } from 'node:crypto'
 import { EventEmitter } from 'node:events'

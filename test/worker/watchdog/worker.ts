@@ -1,4 +1,5 @@
 // A worker process as its pool would start it, with `main.ts` for a main thread, and the host's end of its three pipes.
+// Node's own: a worker, started as the pool starts it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync } from 'node:fs'
 import type { Socket } from 'node:net'
