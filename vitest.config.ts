@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config'
+import { defaultExclude, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Nothing here needs more authorities than its own, and Node 20 reads such a bundle at every start: 50 ms for each of some 1,500 processes.
@@ -6,11 +6,11 @@ delete process.env.NODE_EXTRA_CA_CERTS
 
 /** The longest first, or the last of them runs on alone when all else is done. */
 const LONGEST = [
+  'first-half',
+  'three-hundred-kills',
+  'second-half',
   'amqp/faults',
   'cli/farm',
-  'three-hundred-kills',
-  'first-half',
-  'second-half',
   'worker/watchdog',
   'guides',
   'stalled-worker',
@@ -36,9 +36,13 @@ export default defineConfig({
     // Suites start real processes, and many of them wait for a deadline: on two cores two more fill the gaps.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
+    // The built package is loaded as users load it.
+    server: { deps: { external: [/\/dist\//] } },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     include: ['test/**/*.test.{ts,tsx}'],
+    // `npm run test:long` runs these.
+    exclude: ['**/*.long.test.ts', ...defaultExclude],
     // Many files share a process, which spares the start of one for each: they leave nothing behind in it.
     isolate: false,
   },

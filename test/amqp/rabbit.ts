@@ -6,7 +6,8 @@ import { afterAll, describe } from 'vitest'
 import { AmqpBroker } from '../../src/amqp/broker.js'
 import type { AmqpSettings } from '../../src/amqp/options/settings.js'
 import { DELAY_STEPS } from '../../src/amqp/topology/delay-steps.js'
-import type { Delivery } from '../../src/runtime/delivery.js'
+import type { OutgoingJob } from '../../src/node/broker.js'
+import type { Delivery, Settlement } from '../../src/runtime/delivery.js'
 import { serverBinary, until } from './server.js'
 
 export { serverBinary, until }
@@ -113,6 +114,20 @@ export const untilStored = async (publish: () => Promise<unknown>): Promise<void
 }
 
 export const first = { attempt: 1, losses: 0, requeues: 0 }
+
+export const job = (queue: string, id: string, more: Partial<OutgoingJob> = {}): OutgoingJob => ({
+  id,
+  queue,
+  body: Buffer.from(id),
+  headers: {},
+  counts: first,
+  ...more,
+})
+export const acknowledge: Settlement = { kind: 'acknowledge' }
+export const settled = { settled: true, published: false }
+export const dropped = { settled: false, published: false }
+
+export const gone = (delivery: Delivery): Promise<boolean> => until('its generation has gone', () => delivery.gone.aborted).then(() => true)
 
 /** Collects deliveries, and hands out those that match as they come. */
 export class Inbox {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { sharedPool } from '../fixtures/pools.js'
 import { failure, Gate, Journal, until } from '../fixtures/support.js'
 
-describe('the signal option', () => {
+describe('promise 4: the signal option', () => {
   const shared = sharedPool()
 
   it('that has already aborted: the job rejects with its reason and never runs', async () => {

@@ -9,7 +9,7 @@ const refused = async (options: object): Promise<Error> => {
   return (await failure(creation)) as Error
 }
 
-describe('createPool', () => {
+describe('promise 8: createPool', () => {
   afterEach(() => {
     expect(childrenOf(process.pid)).toEqual([])
   })

@@ -19,7 +19,7 @@ const withStarts = (name: string, options: Partial<PoolOptions> = {}) => {
 
 const nothingLeft = (): Promise<unknown> => until('no process is left', () => childrenOf(process.pid).length === 0, 5_000)
 
-describe('a task module', () => {
+describe('promise 8: a task module', () => {
   it('that is missing: createPool rejects with its path and the error, soon', async () => {
     // Only the worker's own word can end it before this test's patience does.
     const error = await refused({ tasks: fixture('no-such-module.js'), workers: 2, aliveTimeout: 600_000 })
@@ -169,7 +169,7 @@ describe('a task module', () => {
   })
 })
 
-it('a working directory that was removed is named by jobs that wait, and used again once it is back', async () => {
+it('promise 8: a working directory that was removed is named by jobs that wait, and used again once it is back', async () => {
   const cwd = join(scratch(), 'work')
   mkdirSync(cwd)
   const pool = await startPool({ cwd })
@@ -191,7 +191,7 @@ it('a working directory that was removed is named by jobs that wait, and used ag
   ).toBe(true)
 })
 
-describe('too few descriptors for the workers', () => {
+describe('promise 8: too few descriptors for the workers', () => {
   it('is said at the start, and leaves no process', async () => {
     const host = new Host('sh', ['-c', `ulimit -n 90; exec ${process.execPath} ${hostScript('few-descriptors.js')}`])
     const { message } = await host.says<{ message: string }>('refused')
@@ -200,7 +200,7 @@ describe('too few descriptors for the workers', () => {
   })
 })
 
-it('a pool whose creation failed leaves the way free for the next', async () => {
+it('promise 8: a pool whose creation failed leaves the way free for the next', async () => {
   await refused({ tasks: fixture('no-such-module.js') })
   const pool = await startPool()
   expect(await within(pool.run('echo', ['fine']), 10_000)).toBe('fine')

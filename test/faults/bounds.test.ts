@@ -16,7 +16,7 @@ const censusOf = () => {
   }
 }
 
-describe('jobs running at once', () => {
+describe('promise 11: jobs running at once', () => {
   it.each([
     [1, 1],
     [2, 1],
@@ -156,7 +156,7 @@ describe('maxQueue', () => {
   })
 })
 
-describe('recycling by jobs', () => {
+describe('promise 11: recycling by jobs', () => {
   it.each(['fair', 'fast', 'adaptive'] as const)('no worker does more than maxJobsPerWorker, dispatch %s', async (dispatch) => {
     const pool = await startPool({ workers: 2, concurrency: 2, maxJobsPerWorker: 6, dispatch })
     const journal = new Journal()

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { fixture, pidOf, startPool } from '../fixtures/pools.js'
 import { failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
 
-describe('a job that is cancelled', () => {
+describe('promise 4: a job that is cancelled', () => {
   it('while queued: rejects in the same tick, never runs, and the others do', async () => {
     const pool = await startPool({ dispatch: 'fair' })
     const journal = new Journal()

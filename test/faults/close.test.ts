@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { allUp, fixture, optionsOf, startPool, upPids } from '../fixtures/pools.js'
 import { failure, Gate, gone, isAlive, Journal, until, within } from '../fixtures/support.js'
 
-describe('close', () => {
+describe('promises 3, 6: close', () => {
   it('finishes everything, then stops; later calls reject', async () => {
     const pool = await startPool({ workers: 2, dispatch: 'fast' })
     const pids = await allUp(pool, 2)
@@ -89,7 +89,7 @@ describe('close', () => {
   })
 })
 
-describe('terminate', () => {
+describe('promises 3, 6: terminate', () => {
   it('stops now, and every job settles', async () => {
     const pool = await startPool({ workers: 2, concurrency: 2, dispatch: 'fast' })
     const pids = await allUp(pool, 2)

@@ -6,7 +6,7 @@ import { scratch, until } from '../fixtures/support.js'
 
 const SETTLED = ['succeeded', 'failed', 'cancelled', 'lost']
 
-describe('calls that cross each other', () => {
+describe('promises 3, 11: calls that cross each other', () => {
   it('restart() and resize() to fewer: both come to an end', async () => {
     const pool = await startPool({ workers: 3 })
     await allUp(pool, 3)
@@ -80,7 +80,7 @@ describe('calls that cross each other', () => {
   })
 })
 
-describe('what must not wait', () => {
+describe('promise 9: what must not wait', () => {
   it('a worker whose answer came just before its time limit: the next job runs at once', async () => {
     const pool = await startPool({ workers: 1 })
     for (let round = 0; round < 12; round++) {

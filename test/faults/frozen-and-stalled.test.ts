@@ -5,7 +5,7 @@ import { blockHost, failure, gone, isAlive, Journal, until, within } from '../fi
 
 const QUICK = { heartbeatInterval: 100, heartbeatTimeout: 800 } as const
 
-describe('a worker frozen by SIGSTOP', () => {
+describe('promises 3, 8: a worker frozen by SIGSTOP', () => {
   it('is killed: its job is lost as frozen, the one behind it runs in the next', async () => {
     const pool = await startPool({ ...QUICK, dispatch: 'fast' })
     const journal = new Journal()
@@ -52,7 +52,7 @@ describe('a worker frozen by SIGSTOP', () => {
   })
 })
 
-describe('a worker that only works', () => {
+describe('promises 3, 8: a worker that only works', () => {
   it('in a loop longer than heartbeatTimeout: its watchdog goes on beating', async () => {
     const pool = await startPool({ ...QUICK, heartbeatTimeout: 1_500 })
     const pid = await pidOf(pool)

@@ -4,7 +4,7 @@ import { LIMIT, NO_STACK, PATIENT, PLACES } from '../fixtures/places-list.js'
 import { pidOf, sharedPool, startPool } from '../fixtures/pools.js'
 import { failure, Gate, Journal, within } from '../fixtures/support.js'
 
-describe('a hard limit', () => {
+describe('promise 5: a hard limit', () => {
   const shared = sharedPool(PATIENT)
 
   it.each([...PLACES, ['idle', false, NO_STACK] as const])('ends the worker: %s', async (place, _, stack) => {

@@ -11,7 +11,7 @@ interface Pids {
 /** The promise is 2 s; the rest is for a machine that is busy with other tests. */
 const BOUND = 4_000
 
-describe('when the host dies', () => {
+describe('promise 6: when the host dies', () => {
   it.each(['SIGKILL', 'SIGTERM'] as const)(
     'by %s every worker goes: idle, in a loop anywhere, in native code, while loading; and their children',
     async (signal) => {
@@ -45,7 +45,7 @@ describe('when the host dies', () => {
   })
 })
 
-describe('Ctrl-C in a terminal', () => {
+describe('promise 10: Ctrl-C in a terminal', () => {
   it('reaches the host alone: the workers finish their jobs', async () => {
     const host = new Host('script', ['-qefc', `${process.execPath} ${hostScript('ctrl-c.js')}`, '/dev/null'])
     const workers = await host.says<number[]>('pids')

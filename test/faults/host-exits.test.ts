@@ -8,7 +8,7 @@ interface Books {
   active: string[]
 }
 
-describe('a host that has nothing more to say', () => {
+describe('promise 6: a host that has nothing more to say', () => {
   it.each([['never ran a job'], ['is idle'], ['has a stream half read'], ['has closed'], ['has closed after faults'], ['has terminated'], ['could not start']])(
     'exits by itself: it %s',
     async (what) => {
@@ -43,7 +43,7 @@ describe('a host that has nothing more to say', () => {
   })
 })
 
-describe('a host whose wall clock jumps', () => {
+describe('promise 5: a host whose wall clock jumps', () => {
   it('keeps its limits', async () => {
     const host = startHost('clock-set-back.js')
     expect(await host.says('outcome')).toEqual(['TimeLimitError', 'answered', 'fine'])

@@ -42,7 +42,7 @@ const TROUBLES: Record<string, object> = {
   'that changes its directory, with a relative --import': { before: true, after: true },
 }
 
-describe('a host', () => {
+describe('promises 3, 8, 9: a host', () => {
   it.each(Object.entries(TROUBLES))('%s', async (what, expected) => {
     const host = startHost('trouble.js', [what])
     expect(await host.says('outcome')).toEqual({ ...expected, children: 0 })

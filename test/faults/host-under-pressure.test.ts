@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Host, hostScript } from '../fixtures/hosts.js'
 
-describe('a host', () => {
+describe('promises 3, 9: a host', () => {
   it('with a hundred thousand jobs queued at once: all are done, within 250 MB', async () => {
     // The young generation of Node 20, so that newer majors with a larger one measure the same thing.
     const host = new Host(process.execPath, ['--max-semi-space-size=16', hostScript('hundred-thousand.js')])

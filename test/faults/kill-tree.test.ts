@@ -10,7 +10,7 @@ const kill = (pid: number): void => {
   }
 }
 
-describe("what a worker's tasks spawned", () => {
+describe("promise 6: what a worker's tasks spawned", () => {
   it('ends with a worker that dies', async () => {
     const pool = await startPool()
     const child = (await pool.run('spawnChild', [])) as number

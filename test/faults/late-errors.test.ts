@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { startPool } from '../fixtures/pools.js'
 import { until } from '../fixtures/support.js'
 
-describe('an error that belongs to no result any more', () => {
+describe('promise 3: an error that belongs to no result any more', () => {
   it.each([
     ['unhandledRejection', 'lateRejection', 'nobody waits for this'],
     ['uncaughtException', 'lateException', 'thrown from a timer'],

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { allUp, fixture, pidOf, startPool } from '../fixtures/pools.js'
 import { blockHost, failure, gone, Journal, until, within } from '../fixtures/support.js'
 
-describe('a soft limit', () => {
+describe('promise 5: a soft limit', () => {
   it('asks: a value that the task answers with counts', async () => {
     const pool = await startPool()
     const events: string[] = []
@@ -56,7 +56,7 @@ describe('a soft limit', () => {
   })
 })
 
-describe('limits', () => {
+describe('promise 5: limits', () => {
   it('count from acceptance: waiting is free', async () => {
     const pool = await startPool()
     const jobs = Array.from({ length: 4 }, (_, index) => pool.run('sleep', [250, index], { timeLimit: 900, softTimeLimit: 800 }))
@@ -102,7 +102,7 @@ describe('limits', () => {
   })
 })
 
-describe('without a watchdog', () => {
+describe('promise 5: without a watchdog', () => {
   const options = { watchdog: false, cancelGrace: 150 } as const
 
   it("the host's deadline ends a busy loop", async () => {

@@ -6,7 +6,7 @@ import { failure, until, within } from '../fixtures/support.js'
 const tasks = fixture('job-context.js')
 const texts = (job: { logs: readonly { text: string }[] }): string[] => job.logs.map((line) => line.text)
 
-describe("output: 'capture'", () => {
+describe("promise 9: output: 'capture'", () => {
   it('attaches each line to its job, once, with its stream and time', async () => {
     const pool = await startPool({ tasks, output: 'capture' })
     const before = Date.now()
@@ -74,7 +74,7 @@ describe("output: 'capture'", () => {
   })
 })
 
-describe('output of any kind', () => {
+describe('promise 9: output of any kind', () => {
   it.each(['ignore', 'capture'] as const)('%s: 64 MB on stdout and stderr block nobody', async (output) => {
     const pool = await startPool({ tasks, output, workers: 2 })
     const flood = pool.run('floodBoth', [64_000_000, 128])

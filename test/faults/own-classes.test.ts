@@ -6,7 +6,7 @@ import { failure } from '../fixtures/support.js'
 type ErrorClass = new (...args: unknown[]) => Error
 const classes = Object.entries(prefork).filter((entry): entry is [string, ErrorClass & never] => entry[0].endsWith('Error'))
 
-describe("prefork's errors in a task are of the classes that the task imports", () => {
+describe("promise 7: prefork's errors in a task are of the classes that the task imports", () => {
   const shared = sharedPool({ tasks: fixture('own-classes.js') })
 
   it('there are eleven', () => expect(classes).toHaveLength(11))

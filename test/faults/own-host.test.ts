@@ -76,7 +76,7 @@ const runHost = async ({ outcome: _, ...fault }: Fault, journal: string) => {
   return await execa(process.execPath, args, { reject: false, timeout: SILENCE_MS, killSignal: 'SIGKILL' })
 }
 
-describe('a host whose task commits', () => {
+describe('promises 1 to 11: a host whose task commits', () => {
   const endings = new Map<string, ReturnType<typeof runHost>>()
   const directory = mkdtempSync(join(tmpdir(), 'prefork-test-'))
   afterAll(() => rmSync(directory, { recursive: true, force: true }))

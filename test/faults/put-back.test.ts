@@ -15,7 +15,7 @@ const heldWorker = async (pool: TestPool) => {
   return { pid, journal, gate, holder }
 }
 
-describe('jobs that a dead worker had not accepted', () => {
+describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
   it('are not given up for the crashes of others that they stood behind', async () => {
     const pool = await startPool({ workers: 2 })
     // Short until now, so that the dispatcher writes ahead.
@@ -105,7 +105,7 @@ describe('jobs that a dead worker had not accepted', () => {
   })
 })
 
-describe('a worker whose pipes its task has damaged', () => {
+describe('promise 2: a worker whose pipes its task has damaged', () => {
   it.each([
     ['its jobs pipe closed', 'closeFd', [3]],
     ['its results pipe closed', 'closeFd', [4]],

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { fixture, startPool } from '../fixtures/pools.js'
 import { failure, Journal, until, within } from '../fixtures/support.js'
 
-describe('retryLost', () => {
+describe('promise 3: retryLost', () => {
   it('runs an accepted job again, and counts the attempts', async () => {
     const pool = await startPool()
     const retried: unknown[] = []
@@ -79,7 +79,7 @@ describe('retryLost', () => {
   })
 })
 
-describe('a stream with retryLost', () => {
+describe('promise 3: a stream with retryLost', () => {
   it('is tried again when no item had arrived, and not when one had', async () => {
     const pool = await startPool({ tasks: fixture('streams.js') })
     const early = new Journal()

@@ -5,7 +5,7 @@ import { Gate, Journal, until } from '../fixtures/support.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 
-describe('signals from outside', () => {
+describe('promise 10: signals from outside', () => {
   it.each(SIGNALS)('%s does nothing to a worker, idle or busy, alone or as a group', async (signal) => {
     const pool = await startPool({ workers: 2 })
     const pids = await allUp(pool, 2)

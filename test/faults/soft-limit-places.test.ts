@@ -25,7 +25,7 @@ const limited = async (pool: TestPool, concurrency: number, place: string, stack
   return { before, after, behindPid, neighbours }
 }
 
-describe.each([1, 4])('a soft limit ends a task that never yields, with concurrency %i', (concurrency) => {
+describe.each([1, 4])('promise 5: a soft limit ends a task that never yields, with concurrency %i', (concurrency) => {
   const patient = sharedPool({ ...PATIENT, concurrency })
   it.each(SAFE)('%s: where that is safe, and the worker lives on', async (place, _, stack) => {
     const { before, after, behindPid, neighbours } = await limited(patient.pool, concurrency, place, stack)
@@ -45,7 +45,7 @@ describe.each([1, 4])('a soft limit ends a task that never yields, with concurre
   })
 })
 
-describe("a limit that passes in another job's code", () => {
+describe("promise 5: a limit that passes in another job's code", () => {
   it('soft: the job that waits rejects, the one that loops is not interrupted in its stead', async () => {
     const pool = await startPool({ ...BRISK, concurrency: 4 })
     const journal = new Journal()
@@ -80,7 +80,7 @@ describe("a limit that passes in another job's code", () => {
   })
 })
 
-it('an interrupted task leaves nothing of its AsyncLocalStorage to the next job', async () => {
+it('promise 5: an interrupted task leaves nothing of its AsyncLocalStorage to the next job', async () => {
   const pool = await startPool(PATIENT)
   const journal = new Journal()
   expect(await failure(pool.run('inStorage', [journal.path], { softTimeLimit: LIMIT }))).toMatchObject({ name: 'SoftTimeLimitError' })

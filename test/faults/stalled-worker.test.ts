@@ -14,7 +14,7 @@ const leave = async (pool: TestPool, leftover: (typeof LEFTOVERS)[number]): Prom
   await journal.seen('holds')
 }
 
-describe('a worker whose main thread is held by what a task left behind', () => {
+describe('promises 3, 5: a worker whose main thread is held by what a task left behind', () => {
   it.each(LEFTOVERS)('%s: is replaced, and what waits runs in the next', async (leftover) => {
     const pool = await startPool({ ...QUICK, timeLimit: 5_000 })
     const exits: string[] = []

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { fixture, sharedPool } from '../fixtures/pools.js'
 import { failure } from '../fixtures/support.js'
 
-describe('an error that a task throws', () => {
+describe('promise 7: an error that a task throws', () => {
   const errors = sharedPool({ tasks: [fixture('errors.js'), fixture('common.cjs')] })
   const thrownBy = (task: string, ...args: unknown[]): Promise<unknown> => failure(errors.pool.run(task, args))
 

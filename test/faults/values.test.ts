@@ -67,7 +67,7 @@ const VALUES: [string, unknown][] = [
   ['a deep object', Array.from({ length: 400 }).reduce<unknown>((inner) => ({ inner }), 'deep')],
 ]
 
-describe('values', () => {
+describe('promise 7: values', () => {
   const values = sharedPool()
   const echo = (value: unknown): Promise<unknown> => values.pool.run('echo', [value])
 
@@ -185,7 +185,7 @@ describe('values', () => {
   })
 })
 
-describe('arguments are taken at the call', () => {
+describe('promise 7: arguments are taken at the call', () => {
   it('whatever changes later, running or queued', async () => {
     const pool = await startPool()
     const journal = new Journal()
@@ -211,7 +211,7 @@ describe('arguments are taken at the call', () => {
   })
 })
 
-describe('transfer', () => {
+describe('promise 7: transfer', () => {
   it('detaches what it lists, and only that', async () => {
     const pool = await startPool()
     const moved = new Uint8Array(1_000_000).fill(7)
@@ -226,7 +226,7 @@ describe('transfer', () => {
   })
 })
 
-describe('maxMessageSize', () => {
+describe('promise 7: maxMessageSize', () => {
   it('is an error on the side that made the message, for that job alone', async () => {
     const pool = await startPool({ maxMessageSize: 100_000 })
     const pid = await pidOf(pool)

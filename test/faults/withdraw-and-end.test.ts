@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { allUp, fixture, pidOf, startPool } from '../fixtures/pools.js'
 import { failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
 
-describe('a job that is withdrawn', () => {
+describe('promises 2, 4: a job that is withdrawn', () => {
   it('while queued never runs and rejects with the reason', async () => {
     const pool = await startPool({ dispatch: 'fair' })
     const journal = new Journal()
@@ -88,7 +88,7 @@ describe('a job that is withdrawn', () => {
   })
 })
 
-describe('pool.end', () => {
+describe('promise 3: pool.end', () => {
   it('ends one worker with the reason, in the error and in the event, and replaces it', async () => {
     const pool = await startPool({ workers: 2 })
     const pids = await allUp(pool, 2)

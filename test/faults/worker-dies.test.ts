@@ -12,7 +12,7 @@ const DEATHS: [string, string, unknown[], object][] = [
   ['an exhausted heap', 'exhaustHeap', ['last words'], { signal: 'SIGABRT', reason: 'signal' }],
 ]
 
-describe('a worker that dies in mid-job', () => {
+describe('promises 1, 3: a worker that dies in mid-job', () => {
   it.each(DEATHS)('by %s: the job is lost with every detail, those behind it run once in the next worker', async (_, task, args, details) => {
     const pool = await startPool({ dispatch: 'fast', output: 'capture', execArgv: ['--max-old-space-size=48'] })
     const before = await pidOf(pool)
@@ -67,7 +67,7 @@ describe('a worker that dies in mid-job', () => {
   })
 })
 
-describe('a result that was written before the death', () => {
+describe('promises 1, 3: a result that was written before the death', () => {
   it('counts, small or large', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     for (const value of [Buffer.from('small'), Buffer.alloc(3_000_000, 5), Buffer.from('again')]) {

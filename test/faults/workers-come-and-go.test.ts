@@ -15,7 +15,7 @@ describe('the second worker', () => {
   })
 })
 
-describe('resize', () => {
+describe('promises 3, 11: resize', () => {
   it('up: more jobs run at once; down: the surplus leaves, after its jobs', async () => {
     const pool = await startPool()
     const journal = new Journal()
@@ -55,7 +55,7 @@ describe('resize', () => {
   })
 })
 
-describe('restart', () => {
+describe('promises 3, 11: restart', () => {
   it('replaces every worker under load and loses no job', async () => {
     const pool = await startPool({ workers: 2, concurrency: 2, dispatch: 'fast' })
     const before = await allUp(pool, 2)

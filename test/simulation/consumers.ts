@@ -79,7 +79,7 @@ export class Consumers {
   #item(stream: Stream, value: unknown): void {
     const { truth } = this.#stage
     const expected = itemOf(stream.plan, stream.got++)
-    truth.demand(value === expected, () => `stream ${stream.plan.key} brought ${String(value)}, not ${expected}`)
+    truth.demand(value === expected, () => `promise 7: stream ${stream.plan.key} brought ${String(value)}, not ${expected}`)
   }
 
   // ---- the others
@@ -95,10 +95,10 @@ export class Consumers {
         plans.map((plan): [Plan] => [plan]),
       )) {
         const expected = JSON.stringify(resultOf(plans[at]!, 1))
-        truth.demand(JSON.stringify(value) === expected, () => `a map brought ${JSON.stringify(value)}, not ${expected}`)
+        truth.demand(JSON.stringify(value) === expected, () => `promise 7: a map brought ${JSON.stringify(value)}, not ${expected}`)
         if (at++ === stopAfter) return
       }
-      truth.demand(at === plans.length, () => `a map of ${plans.length} ended after ${at}`)
+      truth.demand(at === plans.length, () => `promise 3: a map of ${plans.length} ended after ${at}`)
     })
   }
 
@@ -117,13 +117,13 @@ export class Consumers {
     this.#under(`broadcast ${plan.key}`, async () => {
       const answers = await pool.broadcast('quick', [plan], { retryLost })
       const asked = new Set<unknown>(answers)
-      truth.demand(asked.size === answers.length, () => `broadcast ${plan.key} asked one twice: ${answers.join(', ')}`)
+      truth.demand(asked.size === answers.length, () => `promise 3: broadcast ${plan.key} asked one twice: ${answers.join(', ')}`)
       const missed = there('up', 'busy').filter((id) => before.includes(id) && !asked.has(id))
-      truth.demand(missed.length === 0, () => `broadcast ${plan.key} did not ask ${missed.join(', ')}`)
+      truth.demand(missed.length === 0, () => `promise 3: broadcast ${plan.key} did not ask ${missed.join(', ')}`)
       // Where starts fail again and again, a place may stay empty. One whose pipe breaks before it has accepted anything has failed as well.
       const failedStarts = [...processes.values()].filter(({ alive, upAt, broken }) => !alive && (upAt === undefined || broken)).length
       if (config.min !== undefined || resizes !== this.resizes || failedStarts > 2) return
-      truth.demand(answers.length >= places, () => `broadcast ${plan.key} was answered ${answers.length} times by ${places} workers`)
+      truth.demand(answers.length >= places, () => `promise 3: broadcast ${plan.key} was answered ${answers.length} times by ${places} workers`)
     })
   }
 
@@ -167,7 +167,10 @@ export class Consumers {
   verdicts(): void {
     const { truth } = this.#stage
     for (const { plan, got, over, left, failed } of this.#streams) {
-      truth.demand(!over || left || failed || got === plan.count, () => `stream ${plan.key} ended after ${got} of ${plan.count} items, and nobody was told why`)
+      truth.demand(
+        !over || left || failed || got === plan.count,
+        () => `promise 3: stream ${plan.key} ended after ${got} of ${plan.count} items, and nobody was told why`,
+      )
     }
   }
 

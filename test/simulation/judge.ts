@@ -51,7 +51,7 @@ export class Judge {
       this.#inTurn(job)
       this.#demand(
         this.#processes.get(record.worker)?.killed === undefined,
-        () => `job ${job.number} was given to worker ${record.worker}, which the pool had killed`,
+        () => `promise 2: job ${job.number} was given to worker ${record.worker}, which the pool had killed`,
       )
     }
     if (to === 'queued' || to === 'lost') {
@@ -60,18 +60,18 @@ export class Judge {
         // Its pipes are closed when it is buried: before, a recall brought the job back, which is counted against nobody.
         if (to === 'queued' && process?.lifeline.destroyed) {
           job.putBacks++
-          this.#demand(job.putBacks <= this.#config.maxPutBacks, () => `job ${job.number} was put back ${job.putBacks} times`)
+          this.#demand(job.putBacks <= this.#config.maxPutBacks, () => `promise 2: job ${job.number} was put back ${job.putBacks} times`)
         }
         const begun = job.beginnings.find(({ worker, delivery }) => worker === record.worker && delivery === record.delivery)
-        this.#demand(begun === undefined, () => `job ${job.number} came back from worker ${record.worker}, where it had begun`)
+        this.#demand(begun === undefined, () => `promise 1: job ${job.number} came back from worker ${record.worker}, where it had begun`)
       }
       if (from === 'accepted' && to === 'queued') job.retries++
       if (from === 'accepted' && process !== undefined && !process.broken && !this.terminated) {
         this.#demand(
           !process.main.answered.has(record.delivery),
-          () => `job ${job.number} counts as lost, and its answer lay whole in the pipe of worker ${record.worker}`,
+          () => `promise 3: job ${job.number} counts as lost, and its answer lay whole in the pipe of worker ${record.worker}`,
         )
-        this.#demand(!process.alive, () => `job ${job.number} counts as lost, and worker ${record.worker} lives`)
+        this.#demand(!process.alive, () => `promise 3: job ${job.number} counts as lost, and worker ${record.worker} lives`)
       }
     }
   }
@@ -84,7 +84,7 @@ export class Judge {
       const waiting = other.record
       if (waiting === undefined || waiting === record || !waiting.inOutbox || waiting.state !== 'queued') continue
       const first = waiting.priority > record.priority || (waiting.priority === record.priority && waiting.number < record.number)
-      this.#demand(!first, () => `job ${job.number} was taken before job ${waiting.number}, which waits and comes first`)
+      this.#demand(!first, () => `promise 2: job ${job.number} was taken before job ${waiting.number}, which waits and comes first`)
     }
   }
 
@@ -96,7 +96,7 @@ export class Judge {
       const { running } = other
       if (other === job || running?.worker !== worker) continue
       const together = again(job, attempt) || again(other, running.attempt)
-      this.#demand(!together, () => `jobs ${job.number} and ${other.number} run together in worker ${worker}, where one runs again`)
+      this.#demand(!together, () => `promise 3: jobs ${job.number} and ${other.number} run together in worker ${worker}, where one runs again`)
     }
   }
 
@@ -108,19 +108,22 @@ export class Judge {
     this.#world.say(`job ${job.number} settled: ${'value' in outcome ? 'a value' : String(outcome.error)}`)
     if ('value' in outcome) {
       this.#coverage.outcome('succeeded')
-      this.#demand(record.state === 'succeeded', () => `job ${job.number} resolved in state ${record.state}`)
+      this.#demand(record.state === 'succeeded', () => `promise 3: job ${job.number} resolved in state ${record.state}`)
       const last = job.beginnings.at(-1)
       const expected = resultOf(plan, last?.attempt ?? 0) as Record<string, unknown>
       const value = outcome.value as Record<string, unknown>
       const same = Object.keys(expected).every((key) => value?.[key] === expected[key])
-      this.#demand(last?.endedAt !== undefined && same, () => `job ${job.number} resolved with ${JSON.stringify(outcome.value)}, not with its own result`)
+      this.#demand(
+        last?.endedAt !== undefined && same,
+        () => `promise 7: job ${job.number} resolved with ${JSON.stringify(outcome.value)}, not with its own result`,
+      )
       return
     }
     const { error } = outcome
     this.#coverage.outcome(error instanceof Error ? error.name : String(error))
-    this.#demand(record.state !== 'succeeded', () => `job ${job.number} rejected in state 'succeeded'`)
+    this.#demand(record.state !== 'succeeded', () => `promise 3: job ${job.number} rejected in state 'succeeded'`)
     const why = this.#unjustified(job, error)
-    this.#demand(why === undefined, () => `job ${job.number} (${plan.kind}, ${record.state}) rejected: ${why}: ${String(error)}`)
+    this.#demand(why === undefined, () => `promise 3: job ${job.number} (${plan.kind}, ${record.state}) rejected: ${why}: ${String(error)}`)
   }
 
   /** Why the job should not have been given up like this; undefined: it should. */
@@ -177,7 +180,7 @@ export class Judge {
     const { at, sinceBeat, silence } = killed
     const { standsSince } = process.main
     const alone = (holds: boolean): void =>
-      this.#demand(holds || process.broken, () => `worker ${worker} was killed without cause: ${reason} ${JSON.stringify(killed)}`)
+      this.#demand(holds || process.broken, () => `promise 10: worker ${worker} was killed without cause: ${reason} ${JSON.stringify(killed)}`)
     const frozen = HEARTBEAT_TIMEOUT - EPSILON
     // A beat that ends the silence while the host judges is still on its way.
     if (reason.includes('watchdog was silent')) alone(sinceBeat >= frozen || (sinceBeat < ON_ITS_WAY && silence >= frozen))
@@ -221,17 +224,17 @@ export class Judge {
     for (const job of this.#truth.jobs.values()) {
       const { record, number, beginnings, plan } = job
       const most = 1 + job.retryLost
-      this.#demand(beginnings.length <= most, () => `job ${number} began ${beginnings.length} times, ${most} may be`)
+      this.#demand(beginnings.length <= most, () => `promise 3: job ${number} began ${beginnings.length} times, ${most} may be`)
       if (record === undefined || plan === undefined) continue
-      this.#demand(job.settled === 1, () => `job ${number} (${plan.kind}) is ${record.state} and settled ${job.settled} times`)
+      this.#demand(job.settled === 1, () => `promise 3: job ${number} (${plan.kind}) is ${record.state} and settled ${job.settled} times`)
       const began = beginnings.length > 0
-      this.#demand(job.beganTold !== undefined, () => `nobody was told whether job ${number} began`)
-      if (began) this.#demand(job.beganTold === true, () => `job ${number} began, and its caller was told that it did not`)
-      this.#demand(!(record.state === 'succeeded' && isEndless(plan)), () => `job ${number} succeeded, and never ends`)
+      this.#demand(job.beganTold !== undefined, () => `promise 1: nobody was told whether job ${number} began`)
+      if (began) this.#demand(job.beganTold === true, () => `promise 1: job ${number} began, and its caller was told that it did not`)
+      this.#demand(!(record.state === 'succeeded' && isEndless(plan)), () => `promise 5: job ${number} succeeded, and never ends`)
     }
     for (const { id, main } of this.#processes.values()) {
       const most = this.#config.maxJobsPerWorker ?? Number.POSITIVE_INFINITY
-      this.#demand(main.accepted <= most, () => `worker ${id} accepted ${main.accepted} jobs, ${most} may be`)
+      this.#demand(main.accepted <= most, () => `promise 11: worker ${id} accepted ${main.accepted} jobs, ${most} may be`)
     }
   }
 

@@ -58,7 +58,7 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
     settings,
     (poolId) => (id) => {
       const alive = [...processes.values()].filter((process) => process.alive).length + 1
-      truth.demand(alive <= truth.processBound, () => `${alive} processes live, ${truth.processBound} may`)
+      truth.demand(alive <= truth.processBound, () => `promise 11: ${alive} processes live, ${truth.processBound} may`)
       const process = new SimProcess(
         id,
         around,
@@ -97,12 +97,12 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
       const left = { ...hub.registered(), ...host.leftovers, processes: [...processes.values()].filter(({ alive }) => alive).length }
       truth.demand(
         Object.values(left).every((count) => count === 0),
-        () => `something is left after the end: ${JSON.stringify(left)}`,
+        () => `promise 6: something is left after the end: ${JSON.stringify(left)}`,
       )
-      truth.demand(host.lifeEnded, () => 'the pool still has a hold on the host')
+      truth.demand(host.lifeEnded, () => 'promise 6: the pool still has a hold on the host')
     }
   } catch (error) {
-    truth.violated(error instanceof WorkerStartError ? `no worker could be started: ${error.message}` : `something threw: ${(error as Error).stack}`)
+    truth.violated(error instanceof WorkerStartError ? `promise 8: no worker could be started: ${error.message}` : `something threw: ${(error as Error).stack}`)
   }
   return { violations: truth.violations, log: world.log ?? [] }
 }

@@ -67,11 +67,11 @@ export class Script {
       },
       (error) => {
         up = false
-        truth.demand(error instanceof WorkerStartError, () => `firstUp() rejected with ${String(error)}`)
+        truth.demand(error instanceof WorkerStartError, () => `promise 8: firstUp() rejected with ${String(error)}`)
       },
     )
     for (let waited = 0; up === undefined && waited < QUIET_WITHIN; waited += LOOK_EVERY) await world.until(world.now + LOOK_EVERY)
-    truth.demand(up !== undefined, () => 'firstUp() never settled')
+    truth.demand(up !== undefined, () => 'promise 8: firstUp() never settled')
     return up === true
   }
 
@@ -108,7 +108,7 @@ export class Script {
       await this.#noneStandsStill()
       // Until a heartbeat has told of every worker's memory as it is now.
       await world.until(world.now + 2_500)
-      truth.demand(!host.kept, () => 'an idle pool keeps the host alive')
+      truth.demand(!host.kept, () => 'promise 6: an idle pool keeps the host alive')
       const { queued, running } = pool.stats()
       truth.demand(queued === 0 && running === 0, () => `nothing is pending, and stats() says queued ${queued}, running ${running}`)
       const probe = new Probe({
@@ -270,9 +270,9 @@ export class Script {
     this.#jobs.push(job)
     const refused = record.outcome !== undefined && 'error' in record.outcome ? record.outcome.error : undefined
     job.refused = refused !== undefined
-    if (judge.ended) truth.demand(refused instanceof PoolClosedError, () => `a job was taken after the end: ${String(refused)}`)
+    if (judge.ended) truth.demand(refused instanceof PoolClosedError, () => `promise 3: a job was taken after the end: ${String(refused)}`)
     else if (queued >= (config.maxQueue ?? Number.POSITIVE_INFINITY)) {
-      truth.demand(refused instanceof QueueFullError, () => `a job was taken although ${queued} wait: ${String(refused)}`)
+      truth.demand(refused instanceof QueueFullError, () => `promise 11: a job was taken although ${queued} wait: ${String(refused)}`)
     } else truth.demand(refused === undefined, () => `a job was refused: ${String(refused)}`)
     return job
   }
@@ -325,8 +325,8 @@ export class Script {
     world.say(`job ${job.number} is cancelled`)
     job.cancelledAt = world.now
     const told = record.cancel(new Error(`cancelled ${job.number}`))
-    truth.demand(told && record.isSettled, () => `job ${job.number} was ${state}, and cancel() did not settle it at once`)
-    if (state === 'queued' && record.attempt === 1) truth.demand(record.mayHaveBegun === false, () => `job ${job.number} waited, and may have begun`)
+    truth.demand(told && record.isSettled, () => `promise 4: job ${job.number} was ${state}, and cancel() did not settle it at once`)
+    if (state === 'queued' && record.attempt === 1) truth.demand(record.mayHaveBegun === false, () => `promise 1: job ${job.number} waited, and may have begun`)
   }
 
   #abort(draw: Random): void {
@@ -411,7 +411,7 @@ export class Script {
       if (done() || truth.violations.length > 0) return
       await world.until(world.now + LOOK_EVERY)
     }
-    truth.violated(`not after ${QUIET_WITHIN} ms: ${what}: ${state()}`)
+    truth.violated(`promise 3: not after ${QUIET_WITHIN} ms: ${what}: ${state()}`)
   }
 
   /** Workers that there are at the least once nothing moves. */

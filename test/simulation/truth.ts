@@ -135,15 +135,15 @@ export class Truth {
   begin(number: number, worker: number, delivery: number, attempt: number): Beginning {
     const job = this.of(number)
     const twice = job.beginnings.find((each) => each.attempt === attempt)
-    this.demand(twice === undefined, () => `job ${number} began twice in attempt ${attempt}: in worker ${twice?.worker} and in worker ${worker}`)
-    this.demand(job.running === undefined, () => `job ${number} began in worker ${worker} while it runs in worker ${job.running?.worker}`)
+    this.demand(twice === undefined, () => `promise 3: job ${number} began twice in attempt ${attempt}: in worker ${twice?.worker} and in worker ${worker}`)
+    this.demand(job.running === undefined, () => `promise 3: job ${number} began in worker ${worker} while it runs in worker ${job.running?.worker}`)
     const beginning: Beginning = { worker, delivery, attempt, at: this.#world.now, endedAt: undefined }
     job.beginnings.push(beginning)
     this.#world.say(`worker ${worker} begins job ${number}`)
     this.#coverage.beginnings++
     this.running++
     this.onBegin(job, beginning)
-    this.demand(this.running <= this.runningBound, () => `${this.running} jobs run at once, ${this.runningBound} may`)
+    this.demand(this.running <= this.runningBound, () => `promise 11: ${this.running} jobs run at once, ${this.runningBound} may`)
     return beginning
   }
 
@@ -183,7 +183,7 @@ export class Truth {
     const arrow = `${from} → ${to}`
     const times = this.#coverage.arrows.get(arrow)
     if (times === undefined) {
-      this.violated(`job ${job.number} went ${arrow}, which is no arrow of a job's life`)
+      this.violated(`promise 3: job ${job.number} went ${arrow}, which is no arrow of a job's life`)
       return
     }
     this.#coverage.arrows.set(arrow, times + 1)
@@ -199,7 +199,7 @@ export class Truth {
   #settled(job: JobTruth, outcome: { value: unknown } | { error: unknown }): void {
     job.settled++
     job.outcome = outcome
-    this.demand(job.settled === 1, () => `job ${job.number} settled ${job.settled} times`)
+    this.demand(job.settled === 1, () => `promise 3: job ${job.number} settled ${job.settled} times`)
     this.onSettled(job)
   }
 }

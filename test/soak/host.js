@@ -184,8 +184,9 @@ for (const { name, pool } of pools) await settles(`close() of ${name}`, broken ?
 await waitUntil('no process is left', () => children() === 0, 5_000)
 ledger.finish()
 const after = { descriptors: descriptors(), listeners: listeners() }
-if (after.descriptors !== before.descriptors) ledger.violation(`${after.descriptors} descriptors are open after close(), ${before.descriptors} were before`)
-if (after.listeners !== before.listeners) ledger.violation(`${after.listeners} listeners of the process after close(), ${before.listeners} before`)
+if (after.descriptors !== before.descriptors)
+  ledger.violation(`promise 6: ${after.descriptors} descriptors are open after close(), ${before.descriptors} were before`)
+if (after.listeners !== before.listeners) ledger.violation(`promise 6: ${after.listeners} listeners of the process after close(), ${before.listeners} before`)
 const [first, last] = [rests[0], rests.at(-1)]
 if (last.descriptors !== first.descriptors) ledger.violation(`${last.descriptors} descriptors at the end, ${first.descriptors} after the warm-up`)
 say('report', {

@@ -166,13 +166,13 @@ export class Ledger {
       const job = this.jobs.get(id)
       own.unproven = 0
       if (job === undefined || job.settled !== undefined) {
-        this.violation(`${id} was accepted though it is not pending`, job)
+        this.violation(`promise 3: ${id} was accepted though it is not pending`, job)
         return
       }
       const record = workerOf(worker)
-      if (record === undefined || record.exit !== undefined) this.violation(`${id} was accepted by a worker that is not there: ${worker}`, job)
-      if (attempt !== job.attempt) this.violation(`${id} was accepted in attempt ${attempt} while ${job.attempt} is the one`, job)
-      if (job.accepts.some((accept) => accept.attempt === attempt)) this.violation(`${id} was accepted twice in attempt ${attempt}`, job)
+      if (record === undefined || record.exit !== undefined) this.violation(`promise 1: ${id} was accepted by a worker that is not there: ${worker}`, job)
+      if (attempt !== job.attempt) this.violation(`promise 1: ${id} was accepted in attempt ${attempt} while ${job.attempt} is the one`, job)
+      if (job.accepts.some((accept) => accept.attempt === attempt)) this.violation(`promise 3: ${id} was accepted twice in attempt ${attempt}`, job)
       job.accepts.push({ attempt, worker: record })
     })
     pool.on('jobPutBack', ({ id, worker }) => {
@@ -180,10 +180,10 @@ export class Ledger {
       own.putBack += 1
       this.counts.putBack += 1
       if (job === undefined || job.settled !== undefined) {
-        this.violation(`${id} was put back though it is not pending`, job)
+        this.violation(`promise 2: ${id} was put back though it is not pending`, job)
         return
       }
-      if (job.accepts.some((accept) => accept.attempt === job.attempt)) this.violation(`${id} was put back after it had been accepted`, job)
+      if (job.accepts.some((accept) => accept.attempt === job.attempt)) this.violation(`promise 2: ${id} was put back after it had been accepted`, job)
       // The worker is buried in this very turn, and its exit told right after.
       const record = workerOf(worker)
       const alive = pool.stats().workers.some((each) => each.id === worker && each.state !== 'dead')
@@ -195,23 +195,23 @@ export class Ledger {
       own.retried += 1
       this.counts.retried += 1
       if (job === undefined || job.settled !== undefined) {
-        this.violation(`${id} was retried though it is not pending`, job)
+        this.violation(`promise 3: ${id} was retried though it is not pending`, job)
         return
       }
       if (!job.accepts.some((accept) => accept.attempt === job.attempt))
-        this.violation(`${id} was retried though attempt ${job.attempt} was never accepted`, job)
-      if (attempt !== job.attempt + 1) this.violation(`${id}: attempt ${attempt} follows ${job.attempt}`, job)
-      if (attempt > 1 + job.plan.retry) this.violation(`${id} is to begin more often than retryLost allows`, job)
+        this.violation(`promise 3: ${id} was retried though attempt ${job.attempt} was never accepted`, job)
+      if (attempt !== job.attempt + 1) this.violation(`promise 3: ${id}: attempt ${attempt} follows ${job.attempt}`, job)
+      if (attempt > 1 + job.plan.retry) this.violation(`promise 3: ${id} is to begin more often than retryLost allows`, job)
       job.attempt = attempt
     })
     pool.on('jobSettled', ({ id, state, worker, error }) => {
       const job = this.jobs.get(id)
       if (job === undefined) {
-        this.violation(`${id} settled (${state}) though nobody knows it, or long after it had settled`)
+        this.violation(`promise 3: ${id} settled (${state}) though nobody knows it, or long after it had settled`)
         return
       }
       if (job.settled !== undefined) {
-        this.violation(`${id} settled twice: ${job.settled.state}, then ${state}`, job)
+        this.violation(`promise 3: ${id} settled twice: ${job.settled.state}, then ${state}`, job)
         return
       }
       pending.delete(id)
@@ -226,7 +226,7 @@ export class Ledger {
   #judgeEnd(own, job, error) {
     const { plan, settled } = job
     const { state, worker } = settled
-    const mayNot = (what) => this.violation(`${job.id} (${plan.kind}): ${what}`, job)
+    const mayNot = (what) => this.violation(`promise 3: ${job.id} (${plan.kind}): ${what}`, job)
     if (state === 'succeeded') {
       if (!plan.may.includes('value')) mayNot('succeeded')
       return
@@ -262,13 +262,13 @@ export class Ledger {
       const plan = this.#plans.get(id)
       this.#plans.delete(id)
       this.counts.refused += 1
-      if (plan === undefined) this.violation(`${id}: its promise settled (${kind}) long after the job, or twice`)
+      if (plan === undefined) this.violation(`promise 3: ${id}: its promise settled (${kind}) long after the job, or twice`)
       else if (state !== 'failed' || !['full', ...plan.may].includes(kind)) this.violation(`${id} (${plan.kind}) was never submitted and ${state}: ${kind}`)
       return
     }
     job.outcomes += 1
-    if (job.settled === undefined) this.violation(`${id}: its promise settled before the job`, job)
-    else if (job.settled.state !== state) this.violation(`${id}: its promise says ${state} (${kind}), the event ${job.settled.state}`, job)
+    if (job.settled === undefined) this.violation(`promise 3: ${id}: its promise settled before the job`, job)
+    else if (job.settled.state !== state) this.violation(`promise 3: ${id}: its promise says ${state} (${kind}), the event ${job.settled.state}`, job)
   }
 
   /** `job.began` against what the journal will show. */
@@ -276,7 +276,7 @@ export class Ledger {
     const job = this.jobs.get(id)
     if (job !== undefined) job.began = began
     else if (!began) return
-    else this.violation(`${id}: began settled long after the job`)
+    else this.violation(`promise 1: ${id}: began settled long after the job`)
   }
 
   // ---- what the journal shows
@@ -311,12 +311,12 @@ export class Ledger {
     const attempt = Number(second)
     if (job.lines.some((line) => line.attempt === attempt)) {
       this.counts.begunTwice += 1
-      this.violation(`${id} began twice in attempt ${attempt}`, job)
+      this.violation(`promise 3: ${id} began twice in attempt ${attempt}`, job)
     }
     job.lines.push({ attempt, pid: Number(third) })
     if (job.lines.length > 1 + job.plan.retry) {
       this.counts.begunTwice += 1
-      this.violation(`${id} began ${job.lines.length} times, retryLost being ${job.plan.retry}`, job)
+      this.violation(`promise 3: ${id} began ${job.lines.length} times, retryLost being ${job.plan.retry}`, job)
     }
   }
 
@@ -358,7 +358,7 @@ export class Ledger {
   #judge(job) {
     this.counts.judged += 1
     const { id, plan, settled, lines, accepts } = job
-    const wrong = (what) => this.violation(`${id} (${plan.kind}): ${what}`, job)
+    const wrong = (what) => this.violation(`promise 3: ${id} (${plan.kind}): ${what}`, job)
     if (plan.promise && job.outcomes !== 1) wrong(`its promise settled ${job.outcomes} times`)
     if (job.began === false && lines.length > 0) wrong('began is false, and it ran')
     if (plan.promise && job.began === undefined) wrong('began never settled')
@@ -451,13 +451,13 @@ export class Ledger {
     this.sweep(true)
     for (const job of this.jobs.values()) {
       this.counts.neverSettled += 1
-      this.violation(`${job.id} (${job.plan?.kind}) never settled`, job)
+      this.violation(`promise 3: ${job.id} (${job.plan?.kind}) never settled`, job)
     }
-    for (const worker of this.workers.values()) this.violation(`${worker.pool}: worker ${worker.id} (pid ${worker.pid}) never left`)
+    for (const worker of this.workers.values()) this.violation(`promise 6: ${worker.pool}: worker ${worker.id} (pid ${worker.pid}) never left`)
     for (const [id, plan] of this.#plans) {
       if (!plan.promise) continue
       this.counts.neverSettled += 1
-      this.violation(`${id} (${plan.kind}): its promise never settled`)
+      this.violation(`promise 3: ${id} (${plan.kind}): its promise never settled`)
     }
   }
 }

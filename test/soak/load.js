@@ -131,7 +131,7 @@ export class Load {
         settled('succeeded', 'value')
         const expected = typeof plan.value === 'function' ? plan.value() : plan.value
         if (result?.id !== id || (expected !== undefined && !isDeepStrictEqual(result.value, expected)))
-          ledger.violation(`${id} (${plan.kind}) got another value`)
+          ledger.violation(`promise 7: ${id} (${plan.kind}) got another value`)
       },
       (error) => settled(job.state, plan.cancelled && error === plan.reason ? 'cancelled' : kindOf(error, id)),
     )
@@ -178,7 +178,8 @@ export class Load {
       let next = 0
       try {
         for await (const item of target.pool.stream('items', [count, bytes, ms], { id, ...(retry > 0 ? { retryLost: retry } : {}) })) {
-          if (item.id !== id || item.n !== next || item.bytes.length !== bytes) ledger.violation(`${id}: item ${next} of the stream is ${item.id} ${item.n}`)
+          if (item.id !== id || item.n !== next || item.bytes.length !== bytes)
+            ledger.violation(`promise 7: ${id}: item ${next} of the stream is ${item.id} ${item.n}`)
           next += 1
           if (next === stopAt) {
             plan.cancelled = true
@@ -186,7 +187,7 @@ export class Load {
           }
           if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause))
         }
-        if (!plan.cancelled && next !== count) ledger.violation(`${id}: the stream had ${next} items of ${count}`)
+        if (!plan.cancelled && next !== count) ledger.violation(`promise 3: ${id}: the stream had ${next} items of ${count}`)
       } catch (error) {
         // Judged by its event; what its consumer hears must be the same.
         if (!['lost', 'full'].includes(kindOf(error, id))) ledger.violation(`${id}: the stream failed: ${kindOf(error, id)}`)
@@ -208,11 +209,11 @@ export class Load {
       }
       try {
         for await (const n of target.pool.map(random.chance(0.7) ? 'mappedAgain' : 'mapped', source(), { ordered })) {
-          if (seen.has(n) || (ordered && n !== seen.size)) this.#ledger.violation(`a map of ${target.name} gave ${n} as number ${seen.size}`)
+          if (seen.has(n) || (ordered && n !== seen.size)) this.#ledger.violation(`promise 7: a map of ${target.name} gave ${n} as number ${seen.size}`)
           seen.add(n)
           if (seen.size === stopAt) break
         }
-        if (stopAt < 0 && seen.size !== count) this.#ledger.violation(`a map of ${target.name} gave ${seen.size} results of ${count}`)
+        if (stopAt < 0 && seen.size !== count) this.#ledger.violation(`promise 3: a map of ${target.name} gave ${seen.size} results of ${count}`)
       } catch (error) {
         if (!['lost', 'full'].includes(kindOf(error))) this.#ledger.violation(`a map of ${target.name} failed: ${kindOf(error)}`)
       }

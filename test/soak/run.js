@@ -141,8 +141,8 @@ for (let tries = 0; left.length > 0 && tries < 40; tries += 1) {
 }
 const troubles = []
 if (report === undefined) troubles.push(`The host ended without a report: ${JSON.stringify(ended)}`)
-else if (ended.code !== 0) troubles.push(`The host did not exit by itself within ${EXIT_MS} ms of its report: ${JSON.stringify(ended)}`)
-if (left.length > 0) troubles.push(`Processes are left: ${left.join(', ')}`)
+else if (ended.code !== 0) troubles.push(`promise 6: The host did not exit by itself within ${EXIT_MS} ms of its report: ${JSON.stringify(ended)}`)
+if (left.length > 0) troubles.push(`promise 6: Processes are left: ${left.join(', ')}`)
 if (noise !== '') troubles.push(`The host printed on its stderr: ${noise.slice(0, 10_000)}`)
 
 if (report !== undefined) {

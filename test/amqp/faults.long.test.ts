@@ -1,0 +1,82 @@
+/** The faults that need a broker of their own: its consumer_timeout, its limit of a message, and its restart. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createPublisher } from '../../src/amqp/index.js'
+import { throughFault } from './held-job.js'
+import { type PrivateBroker, privateBroker } from './private-broker.js'
+import { acknowledge, corner, dropped, first, gone, Inbox, job, removeQueues, serverBinary, settled, withRabbit } from './rabbit.js'
+
+const withServer = serverBinary === undefined ? describe.skip : withRabbit
+if (serverBinary === undefined) {
+  const lack = 'no rabbitmq-server was found that a broker of their own could be started from'
+  if (process.env.REQUIRE_BROKER === '1') throw new Error(`REQUIRE_BROKER=1, and ${lack}`)
+  console.warn(`SKIPPED: the faults that stop or restart a broker: ${lack}`)
+}
+
+withServer('on a broker of its own', () => {
+  let server: PrivateBroker
+  beforeAll(async () => {
+    server = await privateBroker(serverBinary!)
+  }, 120_000)
+  afterAll(() => server.remove(), 60_000)
+
+  it.concurrent('consumer_timeout: the job keeps running, is handed out again and recognised, and its late acknowledgement is dropped', async () => {
+    const { queue, broker, cleanUp } = corner(server.url)
+    const node = await broker()
+    const inbox = new Inbox()
+    const warnings: string[] = []
+    node.on('warning', (message) => warnings.push(message))
+    node.consume(2, inbox.receive)
+    await node.publish(job(queue, 'long'))
+    const long = await inbox.take('long')
+    await gone(long)
+    const longAgain = await inbox.take('long', 1)
+    expect(longAgain).toMatchObject({ redelivered: true, id: 'long', counts: first })
+    await node.publish(job(queue, 'other'))
+    expect(await long.settle(acknowledge)).toEqual(dropped)
+    expect(await (await inbox.take('other')).settle(acknowledge)).toEqual(settled)
+    expect(await longAgain.settle(acknowledge)).toEqual(settled)
+    expect(warnings.some((each) => /held for longer than its consumer_timeout/.test(each))).toBe(true)
+    await node.close()
+    const after = await broker()
+    expect(await after.depth()).toBe(0)
+    await cleanUp()
+  }, 60_000)
+
+  // The broker does it, after 3 s: both wait for it at once.
+  it.concurrent('consumer_timeout: a job that a worker runs completes, once', () => throughFault({ url: server.url, queueType: 'quorum' }, () => {}), 60_000)
+
+  it('a message that is too large ends the channel, and is the only one rejected', async () => {
+    const { queue, keep, broker, cleanUp } = corner(server.url)
+    const node = await broker()
+    const out = keep(await createPublisher({ url: server.url, queue }))
+    const results = await Promise.allSettled([...Array(20).keys()].map((i) => out.publish('a', [Buffer.alloc(i === 7 ? 70_000 : 10)])))
+    expect(results.flatMap((each, i) => (each.status === 'rejected' ? [i] : []))).toEqual([7])
+    expect((results[7] as PromiseRejectedResult).reason).toMatchObject({
+      stored: 'no',
+      message: expect.stringMatching(/^The message has 70\d\d\d bytes; this RabbitMQ takes at most 65536/),
+    })
+    expect(await node.depth()).toBeGreaterThanOrEqual(19)
+    await cleanUp()
+  })
+
+  it('a restart: everything published is there, everything held comes back, the topology is restored', async () => {
+    const { queue, controlExchange, eventExchange, broker } = corner(server.url)
+    const node = await broker()
+    const inbox = new Inbox()
+    node.consume(1, inbox.receive)
+    await node.publish(job(queue, 'held'))
+    await node.publish(job(queue, 'delayed', { delay: 1_000 }))
+    await inbox.take('held')
+    await server.restart()
+    const published = node.publish(job(queue, 'after'))
+    expect(await (await inbox.take('held', 1)).settle(acknowledge)).toEqual(settled)
+    await published
+    // One that came before the last cut is void: the next delivery counts.
+    const settle = async (id: string): Promise<void> => {
+      for (let nth = 0; !(await (await inbox.take(id, nth)).settle(acknowledge)).settled; nth++);
+    }
+    await Promise.all([settle('delayed'), settle('after')])
+    await node.close()
+    await removeQueues([queue], [controlExchange, eventExchange], server.url)
+  }, 120_000)
+})

@@ -1,0 +1,3 @@
+import { randomKills } from './random-kills.js'
+
+randomKills(30, 500)

@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { startHost } from '../fixtures/hosts.js'
+import { scratch } from '../fixtures/support.js'
+
+interface Books {
+  descriptors: number
+  listeners: number
+  children: number
+}
+interface Phase {
+  name: string
+  submitted: number
+  succeeded: number
+  lost: number
+  kills: number
+  twice: number
+  missing: number
+  unaccepted: number
+  resettled: number
+  odd: string[]
+}
+
+const seed = Number(process.env.PREFORK_SEED ?? (Math.random() * 2 ** 31) | 0)
+
+/** Promises 1, 2 and 3 while workers are killed at random moments. */
+export const randomKills = (kills: number, jobs: number): void => {
+  it(`promises 1, 2, 3: ${kills} workers killed at random moments: every job settles once, none is lost unaccepted, none runs twice (PREFORK_SEED=${seed})`, async () => {
+    const host = startHost('three-hundred-kills.js', [seed, kills, jobs, scratch()])
+    const { phases, before, after } = await host.says<{ phases: Phase[]; before: Books; after: Books }>('report', 150_000)
+    for (const phase of phases) {
+      expect(phase.odd).toEqual([])
+      expect(phase).toMatchObject({ twice: 0, missing: 0, unaccepted: 0, resettled: 0 })
+      expect(phase.succeeded + phase.lost).toBe(phase.submitted)
+    }
+    const sum = (of: (phase: Phase) => number): number => phases.reduce((total, phase) => total + of(phase), 0)
+    expect(sum((phase) => phase.kills)).toBeGreaterThanOrEqual(kills)
+    expect(sum((phase) => phase.submitted)).toBeGreaterThanOrEqual(jobs)
+    // A kill costs at most what ran in that worker: one job in the first phase, three in the second.
+    expect(phases[0]!.lost).toBeLessThanOrEqual(phases[0]!.kills)
+    expect(phases[1]!.lost).toBeLessThanOrEqual(phases[1]!.kills * 3)
+    expect(after).toEqual(before)
+    expect(await host.ends()).toEqual({ code: 0, signal: null })
+    expect(host.stderr).toBe('')
+  }, 180_000)
+}

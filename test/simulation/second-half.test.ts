@@ -1,3 +1,0 @@
-import { shard } from './run-shard.js'
-
-shard(1)

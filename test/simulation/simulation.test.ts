@@ -1,0 +1,3 @@
+import { playRuns } from './play-runs.js'
+
+playRuns(300)
