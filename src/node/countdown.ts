@@ -30,10 +30,3 @@ export class Countdown {
     clearTimeout(this.#timer)
   }
 }
-
-/** Resolves with `promise`, or after `ms`, whichever is first. */
-export const atMost = async (promise: Promise<unknown>, ms: number): Promise<void> => {
-  const countdown = new Countdown(ms)
-  await Promise.race([promise, countdown.over])
-  countdown.stop()
-}

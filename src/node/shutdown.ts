@@ -1,4 +1,5 @@
-import { atMost, type Countdown } from './countdown.js'
+import { withTimeout } from '../util/with-timeout.js'
+import type { Countdown } from './countdown.js'
 import type { NodeParts } from './node-stats.js'
 import type { ShutdownReport } from './types.js'
 
@@ -9,6 +10,8 @@ const STOP_HOOKS_MS = 5_000
 /** Settlements have so long to reach the broker, then a last moment to be given back instead, ms. */
 const SETTLE_MS = 800
 const LAST_SETTLE_MS = 300
+
+const ignore = (): void => {}
 
 /** Drains, ends what is left, settles it. The broker is still open afterwards. */
 export const drain = async ({ runtime, pool, intake, settings }: NodeParts, countdown: Countdown): Promise<ShutdownReport> => {
@@ -23,9 +26,9 @@ export const drain = async ({ runtime, pool, intake, settings }: NodeParts, coun
   if (!empty) runtime.kill()
   await pool.close({ timeout: empty ? Math.max(TERMINATE_MS, Math.min(STOP_HOOKS_MS, countdown.left)) : TERMINATE_MS })
   const killed = runtime.settleKilled()
-  await atMost(runtime.settled(), SETTLE_MS)
-  await atMost(runtime.settled(true), LAST_SETTLE_MS)
-  await atMost(stopped, LAST_SETTLE_MS)
+  await withTimeout(runtime.settled(), SETTLE_MS, ignore)
+  await withTimeout(runtime.settled(true), LAST_SETTLE_MS, ignore)
+  await withTimeout(stopped, LAST_SETTLE_MS, ignore)
   runtime.close()
   return { clean: killed === 0, requeued: runtime.requeued - alreadyBack, killed }
 }

@@ -1,27 +1,29 @@
-/** Waits between attempts: at once, then 100 ms, doubling to 10 s, a fifth of each taken off at random so that a farm does not come back in step. */
+import { exponentialDelay, jittered } from '../../util/backoff.js'
 
-const FIRST = 100
-const LONGEST = 10_000
+/** ms before the second retry; doubled by each further failure, up to `MAX_DELAY`. The first retry follows at once. */
+const FIRST_DELAY = 100
+const MAX_DELAY = 10_000
+/** Share of each delay that is taken off at random, so that many nodes do not reconnect in step. */
 const JITTER = 0.2
 
-/** A life this long counts as a success: the next death is answered at once again. */
-const GOOD_LIFE = 5_000
+/** ms after which a connection or channel counts as stable: when it fails later, the delays begin anew. */
+const STABLE_AFTER = 5_000
 
-export class Backoff {
+/** The delays between attempts to open a connection or a channel. */
+export class ReconnectBackoff {
   #failures = 0
-  #since = 0
+  #openedAt = 0
 
   /** ms to wait before the next attempt. */
   next(): number {
-    if (this.#since !== 0 && performance.now() - this.#since >= GOOD_LIFE) this.#failures = 0
-    this.#since = 0
-    const base = this.#failures === 0 ? 0 : Math.min(LONGEST, FIRST * 2 ** (this.#failures - 1))
-    this.#failures++
-    return Math.round(base * (1 - JITTER * Math.random()))
+    if (this.#openedAt !== 0 && performance.now() - this.#openedAt >= STABLE_AFTER) this.#failures = 0
+    this.#openedAt = 0
+    const failures = this.#failures++
+    return failures === 0 ? 0 : jittered(exponentialDelay(failures, FIRST_DELAY, MAX_DELAY), JITTER)
   }
 
-  /** It came up; judged good when it has lasted. */
-  up(): void {
-    this.#since = performance.now()
+  /** An attempt succeeded. The failures before it are forgotten only once it has proved stable. */
+  opened(): void {
+    this.#openedAt = performance.now()
   }
 }

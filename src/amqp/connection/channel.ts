@@ -1,5 +1,5 @@
 /** A channel that comes back: the death of a channel without that of its connection is silent unless somebody watches. */
-import { Backoff } from './backoff.js'
+import { ReconnectBackoff } from './backoff.js'
 import type { AmqpChannel, AmqpConnection } from './client.js'
 import { closeChannel } from './closing.js'
 import type { SteadyConnection } from './connection.js'
@@ -18,7 +18,7 @@ export interface ChannelUse {
 export class SteadyChannel {
   readonly #connection: SteadyConnection
   readonly #use: ChannelUse
-  readonly #backoff = new Backoff()
+  readonly #backoff = new ReconnectBackoff()
   #channel: AmqpChannel | undefined
   /** Counts attempts: an old one that ends late is not the current one's business. */
   #attempt = 0
@@ -64,7 +64,7 @@ export class SteadyChannel {
         return
       }
       this.#channel = channel
-      this.#backoff.up()
+      this.#backoff.opened()
       this.#use.opened?.(channel)
     } catch (error) {
       this.#use.failed?.(error instanceof Error ? error : new Error(String(error)))

@@ -2,6 +2,7 @@
  * Ends of channels and connections. amqplib waits for the other end's answer for ever: a peer that is gone gives none, and neither does
  * a broker that no longer reads the connection (an alarm of memory or disk).
  */
+import { withTimeout } from '../../util/with-timeout.js'
 import type { AmqpChannel, AmqpConnection } from './client.js'
 
 /** ms that the other end has to answer. This, a node's wait for confirms and the end of its drain fit into the 5 s beyond the grace of docs/deploying.md. */
@@ -11,17 +12,12 @@ const CLOSE_TIMEOUT = 1_500
 const silent = new WeakSet<object>()
 
 /** False: not in time. */
-const answered = async (closed: Promise<void>): Promise<boolean> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, CLOSE_TIMEOUT, false)
-  })
-  try {
-    return await Promise.race([closed.then(() => true), late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+const answered = (closed: Promise<void>): Promise<boolean> =>
+  withTimeout(
+    closed.then(() => true),
+    CLOSE_TIMEOUT,
+    () => false,
+  )
 
 /** Resolves when the channel is closed, whoever closed it, or the answer is overdue. Rejects when it was closed before. */
 export const closeChannel = async (channel: AmqpChannel): Promise<void> => {

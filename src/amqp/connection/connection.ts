@@ -1,7 +1,7 @@
 /** One connection that comes back. */
 import { EventEmitter } from 'node:events'
 import type { BrokerError } from '../errors.js'
-import { Backoff } from './backoff.js'
+import { ReconnectBackoff } from './backoff.js'
 import { type AmqpConnection, loadClient } from './client.js'
 import { closeConnection } from './closing.js'
 import { type Endpoint, withHeartbeat } from './endpoint.js'
@@ -24,7 +24,7 @@ export interface ConnectionEvents {
 export class SteadyConnection extends EventEmitter<ConnectionEvents> {
   readonly #endpoint: Endpoint
   readonly #name: string
-  readonly #backoff = new Backoff()
+  readonly #backoff = new ReconnectBackoff()
   #current: AmqpConnection | undefined
   #connecting = false
   #closed = false
@@ -99,7 +99,7 @@ export class SteadyConnection extends EventEmitter<ConnectionEvents> {
     this.#current = connection
     this.#trouble = undefined
     this.#wasUp = true
-    this.#backoff.up()
+    this.#backoff.opened()
     this.emit('up', connection)
   }
 

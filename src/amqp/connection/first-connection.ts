@@ -1,4 +1,5 @@
 /** The first connection of somebody who asked for it and waits: it comes within bounds, or is an error. */
+import { withTimeout } from '../../util/with-timeout.js'
 import type { SteadyConnection } from './connection.js'
 import { unreached } from './refusals.js'
 
@@ -16,18 +17,15 @@ export const firstConnection = async (
     last = error
   }
   connection.on('retry', noted)
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(unreached(url, connectTimeout, last)), connectTimeout)
-  })
   const connected = async (): Promise<void> => {
     await connection.start()
     await setUp()
   }
   try {
-    await Promise.race([connected(), late])
+    await withTimeout(connected(), connectTimeout, () => {
+      throw unreached(url, connectTimeout, last)
+    })
   } finally {
-    clearTimeout(timer)
     connection.off('retry', noted)
   }
 }

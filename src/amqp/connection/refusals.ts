@@ -1,16 +1,6 @@
 /** Which failures pass by themselves, and what a person can do about the others. */
+import { withoutPassword } from '../../util/redact.js'
 import { BrokerError } from '../errors.js'
-
-/** Without the password. */
-export const shownUrl = (url: string): string => {
-  try {
-    const parsed = new URL(url)
-    if (parsed.password !== '') parsed.password = '***'
-    return parsed.href
-  } catch {
-    return 'the URL given'
-  }
-}
 
 /** Node's error for a host of several addresses has no message of its own; OpenSSL's has places in its source around its reason. */
 const text = (error: unknown): string => {
@@ -37,28 +27,28 @@ export const lastingRefusal = (url: string, error: unknown): BrokerError | undef
   const message = text(error)
   if (/ACCESS[-_]REFUSED/.test(message))
     return new BrokerError(
-      `RabbitMQ at ${shownUrl(url)} refused the login: check user and password, and that this user may log in from this machine ('guest' only from localhost).`,
+      `RabbitMQ at ${withoutPassword(url)} refused the login: check user and password, and that this user may log in from this machine ('guest' only from localhost).`,
       { cause: error },
     )
   // amqplib does not say why; the virtual host is what is refused at this point.
   if (/NOT[-_]ALLOWED|Expected ConnectionOpenOk; got <ConnectionClose/.test(message))
     return new BrokerError(
-      `RabbitMQ at ${shownUrl(url)} refused the virtual host: check that it exists, that the user may use it (rabbitmqctl add_vhost, set_permissions) and that its limit of connections is not reached.`,
+      `RabbitMQ at ${withoutPassword(url)} refused the virtual host: check that it exists, that the user may use it (rabbitmqctl add_vhost, set_permissions) and that its limit of connections is not reached.`,
       { cause: error },
     )
   const code = String((error as { code?: unknown } | null | undefined)?.code)
   if (UNTRUSTED.has(code))
     return new BrokerError(
-      `RabbitMQ at ${shownUrl(url)} shows a certificate that is not trusted: ${message}. Name the authority that it comes from (the option tls.ca, or RABBITMQ_TLS_CA), or the name that it has (the option tls.servername, or RABBITMQ_TLS_SERVERNAME).`,
+      `RabbitMQ at ${withoutPassword(url)} shows a certificate that is not trusted: ${message}. Name the authority that it comes from (the option tls.ca, or RABBITMQ_TLS_CA), or the name that it has (the option tls.servername, or RABBITMQ_TLS_SERVERNAME).`,
       { cause: error },
     )
   if (UNWELCOME.test(code))
     return new BrokerError(
-      `RabbitMQ at ${shownUrl(url)} refused the certificate of this client, or wants one: ${message}. Give it one that it trusts (the options tls.cert and tls.key, or RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY).`,
+      `RabbitMQ at ${withoutPassword(url)} refused the certificate of this client, or wants one: ${message}. Give it one that it trusts (the options tls.cert and tls.key, or RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY).`,
       { cause: error },
     )
   if (/Expected amqp: or amqps:|Invalid URL/.test(message))
-    return new BrokerError(`'${shownUrl(url)}' is not the URL of a RabbitMQ: it begins with amqp:// or amqps://.`, { cause: error })
+    return new BrokerError(`'${withoutPassword(url)}' is not the URL of a RabbitMQ: it begins with amqp:// or amqps://.`, { cause: error })
   return undefined
 }
 
@@ -71,6 +61,6 @@ export const codeOfClosure = (reason: Error): number | undefined => {
 /** The broker was not there in time. `last`: what the last attempt met. */
 export const unreached = (url: string, timeout: number, last: Error | undefined): BrokerError =>
   new BrokerError(
-    `RabbitMQ at ${shownUrl(url)} could not be reached within ${timeout} ms: ${last === undefined ? 'it does not answer' : text(last)}. Is it running there? The option 'url' says where to look, 'connectTimeout' how long.`,
+    `RabbitMQ at ${withoutPassword(url)} could not be reached within ${timeout} ms: ${last === undefined ? 'it does not answer' : text(last)}. Is it running there? The option 'url' says where to look, 'connectTimeout' how long.`,
     last === undefined ? undefined : { cause: last },
   )

@@ -1,10 +1,10 @@
 /** An operator's end of the control exchange. */
 import { randomUUID } from 'node:crypto'
 import type { ControlClient } from '../../node/broker.js'
-import { notify } from '../../node/listener.js'
 import type { Address, Answer, Command } from '../../runtime/report/commands.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
 import { knownNames, plainObject } from '../../util/checks.js'
+import { notify } from '../../util/notify.js'
 import { AdminChannel } from '../connection/admin-channel.js'
 import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'

@@ -1,8 +1,9 @@
 /** A connection for one errand of an operator's: it fails at once where a node would keep trying. */
+import { withoutPassword } from '../../util/redact.js'
 import { type AmqpConnection, loadClient } from '../connection/client.js'
 import { closeConnection } from '../connection/closing.js'
 import { type Endpoint, withHeartbeat } from '../connection/endpoint.js'
-import { lastingRefusal, shownUrl } from '../connection/refusals.js'
+import { lastingRefusal } from '../connection/refusals.js'
 import { BrokerError } from '../errors.js'
 
 const CONNECT_TIMEOUT = 10_000
@@ -22,7 +23,9 @@ export const withConnection = async <T>({ url, tls }: Endpoint, errand: (connect
   } catch (cause) {
     throw (
       lastingRefusal(url, cause) ??
-      new BrokerError(`RabbitMQ at ${shownUrl(url)} cannot be reached: ${cause instanceof Error ? cause.message || cause.name : String(cause)}`, { cause })
+      new BrokerError(`RabbitMQ at ${withoutPassword(url)} cannot be reached: ${cause instanceof Error ? cause.message || cause.name : String(cause)}`, {
+        cause,
+      })
     )
   }
   // What goes wrong shows in the call that it happens to.

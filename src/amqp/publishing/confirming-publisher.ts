@@ -1,5 +1,6 @@
 /** Publishes with confirms: a promise resolves when the broker has taken responsibility, over as many connections as that takes. */
 import { Deque } from '../../util/deque.js'
+import { withTimeout } from '../../util/with-timeout.js'
 import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import type { SteadyConnection } from '../connection/connection.js'
@@ -193,14 +194,7 @@ export class ConfirmingPublisher {
   /** Refuses further messages, waits up to `timeout` ms for what is outstanding, and rejects the rest. */
   async finish(timeout: number): Promise<void> {
     this.#closed ??= new PublishError('The message was refused: the publisher is closed or closing.', 'no')
-    let timer: NodeJS.Timeout | undefined
-    await Promise.race([
-      this.flush(),
-      new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, timeout)
-      }),
-    ])
-    clearTimeout(timer)
+    await withTimeout(this.flush(), timeout, () => {})
     for (const each of [...this.#written, ...this.#waiting.drain()])
       this.#fail(each, 'The publisher was closed before RabbitMQ confirmed the message.', each.sent === 0 ? 'no' : 'unknown')
     this.#settleIdle()

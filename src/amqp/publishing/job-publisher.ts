@@ -1,5 +1,6 @@
 /** Publishes to job queues, delay queues and dead letters: makes the queue that is missing, once, and tries again. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withTimeout } from '../../util/with-timeout.js'
 import type { AdminChannel } from '../connection/admin-channel.js'
 import type { PublishOptions } from '../connection/client.js'
 import { PublishError, UnroutableError } from '../errors.js'
@@ -84,16 +85,9 @@ export class JobPublisher {
   /** A queue that must be made first waits for the broker no longer than the publication may. */
   async #within<T>(timeout: number | undefined, queue: string, made: Promise<T>): Promise<T> {
     if (timeout === undefined) return made
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_resolve, reject) => {
-      const error = new PublishError(`The message for the queue '${queue}' was given up after ${timeout} ms: RabbitMQ could not be reached.`, 'no')
-      timer = setTimeout(() => reject(error), timeout)
+    return withTimeout(made, timeout, () => {
+      throw new PublishError(`The message for the queue '${queue}' was given up after ${timeout} ms: RabbitMQ could not be reached.`, 'no')
     })
-    try {
-      return await Promise.race([made, late])
-    } finally {
-      clearTimeout(timer)
-    }
   }
 
   #send(queue: string, { body, options, timeout, resend = true, written }: Sending): Promise<void> {
