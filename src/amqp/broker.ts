@@ -1,11 +1,10 @@
-/** RabbitMQ as a node sees it. */
 import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Broker, Consumption, OutgoingJob, WorkAhead } from '../node/broker.js'
 import type { Delivery } from '../runtime/delivery.js'
 import { AdminChannel } from './connection/admin-channel.js'
 import type { AmqpConnection } from './connection/client.js'
-import { SteadyConnection } from './connection/connection.js'
+import { ReconnectingConnection } from './connection/reconnecting-connection.js'
 import { AmqpConsumption } from './consuming/consumption.js'
 import { AmqpDelivery, type SettlementContext } from './consuming/delivery.js'
 import { AmqpNodeControl } from './control/node-control.js'
@@ -15,56 +14,57 @@ import { writeHeaders } from './headers/message-headers.js'
 import type { AmqpSettings } from './options/settings.js'
 import { ConfirmingPublisher } from './publishing/confirming-publisher.js'
 import { JobPublisher } from './publishing/job-publisher.js'
-import { readyIn } from './topology/contents.js'
+import { readyMessages } from './topology/queue-contents.js'
 import { declareQueue, levelAbove, queuesBehind } from './topology/topology.js'
 
-/** ms that a closing node waits for confirms, after those that its drain has waited: under an alarm none comes. */
+/** ms that a closing node waits for confirms, after the wait of its drain. During an alarm none arrives. */
 const CONFIRM_TIMEOUT = 1_000
-/** ms within which the same warning is given once. */
-const SAME_WARNING = 10_000
+/** ms within which a warning is not repeated. */
+const REPEAT_WARNING_AFTER = 10_000
 
-interface Events {
+interface BrokerEvents {
   connected: []
   disconnected: [reason: Error]
   warning: [message: string]
 }
 
+/** RabbitMQ as the broker of a node. */
 export class AmqpBroker implements Broker {
   readonly kind = 'amqp'
   readonly queues: readonly string[]
   readonly control: AmqpNodeControl
   readonly #settings: AmqpSettings
-  readonly #events = new EventEmitter<Events>()
-  /** Two: what a full broker holds back is publications, and acknowledgements must not stand behind them. */
-  readonly #consuming: SteadyConnection
-  readonly #publishing: SteadyConnection
-  readonly #errands: AdminChannel
+  readonly #events = new EventEmitter<BrokerEvents>()
+  /** Two connections: RabbitMQ blocks publishing connections during an alarm, and acknowledgements must not wait behind publications. */
+  readonly #consuming: ReconnectingConnection
+  readonly #publishing: ReconnectingConnection
+  readonly #admin: AdminChannel
   readonly #publisher: ConfirmingPublisher
   readonly #jobs: JobPublisher
-  readonly #desk: SettlementContext
+  readonly #settlement: SettlementContext
   readonly #warned = new Map<string, number>()
   #connecting: Promise<unknown> | undefined
   #consumption: AmqpConsumption | undefined
-  /** ms; undefined when jobs may take for ever. */
-  #longest: number | undefined
+  /** ms that a delivery may stay unsettled; undefined: no limit. */
+  #longestDelivery: number | undefined
   #connected = false
 
   constructor(settings: AmqpSettings, node: string) {
     this.#settings = settings
     this.queues = settings.queues
-    this.#consuming = new SteadyConnection(settings, `prefork ${node} (jobs)`)
-    this.#publishing = new SteadyConnection(settings, `prefork ${node} (publications)`)
+    this.#consuming = new ReconnectingConnection(settings, `prefork ${node} (jobs)`)
+    this.#publishing = new ReconnectingConnection(settings, `prefork ${node} (publications)`)
     const warn = (message: string): void => this.#warn(message)
     for (const connection of [this.#consuming, this.#publishing]) {
-      connection.on('up', () => this.#judge())
-      connection.on('down', (reason) => this.#judge(reason))
+      connection.on('up', () => this.#updateConnected())
+      connection.on('down', (reason) => this.#updateConnected(reason))
       connection.on('retry', (error) => warn(`RabbitMQ cannot be reached, and is tried again: ${error.message}`))
       connection.on('blocked', (reason) => warn(`RabbitMQ takes no publications for now: ${reason}. Retries and dead letters wait.`))
     }
-    this.#errands = new AdminChannel(this.#publishing)
+    this.#admin = new AdminChannel(this.#publishing)
     this.#publisher = new ConfirmingPublisher(this.#publishing)
-    this.#jobs = new JobPublisher(this.#publisher, this.#errands, settings.shape)
-    this.#desk = { node, jobs: this.#jobs, publisher: this.#publisher }
+    this.#jobs = new JobPublisher(this.#publisher, this.#admin, settings.shape)
+    this.#settlement = { node, jobs: this.#jobs, publisher: this.#publisher }
     const { controlExchange, eventExchange, secret } = settings
     this.control = new AmqpNodeControl(this.#consuming, this.#publishing, { node, controlExchange, eventExchange, secret, warn })
   }
@@ -75,11 +75,11 @@ export class AmqpBroker implements Broker {
 
   on(event: 'connected' | 'disconnected', listener: (reason?: Error) => void): void
   on(event: 'warning', listener: (message: string) => void): void
-  on(event: keyof Events, listener: (given: never) => void): void {
+  on(event: keyof BrokerEvents, listener: (given: never) => void): void {
     this.#events.on(event as 'warning', listener as unknown as (message: string) => void)
   }
 
-  #judge(reason?: Error): void {
+  #updateConnected(reason?: Error): void {
     const connected = this.#consuming.current !== undefined && this.#publishing.current !== undefined
     if (connected === this.#connected) return
     this.#connected = connected
@@ -87,10 +87,10 @@ export class AmqpBroker implements Broker {
     else this.#events.emit('disconnected', reason ?? new Error('The connection was closed.'))
   }
 
-  /** The same once in a while: what goes wrong at each attempt would fill the log. */
+  /** A warning that recurs at each attempt is not repeated for a while. */
   #warn(message: string): void {
     const now = performance.now()
-    for (const [each, at] of this.#warned) if (now - at > SAME_WARNING) this.#warned.delete(each)
+    for (const [each, at] of this.#warned) if (now - at > REPEAT_WARNING_AFTER) this.#warned.delete(each)
     if (this.#warned.has(message)) return
     this.#warned.set(message, now)
     this.#events.emit('warning', message)
@@ -101,38 +101,38 @@ export class AmqpBroker implements Broker {
     await this.#connecting
   }
 
-  async start(about?: WorkAhead): Promise<void> {
-    this.#longest = this.#settings.consumerTimeout ?? about?.longestDelivery
+  async start(work?: WorkAhead): Promise<void> {
+    this.#longestDelivery = this.#settings.consumerTimeout ?? work?.longestDelivery
     try {
       await this.connect()
       const { queues, shape } = this.#settings
-      for (const queue of queues) await this.#errands.run((channel) => declareQueue(channel, queue, shape))
+      for (const queue of queues) await this.#admin.run((channel) => declareQueue(channel, queue, shape))
       const connection = this.#consuming.current
       if (connection === undefined) return
-      for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), shape, this.#longest)) this.#warn(each)
-      // Worth a warning, not worth the wait.
-      for (const queue of queues) void this.#lookAbove(connection, queue).catch(() => {})
+      for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), shape, this.#longestDelivery)) this.#warn(each)
+      // Only for a warning: the start does not wait for it.
+      for (const queue of queues) void this.#warnOfHigherLevels(connection, queue).catch(() => {})
     } catch (error) {
       await this.close()
       throw error
     }
   }
 
-  /** Each level is a queue of its own: that others have more of them, RabbitMQ cannot see when the queues are declared. */
-  async #lookAbove(connection: AmqpConnection, queue: string): Promise<void> {
+  /** Warns when other nodes or publishers use more levels of priority. Each level is a queue, so the declaration of the others does not show it. */
+  async #warnOfHigherLevels(connection: AmqpConnection, queue: string): Promise<void> {
     const { shape } = this.#settings
     const above = levelAbove(queue, shape)
-    const waiting = above === undefined ? undefined : await readyIn(connection, above)
+    const waiting = above === undefined ? undefined : await readyMessages(connection, above)
     if (waiting === undefined) return
     this.#warn(
-      `The queue '${queue}' has more levels of priority than this node's priorityLevels (${shape.priorityLevels}): there is '${above}', where ${waiting} jobs wait now. This node takes none of them. Give every node and publisher the same priorityLevels; a level that nobody wants any more is removed with rabbitmqctl delete_queue ${above}, once it is empty.`,
+      `The queue '${queue}' has more levels of priority than this node's priorityLevels (${shape.priorityLevels}): there is '${above}', where ${waiting} jobs wait now. This node takes none of them. Give every node and publisher the same priorityLevels; a level that is no longer used is removed with rabbitmqctl delete_queue ${above}, once it is empty.`,
     )
   }
 
   consume(capacity: number, receive: (delivery: Delivery) => void): Consumption {
     if (this.#consumption !== undefined) throw new BrokerError('A broker consumes once: use resume() of the consumption that there is.')
     const { queues, shape, consumerTimeout } = this.#settings
-    const timeout = consumerTimeout ?? consumerTimeoutFor(this.#longest)
+    const timeout = consumerTimeout ?? consumerTimeoutFor(this.#longestDelivery)
     this.#consumption = new AmqpConsumption(this.#consuming, {
       sources: queues.flatMap((base) => queuesBehind(base, shape).map((queue) => ({ base, queue }))),
       shape,
@@ -140,7 +140,7 @@ export class AmqpBroker implements Broker {
         const properties = this.#consuming.current?.connection.serverProperties
         return properties === undefined ? {} : consumerArguments(readFeatures(properties), shape, timeout)
       },
-      receive: (message, consumer, base) => receive(new AmqpDelivery(message, consumer, base, shape.queueType === 'classic', this.#desk)),
+      receive: (message, consumer, base) => receive(new AmqpDelivery(message, consumer, base, shape.queueType === 'classic', this.#settlement)),
       warn: (message) => this.#warn(message),
     })
     this.#consumption.setCapacity(capacity)
@@ -149,7 +149,7 @@ export class AmqpBroker implements Broker {
 
   depth(): Promise<number> {
     const { queues, shape } = this.#settings
-    return this.#errands.runNow(async (channel) => {
+    return this.#admin.runNow(async (channel) => {
       let depth = 0
       for (const base of queues) for (const queue of queuesBehind(base, shape)) depth += (await channel.checkQueue(queue)).messageCount
       return depth
@@ -162,9 +162,9 @@ export class AmqpBroker implements Broker {
 
   async close(): Promise<void> {
     await this.#publisher.finish(CONFIRM_TIMEOUT)
-    // What was not confirmed is given back before the channels go.
+    // One turn for the runtime to requeue what was not confirmed, before the channels are closed.
     await nextTurn()
-    await Promise.all([this.#publisher.close(0), this.#consumption?.close(), this.control.close(), this.#errands.close()])
+    await Promise.all([this.#publisher.close(0), this.#consumption?.close(), this.control.close(), this.#admin.close()])
     const closed = new BrokerError('The connection to RabbitMQ has been closed.')
     await Promise.all([this.#consuming.close(closed), this.#publishing.close(closed)])
   }

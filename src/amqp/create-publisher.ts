@@ -39,7 +39,7 @@ export const readPublisherOptions = (options: unknown): PublisherSettings => {
 }
 
 /**
- * Connects a publisher to RabbitMQ; resolves when it is connected and the queue exists. A connection that is lost later comes back,
+ * Connects a publisher to RabbitMQ. Resolves when it is connected and the queue exists. A connection that is lost later is made again,
  * however long that takes.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have

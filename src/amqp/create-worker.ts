@@ -21,11 +21,11 @@ import {
 export interface WorkerOptions extends NodeOptions, ConnectionOptions, QueueOptions, ControlOptions {
   /** The queue to take jobs from. Default `async_farm.jobs`. */
   queue?: string
-  /** Several: the room that the node has is shared out among them. Instead of `queue`. */
+  /** Several queues, which share the node's prefetch. Instead of `queue`. */
   queues?: readonly string[]
   /**
-   * ms that RabbitMQ lets a job be held before it hands it out again; asked of it from RabbitMQ 4.3 on, for quorum queues that the
-   * node declares. Default: the longest hard limit and the grace, and 24 hours at the least.
+   * ms that a job may be unsettled before RabbitMQ delivers it again. The node can set it from RabbitMQ 4.3 on, for quorum queues that
+   * it declares. Default: the longest hard time limit plus the grace, at least 24 hours.
    */
   consumerTimeout?: number
 }
@@ -42,8 +42,8 @@ const OWN_NAMES = [
 const letters = (length: number): string => Array.from({ length }, () => String.fromCharCode(97 + randomInt(26))).join('')
 
 /**
- * Starts a node that executes jobs from RabbitMQ; resolves when a worker is up and the queues are consumed. A RabbitMQ that is away is
- * waited for, before the workers are started; but a task module that cannot be loaded rejects then, too.
+ * Starts a node that executes jobs from RabbitMQ. Resolves when a worker is up and the queues are consumed. While RabbitMQ cannot be
+ * reached, it waits, without workers; a task module that cannot be loaded rejects even then.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
  * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
@@ -55,7 +55,7 @@ export const createWorker = async (options: WorkerOptions): Promise<FarmNode> =>
   knownNames('createWorker', given, [...NODE_OPTION_NAMES, ...OWN_NAMES])
   const own: readonly string[] = OWN_NAMES
   const forNode: NodeOptions = Object.fromEntries(Object.entries(given).filter(([name]) => !own.includes(name)))
-  // The broker names the node, too, in what it writes.
+  // The broker also writes the node's name into messages.
   const name = options.name ?? `${hostname()}-${process.pid}-${letters(4)}`
   const broker = new AmqpBroker(
     {

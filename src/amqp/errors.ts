@@ -1,13 +1,13 @@
 import { PreforkError } from '../wire/errors.js'
 
-/** The broker cannot be reached, or cannot be used, for a reason that does not pass by itself. */
+/** RabbitMQ cannot be reached or used, for a permanent reason. */
 export class BrokerError extends PreforkError {
   constructor(message: string, options?: ErrorOptions) {
     super('ERR_PREFORK_BROKER', message, options)
   }
 }
 
-/** A message could not be handed to the broker. `stored`: whether it may be in a queue all the same. */
+/** A message was not confirmed by RabbitMQ. `stored`: whether it may be in a queue all the same. */
 export class PublishError extends PreforkError {
   readonly stored: 'no' | 'unknown'
   constructor(message: string, stored: 'no' | 'unknown', options?: ErrorOptions) {
@@ -16,7 +16,7 @@ export class PublishError extends PreforkError {
   }
 }
 
-/** No queue took a message: there is none of that name. */
+/** A message was routed to no queue: there is none of that name. */
 export class UnroutableError extends PublishError {
   readonly queue: string
   constructor(queue: string) {
@@ -25,7 +25,7 @@ export class UnroutableError extends PublishError {
   }
 }
 
-/** What a task threw on its node: its name, message, code and stack as they were there. */
+/** The error that a task threw on its node, with the name, message, code and stack that it had there. */
 export class RemoteError extends Error {
   /** The remote error's own code, if it had one. */
   readonly code: string | undefined
@@ -37,7 +37,7 @@ export class RemoteError extends Error {
   }
 }
 
-// Set here, not in the classes: a bundler gives a class that names itself another name, which stacks would show.
+// Set here, not in the classes: a bundler renames a class that refers to its own name, and stacks would show that name.
 BrokerError.prototype.name = 'BrokerError'
 PublishError.prototype.name = 'PublishError'
 UnroutableError.prototype.name = 'UnroutableError'

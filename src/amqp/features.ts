@@ -1,48 +1,48 @@
-/** What the broker at the other end can do, by what it says of itself. */
 import type { QueueShape } from './topology/topology.js'
 
-export interface Features {
+/** What the broker supports, by the product and version that it reports. */
+export interface BrokerFeatures {
   readonly product: string
   readonly version: string
-  /** A policy may say how long jobs of its queues may be held: RabbitMQ 3.12. */
+  /** A policy can set the consumer timeout of queues: RabbitMQ 3.12. */
   readonly timeoutPolicy: boolean
-  /** Each consumer of a quorum queue may, and classic queues have no such limit: RabbitMQ 4.3. Earlier ones do not look at what a consumer asks for. */
+  /** A consumer of a quorum queue can set its timeout, and classic queues have none: RabbitMQ 4.3. Earlier versions ignore the argument. */
   readonly consumerTimeout: boolean
-  /** Quorum queues whose messages expire, and which dead-letter at least once: RabbitMQ 3.10. */
+  /** Quorum queues support message TTL and at-least-once dead-lettering: RabbitMQ 3.10. */
   readonly safeDelays: boolean
 }
 
-const connectedPeer = (version: string, major: number, minor: number): boolean => {
+const isAtLeast = (version: string, major: number, minor: number): boolean => {
   const [ownMajor = 0, ownMinor = 0] = version.split('.').map((part) => Number.parseInt(part, 10) || 0)
   return ownMajor > major || (ownMajor === major && ownMinor >= minor)
 }
 
-export const readFeatures = (serverProperties: Readonly<Record<string, unknown>>): Features => {
+export const readFeatures = (serverProperties: Readonly<Record<string, unknown>>): BrokerFeatures => {
   const product = String(serverProperties.product ?? 'a broker that does not say what it is')
   const version = String(serverProperties.version ?? '0')
   const rabbit = product === 'RabbitMQ'
-  const since = (major: number, minor: number): boolean => rabbit && connectedPeer(version, major, minor)
+  const since = (major: number, minor: number): boolean => rabbit && isAtLeast(version, major, minor)
   return { product, version, timeoutPolicy: since(3, 12), consumerTimeout: since(4, 3), safeDelays: since(3, 10) }
 }
 
-/** RabbitMQ's own `consumer_timeout`, ms, unless its configuration says otherwise. */
+/** RabbitMQ's default `consumer_timeout`, ms. */
 const DEFAULT_CONSUMER_TIMEOUT = 30 * 60_000
 
-/** ms asked for when nothing is known of the jobs, and at the least: what hangs, the node's own limits end long before. */
-const CONSUMER_TIMEOUT = 24 * 60 * 60_000
+/** ms requested at least, and when nothing bounds the jobs. The node's own time limits end a hanging job long before. */
+const MIN_CONSUMER_TIMEOUT = 24 * 60 * 60_000
 
-/** The `x-consumer-timeout` to ask for, ms. `longest`: the longest that a job may be held, ms; undefined for no limit. */
-export const consumerTimeoutFor = (longest: number | undefined): number => Math.max(longest ?? 0, CONSUMER_TIMEOUT)
+/** The `x-consumer-timeout` to request, ms. `longest`: ms that a job may be held; undefined: no limit. */
+export const consumerTimeoutFor = (longest: number | undefined): number => Math.max(longest ?? 0, MIN_CONSUMER_TIMEOUT)
 
 /**
- * Arguments of `basic.consume`. Of the queues that others declared it is not known what they are, and a classic one refuses the argument.
- * No queue is declared with `x-consumer-timeout`: one that was declared otherwise before would be refused from 4.3.2 on.
+ * Arguments of `basic.consume`. None with `declare: false`: the queue may be a classic one, which refuses the argument. The timeout is
+ * not set at the declaration: RabbitMQ refuses that from 4.3.2 on when the queue exists without it.
  */
-export const consumerArguments = ({ consumerTimeout }: Features, { queueType, declare }: QueueShape, timeout: number): Record<string, unknown> =>
+export const consumerArguments = ({ consumerTimeout }: BrokerFeatures, { queueType, declare }: QueueShape, timeout: number): Record<string, unknown> =>
   consumerTimeout && queueType === 'quorum' && declare ? { 'x-consumer-timeout': timeout } : {}
 
-/** What an operator should know at the start. `longest`: the longest that a job may be held, ms; undefined for no limit. */
-export const featureWarnings = (features: Features, { queueType, declare }: QueueShape, longest: number | undefined): string[] => {
+/** Warnings at the start of a node. `longest`: ms that a job may be held; undefined: no limit. */
+export const featureWarnings = (features: BrokerFeatures, { queueType, declare }: QueueShape, longest: number | undefined): string[] => {
   const { product, version, timeoutPolicy, consumerTimeout, safeDelays } = features
   const warnings: string[] = []
   if (product !== 'RabbitMQ') warnings.push(`The broker is ${product} ${version}; prefork is tested with RabbitMQ.`)

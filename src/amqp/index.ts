@@ -1,4 +1,4 @@
-/** `prefork/amqp`: the farm on RabbitMQ. Needs the package amqplib beside it. */
+/** `prefork/amqp`: nodes, publishers and operators on RabbitMQ. Needs the package amqplib. */
 
 export type { ControlClient } from '../node/broker.js'
 export type { FarmNode, NodeOptions, ShutdownReport } from '../node/index.js'

@@ -3,58 +3,57 @@ import type { Address, Answer, Command } from '../runtime/report/commands.js'
 import type { FarmEvent, FarmEventBody } from '../runtime/report/report.js'
 
 /**
- * One broker, as a node sees it. Those that push (AMQP) and those that one pulls from with a lease to renew (Faktory's FETCH,
- * a claim in a database) both fit: the node states how much it can hold, and the broker never hands out more.
+ * The broker of a node. It may push jobs (AMQP) or be polled with a lease that is renewed (Faktory's FETCH, a claim in a database): the
+ * node states how many jobs it can hold, and the broker never delivers more.
  */
 export interface Broker {
-  /** For logs: 'amqp', 'faktory' … */
+  /** Named in log lines: 'amqp', 'faktory' … */
   readonly kind: string
-  /** The queues it takes jobs from. */
+  /** The queues that jobs are taken from. */
   readonly queues: readonly string[]
-  /** Whether it can be reached just now. */
+  /** Whether the broker is connected now. */
   readonly connected: boolean
   /**
-   * Connects. Comes before the workers are started: rejects for a reason that does not pass (a refused login, a client that is not
-   * installed); otherwise keeps trying, with backoff, until `close`.
+   * Connects, before the workers are started. Rejects for a permanent reason (a refused login, a client library that is not
+   * installed). Otherwise tries again, with backoff, until it is connected or `close` is called.
    */
   connect(): Promise<void>
   /**
-   * Makes the topology, once connected. Rejects when that is impossible for a reason that does not pass (a queue that exists with
-   * other arguments); otherwise keeps trying, with backoff, until `close`.
+   * Declares the topology. Rejects for a permanent reason (a queue that exists with other arguments). Otherwise tries again, with
+   * backoff, until it is declared or `close` is called.
    */
-  start(about?: WorkAhead): Promise<void>
+  start(work?: WorkAhead): Promise<void>
   /**
-   * Takes jobs from the node's queues, at most `capacity` unsettled at once (one that is gone counts until its `ended` is called, where
-   * the broker has that); survives everything that does not pass by itself:
-   * a lost connection, a dead channel, a consumer that the server cancelled. A claim that is answered when there is no room for
-   * it any more is given back, not handed over.
+   * Takes jobs from the node's queues, at most `capacity` unsettled at once. A delivery that is `gone` counts until its `ended` is
+   * called, where the broker has that. Recovers by itself from a lost connection, a closed channel and a consumer that the server
+   * cancelled. A job that is claimed when there is no capacity for it any more is given back, not delivered.
    */
   consume(capacity: number, receive: (delivery: Delivery) => void): Consumption
-  /** Jobs ready to be taken in the node's queues, delayed ones not counted. Rejects when the broker cannot be asked. */
+  /** Jobs that are ready in the node's queues, without delayed ones. Rejects when the broker cannot be asked. */
   depth(): Promise<number>
   /** Resolves when the broker has taken responsibility for the job. */
   publish(job: OutgoingJob): Promise<void>
   readonly control: NodeControl
   on(event: 'connected' | 'disconnected', listener: (reason?: Error) => void): void
-  /** Something the operator should know: a setting that is too short, a feature the broker lacks. */
+  /** A problem for the operator: a timeout that is too short, a feature that the broker lacks. */
   on(event: 'warning', listener: (message: string) => void): void
-  /** Gives back what is unsettled and closes. Everything settled has reached the broker by then. */
+  /** Sends every settlement, gives unsettled deliveries back, and closes. */
   close(): Promise<void>
 }
 
-/** What the broker's own timeouts must leave room for. */
+/** What the broker's own timeouts must not cut short. */
 export interface WorkAhead {
-  /** ms that one delivery may stay unsettled: the largest hard limit of the node and its tasks, and the grace of a shutdown. Undefined: there is no hard limit. */
+  /** ms that one delivery may stay unsettled: the largest hard time limit of the node and its tasks, plus the grace of a shutdown. Undefined: there is no hard limit. */
   readonly longestDelivery: number | undefined
 }
 
 export interface Consumption {
-  /** How many deliveries may be held from now on. Fewer than are held: no more come until they are settled. */
+  /** How many deliveries may be unsettled at once from now on. When more are held, none is delivered until enough are settled. */
   setCapacity(capacity: number): void
-  /** No delivery is handed over after it resolves; those held can still be settled. May be followed by `resume`. */
+  /** Nothing is delivered after it resolves. Deliveries held can still be settled. `resume` undoes it. */
   pause(): Promise<void>
   resume(): void
-  /** As `pause`, for good. */
+  /** As `pause`, but cannot be undone. */
   stop(): Promise<void>
 }
 
@@ -66,35 +65,36 @@ export interface OutgoingJob {
   readonly headers: Partial<JobHeaders>
   readonly counts: Counts
   readonly history?: readonly HistoryEntry[]
-  /** ms until it may be taken. */
+  /** ms until it may be delivered. */
   readonly delay?: number
 }
 
-/** A node's end of the control exchange. */
+/** The node's side of the control exchange. */
 export interface NodeControl {
-  /** Commands addressed to this node, by name or by 'all', whose secret was right. The answer goes to whoever asked. */
+  /** Sets the handler of commands to this node (by name, or to 'all') with the right secret. What it resolves with is sent to the sender. */
   onCommand(handler: (command: Command) => Promise<unknown>): void
-  /** False: nobody listens, as far as is known, and what is emitted now would be lost. Absent: that cannot be told. */
+  /** False: no listener is known, and an event that is emitted now is lost. Absent: not known. */
   readonly heard?: boolean
-  /** Tells everybody who listens; lost when nobody does or the broker is away. */
+  /** Sends an event to every listener. It is lost without one, and while the broker is not connected. */
   emit(event: FarmEvent): void
 }
 
-/** An operator's end of the control exchange: `prefork top`, `prefork control`. */
+/** An operator's side of the control exchange, as used by `prefork top` and `prefork control`. */
 export interface ControlClient {
   /**
-   * Sends a command when the first answer is asked for, and yields the answers as they come, until `timeout` ms or, for named nodes,
-   * until each has answered. `close` ends it: after those that have come where it was sent, with an error where it was not.
+   * Sends a command when the iteration begins, and yields the answers as they arrive. It ends after `timeout` ms (default 2,000) or, for
+   * named nodes, when each has answered. When the client is closed, it ends after the answers received so far, or throws BrokerError when
+   * the command had not been sent.
    *
-   * @throws {TypeError} an address, a command or an option that cannot be used; at once
+   * @throws {TypeError} the address, the command or an option is invalid; thrown by the call itself
    */
   ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer>
   /**
-   * Calls `listener` with each event of every node until the function it resolves with is called. What a listener throws is an uncaught
-   * exception. Rejects with TypeError for what is no function, and when the client is closed.
+   * Calls `listener` with each event of every node until the function that it resolves with is called. An error that the listener throws
+   * is an uncaught exception. Rejects with TypeError when `listener` is no function, and with BrokerError when the client is closed.
    */
   listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>>
-  /** What is asked of it later is refused. */
+  /** Closes the connection. Later calls are refused with BrokerError. */
   close(): Promise<void>
 }
 

@@ -3,7 +3,7 @@ import { readCommand } from '../runtime/report/read-command.js'
 import type { NodeSnapshot, NodeStats } from '../runtime/report/report.js'
 import type { NodeParts } from './node-stats.js'
 
-/** What a command may ask of the node as a whole. */
+/** What commands use of the node. */
 export interface CommandTarget {
   readonly parts: NodeParts
   stats(): NodeStats
@@ -15,23 +15,24 @@ export interface CommandTarget {
   restart(): number
 }
 
-/** Commands that make no sense once the node is on its way out. */
-const NOT_WHILE_LEAVING: readonly string[] = ['quiet', 'pause', 'resume', 'grow', 'shrink', 'autoscale', 'restart']
+/** Commands that are refused once the node shuts down. */
+const NOT_DURING_SHUTDOWN: readonly string[] = ['quiet', 'pause', 'resume', 'grow', 'shrink', 'autoscale', 'restart']
 
 /**
- * Carries a command out and resolves with its answer; what takes long (a restart, a shutdown) is answered when it has begun.
+ * Executes a command and resolves with its answer. A restart and a shutdown are answered as soon as they have begun.
  *
- * @throws {TypeError} {RangeError} the command, or what it names, is wrong
+ * @throws {TypeError} the command is unknown or has a value it cannot have
+ * @throws {RangeError} more workers than a command can set
  */
 export const runCommand = async (node: CommandTarget, given: unknown): Promise<unknown> => {
   const command = readCommand(given)
   const { state } = node.stats()
-  if ((state === 'draining' || state === 'stopped') && NOT_WHILE_LEAVING.includes(command.command))
+  if ((state === 'draining' || state === 'stopped') && NOT_DURING_SHUTDOWN.includes(command.command))
     throw new Error(`The node shuts down: '${command.command}' is refused.`)
-  return await carryOut(node, command)
+  return await execute(node, command)
 }
 
-const carryOut = async (node: CommandTarget, command: Command): Promise<unknown> => {
+const execute = async (node: CommandTarget, command: Command): Promise<unknown> => {
   const { runtime, scale, pool } = node.parts
   switch (command.command) {
     case 'ping': {
@@ -57,7 +58,7 @@ const carryOut = async (node: CommandTarget, command: Command): Promise<unknown>
       scale[command.command](command.by ?? 1)
       return scale.report
     case 'autoscale':
-      scale.bounds(command.min, command.max)
+      scale.setBounds(command.min, command.max)
       return scale.report
     case 'restart':
       return { restarting: node.restart() }

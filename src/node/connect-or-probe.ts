@@ -1,36 +1,35 @@
-/** The wait for a broker, in which task modules that cannot be loaded are found out. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** ms that a broker has to answer, or to refuse, before anything is started beside it. */
-const ANSWER = 500
+/** ms that the broker has to accept or refuse the connection before the probe is started. */
+const CONNECT_WAIT = 500
 
 /**
- * Resolves when the broker is reached. When that takes longer, `trial` is run meanwhile, once: it rejects for what does not pass, and
- * with it the wait. Else whoever made the mistake would hear of it only when the broker is there. Its signal aborts when the broker
- * refuses: nobody wants to know any more.
+ * Resolves when the broker is connected. When that takes longer than `wait` ms, `probe` runs meanwhile, once. When the probe rejects,
+ * so does this: a task module that cannot be loaded is reported at once, not only when the broker is back. The probe's signal aborts
+ * when the broker refuses the connection.
  */
-export const connectOrProbe = async (connect: () => Promise<void>, trial: (refused: AbortSignal) => Promise<void>, answer = ANSWER): Promise<void> => {
-  const reached = new AbortController()
+export const connectOrProbe = async (connect: () => Promise<void>, probe: (refused: AbortSignal) => Promise<void>, wait = CONNECT_WAIT): Promise<void> => {
+  const connected = new AbortController()
   const refused = new AbortController()
-  const tried = sleep(answer, true, { signal: reached.signal }).then(
-    () => trial(refused.signal),
+  const probed = sleep(wait, true, { signal: connected.signal }).then(
+    () => probe(refused.signal),
     () => {},
   )
-  const failed = new Promise<never>((_resolve, reject) => void tried.catch(reject))
+  const failed = new Promise<never>((_resolve, reject) => void probed.catch(reject))
   try {
     await Promise.race([connect(), failed])
   } catch (error) {
     refused.abort()
     throw error
   } finally {
-    reached.abort()
+    connected.abort()
   }
-  // One after another: of what a task module may hold (a port, a lock) there may be but one.
-  await tried
+  // The workers are started after the probe has ended: a task module may hold a port or a lock.
+  await probed
 }
 
-/** What a module meets that wants the very broker that is away, or a database that starts beside it. */
-const PASSING = new Set([
+/** Error codes of a module that needs the same broker, or a database that is starting too. */
+const TRANSIENT_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -40,14 +39,14 @@ const PASSING = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
   'ERR_PREFORK_BROKER',
-  // It may be waiting, as its node is.
+  // It may be waiting for the broker as well.
   'ERR_PREFORK_START_TIMEOUT',
 ])
 
-/** Whether a worker that could not be started may be one that somebody else kept from it: then the broker is waited for all the same. */
-export const mayPass = (error: unknown, depth = 0): boolean => {
+/** Whether the worker may have failed to start because of another service that is down. Then the node goes on waiting for the broker. */
+export const isTransient = (error: unknown, depth = 0): boolean => {
   if (typeof error !== 'object' || error === null || depth > 8) return false
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown }
-  if (typeof code === 'string' && PASSING.has(code)) return true
-  return mayPass(cause, depth + 1) || (Array.isArray(errors) && errors.some((each) => mayPass(each, depth + 1)))
+  if (typeof code === 'string' && TRANSIENT_CODES.has(code)) return true
+  return isTransient(cause, depth + 1) || (Array.isArray(errors) && errors.some((each) => isTransient(each, depth + 1)))
 }

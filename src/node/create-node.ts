@@ -1,35 +1,35 @@
 import { createPool, makePool, whenUp } from '../pool/create-pool.js'
 import type { Pool } from '../pool/pool.js'
+import type { PoolLogger } from '../pool/types.js'
 import type { RuntimeOptions } from '../runtime/options.js'
 import { Runtime } from '../runtime/runtime.js'
 import type { Broker } from './broker.js'
-import { connectOrProbe, mayPass } from './connect-or-probe.js'
-import { logBroker } from './logging.js'
+import { connectOrProbe, isTransient } from './connect-or-probe.js'
 import { Node } from './node.js'
 import { upWorkers } from './node-stats.js'
 import { type NodeSettings, readNodeOptions } from './options.js'
 import { poolOptions } from './pool-options.js'
-import { Prefetch } from './prefetch.js'
-import { Scale } from './scale.js'
+import { PrefetchControl } from './prefetch-control.js'
+import { ScaleControl } from './scale-control.js'
 import type { FarmNode, NodeOptions } from './types.js'
 
 /**
- * Starts a node: a pool whose jobs come from `broker`. Resolves when the broker is connected and a worker is up. Its workers are started
- * when the broker is reached; while it is away, one is started once, to see whether the task modules can be loaded, and leaves again.
+ * Starts a node: a pool whose jobs come from `broker`. Resolves when the broker is connected and a worker is up. The workers are started
+ * when the broker is connected. If that takes long, one worker is started and ended again, to find task modules that cannot be loaded.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
  * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
- * @throws what the broker refuses for a reason that does not pass: a login, a queue that exists with other arguments
+ * @throws what `broker.connect` and `broker.start` reject with: a refused login, a queue that exists with other arguments
  */
 export const createNode = async (broker: Broker, options: NodeOptions): Promise<FarmNode> => {
   const settings = readNodeOptions(options)
   logBroker(broker, settings.logger)
   let pool: Pool | undefined
   try {
-    // First: what the broker refuses is known before a process is started for nothing.
+    // First: a broker that refuses is found before any process is started.
     await connectOrProbe(
       () => broker.connect(),
-      (refused) => tryTasks(settings, refused),
+      (refused) => probeTasks(settings, refused),
     )
     pool = await createPool(poolOptions(settings))
     const node = nodeOf(settings, broker, pool)
@@ -41,22 +41,35 @@ export const createNode = async (broker: Broker, options: NodeOptions): Promise<
   }
 }
 
+const logBroker = (broker: Broker, logger: PoolLogger | undefined): void => {
+  broker.on('connected', () => logger?.info({ broker: broker.kind }, 'broker connected'))
+  broker.on('disconnected', (err) => logger?.warn({ broker: broker.kind, err }, 'broker connection lost'))
+  broker.on('warning', (message) => logger?.warn({ broker: broker.kind }, message))
+}
+
 const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
-  const intake = new Prefetch(broker, settings.prefetchPerWorker)
-  const scale = new Scale(settings, (workers) => {
+  const prefetch = new PrefetchControl(broker, settings.prefetchPerWorker)
+  const scale = new ScaleControl(settings, (workers) => {
     pool.resize(workers)
-    intake.grown(upWorkers(pool.stats().workers), workers)
+    prefetch.workersChanged(upWorkers(pool.stats().workers), workers)
   })
-  return new Node((report, heard) => ({ settings, broker, pool, runtime: new Runtime(pool, runtimeOptions(settings, report, heard)), intake, scale }))
+  return new Node((report, hasListeners) => ({
+    settings,
+    broker,
+    pool,
+    runtime: new Runtime(pool, runtimeOptions(settings, report, hasListeners)),
+    prefetch,
+    scale,
+  }))
 }
 
-const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report'], heard: () => boolean): RuntimeOptions => {
+const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report'], hasListeners: () => boolean): RuntimeOptions => {
   const { name, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger } = settings
-  return { node: name, report, heard, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger }
+  return { node: name, report, heard: hasListeners, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger }
 }
 
-/** Loads the task modules in a worker that takes no job, and is ended when the broker has refused. Rejects where it is they that keep it from starting. */
-const tryTasks = async (settings: NodeSettings, refused: AbortSignal): Promise<void> => {
+/** Loads the task modules in one worker that takes no job. Rejects when they cannot be loaded. The worker is ended when the broker refuses meanwhile. */
+const probeTasks = async (settings: NodeSettings, refused: AbortSignal): Promise<void> => {
   const { logger } = settings
   const pool = makePool(poolOptions({ ...settings, minWorkers: 1, logger: undefined }))
   const end = (): void => void pool.terminate()
@@ -65,8 +78,11 @@ const tryTasks = async (settings: NodeSettings, refused: AbortSignal): Promise<v
     await whenUp(pool)
     await pool.close()
   } catch (error) {
-    if (!mayPass(error)) throw error
-    logger?.warn({ err: error }, 'The broker is not there yet, and until it is the task modules cannot be loaded either; they are tried again then')
+    if (!isTransient(error)) throw error
+    logger?.warn(
+      { err: error },
+      'The broker cannot be reached yet, and the task modules cannot be loaded either. They are loaded again when the broker is reached',
+    )
   } finally {
     refused.removeEventListener('abort', end)
   }

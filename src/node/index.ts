@@ -1,4 +1,4 @@
-/** A node: the supervisor of a pool under a broker, whatever the broker. */
+/** `prefork/node`: the supervisor of a pool under any broker. */
 export type { Broker, Consumption, ControlClient, NodeControl, OutgoingJob, WorkAhead } from './broker.js'
 export { createNode } from './create-node.js'
 export type { FarmNode, NodeOptions, ShutdownReport } from './types.js'

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Pool } from '../pool/pool.js'
 import type { WorkerStats } from '../pool/types.js'
@@ -5,14 +6,33 @@ import type { NodeStats, NodeWorker } from '../runtime/report/report.js'
 import type { Runtime } from '../runtime/runtime.js'
 import type { Broker } from './broker.js'
 import type { NodeSettings } from './options.js'
-import type { Prefetch } from './prefetch.js'
-import type { Scale } from './scale.js'
-import { packageVersion } from './version.js'
+import type { PrefetchControl } from './prefetch-control.js'
+import type { ScaleControl } from './scale-control.js'
 
-const AT_WORK = ['up', 'busy']
+let version: string | undefined
+
+/** The version of this package, from its package.json. */
+export const packageVersion = (): string => {
+  version ??= findVersion(new URL('.', import.meta.url))
+  return version
+}
+
+/** Looks in `folder` and in those above it: the bundle may lie one or more folders below package.json. */
+const findVersion = (folder: URL): string => {
+  try {
+    const { name, version: found } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as { name?: string; version?: string }
+    if (name === 'prefork' && found !== undefined) return found
+  } catch {
+    // No package.json here.
+  }
+  const above = new URL('..', folder)
+  return above.href === folder.href ? 'unknown' : findVersion(above)
+}
+
+const TAKES_JOBS = ['up', 'busy']
 
 /** Workers that take jobs. */
-export const upWorkers = (workers: readonly WorkerStats[]): number => workers.filter(({ state }) => AT_WORK.includes(state)).length
+export const upWorkers = (workers: readonly WorkerStats[]): number => workers.filter(({ state }) => TAKES_JOBS.includes(state)).length
 
 /** Workers that hold no job. */
 export const idleWorkers = (workers: readonly WorkerStats[]): number =>
@@ -23,12 +43,12 @@ export interface NodeParts {
   readonly broker: Broker
   readonly pool: Pool
   readonly runtime: Runtime
-  readonly intake: Prefetch
-  readonly scale: Scale
+  readonly prefetch: PrefetchControl
+  readonly scale: ScaleControl
 }
 
-/** What the node itself knows. */
-export interface NodeMoment {
+/** The part of the statistics that the node itself keeps. */
+export interface NodeProgress {
   readonly state: NodeStats['state']
   readonly depth: number | undefined
   /** ms on the monotonic clock. */
@@ -36,7 +56,7 @@ export interface NodeMoment {
 }
 
 /** The node as it is now. */
-export const nodeStats = ({ settings, broker, pool, runtime, intake, scale }: NodeParts, { state, depth, startedAt }: NodeMoment): NodeStats => {
+export const nodeStats = ({ settings, broker, pool, runtime, prefetch, scale }: NodeParts, { state, depth, startedAt }: NodeProgress): NodeStats => {
   const { workers, running } = pool.stats()
   const { totals, held, rateLimits } = runtime.stats
   return {
@@ -49,7 +69,7 @@ export const nodeStats = ({ settings, broker, pool, runtime, intake, scale }: No
     connected: broker.connected,
     queues: [...broker.queues],
     depth,
-    prefetch: intake.capacity,
+    prefetch: prefetch.capacity,
     held,
     running,
     scale: { ...scale.report, alive: upWorkers(workers) },

@@ -3,15 +3,13 @@ import type { Command } from '../runtime/report/commands.js'
 import type { FarmEvent, FarmEventBody, NodeSnapshot, NodeStats } from '../runtime/report/report.js'
 import { notify } from '../util/notify.js'
 import { type CommandTarget, runCommand } from './command-handler.js'
-import { Countdown } from './countdown.js'
-import { idleWorkers, type NodeParts, nodeStats, upWorkers } from './node-stats.js'
+import { idleWorkers, type NodeParts, nodeStats, packageVersion, upWorkers } from './node-stats.js'
 import { grace as readGrace } from './options.js'
-import { drain } from './shutdown.js'
+import { drain, ShutdownDeadline } from './shutdown.js'
 import { longestDelivery, startWarnings } from './start-warnings.js'
 import type { FarmNode, ShutdownReport } from './types.js'
-import { packageVersion } from './version.js'
 
-/** A pool under a broker: consumes, scales, reports, obeys, and leaves without losing anything. */
+/** The supervisor of a pool under a broker: consumes jobs, scales the pool, reports events, executes commands, and shuts down without losing a job. */
 export class Node implements FarmNode, CommandTarget {
   readonly done: Promise<ShutdownReport>
   readonly parts: NodeParts
@@ -19,20 +17,20 @@ export class Node implements FarmNode, CommandTarget {
   readonly #startedAt = performance.now()
   #state: NodeStats['state'] = 'starting'
   #depth: number | undefined
-  #asking = false
-  #scaling: NodeJS.Timeout | undefined
-  #beating: NodeJS.Timeout | undefined
-  #countdown: Countdown | undefined
+  #depthRequested = false
+  #scaleTimer: NodeJS.Timeout | undefined
+  #heartbeatTimer: NodeJS.Timeout | undefined
+  #deadline: ShutdownDeadline | undefined
   #resolveDone: (report: ShutdownReport) => void = () => {}
 
-  /** `makeParts` gets the sink of the node's events, and whether anybody listens. */
-  constructor(makeParts: (report: (event: FarmEventBody) => void, heard: () => boolean) => NodeParts) {
+  /** `makeParts` gets the function that emits an event of the node, and whether the events have a listener. */
+  constructor(makeParts: (report: (event: FarmEventBody) => void, hasListeners: () => boolean) => NodeParts) {
     this.done = new Promise((resolve) => {
       this.#resolveDone = resolve
     })
     this.parts = makeParts(
       (event) => this.#emit(event),
-      () => this.heard,
+      () => this.hasListeners,
     )
   }
 
@@ -40,9 +38,9 @@ export class Node implements FarmNode, CommandTarget {
     return this.parts.settings.name
   }
 
-  /** Begins to take jobs. Rejects when the broker refuses for a reason that does not pass. */
+  /** Begins to take jobs. Rejects with what `broker.start` rejects with. */
   async start(): Promise<void> {
-    const { broker, pool, runtime, settings, intake, scale } = this.parts
+    const { broker, pool, runtime, settings, prefetch, scale } = this.parts
     const { logger } = settings
     for (const warning of startWarnings(pool, runtime.tasks, settings)) logger?.warn({}, warning)
     await broker.start({ longestDelivery: longestDelivery(pool, settings) })
@@ -53,45 +51,45 @@ export class Node implements FarmNode, CommandTarget {
     for (const { id, pid, state } of workers) if (state === 'up' && pid !== undefined) this.#emit({ type: 'worker.up', worker: id, pid })
     this.#listen()
     this.#state = 'running'
-    intake.start(upWorkers(workers), scale.wanted, (delivery) => runtime.receive(delivery))
-    this.#scaling = setInterval(() => void this.#scale(), settings.scaleCheckInterval)
-    this.#beating = setInterval(() => this.#beat(), settings.heartbeatInterval)
+    prefetch.start(upWorkers(workers), scale.wanted, (delivery) => runtime.receive(delivery))
+    this.#scaleTimer = setInterval(() => void this.#scale(), settings.scaleCheckInterval)
+    this.#heartbeatTimer = setInterval(() => this.#heartbeat(), settings.heartbeatInterval)
     logger?.info({ node: name, queues: broker.queues, tasks: runtime.tasks }, 'node up')
   }
 
   #listen(): void {
-    const { pool, settings, intake, scale } = this.parts
+    const { pool, settings, prefetch, scale } = this.parts
     pool.on('workerUp', ({ worker, pid }) => {
       this.#emit({ type: 'worker.up', worker, pid })
-      intake.grown(upWorkers(pool.stats().workers), scale.wanted)
+      prefetch.workersChanged(upWorkers(pool.stats().workers), scale.wanted)
     })
     pool.on('workerExit', ({ worker, pid, reason, expected, jobs }) => this.#emit({ type: 'worker.exit', worker, pid, reason, expected, jobs }))
     pool.on('output', ({ worker, line }) => settings.logger?.info({ worker, stream: line.stream, at: line.time }, line.text))
   }
 
-  // ---- every interval
+  // ---- at each interval
 
   async #scale(): Promise<void> {
-    // A broker that answers slowly is asked once at a time.
-    if (this.#asking) return
-    this.#asking = true
-    const { broker, pool, intake, scale } = this.parts
+    // One request at a time, however slowly the broker answers.
+    if (this.#depthRequested) return
+    this.#depthRequested = true
+    const { broker, pool, prefetch, scale } = this.parts
     const depth = await broker.depth().catch(() => undefined)
-    this.#asking = false
-    if (this.#leaving) return
+    this.#depthRequested = false
+    if (this.#shuttingDown) return
     this.#depth = depth ?? this.#depth
     const { workers } = pool.stats()
-    // What is quiet or paused takes none of the backlog, so it needs nobody for it.
-    if (this.#state === 'running') scale.round(depth, idleWorkers(workers))
-    intake.round(upWorkers(workers), scale.wanted)
+    // A quiet or paused node takes no jobs: the backlog is no reason to scale.
+    if (this.#state === 'running') scale.check(depth, idleWorkers(workers))
+    prefetch.check(upWorkers(workers), scale.wanted)
   }
 
-  #beat(): void {
-    if (!this.#leaving) this.#endStalled()
+  #heartbeat(): void {
+    if (!this.#shuttingDown) this.#endStalled()
     this.#emit({ type: 'node.heartbeat', stats: this.stats() })
   }
 
-  /** The watchdog lives, but the main thread has not turned for too long. */
+  /** The watchdog thread answers, but the main thread's event loop has been blocked for longer than `maxStall`. */
   #endStalled(): void {
     const { pool, settings } = this.parts
     const { maxStall } = settings
@@ -102,11 +100,11 @@ export class Node implements FarmNode, CommandTarget {
     }
   }
 
-  // ---- what it tells
+  // ---- events and reports
 
   #emit(body: FarmEventBody): void {
     const { broker, settings } = this.parts
-    // The body was made for this: three copies a job would be felt.
+    // Completed in place: a copy of each event would cost three for each job.
     const event = body as FarmEvent
     event.node = settings.name
     event.at = Date.now()
@@ -114,8 +112,8 @@ export class Node implements FarmNode, CommandTarget {
     for (const listener of this.#listeners) notify(listener, event)
   }
 
-  /** Somebody may listen: what nobody would get need not be made. */
-  get heard(): boolean {
+  /** False: nothing receives events, as far as is known, and they need not be made. */
+  get hasListeners(): boolean {
     return this.#listeners.size > 0 || this.parts.broker.control.heard !== false
   }
 
@@ -133,7 +131,7 @@ export class Node implements FarmNode, CommandTarget {
     return { stats: this.stats(), tasks: this.parts.runtime.records() }
   }
 
-  // ---- what it is told
+  // ---- commands
 
   command(command: Command): Promise<unknown> {
     return runCommand(this, command)
@@ -141,22 +139,22 @@ export class Node implements FarmNode, CommandTarget {
 
   async quiet(): Promise<void> {
     this.#state = 'quiet'
-    await this.parts.intake.pause()
+    await this.parts.prefetch.pause()
   }
 
   async pause(): Promise<void> {
     this.#state = 'paused'
     this.parts.runtime.pause()
-    await this.parts.intake.pause()
+    await this.parts.prefetch.pause()
   }
 
   async resume(): Promise<void> {
     this.#state = 'running'
     this.parts.runtime.resume()
-    await this.parts.intake.resume()
+    await this.parts.prefetch.resume()
   }
 
-  /** Answers how many workers will be replaced, one after another. */
+  /** Replaces the workers one after another. Returns how many. */
   restart(): number {
     const { pool, settings } = this.parts
     const workers = upWorkers(pool.stats().workers)
@@ -167,28 +165,28 @@ export class Node implements FarmNode, CommandTarget {
     return workers
   }
 
-  get #leaving(): boolean {
-    return this.#countdown !== undefined
+  get #shuttingDown(): boolean {
+    return this.#deadline !== undefined
   }
 
   async shutdown({ grace, reason = 'shutdown()' }: { grace?: number; reason?: string } = {}): Promise<ShutdownReport> {
     const ms = grace === undefined ? this.parts.settings.shutdownGrace : readGrace('grace', grace)
-    if (this.#countdown === undefined) {
-      this.#countdown = new Countdown(ms)
-      void this.#leave(this.#countdown, reason)
-    } else this.#countdown.shorten(ms)
+    if (this.#deadline === undefined) {
+      this.#deadline = new ShutdownDeadline(ms)
+      void this.#runShutdown(this.#deadline, reason)
+    } else this.#deadline.shorten(ms)
     return await this.done
   }
 
-  async #leave(countdown: Countdown, reason: string): Promise<void> {
+  async #runShutdown(deadline: ShutdownDeadline, reason: string): Promise<void> {
     const { broker, settings } = this.parts
     this.#state = 'draining'
-    clearInterval(this.#scaling)
-    settings.logger?.info({ reason, grace: Math.round(countdown.left) }, 'node shuts down')
-    const report = await drain(this.parts, countdown)
-    countdown.stop()
+    clearInterval(this.#scaleTimer)
+    settings.logger?.info({ reason, grace: Math.round(deadline.left) }, 'node shuts down')
+    const report = await drain(this.parts, deadline)
+    deadline.stop()
     this.#state = 'stopped'
-    clearInterval(this.#beating)
+    clearInterval(this.#heartbeatTimer)
     this.#emit({ type: 'node.down', reason })
     await broker.close().catch((err: unknown) => settings.logger?.warn({ err }, 'the broker could not be closed in order'))
     settings.logger?.info({ ...report }, 'node down')

@@ -1,10 +1,9 @@
-import type { PoolOptions } from '../pool/types.js'
+import type { PoolLogger, PoolOptions } from '../pool/types.js'
 import { inheritedExecArgv } from '../pool/worker/inherited-options.js'
 import { pathTaskModule } from '../runtime/path-tasks/task-paths.js'
-import { poolLogger } from './logging.js'
 import type { NodeSettings } from './options.js'
 
-/** The pool of a node. Its own autoscaler is off: the node says how many workers there are. */
+/** The options of a node's pool. The pool's own autoscaler is off: the node sets the number of workers. */
 export const poolOptions = (settings: NodeSettings): PoolOptions => {
   const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit, maxJobsPerWorker, maxMemoryPerWorker, logger } = settings
   return {
@@ -16,10 +15,24 @@ export const poolOptions = (settings: NodeSettings): PoolOptions => {
     timeLimit,
     maxJobsPerWorker,
     maxMemoryPerWorker,
-    // No job is dropped for a restart or a recycling: it would run a second time.
+    // A restart or a recycling kills no job: it would run a second time.
     drainTimeout: Number.POSITIVE_INFINITY,
     output: 'capture',
     execArgv: imports.length === 0 ? undefined : [...inheritedExecArgv(process.execArgv), ...imports.flatMap((each) => ['--import', each])],
     logger: poolLogger(logger),
   }
+}
+
+/** Lines of the pool about jobs. The runtime logs the same with more details. */
+const isAboutJobs = (details: object, message: string): boolean => 'stream' in details || message.startsWith('job ')
+
+/** The node's logger without the lines that the runtime writes itself. */
+const poolLogger = (logger: PoolLogger | undefined): PoolLogger | undefined => {
+  if (logger === undefined) return undefined
+  const call =
+    (level: keyof PoolLogger) =>
+    (details: object, message: string): void => {
+      if (!isAboutJobs(details, message)) logger[level](details, message)
+    }
+  return { trace: call('trace'), debug: call('debug'), info: call('info'), warn: call('warn'), error: call('error') }
 }

@@ -1,34 +1,68 @@
 import { withTimeout } from '../util/with-timeout.js'
-import type { Countdown } from './countdown.js'
 import type { NodeParts } from './node-stats.js'
 import type { ShutdownReport } from './types.js'
 
-/** What a task has to answer its aborted signal before its worker is killed, ms. */
-const TERMINATE_MS = 500
-/** Stop hooks of workers that are through have so long, ms; never beyond the grace. */
-const STOP_HOOKS_MS = 5_000
-/** Settlements have so long to reach the broker, then a last moment to be given back instead, ms. */
-const SETTLE_MS = 800
-const LAST_SETTLE_MS = 300
+/** ms that a task has to react to its aborted signal before its worker is killed. */
+const TERMINATE_TIMEOUT = 500
+/** ms that the stop hooks of idle workers have. Never beyond the grace. */
+const STOP_HOOKS_TIMEOUT = 5_000
+/** ms that settlements have to reach the broker. */
+const SETTLE_TIMEOUT = 800
+/** ms that the requeue of those which did not reach it may take, and the stop of the consumer. */
+const FINAL_TIMEOUT = 300
 
-const ignore = (): void => {}
+/** The end of a shutdown's grace. It can be brought forward, never put off. */
+export class ShutdownDeadline {
+  readonly expired: Promise<void>
+  #resolve: () => void = () => {}
+  #endsAt: number
+  #timer: NodeJS.Timeout | undefined
 
-/** Drains, ends what is left, settles it. The broker is still open afterwards. */
-export const drain = async ({ runtime, pool, intake, settings }: NodeParts, countdown: Countdown): Promise<ShutdownReport> => {
-  const alreadyBack = runtime.requeued
+  constructor(ms: number) {
+    this.expired = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    this.#endsAt = Number.POSITIVE_INFINITY
+    this.shorten(ms)
+  }
+
+  /** It expires after `ms` at the latest. */
+  shorten(ms: number): void {
+    const endsAt = performance.now() + ms
+    if (endsAt >= this.#endsAt) return
+    this.#endsAt = endsAt
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(this.#resolve, ms)
+  }
+
+  /** ms */
+  get left(): number {
+    return Math.max(0, this.#endsAt - performance.now())
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+const proceed = (): void => {}
+
+/** Drains until the deadline, kills what still runs, and settles it. The broker is still open afterwards. */
+export const drain = async ({ runtime, pool, prefetch, settings }: NodeParts, deadline: ShutdownDeadline): Promise<ShutdownReport> => {
+  const requeuedBefore = runtime.requeued
   runtime.release()
-  const stopped = intake.stop().catch((err: unknown) => settings.logger?.warn({ err }, 'the consumer could not be stopped'))
+  const stopped = prefetch.stop().catch((err: unknown) => settings.logger?.warn({ err }, 'the consumer could not be stopped'))
   let empty = false
   const emptied = runtime.empty().then(() => {
     empty = true
   })
-  await Promise.race([emptied, countdown.over])
+  await Promise.race([emptied, deadline.expired])
   if (!empty) runtime.kill()
-  await pool.close({ timeout: empty ? Math.max(TERMINATE_MS, Math.min(STOP_HOOKS_MS, countdown.left)) : TERMINATE_MS })
+  await pool.close({ timeout: empty ? Math.max(TERMINATE_TIMEOUT, Math.min(STOP_HOOKS_TIMEOUT, deadline.left)) : TERMINATE_TIMEOUT })
   const killed = runtime.settleKilled()
-  await withTimeout(runtime.settled(), SETTLE_MS, ignore)
-  await withTimeout(runtime.settled(true), LAST_SETTLE_MS, ignore)
-  await withTimeout(stopped, LAST_SETTLE_MS, ignore)
+  await withTimeout(runtime.settled(), SETTLE_TIMEOUT, proceed)
+  await withTimeout(runtime.settled(true), FINAL_TIMEOUT, proceed)
+  await withTimeout(stopped, FINAL_TIMEOUT, proceed)
   runtime.close()
-  return { clean: killed === 0, requeued: runtime.requeued - alreadyBack, killed }
+  return { clean: killed === 0, requeued: runtime.requeued - requeuedBefore, killed }
 }

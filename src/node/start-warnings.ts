@@ -7,32 +7,33 @@ const largest = (...limits: (number | undefined)[]): number | undefined => {
   return set.length === 0 ? undefined : Math.max(...set)
 }
 
-const ofTasks = (pool: RuntimePool, limit: 'softTimeLimit' | 'timeLimit'): (number | undefined)[] => pool.tasks.map((task) => pool.taskInfo(task)?.[limit])
+const limitsOfTasks = (pool: RuntimePool, limit: 'softTimeLimit' | 'timeLimit'): (number | undefined)[] =>
+  pool.tasks.map((task) => pool.taskInfo(task)?.[limit])
 
-/** ms that one delivery may stay unsettled; undefined where nothing bounds it. */
+/** ms that one delivery may stay unsettled; undefined: no hard time limit bounds it. */
 export const longestDelivery = (pool: RuntimePool, { timeLimit, shutdownGrace }: NodeSettings): number | undefined => {
-  const limit = largest(timeLimit, ...ofTasks(pool, 'timeLimit'))
+  const limit = largest(timeLimit, ...limitsOfTasks(pool, 'timeLimit'))
   return limit === undefined ? undefined : limit + shutdownGrace
 }
 
-/** What the operator should know before it hurts. */
+/** Warnings about options that contradict each other or the tasks. */
 export const startWarnings = (pool: RuntimePool, tasks: readonly string[], settings: NodeSettings): string[] => [
   ...graceWarning(pool, settings),
   ...defaultsWarnings(tasks, settings),
 ]
 
-/** What is found below the roots has no list. */
+/** With `roots` there is no list of tasks to compare with. */
 const defaultsWarnings = (tasks: readonly string[], { taskDefaults, roots }: NodeSettings): string[] => {
   if (roots.length > 0) return []
-  const strange = Object.keys(taskDefaults).filter((name) => !tasks.includes(name))
-  return strange.map((name) => {
+  const unknown = Object.keys(taskDefaults).filter((name) => !tasks.includes(name))
+  return unknown.map((name) => {
     const near = nearest(name, tasks)
     return `taskDefaults names '${name}', and there is no such task${near === undefined ? '.' : `; did you mean '${near}'?`} What it says is used for none.`
   })
 }
 
 const graceWarning = (pool: RuntimePool, { softTimeLimit, shutdownGrace }: NodeSettings): string[] => {
-  const longest = largest(softTimeLimit, ...ofTasks(pool, 'softTimeLimit'))
+  const longest = largest(softTimeLimit, ...limitsOfTasks(pool, 'softTimeLimit'))
   if (longest === undefined || longest <= shutdownGrace) return []
   return [
     `The grace of a shutdown (${shutdownGrace} ms) is shorter than the longest soft time limit (${longest} ms): a job that keeps its limit can be killed by a shutdown, and counts as lost. Raise the grace above ${longest} ms.`,

@@ -44,7 +44,7 @@ describe('acknowledgements', () => {
   it('never wait for a job that runs on: few go out at once, many after a moment, or when they take up the room', async () => {
     const channel = new Channel(400)
     const acknowledgements = new Acknowledgements(channel)
-    acknowledgements.room = 400
+    acknowledgements.capacity = 400
     for (let tag = 2; tag <= 5; tag++) acknowledgements.add(tag)
     await turn()
     expect(channel.acknowledged.size).toBe(4)

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { withinRoom } from '../../src/amqp/headers/header-size.js'
+import { fitHeaders } from '../../src/amqp/headers/header-size.js'
 import { admin, corner, first, Inbox, newName, until, withRabbit } from './rabbit.js'
 
 const line = (text: string) => ({ attempt: 1, at: 5, node: 'n', outcome: 'failed', error: text })
@@ -7,25 +7,25 @@ const line = (text: string) => ({ attempt: 1, at: 5, node: 'n', outcome: 'failed
 describe('headers that do not fit into a message', () => {
   it('stay as they are while they fit', () => {
     const headers = { attempt: 1, mine: 'x'.repeat(64_000), history: [line('a')] }
-    expect(withinRoom(headers)).toBe(headers)
+    expect(fitHeaders(headers)).toBe(headers)
   })
 
   it('lose the stack first, then the oldest history', () => {
     const headers = { attempt: 3, mine: 'x'.repeat(60_000), history: [line('old'.repeat(1_000)), line('new')], dead_error_stack: 's'.repeat(3_000) }
-    expect(withinRoom(headers)).toEqual({ attempt: 3, mine: headers.mine, history: [line('new')], dropped_headers: 'dead_error_stack' })
+    expect(fitHeaders(headers)).toEqual({ attempt: 3, mine: headers.mine, history: [line('new')], dropped_headers: 'dead_error_stack' })
   })
 
   it('lose the largest of their own at last, and what the job needs never', () => {
     const headers = { attempt: 3, max_attempts: 5, small: 'here', big: ['x'.repeat(40_000)], bigger: { deep: Buffer.alloc(90_000) }, dead_error_stack: 's' }
-    expect(withinRoom(headers)).toEqual({
+    expect(fitHeaders(headers)).toEqual({
       attempt: 3,
       max_attempts: 5,
       small: 'here',
       big: headers.big,
       dropped_headers: 'dead_error_stack bigger',
     })
-    expect(withinRoom({ attempt: 'x'.repeat(70_000), mine: 1 })).toEqual({ mine: 1, dropped_headers: 'attempt' })
-    const many = withinRoom({ ['ä'.repeat(100)]: 1, ...Object.fromEntries(Array.from({ length: 9_000 }, (_, i) => [`key${i}`, i])) })
+    expect(fitHeaders({ attempt: 'x'.repeat(70_000), mine: 1 })).toEqual({ mine: 1, dropped_headers: 'attempt' })
+    const many = fitHeaders({ ['ä'.repeat(100)]: 1, ...Object.fromEntries(Array.from({ length: 9_000 }, (_, i) => [`key${i}`, i])) })
     expect((many as { dropped_headers?: string }).dropped_headers).toHaveLength(500)
   })
 })

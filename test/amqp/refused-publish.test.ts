@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { SteadyConnection } from '../../src/amqp/connection/connection.js'
+import { ReconnectingConnection } from '../../src/amqp/connection/reconnecting-connection.js'
 import { BrokerError } from '../../src/amqp/errors.js'
 import { ConfirmingPublisher } from '../../src/amqp/publishing/confirming-publisher.js'
 import { admin, corner, RABBITMQ_URL, withRabbit } from './rabbit.js'
@@ -7,7 +7,7 @@ import { admin, corner, RABBITMQ_URL, withRabbit } from './rabbit.js'
 withRabbit('a publication that RabbitMQ refuses with ACCESS_REFUSED', () => {
   // Nobody may publish to an internal exchange, whatever the permissions.
   const { eventExchange: exchange } = corner()
-  const connection = new SteadyConnection({ url: RABBITMQ_URL, tls: undefined }, 'test of refusals')
+  const connection = new ReconnectingConnection({ url: RABBITMQ_URL, tls: undefined }, 'test of refusals')
   let publisher: ConfirmingPublisher
   beforeAll(async () => {
     const { onChannel, close } = await admin()

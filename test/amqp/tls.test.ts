@@ -1,7 +1,7 @@
 /** `amqps` with client certificates, over a real listener that wants them. */
 import { createControlClient, createPublisher, createWorker, listDeadLetters, purge, retryDeadLetters, type TlsOptions } from 'prefork/amqp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { lastingRefusal } from '../../src/amqp/connection/refusals.js'
+import { permanentError } from '../../src/amqp/connection/connect-errors.js'
 import { fixture } from '../fixtures/pools.js'
 import { failure } from '../fixtures/support.js'
 import { type Certificates, hasOpenssl, makeCertificates, PASSPHRASE } from './certificates.js'
@@ -101,11 +101,11 @@ it.each([
   'SSL/TLS_ALERT_BAD_CERTIFICATE',
 ])('what a broker says of a certificate does not pass by itself: %s', (alert) => {
   const error = Object.assign(new Error('80EC05D4927F0000:error:0A00045C:…\n'), { code: `ERR_SSL_${alert}`, reason: 'its reason' })
-  expect(lastingRefusal('amqps://x', error)?.message).toMatch(/^RabbitMQ at amqps:\/\/x refused the certificate of this client, or wants one: its reason\. /)
+  expect(permanentError('amqps://x', error)?.message).toMatch(/^RabbitMQ at amqps:\/\/x refused the certificate of this client, or wants one: its reason\. /)
 })
 
 it('what else goes wrong under TLS may pass', () => {
-  expect(lastingRefusal('amqps://x', Object.assign(new Error('…'), { code: 'ERR_SSL_WRONG_VERSION_NUMBER', reason: 'wrong version number' }))).toBeUndefined()
+  expect(permanentError('amqps://x', Object.assign(new Error('…'), { code: 'ERR_SSL_WRONG_VERSION_NUMBER', reason: 'wrong version number' }))).toBeUndefined()
 })
 
 it.each<[object, RegExp]>([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { AmqpChannel } from '../../src/amqp/connection/client.js'
-import { lastingRefusal } from '../../src/amqp/connection/refusals.js'
+import { permanentError } from '../../src/amqp/connection/connect-errors.js'
 import { declareQueue } from '../../src/amqp/topology/topology.js'
 import { commandLine } from './around.js'
 
@@ -11,7 +11,7 @@ const refusing = (code: number) =>
 
 const declared = (code: number): Promise<unknown> =>
   declareQueue(refusing(code), 'q', { queueType: 'quorum', priorityLevels: 1, declare: true }).catch((error: unknown) => error)
-const tls = (code: string): unknown => lastingRefusal('amqps://host', Object.assign(new Error('why'), { code, reason: 'why' }))
+const tls = (code: string): unknown => permanentError('amqps://host', Object.assign(new Error('why'), { code, reason: 'why' }))
 
 test.each<[what: string, error: unknown, line: RegExp]>([
   [

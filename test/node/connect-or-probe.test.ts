@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { connectOrProbe, mayPass } from '../../src/node/connect-or-probe.js'
+import { connectOrProbe, isTransient } from '../../src/node/connect-or-probe.js'
 import { failure } from '../fixtures/support.js'
 
 const open = (): { promise: Promise<void>; resolve: () => void; reject: (error: Error) => void } => {
@@ -106,11 +106,11 @@ it.each<[what: string, error: unknown, passes: boolean]>([
   ['both addresses of a host', new Error('x', { cause: new AggregateError([coded('EACCES'), coded('ECONNREFUSED')]) }), true],
   ['a start that took too long', new Error('x', { cause: coded('ERR_PREFORK_START_TIMEOUT') }), true],
 ])('%s', (_what, error, passes) => {
-  expect(mayPass(error)).toBe(passes)
+  expect(isTransient(error)).toBe(passes)
 })
 
 it('an error that is its own cause is judged, too', () => {
   const error = new Error('x')
   error.cause = error
-  expect(mayPass(error)).toBe(false)
+  expect(isTransient(error)).toBe(false)
 })

@@ -1,12 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { Broker } from '../../src/node/broker.js'
-import { Countdown } from '../../src/node/countdown.js'
+import { packageVersion } from '../../src/node/node-stats.js'
 import { readNodeOptions } from '../../src/node/options.js'
-import { Prefetch } from '../../src/node/prefetch.js'
-import { Scale } from '../../src/node/scale.js'
-import { wantedWorkers } from '../../src/node/scale-rule.js'
-import { packageVersion } from '../../src/node/version.js'
+import { PrefetchControl } from '../../src/node/prefetch-control.js'
+import { ScaleControl, wantedWorkers } from '../../src/node/scale-control.js'
+import { ShutdownDeadline } from '../../src/node/shutdown.js'
 
 describe('the scaling rule', () => {
   const rule = { min: 2, max: 8, prefetchPerWorker: 10, upBatch: 3, downBatch: 2 }
@@ -95,14 +94,14 @@ describe('the options of a node', () => {
 describe('the scale', () => {
   const scale = () => {
     const sizes: number[] = []
-    return { sizes, scale: new Scale(read({ minWorkers: 2, maxWorkers: 4, prefetchPerWorker: 1, scaleUpBatch: 1 }), (size) => sizes.push(size)) }
+    return { sizes, scale: new ScaleControl(read({ minWorkers: 2, maxWorkers: 4, prefetchPerWorker: 1, scaleUpBatch: 1 }), (size) => sizes.push(size)) }
   }
 
   it('follows the backlog within its bounds, and resizes only when something changes', () => {
     const { scale: it, sizes } = scale()
-    for (const depth of [9, 9, 9, undefined, 9]) it.round(depth, 0)
+    for (const depth of [9, 9, 9, undefined, 9]) it.check(depth, 0)
     expect(sizes).toEqual([3, 4])
-    for (let round = 0; round < 5; round++) it.round(0, 4)
+    for (let round = 0; round < 5; round++) it.check(0, 4)
     expect(sizes).toEqual([3, 4, 3, 2])
   })
 
@@ -110,13 +109,13 @@ describe('the scale', () => {
     const { scale: it } = scale()
     it.grow(4)
     expect(it.report).toEqual({ min: 6, max: 6, wanted: 6, auto: false })
-    it.round(0, 6)
+    it.check(0, 6)
     expect(it.wanted).toBe(6)
     it.shrink(3)
     expect(it.report).toEqual({ min: 3, max: 3, wanted: 3, auto: false })
     it.shrink(99)
     expect(it.report).toMatchObject({ min: 1, max: 1, wanted: 1 })
-    it.bounds(2, 5)
+    it.setBounds(2, 5)
     expect(it.report).toEqual({ min: 2, max: 5, wanted: 2, auto: true })
   })
 })
@@ -127,20 +126,20 @@ describe('the ceiling of commands', () => {
 
   it('refuses what the processors cannot use, and leaves all as it was', () => {
     const sizes: number[] = []
-    const it = new Scale(read({ minWorkers: 1, maxWorkers: 4 }), (size) => sizes.push(size))
+    const it = new ScaleControl(read({ minWorkers: 1, maxWorkers: 4 }), (size) => sizes.push(size))
     it.grow(most - 1)
     expect(() => it.grow(1)).toThrow(refusal)
-    expect(() => it.bounds(1, most + 1)).toThrow(RangeError)
+    expect(() => it.setBounds(1, most + 1)).toThrow(RangeError)
     expect(it.report).toMatchObject({ min: most, max: most, wanted: most })
     expect(sizes).toEqual([most])
   })
 
   it('is never below what the node was started for', () => {
-    const it = new Scale(read({ minWorkers: 1, maxWorkers: most + 5 }), () => {})
+    const it = new ScaleControl(read({ minWorkers: 1, maxWorkers: most + 5 }), () => {})
     it.grow(most + 4)
     expect(() => it.grow(1)).toThrow(RangeError)
     it.shrink(most)
-    it.bounds(1, most + 5)
+    it.setBounds(1, most + 5)
     expect(it.max).toBe(most + 5)
   })
 })
@@ -159,15 +158,15 @@ describe('the intake', () => {
       return consumption
     }
     const broker = { consume } as unknown as Broker
-    return { calls, intake: new Prefetch(broker, 5) }
+    return { calls, intake: new PrefetchControl(broker, 5) }
   }
 
   it('has room for as many as are up, never more than are wanted', () => {
     const { calls, intake: it } = intake()
     it.start(1, 3, () => {})
-    it.grown(2, 3)
-    it.grown(4, 3)
-    it.grown(3, 2)
+    it.workersChanged(2, 3)
+    it.workersChanged(4, 3)
+    it.workersChanged(3, 2)
     expect(calls).toEqual(['consume 5', 'capacity 10', 'capacity 15', 'capacity 10'])
     expect(it.capacity).toBe(10)
   })
@@ -175,21 +174,21 @@ describe('the intake', () => {
   it('counts on a worker that died for a round, and then no more', () => {
     const { calls, intake: it } = intake()
     it.start(2, 2, () => {})
-    it.round(1, 2)
-    it.round(2, 2)
-    it.round(1, 2)
+    it.check(1, 2)
+    it.check(2, 2)
+    it.check(1, 2)
     expect(calls).toEqual(['consume 10'])
-    it.round(1, 2)
+    it.check(1, 2)
     expect(calls).toEqual(['consume 10', 'capacity 5'])
   })
 
   it('pauses when nobody is there, and goes on with the first that is', () => {
     const { calls, intake: it } = intake()
     it.start(1, 1, () => {})
-    it.round(0, 1)
-    it.round(0, 1)
+    it.check(0, 1)
+    it.check(0, 1)
     expect(calls).toEqual(['consume 5', 'pause'])
-    it.grown(1, 1)
+    it.workersChanged(1, 1)
     expect(calls).toEqual(['consume 5', 'pause', 'capacity 5', 'resume'])
   })
 
@@ -197,22 +196,22 @@ describe('the intake', () => {
     const { calls, intake: it } = intake()
     it.start(1, 2, () => {})
     await it.pause()
-    it.grown(2, 2)
+    it.workersChanged(2, 2)
     await it.pause()
     await it.resume()
     await it.stop()
-    it.grown(1, 1)
+    it.workersChanged(1, 1)
     expect(calls).toEqual(['consume 5', 'pause', 'capacity 10', 'resume', 'stop'])
   })
 })
 
 it('a countdown can be brought forward, not put off', async () => {
-  const countdown = new Countdown(600_000)
+  const countdown = new ShutdownDeadline(600_000)
   countdown.shorten(900_000)
   expect(countdown.left).toBeLessThanOrEqual(600_000)
   countdown.shorten(1)
   expect(countdown.left).toBeLessThanOrEqual(1)
-  await countdown.over
+  await countdown.expired
 })
 
 it('the version is that of the package', () => {

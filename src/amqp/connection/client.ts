@@ -1,4 +1,4 @@
-/** The part of amqplib that is used here, in words of our own: whoever uses `prefork/amqp` may not have it installed. */
+/** The part of amqplib that is used here, typed here: amqplib is an optional peer dependency, and its own types may not be installed. */
 import { PreforkError } from '../../wire/errors.js'
 import type { TlsSettings } from './endpoint.js'
 
@@ -16,7 +16,7 @@ export interface AmqpMessage {
   readonly properties: AmqpProperties & { readonly headers?: Readonly<Record<string, unknown>> | undefined }
 }
 
-/** Absent ones are undefined. */
+/** Properties that a message does not have are undefined. */
 export interface AmqpProperties {
   readonly contentType?: string | undefined
   readonly contentEncoding?: string | undefined
@@ -37,7 +37,7 @@ export interface PublishOptions extends AmqpProperties {
   readonly mandatory?: boolean
 }
 
-export interface QueueOptions {
+export interface DeclareOptions {
   readonly durable?: boolean
   readonly exclusive?: boolean
   readonly autoDelete?: boolean
@@ -45,16 +45,16 @@ export interface QueueOptions {
 }
 
 export interface AmqpChannel {
-  /** Of amqplib's own: what the channel's frames are written to. */
+  /** amqplib's internal connection: the channel's frames are written to its stream. */
   readonly connection: { readonly stream?: AmqpStream }
   on(event: string, listener: Listener): unknown
   close(): Promise<void>
-  assertQueue(queue: string, options?: QueueOptions): Promise<{ queue: string; messageCount: number; consumerCount: number }>
+  assertQueue(queue: string, options?: DeclareOptions): Promise<{ queue: string; messageCount: number; consumerCount: number }>
   checkQueue(queue: string): Promise<{ messageCount: number; consumerCount: number }>
   purgeQueue(queue: string): Promise<{ messageCount: number }>
   bindQueue(queue: string, exchange: string, key: string): Promise<unknown>
   assertExchange(exchange: string, type: string, options?: { durable?: boolean }): Promise<unknown>
-  /** `done` is called when the broker has taken it (or not): confirm channels only. */
+  /** Returns false when the socket's buffer is full, until `drain`. `done` is called with the broker's confirm, on confirm channels only. */
   publish(exchange: string, key: string, body: Buffer, options?: PublishOptions, done?: (error: Error | null) => void): boolean
   consume(
     queue: string,
@@ -63,7 +63,7 @@ export interface AmqpChannel {
   ): Promise<{ consumerTag: string }>
   cancel(consumerTag: string): Promise<unknown>
   get(queue: string, options?: { noAck?: boolean }): Promise<AmqpMessage | false>
-  /** Only the tag is looked at. `allUpTo`: with all unsettled ones before it. */
+  /** Only the tag is used. `allUpTo`: acknowledges all unsettled deliveries before it as well (AMQP's `multiple`). */
   ack(message: { readonly fields: Pick<AmqpMessage['fields'], 'deliveryTag'> }, allUpTo?: boolean): void
   nack(message: AmqpMessage, allUpTo: boolean, requeue: boolean): void
   prefetch(count: number): Promise<unknown>

@@ -1,31 +1,31 @@
 import type { SecureContext } from 'node:tls'
 
-/** Where the broker is, and what it takes to get there. Validated. */
+/** How to reach the broker. Validated. */
 export interface Endpoint {
   readonly url: string
-  /** Of `amqps:` alone; undefined: as Node does it by itself. */
+  /** For `amqps:` only. Undefined: Node's defaults. */
   readonly tls?: TlsSettings | undefined
 }
 
-/** What Node's `tls.connect` is told. */
+/** Options of Node's `tls.connect`. */
 export interface TlsSettings {
-  /** Holds the authorities, the certificate and the key. */
+  /** The certificate authorities, the client certificate and its key. */
   readonly secureContext: SecureContext
   readonly servername?: string
   readonly rejectUnauthorized?: boolean
 }
 
-/** s: the broker offers 60; two missed in a row are a dead peer, and half a minute is soon enough to know. */
+/** s. RabbitMQ suggests 60. A peer counts as dead after two missed heartbeats: here after 30 s. */
 const HEARTBEAT = '15'
 
-/** The URL may name another. */
+/** The URL with our heartbeat interval, unless it names its own. */
 export const withHeartbeat = (url: string): string => {
   try {
     const parsed = new URL(url)
     if (!parsed.searchParams.has('heartbeat')) parsed.searchParams.set('heartbeat', HEARTBEAT)
     return parsed.href
   } catch {
-    // Refused, with what to do, when it connects.
+    // `connect` refuses it with an explanation.
     return url
   }
 }

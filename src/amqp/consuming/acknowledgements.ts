@@ -1,108 +1,108 @@
-/**
- * The acknowledgements of one channel, gathered for one turn of the event loop. Those without a gap before them go out as one, for a
- * frame and a system call each would cost a node under load more than the jobs themselves.
- */
 import type { AmqpChannel, AmqpStream } from '../connection/client.js'
 import { SettledTags } from './settled-tags.js'
 
 type AckChannel = Pick<AmqpChannel, 'ack'>
-type CorkedStream = Pick<AmqpStream, 'cork' | 'uncork'>
+type CorkableStream = Pick<AmqpStream, 'cork' | 'uncork'>
 
-/** So few frames are sent at once, whatever comes before them. */
-const FEW = 8
-/** ms that more may wait for those before them. */
-const HOLD = 5
+/** Up to this many frames are sent at the end of the turn, even when an earlier delivery is unsettled. */
+const SEND_AT_ONCE = 8
+/** ms that more than that may wait for the earlier deliveries to be settled. */
+const MAX_WAIT = 5
 
+/**
+ * The acknowledgements of one channel, collected for one turn of the event loop. Consecutive ones are sent as one frame (`multiple`):
+ * a frame and a system call for each would cost a node under load more than the jobs themselves.
+ */
 export class Acknowledgements {
   readonly #channel: AckChannel
-  readonly #stream: CorkedStream | undefined
-  /** To be sent. */
-  #gathered: number[] = []
-  #turn: NodeJS.Immediate | undefined
-  #wait: NodeJS.Timeout | undefined
+  readonly #stream: CorkableStream | undefined
+  /** Tags to be acknowledged. */
+  #tags: number[] = []
+  #immediate: NodeJS.Immediate | undefined
+  #timer: NodeJS.Timeout | undefined
   readonly #settled = new SettledTags()
-  /** Deliveries that may be held at once: when half of them wait here, others could be delivered. */
-  room = 0
+  /** Deliveries that may be unsettled at once. When half of them wait here, they are sent: the broker could deliver others. */
+  capacity = 0
 
   /** `stream`: of the channel's connection. */
-  constructor(channel: AckChannel, stream?: CorkedStream) {
+  constructor(channel: AckChannel, stream?: CorkableStream) {
     this.#channel = channel
     this.#stream = stream
   }
 
-  /** The delivery of this tag is to be acknowledged. */
+  /** Acknowledges the delivery of this tag at the end of the turn, or soon after. */
   add(tag: number): void {
-    this.#gathered.push(tag)
+    this.#tags.push(tag)
     this.settled(tag)
-    this.#turn ??= setImmediate(() => this.#endOfTurn())
+    this.#immediate ??= setImmediate(() => this.#endOfTurn())
   }
 
-  /** The delivery of this tag was settled in another way. */
+  /** The delivery of this tag was settled without an acknowledgement. */
   settled(tag: number): void {
     this.#settled.add(tag)
   }
 
   #endOfTurn(): void {
-    this.#turn = undefined
+    this.#immediate = undefined
     this.#sendUpToFloor()
-    const { length } = this.#gathered
+    const { length } = this.#tags
     if (length === 0) return
-    if (length <= FEW || length * 2 > this.room) this.flush()
-    else this.#wait ??= setTimeout(() => this.flush(), HOLD)
+    if (length <= SEND_AT_ONCE || length * 2 > this.capacity) this.flush()
+    else this.#timer ??= setTimeout(() => this.flush(), MAX_WAIT)
   }
 
-  /** Sends all that is to be sent. */
+  /** Sends all acknowledgements now. */
   flush(): void {
-    this.#stop()
+    this.#cancelTimers()
     this.#sendUpToFloor()
-    const tags = this.#gathered
-    this.#gathered = []
-    if (tags.length > 1) this.#together()
+    const tags = this.#tags
+    this.#tags = []
+    if (tags.length > 1) this.#corkForTurn()
     for (const tag of tags) this.#send(tag, false)
   }
 
-  /** One frame for all that have no gap before them. It must name one that is unsettled itself: RabbitMQ ends the channel for another. */
+  /** One frame for all up to the floor. It must name a tag that is unsettled: RabbitMQ closes the channel otherwise. */
   #sendUpToFloor(): void {
     const { floor } = this.#settled
     let last = 0
     let count = 0
-    for (const tag of this.#gathered) {
+    for (const tag of this.#tags) {
       if (tag > floor) continue
       count++
       if (tag > last) last = tag
     }
     if (count === 0) return
-    this.#gathered = count === this.#gathered.length ? [] : this.#gathered.filter((tag) => tag > floor)
+    this.#tags = count === this.#tags.length ? [] : this.#tags.filter((tag) => tag > floor)
     this.#send(last, count > 1)
   }
 
-  /** amqplib writes its frames one by one, in the turn that follows: here they leave as one. */
-  #together(): void {
+  /** amqplib writes its frames one by one in the next turn: corked until then, they are one system call. */
+  #corkForTurn(): void {
     const stream = this.#stream
     if (stream === undefined) return
     stream.cork()
     setImmediate(() => setImmediate(() => stream.uncork()))
   }
 
-  /** What cannot be sent, because the channel has gone in this very moment, is lost with it: its message comes back, and is recognised. */
+  /** When the channel has just been closed, the acknowledgements are lost: RabbitMQ redelivers the messages, and the runtime recognises them. */
   #send(deliveryTag: number, allUpTo: boolean): void {
     try {
       this.#channel.ack({ fields: { deliveryTag } }, allUpTo)
     } catch {
-      this.#gathered = []
+      this.#tags = []
     }
   }
 
-  #stop(): void {
-    clearImmediate(this.#turn)
-    clearTimeout(this.#wait)
-    this.#turn = undefined
-    this.#wait = undefined
+  #cancelTimers(): void {
+    clearImmediate(this.#immediate)
+    clearTimeout(this.#timer)
+    this.#immediate = undefined
+    this.#timer = undefined
   }
 
-  /** The channel is gone. */
+  /** The channel is closed: drops what has not been sent. */
   end(): void {
-    this.#stop()
-    this.#gathered = []
+    this.#cancelTimers()
+    this.#tags = []
   }
 }

@@ -1,13 +1,12 @@
-/** The consumers of a node's queues, and the room shared out among them. */
 import type { Consumption } from '../../node/broker.js'
 import type { AmqpMessage } from '../connection/client.js'
-import type { SteadyConnection } from '../connection/connection.js'
+import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import type { QueueShape } from '../topology/topology.js'
 import type { Consumer } from './generation.js'
 import { QueueConsumer } from './queue-consumer.js'
 
 export interface ConsumptionSettings {
-  /** `base`: the name that the node was given. */
+  /** `base`: the name of the queue in the node's options. `queue`: one of the queues behind it. */
   readonly sources: readonly { readonly base: string; readonly queue: string }[]
   readonly shape: QueueShape
   consumerArguments(): Readonly<Record<string, unknown>>
@@ -15,17 +14,18 @@ export interface ConsumptionSettings {
   warn(message: string): void
 }
 
+/** The consumers of a node's queues, which share its capacity. */
 export class AmqpConsumption implements Consumption {
   readonly #consumers: readonly QueueConsumer[]
 
-  constructor(connection: SteadyConnection, { sources, shape, consumerArguments, receive, warn }: ConsumptionSettings) {
+  constructor(connection: ReconnectingConnection, { sources, shape, consumerArguments, receive, warn }: ConsumptionSettings) {
     this.#consumers = sources.map(
       ({ base, queue }) =>
         new QueueConsumer(connection, { base, queue, shape, consumerArguments, receive: (message, consumer) => receive(message, consumer, base), warn }),
     )
   }
 
-  /** Shared out evenly, what does not divide to the first; each has room for one at least. */
+  /** Divides the capacity evenly; the first queues get the remainder, and each queue at least 1. */
   setCapacity(capacity: number): void {
     const count = this.#consumers.length
     this.#consumers.forEach((consumer, index) => {
@@ -46,7 +46,7 @@ export class AmqpConsumption implements Consumption {
     return this.pause()
   }
 
-  /** Gives back what is unsettled. */
+  /** Closes the channels: RabbitMQ requeues the unsettled deliveries. */
   async close(): Promise<void> {
     await Promise.all(this.#consumers.map((consumer) => consumer.close()))
   }

@@ -1,28 +1,28 @@
-/**
- * One channel, and what it has delivered. Delivery tags count anew on each channel, so a settlement that came late onto the next
- * one would settle another job: here it is dropped.
- */
 import { setMaxListeners } from 'node:events'
+import { closeChannel } from '../connection/bounded-close.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
-import { closeChannel } from '../connection/closing.js'
 import { Acknowledgements } from './acknowledgements.js'
 
-/** One consumer of a generation's; holds what was delivered to it, until that is settled. */
+/** One consumer of a generation, and the number of its unsettled deliveries. */
 export interface Consumer {
   readonly generation: Generation
   readonly tag: string
-  /** Its prefetch, fixed when it started. */
+  /** Its prefetch. AMQP fixes it when the consumer starts. */
   readonly size: number
   cancelled: boolean
   held: number
 }
 
-/** Consumers of one queue at once: more are put together again. */
+/** Consumers of one queue at most. Further ones are merged into one. */
 const MAX_CONSUMERS = 8
-/** ms between two consumers that take the place of a cancelled one's jobs as those end. */
-const CATCH_UP = 1_000
-let tags = 0
+/** ms between two consumers that replace the settled deliveries of a cancelled one. */
+const REPLACE_INTERVAL = 1_000
+let consumerCount = 0
 
+/**
+ * One channel and its deliveries. Delivery tags begin anew on each channel, so a settlement sent on the next channel would settle
+ * another job. Here it is dropped.
+ */
 export class Generation {
   readonly #channel: AmqpChannel
   readonly #queue: string
@@ -33,8 +33,8 @@ export class Generation {
   readonly #consumers = new Set<Consumer>()
   readonly #acknowledgements: Acknowledgements
   #target = 0
-  #working: Promise<void> | undefined
-  #catchUp: NodeJS.Timeout | undefined
+  #adjusting: Promise<void> | undefined
+  #replaceTimer: NodeJS.Timeout | undefined
 
   constructor(
     channel: AmqpChannel,
@@ -44,7 +44,7 @@ export class Generation {
     cancelledByServer: () => void,
   ) {
     this.#channel = channel
-    // Each delivery may listen.
+    // Each delivery may add a listener.
     setMaxListeners(0, this.#gone.signal)
     this.#queue = queue
     this.#consumerArguments = consumerArguments
@@ -53,24 +53,24 @@ export class Generation {
     this.#acknowledgements = new Acknowledgements(channel, channel.connection.stream)
   }
 
-  /** Aborts when the channel is gone. */
+  /** Aborts when the channel is closed. */
   get gone(): AbortSignal {
     return this.#gone.signal
   }
 
   end(reason: Error): void {
-    clearTimeout(this.#catchUp)
+    clearTimeout(this.#replaceTimer)
     this.#acknowledgements.end()
     this.#gone.abort(reason)
   }
 
-  /** Sends what has been settled in this turn. */
+  /** Sends the acknowledgements of this turn. */
   flush(): void {
     this.#acknowledgements.flush()
   }
 
-  /** False: it was not sent, because its channel has gone. */
-  settle(message: AmqpMessage, holder: Consumer, how: 'ack' | 'requeue'): boolean {
+  /** False: not sent, because the channel is closed. */
+  settle(message: AmqpMessage, consumer: Consumer, how: 'ack' | 'requeue'): boolean {
     if (this.#gone.signal.aborted) return false
     const { deliveryTag } = message.fields
     if (how === 'ack') this.#acknowledgements.add(deliveryTag)
@@ -82,73 +82,74 @@ export class Generation {
       }
       this.#acknowledgements.settled(deliveryTag)
     }
-    holder.held--
-    if (holder.cancelled) this.#leftoverSettled()
+    consumer.held--
+    if (consumer.cancelled) this.#cancelledConsumerSettled()
     return true
   }
 
-  #leftoverSettled(): void {
-    if (this.#leftovers() === 0) {
-      clearTimeout(this.#catchUp)
-      this.#catchUp = undefined
+  #cancelledConsumerSettled(): void {
+    if (this.#heldByCancelled() === 0) {
+      clearTimeout(this.#replaceTimer)
+      this.#replaceTimer = undefined
       void this.#adjust()
     } else {
-      this.#catchUp ??= setTimeout(() => {
-        this.#catchUp = undefined
+      this.#replaceTimer ??= setTimeout(() => {
+        this.#replaceTimer = undefined
         void this.#adjust()
-      }, CATCH_UP).unref()
+      }, REPLACE_INTERVAL).unref()
     }
   }
 
   /**
-   * How many deliveries may be held. A consumer's prefetch is fixed when it starts: more room is one more consumer, less is one
-   * cancelled, whose deliveries stay and count until they are settled. So never more are held than the larger of the two figures.
+   * Sets how many deliveries may be unsettled at once. A consumer's prefetch is fixed when it starts: a larger target starts one more
+   * consumer, a smaller one cancels consumers, whose deliveries count until they are settled. So the number of unsettled deliveries
+   * never exceeds the larger of the old and the new target.
    */
   resize(target: number): Promise<void> {
     this.#target = target
-    this.#acknowledgements.room = target
+    this.#acknowledgements.capacity = target
     return this.#adjust()
   }
 
-  /** One change at a time: prefetch and consume are two calls that belong together. */
+  /** One change at a time: `prefetch` applies to the `consume` that follows it. */
   async #adjust(): Promise<void> {
-    while (this.#working !== undefined) await this.#working
-    this.#working = this.#step().finally(() => {
-      this.#working = undefined
+    while (this.#adjusting !== undefined) await this.#adjusting
+    this.#adjusting = this.#step().finally(() => {
+      this.#adjusting = undefined
     })
-    await this.#working
+    await this.#adjusting
   }
 
   async #step(): Promise<void> {
     if (this.#gone.signal.aborted) return
-    // To the broker they are held until they are acknowledged.
+    // For the broker, deliveries count until the acknowledgement arrives.
     this.flush()
     try {
       const active = [...this.#consumers].filter((each) => !each.cancelled)
       const excess = sum(active) - this.#target
-      if (excess > 0) await this.#cancel(surplus(active, excess))
+      if (excess > 0) await this.#cancel(consumersToCancel(active, excess))
       else if (excess < 0 && active.length >= MAX_CONSUMERS) await this.#cancel(active.slice(1))
-      this.#forget()
-      const room = this.#target - sum([...this.#consumers].filter((each) => !each.cancelled)) - this.#leftovers()
-      if (room > 0) await this.#start(room)
+      this.#removeSettled()
+      const missing = this.#target - sum([...this.#consumers].filter((each) => !each.cancelled)) - this.#heldByCancelled()
+      if (missing > 0) await this.#start(missing)
     } catch (error) {
-      // The channel died under it: the next generation starts with the present figure.
+      // The next generation starts with the present target.
       if (!this.#gone.signal.aborted) await closeChannel(this.#channel).catch(() => this.end(error as Error))
     }
   }
 
-  #leftovers(): number {
+  #heldByCancelled(): number {
     let held = 0
     for (const each of this.#consumers) if (each.cancelled) held += each.held
     return held
   }
 
-  #forget(): void {
+  #removeSettled(): void {
     for (const each of this.#consumers) if (each.cancelled && each.held === 0) this.#consumers.delete(each)
   }
 
   async #start(size: number): Promise<void> {
-    const consumer: Consumer = { generation: this, tag: `prefork-${process.pid}-${++tags}`, size, cancelled: false, held: 0 }
+    const consumer: Consumer = { generation: this, tag: `prefork-${process.pid}-${++consumerCount}`, size, cancelled: false, held: 0 }
     this.#consumers.add(consumer)
     await this.#channel.prefetch(size)
     await this.#channel.consume(this.#queue, (message) => this.#delivered(consumer, message), {
@@ -175,8 +176,8 @@ export class Generation {
 
 const sum = (consumers: readonly Consumer[]): number => consumers.reduce((total, each) => total + each.size, 0)
 
-/** Those to cancel so that `excess` less can be held: the fewest, the smallest that suffice last. */
-const surplus = (active: readonly Consumer[], excess: number): Consumer[] => {
+/** The consumers to cancel so that the sum of their prefetch is at least `excess`: as few as possible. */
+const consumersToCancel = (active: readonly Consumer[], excess: number): Consumer[] => {
   const chosen: Consumer[] = []
   let left = excess
   const descending = [...active].sort((a, b) => b.size - a.size)
@@ -185,7 +186,7 @@ const surplus = (active: readonly Consumer[], excess: number): Consumer[] => {
     chosen.push(each)
     left -= each.size
   }
-  // None fits what is left: the smallest of the others goes, and a smaller one takes its place as its jobs end.
+  // The rest is smaller than any other consumer: the smallest is cancelled too, and a smaller one replaces it.
   if (left > 0) {
     const smallest = descending.filter((each) => !chosen.includes(each)).at(-1)
     if (smallest !== undefined) chosen.push(smallest)

@@ -1,35 +1,35 @@
-/** Consumes one queue, over as many channels as it takes: whatever ends one, the next begins at once, whoever is still at work. */
-import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpMessage } from '../connection/client.js'
-import type { SteadyConnection } from '../connection/connection.js'
+import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
+import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { declareJobQueue, type QueueShape } from '../topology/topology.js'
 import { type Consumer, Generation } from './generation.js'
 
 export interface ConsumerSettings {
-  /** The name that the node was given; `queue` is one of those behind it. */
+  /** The name of the queue in the node's options; `queue` is one of the queues behind it. */
   readonly base: string
   readonly queue: string
   readonly shape: QueueShape
-  /** Of `basic.consume`, by what the broker is. */
+  /** Arguments of `basic.consume`, which depend on the broker's version. */
   consumerArguments(): Readonly<Record<string, unknown>>
   receive(message: AmqpMessage, consumer: Consumer): void
   warn(message: string): void
 }
 
+/** Consumes one queue. When its channel is closed, it opens the next at once, while jobs of the old one may still run. */
 export class QueueConsumer {
-  readonly #steady: SteadyChannel
+  readonly #reconnecting: ReconnectingChannel
   #generation: Generation | undefined
   #capacity = 0
   #paused = false
 
-  constructor(connection: SteadyConnection, settings: ConsumerSettings) {
+  constructor(connection: ReconnectingConnection, settings: ConsumerSettings) {
     const { base, queue, shape } = settings
-    this.#steady = new SteadyChannel(connection, {
+    this.#reconnecting = new ReconnectingChannel(connection, {
       confirm: false,
       setup: (channel) => declareJobQueue(channel, base, queue, shape),
       opened: (channel) => {
         const generation: Generation = new Generation(channel, queue, settings.consumerArguments(), settings.receive, () => {
-          // Its deliveries are void with the queue; a new queue of the same name must not meet their tags.
+          // The queue's deliveries are void. Their tags must not be sent to a new queue of the same name.
           settings.warn(
             `RabbitMQ cancelled the consumer of the queue '${queue}': it was deleted, its node went away, or (RabbitMQ 4.3) a job was held for longer than its timeout. It is declared and consumed again.`,
           )
@@ -38,7 +38,7 @@ export class QueueConsumer {
         this.#generation = generation
         void this.#apply()
       },
-      gone: (_channel, reason) => {
+      closed: (_channel, reason) => {
         this.#generation?.end(reason)
         this.#generation = undefined
         if ((reason as { code?: number }).code !== undefined) settings.warn(closedText(queue, reason))
@@ -57,7 +57,7 @@ export class QueueConsumer {
     void this.#apply()
   }
 
-  /** Resolves when nothing more will be delivered. */
+  /** Resolves when nothing more is delivered. */
   pause(): Promise<void> {
     this.#paused = true
     return this.#apply()
@@ -68,11 +68,11 @@ export class QueueConsumer {
     void this.#apply()
   }
 
-  /** Gives back what is unsettled. */
+  /** Closes the channel: RabbitMQ requeues the unsettled deliveries. */
   async close(): Promise<void> {
     this.#paused = true
     this.#generation?.flush()
-    await this.#steady.close()
+    await this.#reconnecting.close()
   }
 }
 

@@ -1,74 +1,74 @@
-/** Bytes to begin with, and at the most: powers of two, as ever. */
-const FIRST = 1_024
-const MOST = 65_536
+/** Size of the ring at first, and at most. Powers of two. */
+const INITIAL_BYTES = 1_024
+const MAX_BYTES = 65_536
 
-/** Which deliveries of one channel are settled: all up to the floor, and some above it. A channel counts its deliveries from 1. */
+/** Which deliveries of one channel are settled: all up to the floor, and some above it. Delivery tags count from 1 on each channel. */
 export class SettledTags {
   /** Every delivery up to this tag is settled. */
   floor = 0
-  /** Every delivery up to this one is settled, or one of the late. Those above it have a byte each. */
+  /** Every delivery up to this tag is settled or in `#unsettledBelow`. Those above it have a byte each in the ring. */
   #base = 0
-  /** In ascending order: what a long job holds, thousands of whose like have come and gone since. A byte for each of them would never end. */
-  readonly #late = new Set<number>()
-  /** By tag, around a ring. A set, out of which as much goes as comes in, would be made anew over and over. */
-  #above = new Uint8Array(FIRST)
+  /** Unsettled tags up to the base, ascending: jobs so long that thousands of later deliveries are settled. The ring would grow without end. */
+  readonly #unsettledBelow = new Set<number>()
+  /** 1: settled. A ring indexed by tag: a Set with as many deletions as additions is rehashed again and again. */
+  #ring = new Uint8Array(INITIAL_BYTES)
 
   add(tag: number): void {
     if (tag <= this.#base) {
-      if (this.#late.delete(tag)) this.#sink()
+      if (this.#unsettledBelow.delete(tag)) this.#updateFloor()
       return
     }
-    if (tag - this.#base > this.#above.length) this.#makeRoom(tag)
-    if (tag !== this.#base + 1) this.#above[tag & (this.#above.length - 1)] = 1
+    if (tag - this.#base > this.#ring.length) this.#extend(tag)
+    if (tag !== this.#base + 1) this.#ring[tag & (this.#ring.length - 1)] = 1
     else {
-      this.#rise(tag)
-      this.#sink()
+      this.#advanceBase(tag)
+      this.#updateFloor()
     }
   }
 
-  /** `base` is settled, and so are those right behind it. */
-  #rise(base: number): void {
-    const above = this.#above
-    const mask = above.length - 1
+  /** Moves the base to `base`, which is settled, and over the settled tags that follow it. */
+  #advanceBase(base: number): void {
+    const ring = this.#ring
+    const mask = ring.length - 1
     let to = base
-    while (above[(to + 1) & mask] === 1) above[++to & mask] = 0
+    while (ring[(to + 1) & mask] === 1) ring[++to & mask] = 0
     this.#base = to
   }
 
-  #sink(): void {
+  #updateFloor(): void {
     this.floor = this.#base
-    for (const oldest of this.#late) {
+    for (const oldest of this.#unsettledBelow) {
       this.floor = oldest - 1
       break
     }
   }
 
-  #makeRoom(tag: number): void {
+  #extend(tag: number): void {
     const wanted = tag - this.#base
-    if (this.#above.length < MOST) this.#grow(Math.min(wanted, MOST))
-    if (wanted > MOST) this.#leaveBehind(tag - MOST / 2)
+    if (this.#ring.length < MAX_BYTES) this.#grow(Math.min(wanted, MAX_BYTES))
+    if (wanted > MAX_BYTES) this.#moveBase(tag - MAX_BYTES / 2)
   }
 
   #grow(wanted: number): void {
-    const before = this.#above
+    const before = this.#ring
     let { length } = before
     while (length < wanted) length *= 2
-    const above = new Uint8Array(length)
-    for (let tag = this.#base + 1; tag <= this.#base + before.length; tag++) above[tag & (length - 1)] = before[tag & (before.length - 1)]!
-    this.#above = above
+    const ring = new Uint8Array(length)
+    for (let tag = this.#base + 1; tag <= this.#base + before.length; tag++) ring[tag & (length - 1)] = before[tag & (before.length - 1)]!
+    this.#ring = ring
   }
 
-  /** What is not settled up to `base` is late from now on. */
-  #leaveBehind(base: number): void {
-    const above = this.#above
-    const mask = above.length - 1
-    // A ring behind the base nothing is known of: it is not settled, whatever the byte says of its like.
-    const known = Math.min(base, this.#base + above.length)
+  /** Moves the base up to `base`; unsettled tags below it go to `#unsettledBelow`. */
+  #moveBase(base: number): void {
+    const ring = this.#ring
+    const mask = ring.length - 1
+    // The ring covers tags up to here. Those beyond it are unsettled.
+    const known = Math.min(base, this.#base + ring.length)
     for (let tag = this.#base + 1; tag <= known; tag++) {
-      if (above[tag & mask] === 1) above[tag & mask] = 0
-      else this.#late.add(tag)
+      if (ring[tag & mask] === 1) ring[tag & mask] = 0
+      else this.#unsettledBelow.add(tag)
     }
-    for (let tag = known + 1; tag <= base; tag++) this.#late.add(tag)
-    this.#rise(base)
+    for (let tag = known + 1; tag <= base; tag++) this.#unsettledBelow.add(tag)
+    this.#advanceBase(base)
   }
 }

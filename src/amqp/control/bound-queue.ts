@@ -1,44 +1,44 @@
-/** A queue of one's own, gone with its connection, that stays bound to an exchange. */
-import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
-import type { SteadyConnection } from '../connection/connection.js'
+import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
+import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { declareExchanges } from '../topology/topology.js'
 
 export interface BoundQueueSettings {
   readonly controlExchange: string
   readonly eventExchange: string
-  /** Which of the two it is bound to, and by which key. */
+  /** The exchange that it is bound to, with the routing key `key`. */
   readonly to: 'control' | 'events'
   readonly key: string
   receive(message: AmqpMessage): void
-  /** It is bound and consumed, for the first time or again. */
+  /** The queue is bound and consumed, for the first time or after a reconnect. */
   opened?(channel: AmqpChannel): void
   failed?(error: Error): void
 }
 
-/** ms between two looks at the binding: an exchange that was deleted takes it along, and tells nobody. */
-const REBIND = 5_000
+/** ms between two declarations of the binding: RabbitMQ removes it with a deleted exchange, and sends no notification. */
+const REBIND_INTERVAL = 5_000
 
+/** An exclusive, auto-delete queue that is consumed and stays bound to an exchange, also after a reconnect. */
 export class BoundQueue {
   readonly #settings: BoundQueueSettings
-  readonly #steady: SteadyChannel
-  readonly #looking: NodeJS.Timeout
+  readonly #reconnecting: ReconnectingChannel
+  readonly #rebindTimer: NodeJS.Timeout
   #queue = ''
 
-  constructor(connection: SteadyConnection, settings: BoundQueueSettings) {
+  constructor(connection: ReconnectingConnection, settings: BoundQueueSettings) {
     this.#settings = settings
-    this.#steady = new SteadyChannel(connection, {
+    this.#reconnecting = new ReconnectingChannel(connection, {
       confirm: false,
       setup: (channel) => this.#consume(channel),
       opened: (channel) => settings.opened?.(channel),
       failed: (error) => settings.failed?.(error),
     })
-    this.#looking = setInterval(() => void this.#bindAgain(), REBIND).unref()
+    this.#rebindTimer = setInterval(() => void this.#bindAgain(), REBIND_INTERVAL).unref()
   }
 
-  /** Its name; undefined while no messages arrive. */
+  /** The queue's name; undefined while it is not consumed. */
   get name(): string | undefined {
-    return this.#steady.channel === undefined ? undefined : this.#queue
+    return this.#reconnecting.channel === undefined ? undefined : this.#queue
   }
 
   async #consume(channel: AmqpChannel): Promise<void> {
@@ -55,7 +55,7 @@ export class BoundQueue {
     )
   }
 
-  /** What is there already stays as it is. */
+  /** Idempotent. */
   async #bind(channel: AmqpChannel): Promise<void> {
     const { controlExchange, eventExchange, to, key } = this.#settings
     await declareExchanges(channel, controlExchange, eventExchange)
@@ -63,17 +63,17 @@ export class BoundQueue {
   }
 
   async #bindAgain(): Promise<void> {
-    const { channel } = this.#steady
+    const { channel } = this.#reconnecting
     if (channel === undefined) return
     try {
       await this.#bind(channel)
     } catch {
-      // The broker has closed the channel over it: the next one makes both, or says why it cannot.
+      // RabbitMQ has closed the channel. The next one declares exchanges and binding again, or reports `failed`.
     }
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#looking)
-    await this.#steady.close()
+    clearInterval(this.#rebindTimer)
+    await this.#reconnecting.close()
   }
 }

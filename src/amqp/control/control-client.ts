@@ -1,4 +1,3 @@
-/** An operator's end of the control exchange. */
 import { randomUUID } from 'node:crypto'
 import type { ControlClient } from '../../node/broker.js'
 import type { Address, Answer, Command } from '../../runtime/report/commands.js'
@@ -6,11 +5,10 @@ import type { FarmEvent } from '../../runtime/report/report.js'
 import { knownNames, plainObject } from '../../util/checks.js'
 import { notify } from '../../util/notify.js'
 import { AdminChannel } from '../connection/admin-channel.js'
-import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
-import { SteadyConnection } from '../connection/connection.js'
 import type { Endpoint } from '../connection/endpoint.js'
-import { firstConnection } from '../connection/first-connection.js'
+import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
+import { connectWithin, ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { BrokerError } from '../errors.js'
 import {
   CONNECTION_NAMES,
@@ -30,8 +28,8 @@ import { EVENT_KEY, JSON_TYPE, readAnswer, readEvents, toJson } from './messages
 import { type ControlRequest, readControlRequest } from './request.js'
 import { sign } from './signature.js'
 
-/** Answers of one question as they come; `undefined` in the queue is its end. */
-class Answers {
+/** The answers to one request, in order of arrival. `undefined` in the queue is its end, an error ends it with a rejection. */
+class AnswerQueue {
   readonly #ready: (Answer | Error | undefined)[] = []
   #wake: (() => void) | undefined
 
@@ -60,41 +58,42 @@ interface ControlClientSettings extends Endpoint {
   readonly connectTimeout: number
 }
 
-/** A question that cannot be sent yet. */
-interface Waiting {
+/** A request that waits for a channel. */
+interface PendingRequest {
   opened(channel: AmqpChannel): void
   failed(error: Error): void
 }
 
 const closedError = (call: string): BrokerError => new BrokerError(`${call} is refused: the control client is closed or closing.`)
 
+/** An operator's side of the control exchange. */
 export class AmqpControlClient implements ControlClient {
   readonly #settings: ControlClientSettings
-  readonly #connection: SteadyConnection
-  readonly #errands: AdminChannel
-  readonly #asking: SteadyChannel
-  readonly #questions = new Map<string, Answers>()
-  /** With what rejects a `listen` that has not resolved. */
-  readonly #listening = new Map<BoundQueue, (error: Error) => void>()
-  readonly #waiting = new Set<Waiting>()
+  readonly #connection: ReconnectingConnection
+  readonly #admin: AdminChannel
+  readonly #requestChannel: ReconnectingChannel
+  readonly #requests = new Map<string, AnswerQueue>()
+  /** Each with the function that rejects its `listen`. */
+  readonly #eventQueues = new Map<BoundQueue, (error: Error) => void>()
+  readonly #pending = new Set<PendingRequest>()
   #closing: Promise<void> | undefined
 
   constructor(settings: ControlClientSettings) {
     const { controlExchange, eventExchange } = settings
     this.#settings = settings
-    this.#connection = new SteadyConnection(settings, `prefork operator ${process.pid}`)
-    this.#errands = new AdminChannel(this.#connection)
-    this.#asking = new SteadyChannel(this.#connection, {
+    this.#connection = new ReconnectingConnection(settings, `prefork operator ${process.pid}`)
+    this.#admin = new AdminChannel(this.#connection)
+    this.#requestChannel = new ReconnectingChannel(this.#connection, {
       confirm: false,
       setup: async (channel) => {
         await declareExchanges(channel, controlExchange, eventExchange)
-        await channel.consume(REPLY_TO, (message) => this.#answered(message), { noAck: true })
+        await channel.consume(REPLY_TO, (message) => this.#receiveAnswer(message), { noAck: true })
       },
       opened: (channel) => {
-        for (const each of this.#waiting) each.opened(channel)
+        for (const each of this.#pending) each.opened(channel)
       },
-      gone: (_channel, reason) => {
-        for (const answers of this.#questions.values())
+      closed: (_channel, reason) => {
+        for (const answers of this.#requests.values())
           answers.push(new BrokerError(`The connection to RabbitMQ was lost: ${reason.message}`, { cause: reason }))
       },
     })
@@ -104,17 +103,17 @@ export class AmqpControlClient implements ControlClient {
   async start(): Promise<void> {
     const { controlExchange, eventExchange } = this.#settings
     try {
-      // Differences that do not pass show here, once; the channel itself would try again for ever.
-      await firstConnection(this.#connection, this.#settings, () => this.#errands.run((channel) => declareExchanges(channel, controlExchange, eventExchange)))
+      // Here an exchange that exists as something else is an error. The request channel would try again without end.
+      await connectWithin(this.#connection, this.#settings, () => this.#admin.run((channel) => declareExchanges(channel, controlExchange, eventExchange)))
     } catch (error) {
       await this.close()
       throw error
     }
   }
 
-  #answered(message: AmqpMessage | null): void {
+  #receiveAnswer(message: AmqpMessage | null): void {
     const answer = message === null ? undefined : readAnswer(message.content)
-    if (answer !== undefined) this.#questions.get(message?.properties.correlationId ?? '')?.push(answer)
+    if (answer !== undefined) this.#requests.get(message?.properties.correlationId ?? '')?.push(answer)
   }
 
   ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer> {
@@ -124,13 +123,13 @@ export class AmqpControlClient implements ControlClient {
   async *#ask({ to, body, timeout }: ControlRequest): AsyncIterableIterator<Answer> {
     if (this.#closing !== undefined) throw closedError('ask')
     const id = randomUUID()
-    const answers = new Answers()
+    const answers = new AnswerQueue()
     const outstanding = to === 'all' ? undefined : new Set(to)
     if (outstanding?.size === 0) return
-    this.#questions.set(id, answers)
+    this.#requests.set(id, answers)
     const timer = setTimeout(() => answers.push(undefined), timeout)
     try {
-      const channel = this.#asking.channel ?? (await this.#open(timeout))
+      const channel = this.#requestChannel.channel ?? (await this.#open(timeout))
       const { controlExchange, secret } = this.#settings
       channel.publish(controlExchange, '', body, { contentType: JSON_TYPE, correlationId: id, replyTo: REPLY_TO, headers: sign(secret, body) })
       for (let answer = await answers.next(); answer !== undefined; answer = await answers.next()) {
@@ -140,18 +139,18 @@ export class AmqpControlClient implements ControlClient {
       }
     } finally {
       clearTimeout(timer)
-      this.#questions.delete(id)
+      this.#requests.delete(id)
     }
   }
 
   #open(timeout: number): Promise<AmqpChannel> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => waiting.failed(new BrokerError(`RabbitMQ could not be reached within ${timeout} ms.`)), timeout)
+      const timer = setTimeout(() => request.failed(new BrokerError(`RabbitMQ could not be reached within ${timeout} ms.`)), timeout)
       const done = (): void => {
         clearTimeout(timer)
-        this.#waiting.delete(waiting)
+        this.#pending.delete(request)
       }
-      const waiting: Waiting = {
+      const request: PendingRequest = {
         opened: (channel) => {
           done()
           resolve(channel)
@@ -161,7 +160,7 @@ export class AmqpControlClient implements ControlClient {
           reject(error)
         },
       }
-      this.#waiting.add(waiting)
+      this.#pending.add(request)
     })
   }
 
@@ -170,7 +169,7 @@ export class AmqpControlClient implements ControlClient {
     if (this.#closing !== undefined) throw closedError('listen')
     const ready = deferred()
     const { controlExchange, eventExchange } = this.#settings
-    const listening = new BoundQueue(this.#connection, {
+    const eventQueue = new BoundQueue(this.#connection, {
       controlExchange,
       eventExchange,
       to: 'events',
@@ -179,16 +178,16 @@ export class AmqpControlClient implements ControlClient {
         for (const event of readEvents(content)) notify(listener, event)
       },
       opened: (channel) => {
-        // A command to nobody: nodes that have found that nobody listens speak again.
+        // A command without an addressee: nodes that had found no listener send events again.
         channel.publish(controlExchange, '', toJson({ to: [], command: { command: 'ping' } }), { contentType: JSON_TYPE })
         ready.resolve()
       },
     })
-    this.#listening.set(listening, ready.reject)
+    this.#eventQueues.set(eventQueue, ready.reject)
     await ready.promise
     return async () => {
-      this.#listening.delete(listening)
-      await listening.close()
+      this.#eventQueues.delete(eventQueue)
+      await eventQueue.close()
     }
   }
 
@@ -198,10 +197,10 @@ export class AmqpControlClient implements ControlClient {
   }
 
   async #closeAll(): Promise<void> {
-    for (const answers of this.#questions.values()) answers.push(undefined)
-    for (const each of this.#waiting) each.failed(closedError('ask'))
-    for (const reject of this.#listening.values()) reject(closedError('listen'))
-    await Promise.all([this.#asking.close(), this.#errands.close(), ...[...this.#listening.keys()].map((each) => each.close())])
+    for (const answers of this.#requests.values()) answers.push(undefined)
+    for (const each of this.#pending) each.failed(closedError('ask'))
+    for (const reject of this.#eventQueues.values()) reject(closedError('listen'))
+    await Promise.all([this.#requestChannel.close(), this.#admin.close(), ...[...this.#eventQueues.keys()].map((each) => each.close())])
     await this.#connection.close(new BrokerError('The control client has been closed.'))
   }
 }
@@ -221,7 +220,7 @@ export interface ControlClientOptions extends ConnectionOptions, FirstConnection
 const NAMES = [...CONNECTION_NAMES, ...FIRST_CONNECTION_NAMES, ...CONTROL_NAMES] as const satisfies readonly (keyof ControlClientOptions)[]
 
 /**
- * Connects an operator to the control exchange. A connection that is lost later comes back, however long that takes.
+ * Connects an operator to the control exchange. A connection that is lost later is made again, however long that takes.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
  * @throws {BrokerError} RabbitMQ cannot be reached within `connectTimeout`, the login is refused, or an exchange exists as something else

@@ -1,4 +1,4 @@
-/** What travels over the control and event exchanges, as JSON: anybody can read along, and answer. */
+/** The messages on the control and event exchanges, as JSON: a client in any language can read and answer them. */
 import type { Address, Answer, Command } from '../../runtime/report/commands.js'
 import { isFarmEvent } from '../../runtime/report/read-report.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
@@ -6,7 +6,7 @@ import type { FarmEvent } from '../../runtime/report/report.js'
 export const JSON_TYPE = 'application/json'
 /** The key under which every event is published to the direct exchange. */
 export const EVENT_KEY = 'event'
-/** Bytes of a command, at the most. */
+/** Bytes of a command at most. */
 const MAX_COMMAND = 1_048_576
 
 export interface ControlMessage {
@@ -24,8 +24,8 @@ const parse = (body: Buffer): unknown => {
   }
 }
 
-/** Undefined: not a command. What the command asks is for the node to check. */
-export const readControl = (body: Buffer): ControlMessage | undefined => {
+/** Undefined: not a command. The node checks the command itself. */
+export const readControlMessage = (body: Buffer): ControlMessage | undefined => {
   if (body.length > MAX_COMMAND) return undefined
   const message = parse(body) as Partial<ControlMessage> | null | undefined
   const { to, command } = message ?? {}
@@ -39,10 +39,10 @@ export const readAnswer = (body: Buffer): Answer | undefined => {
   return typeof answer?.node === 'string' && typeof answer.ok === 'boolean' ? (answer as Answer) : undefined
 }
 
-/** Events are plain texts and figures: nothing in them needs to be looked at one by one. */
+/** Events have only JSON values: no replacer is needed. */
 export const writeEvents = (events: readonly FarmEvent[]): Buffer => Buffer.from(JSON.stringify(events))
 
-/** A message carries many. What is no event, or one that those who listen could not rely on, is left out. */
+/** The events of one message. Invalid ones are left out. */
 export const readEvents = (body: Buffer): FarmEvent[] => {
   const events = parse(body)
   return Array.isArray(events) ? events.filter(isFarmEvent) : []

@@ -1,13 +1,12 @@
-/** A node's end of the control exchange: a queue of its own, gone with its connection, bound to the exchange that reaches all. */
 import { randomUUID } from 'node:crypto'
 import type { NodeControl } from '../../node/broker.js'
 import type { Answer, Command } from '../../runtime/report/commands.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
 import type { AmqpMessage } from '../connection/client.js'
-import type { SteadyConnection } from '../connection/connection.js'
+import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { BoundQueue } from './bound-queue.js'
-import { EventPublisher } from './event-publisher.js'
-import { readAnswer, readControl, toJson } from './messages.js'
+import { ControlPublisher } from './control-publisher.js'
+import { readAnswer, readControlMessage, toJson } from './messages.js'
 import { SignatureCheck, sign } from './signature.js'
 
 export interface ControlSettings {
@@ -18,18 +17,19 @@ export interface ControlSettings {
   warn(message: string): void
 }
 
+/** A node's side of the control exchange: consumes commands from an exclusive queue, publishes answers and events. */
 export class AmqpNodeControl implements NodeControl {
   readonly #settings: ControlSettings
-  readonly #check: SignatureCheck
+  readonly #signatures: SignatureCheck
   readonly #commands: BoundQueue
-  readonly #voice: EventPublisher
-  /** Tells its own questions, and the answers to them, from those of a node of the same name. */
-  readonly #self = randomUUID()
+  readonly #publisher: ControlPublisher
+  /** Correlation id of this node's own pings: distinguishes them, and the answers to them, from those of a node of the same name. */
+  readonly #pingId = randomUUID()
   #handler: ((command: Command) => Promise<unknown>) | undefined
 
-  constructor(consuming: SteadyConnection, publishing: SteadyConnection, settings: ControlSettings) {
+  constructor(consuming: ReconnectingConnection, publishing: ReconnectingConnection, settings: ControlSettings) {
     this.#settings = settings
-    this.#check = new SignatureCheck(settings.secret)
+    this.#signatures = new SignatureCheck(settings.secret)
     const { controlExchange, eventExchange } = settings
     const failed = (error: Error): void => settings.warn(`The control exchanges cannot be used just now: ${error.message}`)
     this.#commands = new BoundQueue(consuming, {
@@ -38,30 +38,30 @@ export class AmqpNodeControl implements NodeControl {
       to: 'control',
       key: '',
       receive: (message) => void this.#received(message),
-      opened: () => this.#seekNamesakes(),
+      opened: () => this.#pingOwnName(),
       failed,
     })
-    this.#voice = new EventPublisher(publishing, { controlExchange, eventExchange, opened: () => this.#seekNamesakes(), failed })
+    this.#publisher = new ControlPublisher(publishing, { controlExchange, eventExchange, opened: () => this.#pingOwnName(), failed })
   }
 
-  /** The queue is bound: commands arrive. */
+  /** Commands arrive: the queue is bound and consumed. */
   get listening(): boolean {
     return this.#commands.name !== undefined
   }
 
   /**
-   * Pings its own name, each time that it can be heard anew. Of two nodes the one that came later is sure to meet the other. Not an
-   * exclusive queue of that name: it outlives a connection that was cut, and the node would take itself for another.
+   * Pings its own name after each reconnect, to find another node of the same name: the later of the two gets an answer. An exclusive
+   * queue of that name would not do: it survives a lost connection for a while, and the node would find itself.
    */
-  #seekNamesakes(): void {
+  #pingOwnName(): void {
     const replyTo = this.#commands.name
     if (replyTo === undefined) return
     const { node, secret } = this.#settings
     const body = toJson({ to: [node], command: { command: 'ping' } })
-    this.#voice.ask(body, { replyTo, correlationId: this.#self, headers: { ...sign(secret, body), node } })
+    this.#publisher.request(body, { replyTo, correlationId: this.#pingId, headers: { ...sign(secret, body), node } })
   }
 
-  #namesake(): void {
+  #warnOfSameName(): void {
     const { node, warn } = this.#settings
     warn(
       `Another node is named '${node}' as well: commands to that name reach both, and operators take them for one. Give each node a name of its own, or none: it then makes one up.`,
@@ -73,32 +73,32 @@ export class AmqpNodeControl implements NodeControl {
   }
 
   get heard(): boolean {
-    return this.#voice.heard
+    return this.#publisher.hasListeners
   }
 
   emit(event: FarmEvent): void {
-    this.#voice.publish(event)
+    this.#publisher.publish(event)
   }
 
   async #received({ content, properties }: AmqpMessage): Promise<void> {
-    // Whoever asks, or announces itself with a command to nobody, may listen too.
-    this.#voice.listened()
+    // The sender of a command may listen to events. A client that begins to listen sends a command without an addressee.
+    this.#publisher.listenerSeen()
     const { node } = this.#settings
-    if (properties.correlationId === this.#self) {
-      // Its own question, which reaches itself as well, or an answer to it.
-      if (readAnswer(content)?.node === node) this.#namesake()
+    if (properties.correlationId === this.#pingId) {
+      // Its own ping, which this node receives as well, or an answer to it.
+      if (readAnswer(content)?.node === node) this.#warnOfSameName()
       return
     }
-    if (properties.headers?.node === node) this.#namesake()
-    const message = readControl(content)
+    if (properties.headers?.node === node) this.#warnOfSameName()
+    const message = readControlMessage(content)
     if (message === undefined || !(message.to === 'all' || message.to.includes(node))) return
     const answer = await this.#answer(message.command, content, properties.headers ?? {})
-    if (properties.replyTo !== undefined) this.#voice.answer(properties.replyTo, toJson(answer), properties.correlationId)
+    if (properties.replyTo !== undefined) this.#publisher.answer(properties.replyTo, toJson(answer), properties.correlationId)
   }
 
   async #answer(command: Command, body: Buffer, headers: Readonly<Record<string, unknown>>): Promise<Answer> {
     const { node, warn } = this.#settings
-    const refusal = this.#check.refusal(headers, body)
+    const refusal = this.#signatures.refusal(headers, body)
     if (refusal !== undefined) {
       warn(`The command '${command.command}' was refused: ${refusal}.`)
       return { node, ok: false, error: `The node refused the command: ${refusal}.` }
@@ -112,6 +112,6 @@ export class AmqpNodeControl implements NodeControl {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#commands.close(), this.#voice.close()])
+    await Promise.all([this.#commands.close(), this.#publisher.close()])
   }
 }

@@ -1,4 +1,4 @@
-/** What `client.ask` is called with, checked where it is called: a node would drop in silence what is no command. */
+/** Reads the arguments of `client.ask`. They are checked here: a node drops an invalid command without an answer. */
 
 import type { Address } from '../../runtime/report/commands.js'
 import { arrayOf, isString, knownNames, milliseconds, plainObject, refuse } from '../../util/checks.js'
@@ -8,7 +8,7 @@ const DEFAULT_TIMEOUT = 2_000
 
 export interface ControlRequest {
   readonly to: Address
-  /** The message that goes to the nodes: later changes to the command are not seen. */
+  /** The message for the nodes, encoded: later changes to the command have no effect. */
   readonly body: Buffer
   /** ms */
   readonly timeout: number
@@ -21,7 +21,7 @@ const readAddress = (to: unknown): Address => {
   return [...arrayOf('to', to, `an array of the names of nodes${isName(to) ? `, ['${to}'],` : ''} or 'all'`, 'the name of a node', isName)]
 }
 
-/** Which commands there are is for each node to say: one of a later version may have more. */
+/** Each node checks the name of the command: a node of a later version may know more. */
 const checkCommand = (command: unknown): void => {
   if (typeof command !== 'object' || command === null || Array.isArray(command))
     throw refuse('command', `an object, as in { command: '${isName(command) ? command : 'ping'}' }`, command)
@@ -36,7 +36,7 @@ const readTimeout = (options: unknown): number => {
   return given.timeout === undefined ? DEFAULT_TIMEOUT : milliseconds('timeout', given.timeout)
 }
 
-/** Throws TypeError naming what cannot be used. */
+/** @throws {TypeError} an argument is invalid */
 export const readControlRequest = (to: unknown, command: unknown, options: unknown): ControlRequest => {
   const address = readAddress(to)
   checkCommand(command)

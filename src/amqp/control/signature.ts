@@ -1,41 +1,42 @@
 /**
- * Commands under a shared secret: the secret itself never travels, only a keyed hash over the body, when it was made, and a
- * number used once. A command that was seen before, or is too old, is refused.
+ * Signatures of commands with a shared secret: HMAC-SHA-256 (RFC 2104) over the time, a nonce and the body. A command that is too old,
+ * or whose nonce was used before, is refused.
  */
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 
-/** ms that a command may be under way; the clocks of nodes and operators may differ by as much. */
+/** ms that a command may be old. The clocks of nodes and operators may differ by as much. */
 export const MAX_AGE = 60_000
 
-const hash = (secret: string, body: Buffer, at: number, once: string): Buffer => createHmac('sha256', secret).update(`${at}\n${once}\n`).update(body).digest()
+const hash = (secret: string, body: Buffer, at: number, nonce: string): Buffer => createHmac('sha256', secret).update(`${at}\n${nonce}\n`).update(body).digest()
 
-/** The headers that go with a command. Empty without a secret. */
+/** The headers that sign a command. Empty without a secret. */
 export const sign = (secret: string | undefined, body: Buffer): Record<string, unknown> => {
   if (secret === undefined) return {}
   const at = Date.now()
-  const once = randomUUID()
-  return { signed_at: at, signed_once: once, signature: hash(secret, body, at, once).toString('hex') }
+  const nonce = randomUUID()
+  return { signed_at: at, signed_once: nonce, signature: hash(secret, body, at, nonce).toString('hex') }
 }
 
-/** Checks seals; remembers those it has seen for as long as they are fresh. */
+/** Checks signatures, and remembers their nonces until they are too old. */
 export class SignatureCheck {
   readonly #secret: string | undefined
+  /** Nonce → ms since the epoch of its command. */
   readonly #seen = new Map<string, number>()
 
   constructor(secret: string | undefined) {
     this.#secret = secret
   }
 
-  /** Why a command is refused; undefined when it is not. */
+  /** The reason to refuse a command; undefined: it is accepted. */
   refusal(headers: Readonly<Record<string, unknown>>, body: Buffer): string | undefined {
     if (this.#secret === undefined) return undefined
-    const { signed_at: at, signed_once: once, signature } = headers
-    if (typeof at !== 'number' || typeof once !== 'string' || typeof signature !== 'string')
+    const { signed_at: at, signed_once: nonce, signature } = headers
+    if (typeof at !== 'number' || typeof nonce !== 'string' || typeof signature !== 'string')
       return 'this node wants commands that are signed with the shared secret'
     const given = Buffer.from(signature, 'hex')
-    const wanted = hash(this.#secret, body, at, once)
+    const wanted = hash(this.#secret, body, at, nonce)
     if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) return 'the secret is wrong'
-    // Only what carries the right signature is looked at further, so that nobody else can fill the memory.
+    // Nonces are remembered only with a valid signature: without the secret, a sender cannot fill the memory.
     const now = Date.now()
     if (Math.abs(now - at) > MAX_AGE)
       return `the command was signed ${Math.round((now - at) / 1_000)} s ago by the clock of this node: it is stale, or a clock is wrong`
@@ -43,8 +44,8 @@ export class SignatureCheck {
       if (now - time <= 2 * MAX_AGE) break
       this.#seen.delete(each)
     }
-    if (this.#seen.has(once)) return 'the command was seen before'
-    this.#seen.set(once, now)
+    if (this.#seen.has(nonce)) return 'the command was seen before'
+    this.#seen.set(nonce, now)
     return undefined
   }
 }

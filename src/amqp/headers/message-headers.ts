@@ -1,12 +1,12 @@
-/** A message's properties and headers ↔ what the runtime knows of a job. docs/farm.md lists them. */
+/** Converts between the properties and headers of a message and the runtime's types. docs/farm.md lists the headers. */
 import type { Backoff, Counts, HistoryEntry, JobHeaders, SerializedError, Settlement } from '../../runtime/delivery.js'
 import { ExpiredError, RedeliveredError } from '../../runtime/errors.js'
 import type { AmqpMessage, AmqpProperties } from '../connection/client.js'
-import { withinRoom } from './header-size.js'
+import { fitHeaders } from './header-size.js'
 
-/** Entries of history that travel with a message; the oldest go. */
+/** Entries of history in a message; the oldest are dropped. */
 const MAX_HISTORY = 20
-/** Characters of texts in headers: RabbitMQ takes them in one frame. */
+/** Characters of an error's texts: all headers must fit into one frame. */
 const MAX_MESSAGE = 1_000
 const MAX_STACK = 6_000
 
@@ -14,36 +14,36 @@ type Table = Readonly<Record<string, unknown>>
 
 export const SCHEMA_VERSION_HEADER = 'schema_version'
 
-const finite = (value: unknown, least: number): number | undefined =>
+const finiteAtLeast = (value: unknown, least: number): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= least ? value : undefined
-const whole = (value: unknown, least: number): number | undefined => {
-  const number = finite(value, least)
+const wholeAtLeast = (value: unknown, least: number): number | undefined => {
+  const number = finiteAtLeast(value, least)
   return number === undefined ? undefined : Math.trunc(number)
 }
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1_000)
 const ms = (value: unknown): number | undefined => {
-  const number = finite(value, 0)
+  const number = finiteAtLeast(value, 0)
   return number === undefined || number === 0 ? undefined : number * 1_000
 }
-export const cut = (given: string, length: number): string => (given.length > length ? `${given.slice(0, length - 1)}…` : given)
+export const truncate = (given: string, length: number): string => (given.length > length ? `${given.slice(0, length - 1)}…` : given)
 
-/** A hard limit that is not above the soft one could never be reached after it: it is read as one second more. */
+/** A hard limit that is not above the soft one is read as the soft one plus a second: the task must have time to react. */
 const hardLimit = (soft: number | undefined, hard: number | undefined): number | undefined =>
   soft !== undefined && hard !== undefined && hard <= soft ? soft + 1_000 : hard
 
 const readBackoff = (value: unknown): Backoff | undefined => {
   if (typeof value !== 'object' || value === null) return undefined
   const { kind, delay, max_delay: maxDelay, jitter } = value as Table
-  const wait = finite(delay, 0)
+  const wait = finiteAtLeast(delay, 0)
   if ((kind !== 'fixed' && kind !== 'exponential') || wait === undefined) return undefined
-  return { kind, delay: wait, maxDelay: finite(maxDelay, 0), jitter: finite(jitter, 0) }
+  return { kind, delay: wait, maxDelay: finiteAtLeast(maxDelay, 0), jitter: finiteAtLeast(jitter, 0) }
 }
 
 const writeBackoff = (backoff: Backoff | undefined): Table | undefined =>
-  backoff === undefined ? undefined : present({ kind: backoff.kind, delay: backoff.delay, max_delay: backoff.maxDelay, jitter: backoff.jitter })
+  backoff === undefined ? undefined : withoutUndefined({ kind: backoff.kind, delay: backoff.delay, max_delay: backoff.maxDelay, jitter: backoff.jitter })
 
-const outcomes = new Set(['failed', 'hard_timeout', 'soft_timeout', 'memory_limit', 'lost', 'unknown_task', 'requeued'])
+const OUTCOMES = new Set(['failed', 'hard_timeout', 'soft_timeout', 'memory_limit', 'lost', 'unknown_task', 'requeued'])
 
 const NO_HISTORY: readonly HistoryEntry[] = Object.freeze([])
 
@@ -52,11 +52,11 @@ export const readHistory = (value: unknown): readonly HistoryEntry[] => {
   return (value as unknown[]).flatMap((each) => {
     if (typeof each !== 'object' || each === null) return []
     const { attempt, at, node, outcome, error } = each as Table
-    if (typeof outcome !== 'string' || !outcomes.has(outcome)) return []
+    if (typeof outcome !== 'string' || !OUTCOMES.has(outcome)) return []
     return [
       {
-        attempt: whole(attempt, 0) ?? 0,
-        at: finite(at, 0) ?? 0,
+        attempt: wholeAtLeast(attempt, 0) ?? 0,
+        at: finiteAtLeast(at, 0) ?? 0,
         node: text(node) ?? '',
         outcome: outcome as HistoryEntry['outcome'],
         error: text(error) ?? '',
@@ -66,27 +66,27 @@ export const readHistory = (value: unknown): readonly HistoryEntry[] => {
 }
 
 const writeHistory = (history: readonly HistoryEntry[] | undefined): Table[] | undefined =>
-  history === undefined || history.length === 0 ? undefined : history.slice(-MAX_HISTORY).map((entry) => ({ ...entry, error: cut(entry.error, 500) }))
+  history === undefined || history.length === 0 ? undefined : history.slice(-MAX_HISTORY).map((entry) => ({ ...entry, error: truncate(entry.error, 500) }))
 
-/** Without what is undefined: amqplib would send it as null. */
-export const present = <T extends object>(object: T): T => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T
+/** amqplib would send undefined values as null. */
+export const withoutUndefined = <T extends object>(object: T): T => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T
 
-/** Of a message that has not been tried: one for all of them. */
+/** The counts of a first attempt, shared by all such messages. */
 const UNTRIED: Counts = Object.freeze({ attempt: 1, losses: 0, requeues: 0 })
 
 export const readCounts = (headers: Table | undefined): Counts => {
-  const attempt = whole(headers?.attempt, 1) ?? 1
-  const losses = whole(headers?.losses, 0) ?? 0
-  const requeues = whole(headers?.requeues, 0) ?? 0
+  const attempt = wholeAtLeast(headers?.attempt, 1) ?? 1
+  const losses = wholeAtLeast(headers?.losses, 0) ?? 0
+  const requeues = wholeAtLeast(headers?.requeues, 0) ?? 0
   return attempt === 1 && losses === 0 && requeues === 0 ? UNTRIED : { attempt, losses, requeues }
 }
 
 const countHeaders = ({ attempt, losses, requeues }: Counts): Table => ({ attempt, losses, requeues })
 
-/** Some clients write an empty one where they have none. */
+/** Some clients write an empty id when they have none. */
 export const readMessageId = ({ properties }: AmqpMessage): string | undefined => (properties.messageId === '' ? undefined : properties.messageId)
 
-/** What a message says of its job. Headers of a wrong type count as absent. */
+/** The runtime's headers of a message. Headers of a wrong type count as absent. */
 export const readHeaders = ({ properties }: AmqpMessage): JobHeaders => {
   const headers = properties.headers ?? {}
   const softTimeLimit = ms(headers.soft_timeout_s)
@@ -97,11 +97,11 @@ export const readHeaders = ({ properties }: AmqpMessage): JobHeaders => {
     schemaVersion: version === undefined || version === null ? 1 : typeof version === 'number' ? version : Number.NaN,
     softTimeLimit,
     timeLimit: hardLimit(softTimeLimit, ms(headers.hard_timeout_s)),
-    maxAttempts: whole(headers.max_attempts, 1),
+    maxAttempts: wholeAtLeast(headers.max_attempts, 1),
     backoff: readBackoff(headers.backoff),
-    retryLost: whole(headers.retry_lost, 0),
+    retryLost: wholeAtLeast(headers.retry_lost, 0),
     priority: properties.priority,
-    expiresAt: finite(headers.expires_at, 0),
+    expiresAt: finiteAtLeast(headers.expires_at, 0),
     correlationId: properties.correlationId,
     replyTo: properties.replyTo,
     history: readHistory(headers.history),
@@ -123,10 +123,10 @@ export const writeHeaders = (
     priority: job.priority === undefined ? undefined : Math.min(255, Math.max(0, Math.trunc(job.priority))),
     correlationId: job.correlationId,
     replyTo: job.replyTo,
-    // In a delay queue it would end the wait: there the header alone counts, which the node looks at before the job begins.
+    // In a delay queue the property would end the delay. The node checks the header `expires_at` before it starts the job.
     expiration: left === undefined || (delay !== undefined && delay > 0) ? undefined : String(left),
     timestamp: Math.floor(Date.now() / 1_000),
-    headers: present({
+    headers: withoutUndefined({
       [SCHEMA_VERSION_HEADER]: job.schemaVersion ?? 1,
       soft_timeout_s: seconds(softTimeLimit),
       hard_timeout_s: seconds(hardLimit(softTimeLimit, timeLimit)),
@@ -141,30 +141,30 @@ export const writeHeaders = (
   }
 }
 
-/** Headers that the broker or an earlier death has put there, which a message that is tried again does not keep. */
-const passing = (key: string): boolean => key.startsWith('x-') || key.startsWith('dead_')
+/** Headers of the broker or of an earlier dead letter, which a message that is published again does not keep. */
+const isDropped = (key: string): boolean => key.startsWith('x-') || key.startsWith('dead_')
 
-const kept = (headers: Table | undefined): Table => Object.fromEntries(Object.entries(headers ?? {}).filter(([key]) => !passing(key)))
+const keptHeaders = (headers: Table | undefined): Table => Object.fromEntries(Object.entries(headers ?? {}).filter(([key]) => !isDropped(key)))
 
 const sameProperties = (message: AmqpMessage): AmqpProperties => {
   const { contentType, contentEncoding, priority, correlationId, replyTo, messageId, timestamp, type, appId } = message.properties
   return { contentType, contentEncoding, priority, correlationId, replyTo, messageId, timestamp, type, appId }
 }
 
-/** The same message, to be tried again: what its publisher wrote stays, also what nobody here knows. */
+/** The message for another attempt. Headers of its publisher are kept, also unknown ones. */
 export const republished = (
   message: AmqpMessage,
   { delay, counts, history }: { delay: number; counts: Counts; history: readonly HistoryEntry[] },
 ): AmqpProperties & { headers: Table } => {
-  const headers: Record<string, unknown> = { ...kept(message.properties.headers), ...countHeaders(counts) }
+  const headers: Record<string, unknown> = { ...keptHeaders(message.properties.headers), ...countHeaders(counts) }
   delete headers.delay
   return {
     ...sameProperties(message),
-    headers: withinRoom(present({ ...headers, delay: delay > 0 ? delay : undefined, history: writeHistory(history) })),
+    headers: fitHeaders(withoutUndefined({ ...headers, delay: delay > 0 ? delay : undefined, history: writeHistory(history) })),
   }
 }
 
-/** The same message, dead: with what became of it. */
+/** The message as a dead letter: with the reason, the error and the history. */
 export const deadLettered = (
   message: AmqpMessage,
   queue: string,
@@ -172,32 +172,32 @@ export const deadLettered = (
   { reason, error, counts, history }: Extract<Settlement, { kind: 'dead-letter' }>,
 ): AmqpProperties & { headers: Table } => ({
   ...sameProperties(message),
-  headers: withinRoom(
-    present({
-      ...kept(message.properties.headers),
+  headers: fitHeaders(
+    withoutUndefined({
+      ...keptHeaders(message.properties.headers),
       ...countHeaders(counts),
       history: writeHistory(history),
       dead_reason: reason,
       dead_at: Date.now(),
       dead_node: node,
       dead_queue: queue,
-      dead_error_name: cut(error.name, 200),
-      dead_error_message: cut(error.message, MAX_MESSAGE),
-      dead_error_code: error.code === undefined ? undefined : cut(error.code, 200),
-      dead_error_stack: error.stack === undefined ? undefined : cut(error.stack, MAX_STACK),
+      dead_error_name: truncate(error.name, 200),
+      dead_error_message: truncate(error.message, MAX_MESSAGE),
+      dead_error_code: error.code === undefined ? undefined : truncate(error.code, 200),
+      dead_error_stack: error.stack === undefined ? undefined : truncate(error.stack, MAX_STACK),
     }),
   ),
 })
 
-/** What `buried` wrote; what the broker wrote when it buried a message itself. */
-export const readDeath = (
+/** Reads what `deadLettered` wrote, or `x-death`, which RabbitMQ writes when it dead-letters a message itself. */
+export const readDeadLetter = (
   headers: Table | undefined,
 ): { reason: string; at: number | undefined; node: string | undefined; queue: string | undefined; error: SerializedError | undefined } => {
   const name = text(headers?.dead_error_name)
   if (headers?.dead_reason !== undefined)
     return {
       reason: text(headers.dead_reason) ?? 'failed',
-      at: finite(headers.dead_at, 0),
+      at: finiteAtLeast(headers.dead_at, 0),
       node: text(headers.dead_node),
       queue: text(headers.dead_queue),
       error:
@@ -208,21 +208,21 @@ export const readDeath = (
   const [last] = Array.isArray(headers?.['x-death']) ? (headers['x-death'] as { reason?: unknown; queue?: unknown; time?: unknown }[]) : []
   const reason = last?.reason === 'expired' ? 'expired' : last?.reason === 'delivery_limit' ? 'redelivered' : (text(last?.reason) ?? 'refused')
   const time = (last?.time as { value?: unknown } | undefined)?.value
-  return { reason, at: typeof time === 'number' ? time * 1_000 : undefined, node: undefined, queue: text(last?.queue), error: brokersError(reason, headers) }
+  return { reason, at: typeof time === 'number' ? time * 1_000 : undefined, node: undefined, queue: text(last?.queue), error: brokerError(reason, headers) }
 }
 
-/** In the words of a node. Nobody threw it: it has no stack. */
-const brokersError = (reason: string, headers: Table | undefined): SerializedError | undefined => {
-  const error = reason === 'expired' ? new ExpiredError(finite(headers?.expires_at, 0)) : reason === 'redelivered' ? new RedeliveredError() : undefined
+/** The error that a node would have given for RabbitMQ's reason. It was not thrown, so it has no stack. */
+const brokerError = (reason: string, headers: Table | undefined): SerializedError | undefined => {
+  const error = reason === 'expired' ? new ExpiredError(finiteAtLeast(headers?.expires_at, 0)) : reason === 'redelivered' ? new RedeliveredError() : undefined
   return error === undefined ? undefined : { name: error.name, message: error.message, stack: undefined, code: error.code }
 }
 
-/** Headers of a dead letter that goes back to work. */
-export const revived = (message: AmqpMessage): AmqpProperties & { headers: Table } => {
+/** Properties and headers of a dead letter that is published to its queue again. */
+export const retriedDeadLetter = (message: AmqpMessage): AmqpProperties & { headers: Table } => {
   const counts = readCounts(message.properties.headers)
-  const headers: Record<string, unknown> = { ...kept(message.properties.headers) }
-  // It had its attempts and its time; whoever asks for another try means a whole one.
+  const headers: Record<string, unknown> = { ...keptHeaders(message.properties.headers) }
+  // The expiry may be over, and the delay is: the retry begins anew.
   delete headers.expires_at
   delete headers.delay
-  return { ...sameProperties(message), headers: withinRoom({ ...headers, attempt: 1, losses: 0, requeues: counts.requeues + 1 }) }
+  return { ...sameProperties(message), headers: fitHeaders({ ...headers, attempt: 1, losses: 0, requeues: counts.requeues + 1 }) }
 }

@@ -1,21 +1,19 @@
-/** What can be done with dead letters: look at them, give them another try. */
-
 import type { Counts, HistoryEntry, SerializedError } from '../../runtime/delivery.js'
 import { decodeJob, type JobMessage } from '../../runtime/message/index.js'
 import { arrayOf, count, isString, knownNames, plainObject } from '../../util/checks.js'
 import { AdminChannel } from '../connection/admin-channel.js'
 import type { AmqpConnection, AmqpMessage } from '../connection/client.js'
-import { SteadyConnection } from '../connection/connection.js'
+import { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { BrokerError } from '../errors.js'
-import { readCounts, readDeath, readHeaders, readHistory, readMessageId, revived } from '../headers/message-headers.js'
+import { readCounts, readDeadLetter, readHeaders, readHistory, readMessageId, retriedDeadLetter } from '../headers/message-headers.js'
 import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../options/node-options.js'
 import { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import { JobPublisher } from '../publishing/job-publisher.js'
-import { isMissing, onChannel, readyIn } from '../topology/contents.js'
+import { isNotFound, readyMessages, withChannel } from '../topology/queue-contents.js'
 import { DEFAULT_QUEUE, deadLetterQueue } from '../topology/topology.js'
 import { withConnection } from './with-connection.js'
 
-/** A job that is not tried again unless somebody says so. */
+/** A job that is not tried again, except by `retryDeadLetters`. */
 export interface DeadLetter {
   readonly id: string | undefined
   /** Name, arguments and context of the job; undefined when the body cannot be read. */
@@ -23,11 +21,11 @@ export interface DeadLetter {
   /** 'failed', 'lost', 'undecodable', 'unknown_task', 'expired', 'refused' or 'redelivered' (too often). */
   readonly reason: string
   readonly error: SerializedError | undefined
-  /** The queue that it came from. */
+  /** The queue of the job. */
   readonly queue: string
   /** ms since the epoch. */
   readonly at: number | undefined
-  /** The node that gave it up; undefined when it was the broker. */
+  /** The node that dead-lettered it; undefined when RabbitMQ did. */
   readonly node: string | undefined
   readonly counts: Counts
   readonly history: readonly HistoryEntry[]
@@ -36,9 +34,9 @@ export interface DeadLetter {
 }
 
 export interface DeadLetterOptions extends ConnectionOptions {
-  /** The queue whose dead letters are meant. Default `async_farm.jobs`. */
+  /** The queue of the jobs. Default `async_farm.jobs`. */
   queue?: string
-  /** How many at the most. Default: listing 100, retrying all. */
+  /** How many at most. Default: 100 for `listDeadLetters`, all for `retryDeadLetters`. */
   limit?: number
 }
 
@@ -47,33 +45,33 @@ export interface RetryOptions extends DeadLetterOptions, QueueOptions {
   ids?: readonly string[]
 }
 
-/** Bodies of dead letters are shown, not run: a limit of its own. */
+/** Bytes of a body once decompressed. Bodies of dead letters are shown, not executed: they have a limit of their own. */
 const MAX_SHOWN_BODY = 16 * 1024 * 1024
 
 const readQueue = (given: Readonly<Record<string, unknown>>): string => (given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue))
 const readLimit = (given: Readonly<Record<string, unknown>>, otherwise: number): number =>
   given.limit === undefined ? otherwise : count('limit', given.limit, 1)
 
-const noQueue = (queue: string): BrokerError =>
+const noQueueError = (queue: string): BrokerError =>
   new BrokerError(`There is no queue '${deadLetterQueue(queue)}': no node and no publisher has declared '${queue}' yet.`)
 
-/** `what` was broken off by `error`: the queue was deleted, a connection lost, a publication refused. */
-const brokenOff = (what: string, queue: string, error: unknown): BrokerError => {
+/** `what` was interrupted by `error`: the queue was deleted, a connection lost, a publication refused. */
+const interruptedError = (what: string, queue: string, error: unknown): BrokerError => {
   const dead = deadLetterQueue(queue)
-  const why = isMissing(error)
+  const why = isNotFound(error)
     ? `the queue '${dead}' was deleted meanwhile, with what was still in it.`
     : `${error instanceof Error ? error.message : String(error)} What was not removed is still in '${dead}'.`
   return new BrokerError(`${what}: ${why}`, { cause: error })
 }
 
-const show = async (message: AmqpMessage, queue: string): Promise<DeadLetter> => {
+const describe = async (message: AmqpMessage, queue: string): Promise<DeadLetter> => {
   const { headers } = message.properties
-  const death = readDeath(headers)
+  const death = readDeadLetter(headers)
   let job: JobMessage | undefined
   try {
     job = await decodeJob(message.content, readHeaders(message), { maxBodySize: MAX_SHOWN_BODY })
   } catch {
-    // That may be why it is here.
+    // A body that cannot be decoded may be the reason for the dead letter.
   }
   return {
     id: readMessageId(message),
@@ -90,7 +88,7 @@ const show = async (message: AmqpMessage, queue: string): Promise<DeadLetter> =>
 }
 
 /**
- * Shows the oldest dead letters of a queue, and leaves them where they are.
+ * Returns the oldest dead letters of a queue, and leaves them there.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
  * @throws {BrokerError} RabbitMQ cannot be reached, there is no such queue, or it was deleted meanwhile
@@ -101,32 +99,32 @@ export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<
   const queue = readQueue(given)
   const limit = readLimit(given, 100)
   return withConnection(readEndpoint(given), async (connection) => {
-    if ((await readyIn(connection, deadLetterQueue(queue))) === undefined) throw noQueue(queue)
-    const shown: DeadLetter[] = []
+    if ((await readyMessages(connection, deadLetterQueue(queue))) === undefined) throw noQueueError(queue)
+    const found: DeadLetter[] = []
     try {
-      await onChannel(connection, async (channel) => {
-        // Held until the channel closes, which gives them back: so each is seen once.
-        while (shown.length < limit) {
+      await withChannel(connection, async (channel) => {
+        // They stay unsettled until the channel is closed, which requeues them: so each is listed once.
+        while (found.length < limit) {
           const message = await channel.get(deadLetterQueue(queue))
           if (message === false) break
-          shown.push(await show(message, queue))
+          found.push(await describe(message, queue))
         }
       })
     } catch (error) {
-      throw brokenOff(`The dead letters of '${queue}' could not be read to the end`, queue, error)
+      throw interruptedError(`The dead letters of '${queue}' could not be read to the end`, queue, error)
     }
-    return shown
+    return found
   })
 }
 
 /**
- * Gives dead letters another try: each is published to its queue again, with all its attempts before it and `requeues` + 1, and is
- * removed once that is confirmed. Each at most once in one call.
+ * Publishes dead letters to their queue again, with attempt 1 and `requeues` + 1. Each is removed once RabbitMQ has confirmed the
+ * publication. One call publishes each dead letter at most once.
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
- * @throws {BrokerError} RabbitMQ cannot be reached, there is no such queue, or it was broken off: the queue was deleted meanwhile, the
- * connection lost, a publication refused (`cause`). No job is lost by that: each is a dead letter, or back in its queue, or (when
- * the connection was lost) both
+ * @throws {BrokerError} RabbitMQ cannot be reached, there is no such queue, or the retry was interrupted (`cause`): the queue was deleted
+ * meanwhile, the connection lost, a publication refused. No job is lost: each is a dead letter, or back in its queue, or (when the
+ * connection was lost) both
  */
 export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ retried: number }> => {
   const given = plainObject('options', options)
@@ -141,22 +139,22 @@ export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ re
     return ids === undefined || (id !== undefined && ids.has(id))
   }
   return withConnection(endpoint, async (connection) => {
-    const publishing = new SteadyConnection(endpoint, `prefork operator ${process.pid} (publications)`)
-    const errands = new AdminChannel(publishing)
+    const publishing = new ReconnectingConnection(endpoint, `prefork operator ${process.pid} (publications)`)
+    const admin = new AdminChannel(publishing)
     const publisher = new ConfirmingPublisher(publishing)
     try {
       await publishing.start()
-      const jobs = new JobPublisher(publisher, errands, shape)
+      const jobs = new JobPublisher(publisher, admin, shape)
       return { retried: await retryAll(connection, queue, limit, wanted, jobs) }
     } finally {
       await publisher.close(0)
-      await errands.close()
+      await admin.close()
       await publishing.close(new BrokerError('The connection to RabbitMQ has been closed.'))
     }
   })
 }
 
-/** ms that one publication may take: an operator waits for it. */
+/** ms for one publication. An operator waits for it, so it is shorter than that of a publisher. */
 const PUBLISH_TIMEOUT = 10_000
 
 const retryAll = async (
@@ -166,26 +164,26 @@ const retryAll = async (
   wanted: (message: AmqpMessage) => boolean,
   jobs: JobPublisher,
 ): Promise<number> => {
-  const waiting = await readyIn(connection, deadLetterQueue(queue))
-  if (waiting === undefined) throw noQueue(queue)
+  const waiting = await readyMessages(connection, deadLetterQueue(queue))
+  if (waiting === undefined) throw noQueueError(queue)
   let retried = 0
   try {
-    await onChannel(connection, async (channel) => {
-      // As many as there were: one that dies again meanwhile comes behind them, and waits for the next call.
+    await withChannel(connection, async (channel) => {
+      // As many as there were at the start: a job that is dead-lettered again meanwhile is behind them, and left for the next call.
       for (let seen = 0; seen < waiting && retried < limit; seen++) {
         const message = await channel.get(deadLetterQueue(queue))
         if (message === false) break
-        // Those not wanted are held, and given back when the channel closes.
+        // The others stay unsettled, and are requeued when the channel is closed.
         if (!wanted(message)) continue
-        await jobs.publish({ queue, body: message.content, options: revived(message), timeout: PUBLISH_TIMEOUT })
+        await jobs.publish({ queue, body: message.content, options: retriedDeadLetter(message), timeout: PUBLISH_TIMEOUT })
         retried++
         channel.ack(message)
       }
-      // A round trip: what was acknowledged is gone, or this is rejected.
+      // A round trip: RabbitMQ has processed the acknowledgements, or this rejects.
       await channel.prefetch(0)
     })
   } catch (error) {
-    throw brokenOff(`Not all dead letters of '${queue}' were given another try; ${retried} were published to it again`, queue, error)
+    throw interruptedError(`Not all dead letters of '${queue}' were given another try; ${retried} were published to it again`, queue, error)
   }
   return retried
 }

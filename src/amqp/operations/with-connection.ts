@@ -1,15 +1,14 @@
-/** A connection for one errand of an operator's: it fails at once where a node would keep trying. */
 import { withoutPassword } from '../../util/redact.js'
+import { closeConnection } from '../connection/bounded-close.js'
 import { type AmqpConnection, loadClient } from '../connection/client.js'
-import { closeConnection } from '../connection/closing.js'
+import { permanentError } from '../connection/connect-errors.js'
 import { type Endpoint, withHeartbeat } from '../connection/endpoint.js'
-import { lastingRefusal } from '../connection/refusals.js'
 import { BrokerError } from '../errors.js'
 
 const CONNECT_TIMEOUT = 10_000
 
-/** Connects, runs `errand` and closes. Rejects with BrokerError when RabbitMQ cannot be reached. */
-export const withConnection = async <T>({ url, tls }: Endpoint, errand: (connection: AmqpConnection) => Promise<T>): Promise<T> => {
+/** Connects, runs `operation` and closes. Rejects with BrokerError when RabbitMQ cannot be reached: it does not try again, as a node does. */
+export const withConnection = async <T>({ url, tls }: Endpoint, operation: (connection: AmqpConnection) => Promise<T>): Promise<T> => {
   const client = await loadClient()
   let connection: AmqpConnection
   try {
@@ -22,16 +21,16 @@ export const withConnection = async <T>({ url, tls }: Endpoint, errand: (connect
     })
   } catch (cause) {
     throw (
-      lastingRefusal(url, cause) ??
+      permanentError(url, cause) ??
       new BrokerError(`RabbitMQ at ${withoutPassword(url)} cannot be reached: ${cause instanceof Error ? cause.message || cause.name : String(cause)}`, {
         cause,
       })
     )
   }
-  // What goes wrong shows in the call that it happens to.
+  // The call that fails rejects. Without a listener the error would be an uncaught exception as well.
   connection.on('error', () => {})
   try {
-    return await errand(connection)
+    return await operation(connection)
   } finally {
     await closeConnection(connection)
   }

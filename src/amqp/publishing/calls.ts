@@ -1,48 +1,48 @@
-/** Calls: a job whose answer comes back over direct reply-to, which lives and dies with the channel that asked. */
 import { randomUUID } from 'node:crypto'
 import { decodeReply } from '../../runtime/message/index.js'
 import { PreforkError } from '../../wire/errors.js'
 import type { AdminChannel } from '../connection/admin-channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
-import type { SteadyConnection } from '../connection/connection.js'
-import { codeOfClosure } from '../connection/refusals.js'
+import { closeCode } from '../connection/connect-errors.js'
+import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { PublishError, RemoteError } from '../errors.js'
 import type { QueueShape } from '../topology/topology.js'
 import { ConfirmingPublisher } from './confirming-publisher.js'
 import { type JobPublication, JobPublisher } from './job-publisher.js'
 
-/** The broker's name for "the channel that this came from". */
+/** The pseudo-queue of RabbitMQ's direct reply-to (https://www.rabbitmq.com/docs/direct-reply-to). */
 export const REPLY_TO = 'amq.rabbitmq.reply-to'
 
 interface Call {
-  /** It went out on the present channel, so that the answer can only come there. */
+  /** It was published, so that its answer can only arrive on the present channel. */
   written: boolean
   resolve(value: unknown): void
   reject(error: unknown): void
 }
 
+/** Pending calls. Their answers come back over RabbitMQ's direct reply-to, which is bound to the channel that published the call. */
 export class Calls {
   readonly #publisher: ConfirmingPublisher
   readonly #jobs: JobPublisher
   readonly #pending = new Map<string, Call>()
   #closed = false
 
-  constructor(connection: SteadyConnection, errands: AdminChannel, shape: QueueShape) {
+  constructor(connection: ReconnectingConnection, admin: AdminChannel, shape: QueueShape) {
     this.#publisher = new ConfirmingPublisher(connection, {
       setup: async (channel: AmqpChannel) => {
-        await channel.consume(REPLY_TO, (message) => this.#answered(message), { noAck: true })
+        await channel.consume(REPLY_TO, (message) => this.#receiveAnswer(message), { noAck: true })
       },
-      gone: (reason) => this.#gone(reason),
+      closed: (reason) => this.#failPublished(reason),
     })
-    this.#jobs = new JobPublisher(this.#publisher, errands, shape)
+    this.#jobs = new JobPublisher(this.#publisher, admin, shape)
   }
 
   /**
-   * Resolves with the task's result; rejects with its error (RemoteError), PreforkError `ERR_PREFORK_CALL_TIMEOUT`, or PublishError
-   * when the connection is lost: the answer would have come over it.
+   * Resolves with the task's result. Rejects with the task's error (RemoteError), with PreforkError `ERR_PREFORK_CALL_TIMEOUT` after
+   * `timeout` ms, or with PublishError when the channel is closed, since the answer would have arrived on it.
    */
   call(publication: JobPublication, name: string, timeout: number): Promise<unknown> {
-    // The publisher's own correlation id need not be unique; it comes back from the node as it was sent.
+    // The node sends the caller's own correlation id back as it is, so two pending calls must not share one.
     const key = publication.options.correlationId ?? randomUUID()
     if (this.#pending.has(key)) return Promise.reject(new TypeError(`A call with the correlationId '${key}' is waiting for its answer: name another.`))
     return new Promise((resolve, reject) => {
@@ -74,7 +74,7 @@ export class Calls {
     })
   }
 
-  #answered(message: AmqpMessage | null): void {
+  #receiveAnswer(message: AmqpMessage | null): void {
     const call = this.#pending.get(message?.properties.correlationId ?? '')
     if (message === null || call === undefined) return
     try {
@@ -86,14 +86,14 @@ export class Calls {
     }
   }
 
-  #gone(reason: Error): void {
-    const what = codeOfClosure(reason) === undefined ? 'The connection was lost' : 'RabbitMQ closed the channel'
+  #failPublished(reason: Error): void {
+    const cause = closeCode(reason) === undefined ? 'The connection was lost' : 'RabbitMQ closed the channel'
     for (const call of [...this.#pending.values()])
       if (call.written && !this.#closed)
-        call.reject(new PublishError(`${what} before the answer came; the job may still run: ${reason.message}`, 'unknown', { cause: reason }))
+        call.reject(new PublishError(`${cause} before the answer came; the job may still run: ${reason.message}`, 'unknown', { cause: reason }))
   }
 
-  /** Waits for confirms, not for answers: those still wanted are rejected. */
+  /** Waits up to `timeout` ms for confirms, not for answers: pending calls are rejected. */
   async close(timeout: number): Promise<void> {
     this.#closed = true
     await this.#publisher.close(timeout)

@@ -1,41 +1,41 @@
-/** Publishes with confirms: a promise resolves when the broker has taken responsibility, over as many connections as that takes. */
 import { Deque } from '../../util/deque.js'
 import { withTimeout } from '../../util/with-timeout.js'
-import { SteadyChannel } from '../connection/channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
-import type { SteadyConnection } from '../connection/connection.js'
-import { codeOfClosure } from '../connection/refusals.js'
+import { closeCode } from '../connection/connect-errors.js'
+import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
+import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { PublishError, UnroutableError } from '../errors.js'
-import { type Outstanding, type Publication, returnKey } from './publication.js'
+import { type OutstandingPublication, type Publication, returnKey } from './publication.js'
 
-/** Messages written and not confirmed, at the most: what a cut connection may leave stored twice. */
-const WINDOW = 1_024
-/** Times that one message is written before it is given up. */
-const MAX_SENT = 5
-/** ms between two looks at deadlines. */
-const LOOK = 250
+/** Messages written and not confirmed at most: as many may be stored twice when a connection is lost. */
+const MAX_UNCONFIRMED = 1_024
+/** Times that one message is written at most. */
+const MAX_SENDS = 5
+/** ms between two checks of the deadlines. */
+const DEADLINE_CHECK_INTERVAL = 250
 
-export interface PublisherUse {
-  /** Runs on each new channel before anything is published on it. */
+export interface PublisherHandlers {
+  /** Runs on each new channel before the first publication. */
   setup?(channel: AmqpChannel): Promise<void>
-  gone?(reason: Error): void
+  closed?(reason: Error): void
 }
 
+/** Publishes with publisher confirms (https://www.rabbitmq.com/docs/confirms), on further channels when one is lost before the confirm. */
 export class ConfirmingPublisher {
-  readonly #steady: SteadyChannel
+  readonly #reconnecting: ReconnectingChannel
   #channel: AmqpChannel | undefined
-  /** Not written, in order. */
-  #waiting = new Deque<Outstanding>()
+  /** Not written yet, in order. */
+  #waiting = new Deque<OutstandingPublication>()
   /** Written on the present channel, in order. */
-  readonly #written = new Set<Outstanding>()
-  /** The socket's buffer has room. */
+  readonly #written = new Set<OutstandingPublication>()
+  /** The socket's write buffer is not full. */
   #writable = true
   #closed: Error | undefined
   #timer: NodeJS.Timeout | undefined
   #idle: (() => void)[] = []
 
-  constructor(connection: SteadyConnection, use: PublisherUse = {}) {
-    this.#steady = new SteadyChannel(connection, {
+  constructor(connection: ReconnectingConnection, handlers: PublisherHandlers = {}) {
+    this.#reconnecting = new ReconnectingChannel(connection, {
       confirm: true,
       setup: async (channel) => {
         channel.on('drain', () => {
@@ -43,24 +43,24 @@ export class ConfirmingPublisher {
           this.#pump()
         })
         channel.on('return', (message: AmqpMessage) => this.#returned(message))
-        await use.setup?.(channel)
+        await handlers.setup?.(channel)
       },
       opened: (channel) => {
         this.#channel = channel
         this.#writable = true
         this.#pump()
       },
-      gone: (channel, reason) => {
+      closed: (channel, reason) => {
         if (this.#channel === channel) {
           this.#channel = undefined
-          this.#cut(reason)
+          this.#resendWritten(reason)
         }
-        use.gone?.(reason)
+        handlers.closed?.(reason)
       },
     })
   }
 
-  /** Messages not confirmed. */
+  /** Messages that are not confirmed yet. */
   get outstanding(): number {
     return this.#waiting.size + this.#written.size
   }
@@ -68,14 +68,14 @@ export class ConfirmingPublisher {
   /**
    * Resolves when the broker has confirmed it.
    *
-   * Rejects with UnroutableError (`mandatory`, and no queue took it) or PublishError (refused, too large, no answer in time, closed).
+   * Rejects with UnroutableError (`mandatory`, and it was routed to no queue) or PublishError (refused, too large, not confirmed in time, closed).
    */
   publish(publication: Publication): Promise<void> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
     return new Promise((resolve, reject) => {
       const deadline = publication.timeout === undefined ? Number.POSITIVE_INFINITY : performance.now() + publication.timeout
       this.#waiting.push({ publication, deadline, sent: 0, returned: false, settled: false, resolve, reject })
-      if (publication.timeout !== undefined) this.#timer ??= setInterval(() => this.#look(), LOOK)
+      if (publication.timeout !== undefined) this.#timer ??= setInterval(() => this.#expireOverdue(), DEADLINE_CHECK_INTERVAL)
       this.#pump()
     })
   }
@@ -83,14 +83,14 @@ export class ConfirmingPublisher {
   #pump(): void {
     const channel = this.#channel
     if (channel === undefined) return
-    while (this.#waiting.size > 0 && this.#writable && this.#written.size < WINDOW && this.#channel === channel) {
+    while (this.#waiting.size > 0 && this.#writable && this.#written.size < MAX_UNCONFIRMED && this.#channel === channel) {
       const each = this.#waiting.shift()!
       if (!each.settled) this.#write(channel, each)
     }
     this.#settleIdle()
   }
 
-  #write(channel: AmqpChannel, each: Outstanding): void {
+  #write(channel: AmqpChannel, each: OutstandingPublication): void {
     const { exchange, key, body, options, written } = each.publication
     this.#written.add(each)
     each.sent++
@@ -99,13 +99,13 @@ export class ConfirmingPublisher {
       this.#writable = channel.publish(exchange, key, body, options, (error) => this.#confirmed(channel, each, error))
       written?.()
     } catch (cause) {
-      // amqplib could not encode the headers, or the channel has gone in this very moment: then `gone` follows.
+      // Either amqplib could not encode the headers, or the channel has just been closed: then `closed` follows.
       if (this.#channel === channel && !isClosedError(cause)) this.#fail(each, `The message cannot be encoded: ${String(cause)}`, 'no', cause)
     }
   }
 
-  #confirmed(channel: AmqpChannel, each: Outstanding, error: Error | null): void {
-    // amqplib also calls back when the channel closes: those are sent again by `gone`.
+  #confirmed(channel: AmqpChannel, each: OutstandingPublication, error: Error | null): void {
+    // amqplib also calls back when the channel is closed: `closed` sends those again.
     if (this.#channel !== channel || !this.#written.has(each) || error?.message === 'channel closed') return
     if (error !== null) {
       this.#fail(each, `RabbitMQ refused the message for the queue '${each.publication.key}': it is full, or cannot store it just now.`, 'no', error)
@@ -132,47 +132,52 @@ export class ConfirmingPublisher {
     }
   }
 
-  /** The channel is gone with what it had not confirmed: that goes out again, in its order, before anything later. */
-  #cut(reason: Error): void {
+  /** The channel is closed: what it had not confirmed is published again, in order, before later messages. */
+  #resendWritten(reason: Error): void {
     const written = [...this.#written]
     this.#written.clear()
     const tooLarge = /message size (\d+).* max size (\d+)/.exec(reason.message)
-    const again: Outstanding[] = []
+    const resent: OutstandingPublication[] = []
     for (const each of written) {
       if (each.settled) continue
       if (tooLarge !== null && each.publication.body.length > Number(tooLarge[2]))
         this.#fail(each, `The message has ${each.publication.body.length} bytes; this RabbitMQ takes at most ${tooLarge[2]} (max_message_size).`, 'no', reason)
       else if (written.length === 1 && each.sent === 1 && isRefusedPublish(reason)) this.#fail(each, unconfirmed(reason), 'no', reason)
-      else if (each.publication.resend && each.sent < MAX_SENT) {
-        each.cut = reason
-        again.push(each)
+      else if (each.publication.resend && each.sent < MAX_SENDS) {
+        each.lostBy = reason
+        resent.push(each)
       } else this.#fail(each, unconfirmed(reason), 'unknown', reason)
     }
-    this.#wait([...again, ...this.#waiting.drain()])
+    this.#enqueue([...resent, ...this.#waiting.drain()])
   }
 
-  #fail(each: Outstanding, message: string, stored: 'no' | 'unknown', cause?: unknown): void {
+  #fail(each: OutstandingPublication, message: string, stored: 'no' | 'unknown', cause?: unknown): void {
     this.#written.delete(each)
     if (each.settled) return
     each.settled = true
     each.reject(new PublishError(message, stored, cause === undefined ? undefined : { cause }))
   }
 
-  #look(): void {
+  #expireOverdue(): void {
     const now = performance.now()
     const waiting = this.#waiting.drain()
     for (const each of [...this.#written, ...waiting]) {
       if (each.deadline > now) continue
       const { timeout, key } = each.publication
-      const what = each.sent === 0 ? 'RabbitMQ could not be reached' : 'RabbitMQ did not confirm it'
-      const cut = each.cut === undefined ? '' : ` ${unconfirmed(each.cut)}`
-      this.#fail(each, `The message for the queue '${key}' was given up after ${timeout} ms: ${what}.${cut}`, each.sent === 0 ? 'no' : 'unknown', each.cut)
+      const state = each.sent === 0 ? 'RabbitMQ could not be reached' : 'RabbitMQ did not confirm it'
+      const reason = each.lostBy === undefined ? '' : ` ${unconfirmed(each.lostBy)}`
+      this.#fail(
+        each,
+        `The message for the queue '${key}' was given up after ${timeout} ms: ${state}.${reason}`,
+        each.sent === 0 ? 'no' : 'unknown',
+        each.lostBy,
+      )
     }
-    this.#wait(waiting)
+    this.#enqueue(waiting)
     this.#pump()
   }
 
-  #wait(all: readonly Outstanding[]): void {
+  #enqueue(all: readonly OutstandingPublication[]): void {
     for (const each of all) if (!each.settled) this.#waiting.push(each)
     this.#settleIdle()
   }
@@ -191,7 +196,7 @@ export class ConfirmingPublisher {
     return this.outstanding === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve))
   }
 
-  /** Refuses further messages, waits up to `timeout` ms for what is outstanding, and rejects the rest. */
+  /** Refuses further messages, waits up to `timeout` ms for the outstanding ones, and rejects the rest. */
   async finish(timeout: number): Promise<void> {
     this.#closed ??= new PublishError('The message was refused: the publisher is closed or closing.', 'no')
     await withTimeout(this.flush(), timeout, () => {})
@@ -200,24 +205,24 @@ export class ConfirmingPublisher {
     this.#settleIdle()
   }
 
-  /** Finishes, and closes. */
+  /** As `finish`, and closes the channel. */
   async close(timeout: number): Promise<void> {
     await this.finish(timeout)
-    await this.#steady.close()
+    await this.#reconnecting.close()
   }
 }
 
-/** The broker says why it ends a channel or connection; whoever is cut off from it cannot know. */
+/** The broker gives a reason when it closes a channel or connection. A lost connection has none. */
 const unconfirmed = (reason: Error): string => {
-  const code = codeOfClosure(reason)
+  const code = closeCode(reason)
   if (code === undefined) return `The connection was lost before RabbitMQ confirmed the message: ${reason.message}`
   return `RabbitMQ refused the message${code === 403 ? '' : ', or ended what it was sent over for another reason'}: ${reason.message}`
 }
 
-/** ACCESS_REFUSED for a basic.publish: where one message alone was on its way, it was that one, and no queue has it. */
+/** ACCESS_REFUSED for a basic.publish. When one message alone was written, it is the refused one, and no queue has it. */
 const isRefusedPublish = (reason: Error): boolean => {
   const { classId, methodId } = reason as { classId?: unknown; methodId?: unknown }
-  return codeOfClosure(reason) === 403 && classId === 60 && methodId === 40
+  return closeCode(reason) === 403 && classId === 60 && methodId === 40
 }
 
 const isClosedError = (error: unknown): boolean =>

@@ -1,4 +1,3 @@
-/** Publishes to job queues, delay queues and dead letters: makes the queue that is missing, once, and tries again. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../../util/with-timeout.js'
 import type { AdminChannel } from '../connection/admin-channel.js'
@@ -15,82 +14,83 @@ export interface JobPublication {
   readonly options: PublishOptions
   /** ms */
   readonly delay?: number | undefined
-  /** ms for all of it; undefined for as long as it takes. */
+  /** ms for the whole publication; undefined: no limit. */
   readonly timeout?: number | undefined
-  /** See Publication. Default true. */
+  /** As in Publication. Default true. */
   readonly resend?: boolean
   readonly written?: (() => void) | undefined
 }
 
 /**
- * ms that a missing quorum queue stays missing. RabbitMQ 3 cancels the consumers of one that was deleted some 50 ms later; where a queue of
- * that name is there again by then, it counts them as its own instead, tells nobody, and delivers nothing to them.
+ * ms to wait before a missing quorum queue is declared again. RabbitMQ 3 cancels the consumers of a deleted queue some 50 ms after the
+ * deletion. If a queue of that name exists again by then, it keeps them without a notification, and delivers nothing to them.
  */
-const GONE_FOR = 500
+const REDECLARE_DELAY = 500
 
-type Sending = Pick<JobPublication, 'body' | 'options' | 'timeout' | 'resend' | 'written'>
+type SendOptions = Pick<JobPublication, 'body' | 'options' | 'timeout' | 'resend' | 'written'>
 
+/** Publishes to job queues, delay queues and dead-letter queues. A queue that is missing is declared, once, and the message published again. */
 export class JobPublisher {
   readonly #publisher: ConfirmingPublisher
-  readonly #errands: AdminChannel
+  readonly #admin: AdminChannel
   readonly #delays: DelayQueues
   readonly #shape: QueueShape
 
-  constructor(publisher: ConfirmingPublisher, errands: AdminChannel, shape: QueueShape) {
+  constructor(publisher: ConfirmingPublisher, admin: AdminChannel, shape: QueueShape) {
     this.#publisher = publisher
-    this.#errands = errands
-    this.#delays = new DelayQueues(errands)
+    this.#admin = admin
+    this.#delays = new DelayQueues(admin)
     this.#shape = shape
   }
 
-  /** Resolves when a queue has the job. Rejects as `ConfirmingPublisher.publish`. */
+  /** Resolves when a queue has stored the job. Rejects as `ConfirmingPublisher.publish`. */
   async publish({ queue, delay, ...sending }: JobPublication): Promise<void> {
     const target = queueFor(queue, sending.options.priority, this.#shape)
     if (delay === undefined || delay <= 0) return this.#mandatory(queue, target, sending)
-    // A longer wait than the ladder has comes from a backoff without a bound: it waits as long as anything can.
+    // A backoff without a maximum can exceed the longest step.
     const wait = Math.min(delay, MAX_DELAY)
-    // It may leave before its step is over when nothing stands before it, and never before its own time.
-    const waiting = { ...sending, options: { ...sending.options, expiration: String(Math.ceil(wait)) } }
-    const step = await this.#within(sending.timeout, target, this.#delays.open(target, wait))
+    // The message's own expiration may be shorter than the step's: at the head of the queue it leaves after its exact delay.
+    const delayed = { ...sending, options: { ...sending.options, expiration: String(Math.ceil(wait)) } }
+    const step = await this.#within(sending.timeout, target, this.#delays.ensure(target, wait))
     try {
-      await this.#send(step, waiting)
+      await this.#send(step, delayed)
     } catch (error) {
       if (!(error instanceof UnroutableError)) throw error
       this.#delays.forget(step)
-      await this.#send(await this.#within(sending.timeout, target, this.#delays.open(target, wait)), waiting)
+      await this.#send(await this.#within(sending.timeout, target, this.#delays.ensure(target, wait)), delayed)
     }
   }
 
-  /** Resolves when the dead letters of `queue` have the message. */
+  /** Resolves when the dead-letter queue of `queue` has stored the message. */
   deadLetter(queue: string, body: Buffer, options: PublishOptions): Promise<void> {
     return this.#mandatory(queue, deadLetterQueue(queue), { body, options })
   }
 
-  async #mandatory(base: string, target: string, sending: Sending): Promise<void> {
+  async #mandatory(base: string, target: string, sending: SendOptions): Promise<void> {
     try {
       await this.#send(target, sending)
     } catch (error) {
       if (!(error instanceof UnroutableError) || !this.#shape.declare) throw error
-      // Nobody has made it yet, or somebody has deleted it.
-      await this.#within(sending.timeout, target, this.#make(base))
+      // It was never declared, or it was deleted.
+      await this.#within(sending.timeout, target, this.#declare(base))
       await this.#send(target, sending)
     }
   }
 
-  async #make(base: string): Promise<void> {
-    if (this.#shape.queueType === 'quorum') await sleep(GONE_FOR)
-    await this.#errands.run((channel) => declareQueue(channel, base, this.#shape))
+  async #declare(base: string): Promise<void> {
+    if (this.#shape.queueType === 'quorum') await sleep(REDECLARE_DELAY)
+    await this.#admin.run((channel) => declareQueue(channel, base, this.#shape))
   }
 
-  /** A queue that must be made first waits for the broker no longer than the publication may. */
-  async #within<T>(timeout: number | undefined, queue: string, made: Promise<T>): Promise<T> {
-    if (timeout === undefined) return made
-    return withTimeout(made, timeout, () => {
+  /** The declaration of a queue waits no longer than the publication may. */
+  async #within<T>(timeout: number | undefined, queue: string, declared: Promise<T>): Promise<T> {
+    if (timeout === undefined) return declared
+    return withTimeout(declared, timeout, () => {
       throw new PublishError(`The message for the queue '${queue}' was given up after ${timeout} ms: RabbitMQ could not be reached.`, 'no')
     })
   }
 
-  #send(queue: string, { body, options, timeout, resend = true, written }: Sending): Promise<void> {
+  #send(queue: string, { body, options, timeout, resend = true, written }: SendOptions): Promise<void> {
     return this.#publisher.publish({ exchange: '', key: queue, body, options: { ...options, persistent: true, mandatory: true }, resend, timeout, written })
   }
 }

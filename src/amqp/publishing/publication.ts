@@ -6,27 +6,27 @@ export interface Publication {
   readonly key: string
   readonly body: Buffer
   readonly options: PublishOptions
-  /** Sent again when the connection is cut before the broker has confirmed it: it may then be stored twice, with the same message id. */
+  /** Publish it again when the connection is lost before the confirm: it may then be stored twice, with the same message id. */
   readonly resend: boolean
-  /** ms that it may take, waiting for a connection included; undefined for as long as it takes. */
+  /** ms until it must be confirmed, a wait for a connection included; undefined: no limit. */
   readonly timeout?: number | undefined
-  /** Called each time that it has been written. */
+  /** Called each time that it is written. */
   readonly written?: (() => void) | undefined
 }
 
-/** One that nobody has confirmed yet. */
-export interface Outstanding {
+/** A publication that the broker has not confirmed yet. */
+export interface OutstandingPublication {
   readonly publication: Publication
   readonly deadline: number
   /** Times that it was written. */
   sent: number
-  /** Why it goes out again. */
-  cut?: Error
+  /** The close of the channel for which it is published again. */
+  lostBy?: Error
   returned: boolean
   settled: boolean
   readonly resolve: () => void
   readonly reject: (error: Error) => void
 }
 
-/** What a returned message is recognised by: AMQP returns it with its content and properties, and without a number. */
+/** Identifies a returned message: `basic.return` has content and properties, but no delivery tag. */
 export const returnKey = (exchange: string, key: string, messageId: string | undefined): string => `${exchange}\0${key}\0${messageId ?? ''}`

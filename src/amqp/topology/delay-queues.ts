@@ -1,44 +1,44 @@
-/** The delay queues as a publisher uses them: made when they are first wanted, renewed while they are. */
 import type { AdminChannel } from '../connection/admin-channel.js'
 import { delayStepOf } from './delay-steps.js'
 import { declareDelayQueue, delayQueue } from './topology.js'
 
 /**
- * ms after which a queue is declared again before it is published to. A queue expires when nobody has declared or consumed it
- * for its step and a day, whether or not it holds messages; those published within this time of a declaration have left by then.
+ * ms after which a queue is declared again before a publication. A queue that is neither declared nor consumed expires after its step
+ * and a day, even with messages in it. Messages published within this time after a declaration have left it by then.
  */
-const RENEW = 60_000
+const RENEW_AFTER = 60_000
 
+/** The delay queues of a publisher: declared at their first use, and again while they are used, so that they do not expire. */
 export class DelayQueues {
-  readonly #errands: AdminChannel
-  readonly #made = new Map<string, { at: number; done: Promise<void> }>()
+  readonly #admin: AdminChannel
+  readonly #declared = new Map<string, { at: number; done: Promise<void> }>()
 
-  constructor(errands: AdminChannel) {
-    this.#errands = errands
+  constructor(admin: AdminChannel) {
+    this.#admin = admin
   }
 
-  /** The name of the queue in which a job for `queue` waits `delay` ms; it exists when the promise resolves. */
-  async open(queue: string, delay: number): Promise<string> {
+  /** Resolves with the name of the queue in which a job for `queue` waits `delay` ms, once the queue exists. */
+  async ensure(queue: string, delay: number): Promise<string> {
     const step = delayStepOf(delay)
     const name = delayQueue(queue, step)
-    const known = this.#made.get(name)
-    if (known !== undefined && performance.now() - known.at < RENEW) {
+    const known = this.#declared.get(name)
+    if (known !== undefined && performance.now() - known.at < RENEW_AFTER) {
       await known.done
       return name
     }
-    const done = this.#errands.run((channel) => declareDelayQueue(channel, queue, step))
-    this.#made.set(name, { at: performance.now(), done })
+    const done = this.#admin.run((channel) => declareDelayQueue(channel, queue, step))
+    this.#declared.set(name, { at: performance.now(), done })
     try {
       await done
     } catch (error) {
-      this.#made.delete(name)
+      this.#declared.delete(name)
       throw error
     }
     return name
   }
 
-  /** Somebody deleted it. */
+  /** The queue was deleted: the next `ensure` declares it again. */
   forget(name: string): void {
-    this.#made.delete(name)
+    this.#declared.delete(name)
   }
 }

@@ -1,4 +1,4 @@
-/** Which queues and exchanges there are, and how each is declared. docs/farm.md draws the picture. */
+/** The queues and exchanges, and how each is declared. docs/farm.md has a diagram. */
 import type { AmqpChannel } from '../connection/client.js'
 import { BrokerError } from '../errors.js'
 
@@ -6,47 +6,47 @@ export const DEFAULT_QUEUE = 'async_farm.jobs'
 export const DEFAULT_CONTROL_EXCHANGE = 'async_farm.supervisor'
 export const DEFAULT_EVENT_EXCHANGE = 'async_farm.worker'
 
-/** Levels of priority, at the most: each is a queue of its own on quorum queues. */
+/** Levels of priority at most. With quorum queues each level is a queue of its own. */
 export const MAX_LEVELS = 10
 
 export type QueueType = 'quorum' | 'classic'
 
-/** How a queue is declared: every node and publisher must say the same. */
+/** How a queue is declared: the same for every node and publisher. */
 export interface QueueShape {
   readonly queueType: QueueType
   /** 1: no priorities. */
   readonly priorityLevels: number
-  /** False: queues are taken as they are, and must exist. */
+  /** False: queues are used as they are, and must exist. */
   readonly declare: boolean
 }
 
-/** Redeliveries after which a quorum queue gives a message to the dead letters: the net below a node that dies again and again. */
+/** Redeliveries after which a quorum queue dead-letters a message: stops a message that kills its node each time. */
 export const DELIVERY_LIMIT = 20
 
-/** Looking at dead letters hands them out and takes them back: RabbitMQ 4 would drop one after 20 looks. */
+/** `listDeadLetters` gets messages and requeues them: with its default limit, RabbitMQ 4 would drop a message after 20 listings. */
 const DEAD_LETTER_DELIVERY_LIMIT = 1_000_000
 
-/** ms that a delay queue outlives its last message. Declaring it again renews it; see delay-queues.ts. */
-export const DELAY_QUEUE_REST = 24 * 60 * 60 * 1_000
+/** ms after its step that an unused delay queue expires. A declaration renews it; see delay-queues.ts. */
+export const DELAY_QUEUE_EXPIRY = 24 * 60 * 60 * 1_000
 
 export const deadLetterQueue = (queue: string): string => `${queue}.dlq`
 
-/** Priorities as quorum queues had none before RabbitMQ 4.3: a queue for each level above 0. */
+/** Quorum queues had no priorities before RabbitMQ 4.3: each level above 0 is a queue of its own. */
 export const levelQueue = (queue: string, level: number): string => (level === 0 ? queue : `${queue}.p${level}`)
 
 export const delayQueue = (queue: string, step: number): string => `${queue}.delay.${step}ms`
 
-/** The queues behind one name, the most urgent first. */
+/** The queues behind one name, the highest priority first. */
 export const queuesBehind = (queue: string, shape: QueueShape): string[] => {
   if (shape.queueType === 'classic') return [queue]
   return Array.from({ length: shape.priorityLevels }, (_, i) => levelQueue(queue, shape.priorityLevels - 1 - i))
 }
 
-/** The queue of the first level that a node with this shape does not have; undefined when there cannot be one. */
+/** The queue of the first level above those of this shape; undefined when there is none. */
 export const levelAbove = (queue: string, { queueType, priorityLevels }: QueueShape): string | undefined =>
   queueType === 'classic' || priorityLevels >= MAX_LEVELS ? undefined : levelQueue(queue, priorityLevels)
 
-/** The level of a priority: whole, and within what there is. */
+/** The level of a priority: an integer from 0 to `priorityLevels` - 1. */
 export const levelOf = (priority: number | undefined, shape: QueueShape): number =>
   priority === undefined || !(priority > 0) ? 0 : Math.min(Math.trunc(priority), shape.priorityLevels - 1)
 
@@ -54,26 +54,26 @@ export const levelOf = (priority: number | undefined, shape: QueueShape): number
 export const queueFor = (queue: string, priority: number | undefined, shape: QueueShape): string =>
   shape.queueType === 'classic' ? queue : levelQueue(queue, levelOf(priority, shape))
 
-/** Dead-lettering that confirms: a message leaves only when its next queue has it. It asks for `reject-publish`. */
-const surely = { 'x-dead-letter-strategy': 'at-least-once', 'x-overflow': 'reject-publish' }
+/** Dead-lettering with confirms: a message leaves its queue only when the next one has stored it. It requires `reject-publish`. */
+const atLeastOnce = { 'x-dead-letter-strategy': 'at-least-once', 'x-overflow': 'reject-publish' }
 
 const jobArguments = (base: string, { queueType, priorityLevels }: QueueShape): Record<string, unknown> => {
   const toDeadLetters = { 'x-dead-letter-exchange': '', 'x-dead-letter-routing-key': deadLetterQueue(base) }
-  if (queueType === 'quorum') return { 'x-queue-type': 'quorum', 'x-delivery-limit': DELIVERY_LIMIT, ...toDeadLetters, ...surely }
+  if (queueType === 'quorum') return { 'x-queue-type': 'quorum', 'x-delivery-limit': DELIVERY_LIMIT, ...toDeadLetters, ...atLeastOnce }
   return { 'x-queue-type': 'classic', ...toDeadLetters, ...(priorityLevels > 1 ? { 'x-max-priority': priorityLevels - 1 } : undefined) }
 }
 
 const deadLetterArguments = ({ queueType }: QueueShape): Record<string, unknown> =>
   queueType === 'quorum' ? { 'x-queue-type': 'quorum', 'x-delivery-limit': DEAD_LETTER_DELIVERY_LIMIT } : { 'x-queue-type': 'classic' }
 
-/** Always a quorum queue, whatever the jobs wait in: a classic one may lose what it passes on. */
+/** A quorum queue for every type of job queue: a classic queue may lose messages that it dead-letters. */
 const delayArguments = (queue: string, step: number): Record<string, unknown> => ({
   'x-queue-type': 'quorum',
   'x-message-ttl': step,
-  'x-expires': step + DELAY_QUEUE_REST,
+  'x-expires': step + DELAY_QUEUE_EXPIRY,
   'x-dead-letter-exchange': '',
   'x-dead-letter-routing-key': queue,
-  ...surely,
+  ...atLeastOnce,
 })
 
 const declare = async (channel: AmqpChannel, queue: string, given: Record<string, unknown>, what: string): Promise<void> => {
@@ -103,7 +103,7 @@ const declareError = (queue: string, what: string, error: unknown): unknown => {
   return error
 }
 
-/** Makes the queue `queue` (one of those behind `base`) and its dead letters, unless they are there. Rejects with BrokerError when they differ. */
+/** Declares `queue` (one of the queues behind `base`) and the dead-letter queue. Rejects with BrokerError when one exists with other arguments. */
 export const declareJobQueue = async (channel: AmqpChannel, base: string, queue: string, shape: QueueShape): Promise<void> => {
   if (!shape.declare) {
     try {
@@ -118,7 +118,7 @@ export const declareJobQueue = async (channel: AmqpChannel, base: string, queue:
   await declare(channel, queue, jobArguments(base, shape), `${kind} of jobs`)
 }
 
-/** All queues behind one name. */
+/** Declares all queues behind one name. */
 export const declareQueue = async (channel: AmqpChannel, base: string, shape: QueueShape): Promise<void> => {
   for (const queue of queuesBehind(base, shape)) await declareJobQueue(channel, base, queue, shape)
 }

@@ -1,18 +1,18 @@
 import type { Delivery } from '../runtime/delivery.js'
 import type { Broker, Consumption } from './broker.js'
 
-/** How many deliveries the node holds at the most: as many as its workers have room for. */
-export class Prefetch {
+/** Sets the prefetch of the node: how many unsettled deliveries its workers have room for. */
+export class PrefetchControl {
   readonly #broker: Broker
   readonly #prefetchPerWorker: number
   #consumption: Consumption | undefined
   #receive: ((delivery: Delivery) => void) | undefined
-  /** Workers that are counted on. */
+  /** Workers whose prefetch is included in the capacity. */
   #workers = 0
-  /** Fewer workers were up in the last round already. */
-  #fewer = false
-  /** The operator wants no more jobs for now. */
-  #held = false
+  /** The previous check already found fewer workers than that. */
+  #fewerBefore = false
+  #pausedByOperator = false
+  /** The consumption is paused. */
   #paused = false
   #stopped = false
 
@@ -27,54 +27,54 @@ export class Prefetch {
 
   start(up: number, wanted: number, receive: (delivery: Delivery) => void): void {
     this.#receive = receive
-    this.grown(up, wanted)
+    this.workersChanged(up, wanted)
   }
 
-  /** More workers are up, or fewer wanted. A worker that died is counted on for a while: its successor is on its way. */
-  grown(up: number, wanted: number): void {
-    this.#set(Math.min(wanted, Math.max(up, this.#workers)))
+  /** More workers are up, or fewer are wanted. A worker that died stays included until the second `check`: its replacement is starting. */
+  workersChanged(up: number, wanted: number): void {
+    this.#setWorkers(Math.min(wanted, Math.max(up, this.#workers)))
   }
 
-  /** Once a round: what has been missing for two of them is not counted on any more. */
-  round(up: number, wanted: number): void {
+  /** Runs at each scaling interval. A worker that is missing in two checks in a row is no longer included. */
+  check(up: number, wanted: number): void {
     const fewer = up < this.#workers
-    this.#set(fewer && this.#fewer ? Math.min(up, wanted) : Math.min(wanted, Math.max(up, this.#workers)))
-    this.#fewer = fewer
+    this.#setWorkers(fewer && this.#fewerBefore ? Math.min(up, wanted) : Math.min(wanted, Math.max(up, this.#workers)))
+    this.#fewerBefore = fewer
   }
 
-  /** No more jobs until `resume`; those held can be settled. */
+  /** Takes no more jobs until `resume`. Those held can still be settled. */
   async pause(): Promise<void> {
-    this.#held = true
+    this.#pausedByOperator = true
     await this.#apply()
   }
 
   async resume(): Promise<void> {
-    this.#held = false
+    this.#pausedByOperator = false
     await this.#apply()
   }
 
-  /** For good. */
+  /** Takes no more jobs, for good. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#consumption?.stop()
   }
 
-  #set(workers: number): void {
+  #setWorkers(workers: number): void {
     if (workers === this.#workers || this.#stopped) return
     this.#workers = workers
     if (this.#consumption === undefined && workers > 0 && this.#receive !== undefined) {
       this.#consumption = this.#broker.consume(this.capacity, this.#receive)
-      if (this.#held) this.#apply().catch(() => {})
+      if (this.#pausedByOperator) this.#apply().catch(() => {})
       return
     }
-    // A capacity of none is a pause: to AMQP, a prefetch of 0 is none at all.
+    // A capacity of 0 is a pause: in AMQP, a prefetch of 0 means no limit.
     if (workers > 0) this.#consumption?.setCapacity(this.capacity)
-    // A consumer that is lost while it is paused or resumed comes back as it was last asked to be.
+    // An error here is a lost consumer. The broker restores it in the state that was last asked for.
     this.#apply().catch(() => {})
   }
 
   async #apply(): Promise<void> {
-    const pause = this.#held || this.#workers === 0
+    const pause = this.#pausedByOperator || this.#workers === 0
     if (this.#stopped || this.#consumption === undefined || pause === this.#paused) return
     this.#paused = pause
     if (pause) await this.#consumption.pause()
