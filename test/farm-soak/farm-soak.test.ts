@@ -14,7 +14,7 @@ withRabbit('a short soak of the farm', () => {
     expect(report.left).toBe(0)
     expect(report.completed + report.unlucky.length + report.poisonDead).toBe(500)
     expect(report.poisonDead).toBe(2)
-    // It was a soak.
+    // The faults did happen.
     expect(report.workersKilled + report.nodesKilled).toBe(2)
     expect(report.cuts).toBe(1)
     expect(report.nodeStarts).toBe(2 + report.nodesKilled)

@@ -1,7 +1,7 @@
-/** What tasks and nodes wrote down: who began, who ended, where and when. All times in ms since the epoch. */
+/** Reads the journal of tasks and nodes: the starts and ends of jobs, with place and time. All times in ms since the epoch. */
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** One beginning of a job, and its end if there was one. */
+/** One start of a job, and its end if it ended. */
 export interface Run {
   readonly id: string
   readonly begin: number
@@ -12,7 +12,7 @@ export interface Run {
   readonly node: number
 }
 
-const listed = <K, V>(map: Map<K, V[]>, key: K, value: V): void => {
+const addToList = <K, V>(map: Map<K, V[]>, key: K, value: V): void => {
   const list = map.get(key)
   if (list === undefined) map.set(key, [value])
   else list.push(value)
@@ -22,9 +22,9 @@ export class Journal {
   readonly runs = new Map<string, Run[]>()
   /** Jobs that have ended at least once. */
   readonly ended = new Set<string>()
-  /** Exits of workers that their nodes did not want, by pid. */
+  /** Unexpected exits of workers, by pid. */
   readonly exits = new Map<number, number>()
-  /** When a node noticed that it had lost its broker, by its pid. */
+  /** When a node noticed that its connection was lost, by its pid. */
   readonly disconnections = new Map<number, number[]>()
   readonly #open = new Map<string, Run>()
   readonly #descriptor: number
@@ -48,20 +48,20 @@ export class Journal {
     }
   }
 
-  #read([mark, ...words]: string[]): void {
-    const [id = '', at, pid, node] = words
+  #read([mark, ...fields]: string[]): void {
+    const [id = '', at, pid, node] = fields
     const key = `${id} ${pid}`
     if (mark === 'begin') {
       const run: Run = { id, begin: Number(at), end: undefined, pid: Number(pid), node: Number(node) }
       this.#open.set(key, run)
-      listed(this.runs, id, run)
+      addToList(this.runs, id, run)
     } else if (mark === 'end') {
       const run = this.#open.get(key)
       if (run !== undefined) run.end = Number(at)
       this.#open.delete(key)
       this.ended.add(id)
     } else if (mark === 'exit') this.exits.set(Number(id), Number(at))
-    else if (mark === 'disconnected') listed(this.disconnections, Number(id), Number(at))
+    else if (mark === 'disconnected') addToList(this.disconnections, Number(id), Number(at))
   }
 
   close(): void {

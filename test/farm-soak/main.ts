@@ -6,8 +6,8 @@ import { runShutdowns } from './shutdowns.js'
 import { runFarmSoak } from './soak.js'
 
 const HELP = `npm run soak:farm -- --jobs N        two nodes under faults, N jobs (20000)
-  --seed S                           the faults of a former run
-  --keep-journal                     leaves the tasks' own notes in the temporary folder
+  --seed S                           repeats the faults of an earlier run
+  --keep-journal                     keeps the journal of the tasks in the temporary folder
 npm run soak:farm -- --shutdowns N   N shutdowns in a row under load
 `
 
@@ -30,7 +30,7 @@ const number = (name: 'jobs' | 'seed' | 'shutdowns', otherwise: number): number 
   return value
 }
 const began = performance.now()
-const say = (line: string): void => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(6)} s  ${line}`)
+const log = (line: string): void => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(6)} s  ${line}`)
 
 const table = (rows: readonly (readonly [string, unknown])[]): void => {
   const width = Math.max(...rows.map(([name]) => name.length))
@@ -56,7 +56,7 @@ const soak = async (broker: PrivateBroker): Promise<boolean> => {
       maxCuts: Number.POSITIVE_INFINITY,
       restartBroker: () => broker.restart(),
     },
-    say,
+    log,
     given['keep-journal'],
   )
   const { again } = report
@@ -68,10 +68,10 @@ const soak = async (broker: PrivateBroker): Promise<boolean> => {
     ['jobs', jobs],
     ['completed', report.completed],
     ['poison, all among the dead letters as lost', report.poisonDead],
-    ['beginnings of poison', report.beginningsOfPoison],
+    ['starts of poison', report.beginningsOfPoison],
     ['dead letters not meant so: began on workers that died 3 times', `${report.unlucky.length} ${report.unlucky.map(({ id }) => id).join(' ')}`],
     ['ran more than once, poison apart', report.ranAgain],
-    ['beginnings beyond the first: its worker or node died', again.died],
+    ['starts beyond the first: its worker or node died', again.died],
     ['… its connection was cut while it ran, or before the ack was taken', again.cut],
     ['… it was stored twice, because a confirm was lost', again['stored twice']],
     ['dead letters stored twice', report.deadTwice],
@@ -87,7 +87,7 @@ const soak = async (broker: PrivateBroker): Promise<boolean> => {
 }
 
 const shutdowns = async (broker: PrivateBroker): Promise<boolean> => {
-  const report = await runShutdowns(number('shutdowns', 50), broker.url, say)
+  const report = await runShutdowns(number('shutdowns', 50), broker.url, log)
   table(Object.entries(report).filter(([name]) => name !== 'violations'))
   for (const violation of report.violations) console.log(`VIOLATION ${violation}`)
   return report.violations.length === 0
@@ -95,7 +95,7 @@ const shutdowns = async (broker: PrivateBroker): Promise<boolean> => {
 
 if (serverBinary === undefined) throw new Error('There is no rabbitmq-server on this machine: the soak starts one of its own.')
 const broker = await privateBroker(serverBinary, { consumerTimeout: 1_800_000 })
-// So that the broker is not left behind.
+// The exit handler of the private broker stops it.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 let fine = false
 try {

@@ -1,7 +1,7 @@
-/** A node of the soak, started again whenever it dies. */
+/** A node of the soak in its own process. It is started again each time it dies. */
 import { fileURLToPath } from 'node:url'
 import { execa, type Subprocess } from 'execa'
-import type { Books } from './books.js'
+import type { SoakRecord } from './record.js'
 
 export interface NodeFigures {
   readonly held: number
@@ -11,7 +11,7 @@ export interface NodeFigures {
   readonly workers: readonly number[]
 }
 
-export interface Down {
+export interface ShutdownResult {
   readonly clean: boolean
   readonly requeued: number
   readonly killed: number
@@ -22,28 +22,28 @@ export class NodeProcess {
   readonly number: number
   readonly #options: object
   readonly #env: NodeJS.ProcessEnv
-  readonly #books: Books
+  readonly #record: SoakRecord
   #child: Subprocess | undefined
-  #leaving = false
-  #down: Down | undefined
+  #stopping = false
+  #result: ShutdownResult | undefined
   #exited: Promise<void> = Promise.resolve()
   up = false
   starts = 0
   recognised = 0
   figures: NodeFigures | undefined
 
-  constructor(number: number, options: object, env: NodeJS.ProcessEnv, books: Books) {
+  constructor(number: number, options: object, env: NodeJS.ProcessEnv, record: SoakRecord) {
     this.number = number
     this.#options = options
     this.#env = env
-    this.#books = books
+    this.#record = record
   }
 
   get pid(): number | undefined {
     return this.#child?.pid
   }
 
-  /** Pids of its workers, as of its last word. */
+  /** Pids of its workers, from its last report. */
   get workers(): readonly number[] {
     return this.figures?.workers ?? []
   }
@@ -61,43 +61,43 @@ export class NodeProcess {
       killSignal: 'SIGKILL',
     })
     this.#child = child
-    if (child.pid !== undefined) this.#books.nodeNumbers.set(child.pid, this.number)
+    if (child.pid !== undefined) this.#record.nodeNumbers.set(child.pid, this.number)
     const run = async (): Promise<void> => {
-      for await (const line of child) this.#said(JSON.parse(line) as { type: string })
+      for await (const line of child) this.#receive(JSON.parse(line) as { type: string })
       const { exitCode, signal, stderr } = await child
       this.up = false
       this.recognised += this.figures?.totals.recognised ?? 0
-      if (this.#leaving) return
-      if (signal !== 'SIGKILL') this.#books.troubles.push(`node ${this.number} ended by itself with ${signal ?? exitCode}: ${stderr.slice(-2_000)}`)
+      if (this.#stopping) return
+      if (signal !== 'SIGKILL') this.#record.errors.push(`node ${this.number} ended by itself with ${signal ?? exitCode}: ${stderr.slice(-2_000)}`)
       this.start(script)
     }
     this.#exited = run()
   }
 
-  #said(what: { type: string }): void {
-    if (what.type === 'up') this.up = true
-    else if (what.type === 'stats') this.figures = what as unknown as NodeFigures
-    else this.#down = what as unknown as Down
+  #receive(message: { type: string }): void {
+    if (message.type === 'up') this.up = true
+    else if (message.type === 'stats') this.figures = message as unknown as NodeFigures
+    else this.#result = message as unknown as ShutdownResult
   }
 
   kill(): boolean {
     if (!this.up || this.#child?.pid === undefined) return false
     this.up = false
-    this.#books.killedNodes.set(this.#child.pid, Date.now())
+    this.#record.killedNodes.set(this.#child.pid, Date.now())
     return this.#child.kill('SIGKILL')
   }
 
-  /** Asks it to leave, and resolves with what it says of that when it has gone. */
-  async leave(): Promise<Down | undefined> {
-    this.#leaving = true
+  /** Sends SIGTERM, and resolves with the node's report when the process has exited. */
+  async shutdown(): Promise<ShutdownResult | undefined> {
+    this.#stopping = true
     this.#child?.kill('SIGTERM')
     await this.#exited
-    return this.#down
+    return this.#result
   }
 
-  /** Whatever happens. */
-  end(): void {
-    this.#leaving = true
+  /** Kills the process. It is not started again. */
+  terminate(): void {
+    this.#stopping = true
     this.#child?.kill('SIGKILL')
   }
 }

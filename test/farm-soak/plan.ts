@@ -1,23 +1,23 @@
-/** What a soak is to do, and what chance decides in it. */
+/** The parameters of a soak, and its seeded random numbers. */
 
 export interface SoakPlan {
   readonly jobs: number
   readonly seed: number
-  /** The broker itself, past every proxy. */
+  /** The broker itself, without a proxy. */
   readonly url: string
-  /** Of so many jobs one kills every worker that it meets. */
+  /** One job of so many is poison: it kills each worker that runs it. */
   readonly poisonEvery: number
-  /** ms of a job, at the most. */
+  /** ms of the longest job. */
   readonly longest: number
   /** ms between two kills; of them, this share hits a whole node. */
   readonly killEvery: number
   readonly nodeShare: number
   /** ms between two cuts of a connection. */
   readonly cutEvery: number
-  /** No more kills and cuts than these. */
+  /** Kills and cuts at most. */
   readonly maxKills: number
   readonly maxCuts: number
-  /** Restarts the broker, when half of the jobs are done. */
+  /** Restarts the broker. Called when half of the jobs are done. */
   restartBroker?(): Promise<void>
 }
 
@@ -33,7 +33,7 @@ export interface Random {
   pick<T>(list: readonly T[]): T | undefined
 }
 
-/** mulberry32: small, seeded, good enough. */
+/** mulberry32. */
 export const randomOf = (seed: number): Random => {
   let state = seed >>> 0
   const next = (): number => {

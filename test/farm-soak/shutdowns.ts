@@ -1,4 +1,4 @@
-/** What an operator does all the time, under load: shutdowns in a row, rolling restarts, and a poison message on its way to the dead letters. */
+/** Shutdowns in a row, rolling restarts and poison messages, under load. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,21 +7,21 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'amqplib'
 import { createControlClient, createPublisher, listDeadLetters } from '../../src/amqp/index.js'
 import { until } from '../amqp/server.js'
-import { newBooks } from './books.js'
 import { Journal } from './journal.js'
 import { NodeProcess } from './node-process.js'
 import { randomOf, WORKERS } from './plan.js'
+import { newRecord } from './record.js'
 
-/** ms that jobs in flight have. Some take longer. */
+/** The grace of each shutdown, ms. Some jobs take longer. */
 const GRACE = 1_000
-/** ms beyond the grace. */
+/** ms that a shutdown may take beyond the grace. */
 const ALLOWED = 2_000
 const LONG_JOB = 3_000
-const AHEAD = 150
+const MAX_OPEN = 150
 const POISONS = 20
 const RESTARTS = 5
 
-export interface CalmReport {
+export interface ShutdownsReport {
   readonly shutdowns: number
   readonly jobs: number
   readonly 'longest shutdown, ms': number
@@ -39,13 +39,13 @@ export interface CalmReport {
 
 const median = (values: readonly number[]): number => Math.round(values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN)
 
-export const runShutdowns = async (shutdowns: number, url: string, say: (line: string) => void): Promise<CalmReport> => {
+export const runShutdowns = async (shutdowns: number, url: string, log: (line: string) => void): Promise<ShutdownsReport> => {
   const directory = mkdtempSync(join(tmpdir(), 'prefork-farm-soak-'))
   const path = join(directory, 'journal')
   const journal = new Journal(path)
   const queue = `soak.${randomBytes(6).toString('hex')}`
   const exchanges = { controlExchange: `${queue}.control`, eventExchange: `${queue}.events` }
-  const books = newBooks()
+  const record = newRecord()
   const options = { url, queue, ...exchanges, minWorkers: WORKERS, maxWorkers: WORKERS, prefetchPerWorker: 5, shutdownGrace: GRACE }
   const env = { ...process.env, PREFORK_SOAK_JOURNAL: path }
   const violations: string[] = []
@@ -55,7 +55,7 @@ export const runShutdowns = async (shutdowns: number, url: string, say: (line: s
   const ended = (): number => journal.update().ended.size
   let nodes = 0
   const newNode = async (): Promise<NodeProcess> => {
-    const node = new NodeProcess(nodes++, options, env, books)
+    const node = new NodeProcess(nodes++, options, env, record)
     node.start()
     await until('the node is up', () => node.up, 60_000)
     return node
@@ -63,10 +63,10 @@ export const runShutdowns = async (shutdowns: number, url: string, say: (line: s
   let node: NodeProcess | undefined
   let publishing = true
   let poisons = 0
-  /** The queue never runs dry. `long`: jobs among them that no grace is enough for. */
+  /** Keeps the queue filled. `long`: the share of jobs that take longer than the grace. */
   const load = async (long: number): Promise<void> => {
     while (publishing) {
-      for (let open = ids.length - ended(); open < AHEAD; open++) {
+      for (let open = ids.length - ended(); open < MAX_OPEN; open++) {
         const id = `job-${ids.length}`
         ids.push(id)
         await publisher.publish('nap', [random.chance(long) ? LONG_JOB : random.int(0, 200)], { messageId: id })
@@ -99,14 +99,14 @@ export const runShutdowns = async (shutdowns: number, url: string, say: (line: s
       await until('it is at work', () => [...journal.update().runs.values()].flat().filter((run) => run.node === pid).length > 10, 60_000)
       await delay(random.int(0, 300))
       const began = performance.now()
-      const down = await node.leave()
+      const down = await node.shutdown()
       const took = performance.now() - began
       times.push(took)
       if (down === undefined) violations.push(`shutdown ${n}: the node ended without a report`)
       requeued += down?.requeued ?? 0
       killed += down?.killed ?? 0
       if (took > GRACE + ALLOWED) violations.push(`shutdown ${n} took ${Math.round(took)} ms, with a grace of ${GRACE} ms`)
-      if (n % 10 === 0) say(`${n} shutdowns, the longest ${Math.round(Math.max(...times))} ms, ${ended()} jobs ended`)
+      if (n % 10 === 0) log(`${n} shutdowns, the longest ${Math.round(Math.max(...times))} ms, ${ended()} jobs ended`)
     }
     publishing = false
     await loading
@@ -133,7 +133,7 @@ export const runShutdowns = async (shutdowns: number, url: string, say: (line: s
     const after = journal.update().runs
     for (const id of ids.slice(jobs)) if (after.get(id)?.length !== 1) violations.push(`a rolling restart: ${id} began ${after.get(id)?.length} times`)
     // ---- poison
-    const ways: number[] = []
+    const durations: number[] = []
     const connection = await connect(url)
     const channel = await connection.createChannel()
     let deadBefore = (await channel.checkQueue(`${queue}.dlq`)).messageCount
@@ -142,14 +142,14 @@ export const runShutdowns = async (shutdowns: number, url: string, say: (line: s
       const began = performance.now()
       await publisher.publish('poison', [0], { messageId: `poison-${poisons}` })
       await until('it is dead', async () => (await channel.checkQueue(`${queue}.dlq`)).messageCount > deadBefore)
-      ways.push(performance.now() - began)
+      durations.push(performance.now() - began)
       deadBefore++
       await delay(1_500)
     }
     const left = (await channel.checkQueue(queue)).messageCount
     if (left > 0) violations.push(`${left} jobs are left in the queue`)
     await connection.close()
-    if (median(ways) >= 1_000) violations.push(`poison took ${median(ways)} ms to the dead letters`)
+    if (median(durations) >= 1_000) violations.push(`poison took ${median(durations)} ms to the dead letters`)
     return {
       shutdowns,
       jobs,
@@ -161,13 +161,13 @@ export const runShutdowns = async (shutdowns: number, url: string, say: (line: s
       'ended twice': endedTwice.length,
       'rolling restarts under load': RESTARTS,
       'jobs meanwhile, each begun once': ids.length - jobs,
-      'poison to dead letter, median ms': median(ways),
-      'poison to dead letter, longest ms': Math.round(Math.max(...ways)),
-      violations: [...violations, ...books.troubles],
+      'poison to dead letter, median ms': median(durations),
+      'poison to dead letter, longest ms': Math.round(Math.max(...durations)),
+      violations: [...violations, ...record.errors],
     }
   } finally {
     publishing = false
-    node?.end()
+    node?.terminate()
     await publisher.close().catch(() => {})
     journal.close()
     rmSync(directory, { recursive: true, force: true })

@@ -1,4 +1,4 @@
-/** Two nodes on one queue, jobs, and what is done to them until all have ended. */
+/** Two nodes on one queue run jobs while processes are killed and connections cut, until every job has ended. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,19 +7,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'amqplib'
 import { createPublisher, type DeadLetter, listDeadLetters, type Publisher } from '../../src/amqp/index.js'
 import { type TcpProxy, tcpProxy } from '../amqp/tcp-proxy.js'
-import { type Books, type Cut, newBooks } from './books.js'
 import { Journal } from './journal.js'
-import { judge, type Verdict } from './judge.js'
 import { NodeProcess } from './node-process.js'
 import { MAX_LOSSES, NODES, PREFETCH_PER_WORKER, type Random, randomOf, type SoakPlan, WORKERS } from './plan.js'
+import { type Cut, newRecord, type SoakRecord } from './record.js'
+import { type Verification, verify } from './verify.js'
 
-/** Jobs published and not seen to end, at the most: publishing goes on while the farm is disturbed. */
-const AHEAD = 400
-const LOOK_MS = 250
-/** A farm that makes no progress for so long is stuck, ms. */
+/** Jobs published that have not ended, at most: publishing goes on during the faults. */
+const MAX_OPEN = 400
+const POLL_MS = 250
+/** ms without progress after which the soak fails. */
 const STUCK_MS = 120_000
 
-export interface SoakReport extends Verdict {
+export interface SoakReport extends Verification {
   readonly seconds: number
   readonly workersKilled: number
   readonly nodesKilled: number
@@ -27,7 +27,7 @@ export interface SoakReport extends Verdict {
   readonly brokerRestarts: number
   readonly nodeStarts: number
   readonly recognised: number
-  /** Left in the queue when all was over. */
+  /** Messages left in the queue at the end. */
   readonly left: number
   readonly journal: string
 }
@@ -47,7 +47,7 @@ class Soak {
   readonly #plan: SoakPlan
   readonly #progress: Progress
   readonly #random: Random
-  readonly #books: Books = newBooks()
+  readonly #record: SoakRecord = newRecord()
   readonly #directory = mkdtempSync(join(tmpdir(), 'prefork-farm-soak-'))
   readonly #path = join(this.#directory, 'journal')
   readonly #journal = new Journal(this.#path)
@@ -59,7 +59,7 @@ class Soak {
   #restarts = 0
   #restarting: Promise<void> | undefined
   #ended = 0
-  #disturbing = true
+  #faultsActive = true
   readonly #work: Promise<unknown>[] = []
 
   constructor(plan: SoakPlan, progress: Progress) {
@@ -72,19 +72,19 @@ class Soak {
     const began = performance.now()
     await this.#open()
     const watching = this.#watch()
-    const disturbances = Promise.all([this.#kills(), this.#cuts()])
-    this.#work.push(disturbances, this.#restart())
-    await this.#publish(disturbances)
+    const faults = Promise.all([this.#kills(), this.#cuts()])
+    this.#work.push(faults, this.#restart())
+    await this.#publish(faults)
     await watching
-    this.#disturbing = false
+    this.#faultsActive = false
     await Promise.all(this.#work)
     const letters = await this.#settle()
-    const { killedWorkers, killedNodes, cuts } = this.#books
+    const { killedWorkers, killedNodes, cuts } = this.#record
     const seconds = (performance.now() - began) / 1_000
-    for (const down of await Promise.all(this.#nodes.map((node) => node.leave())))
-      if (down?.clean !== true) this.#books.troubles.push(`a node with nothing to do did not leave in order: ${JSON.stringify(down)}`)
+    for (const down of await Promise.all(this.#nodes.map((node) => node.shutdown())))
+      if (down?.clean !== true) this.#record.errors.push(`a node with nothing to do did not shut down cleanly: ${JSON.stringify(down)}`)
     return {
-      ...judge(this.#books, this.#journal.update(), letters),
+      ...verify(this.#record, this.#journal.update(), letters),
       seconds,
       workersKilled: killedWorkers.size,
       nodesKilled: killedNodes.size,
@@ -115,7 +115,7 @@ class Soak {
         prefetchPerWorker: PREFETCH_PER_WORKER,
         maxLosses: MAX_LOSSES,
       }
-      const node = new NodeProcess(number, options, env, this.#books)
+      const node = new NodeProcess(number, options, env, this.#record)
       this.#nodes.push(node)
       node.start()
     }
@@ -124,48 +124,48 @@ class Soak {
 
   // ---- the load
 
-  async #publish(disturbances: Promise<unknown>): Promise<void> {
+  async #publish(faults: Promise<unknown>): Promise<void> {
     const { jobs, poisonEvery, longest, maxKills, maxCuts } = this.#plan
     for (let n = 1; n <= jobs; n++) {
-      // Few faults must all find a farm at work.
-      if (n > jobs * 0.8 && Number.isFinite(maxKills + maxCuts)) await disturbances
-      while (n - this.#ended > AHEAD) await delay(5)
+      // With a fixed number of faults, all of them must happen while jobs run.
+      if (n > jobs * 0.8 && Number.isFinite(maxKills + maxCuts)) await faults
+      while (n - this.#ended > MAX_OPEN) await delay(5)
       const poison = n % poisonEvery === 0
-      const publication = { id: `${poison ? 'poison' : 'job'}-${n}`, poison, began: Date.now(), confirmed: undefined, again: 0 }
-      this.#books.publications.set(publication.id, publication)
+      const publication = { id: `${poison ? 'poison' : 'job'}-${n}`, poison, began: Date.now(), confirmed: undefined, resent: 0 }
+      this.#record.publications.set(publication.id, publication)
       this.#work.push(this.#send(publication, this.#random.int(0, longest)))
       if (n % 20 === 0) await delay(0)
     }
   }
 
-  async #send(publication: { id: string; poison: boolean; confirmed: number | undefined; again: number }, ms: number): Promise<void> {
+  async #send(publication: { id: string; poison: boolean; confirmed: number | undefined; resent: number }, ms: number): Promise<void> {
     for (;;) {
       try {
         await this.#publisher!.publish(publication.poison ? 'poison' : 'nap', [ms], { messageId: publication.id })
         publication.confirmed = Date.now()
         return
       } catch {
-        publication.again++
+        publication.resent++
         await delay(100)
       }
     }
   }
 
-  // ---- what disturbs it
+  // ---- faults
 
   async #kills(): Promise<void> {
     const { killEvery, nodeShare, maxKills } = this.#plan
     for (let n = 0; n < maxKills; n++) {
       await delay(killEvery)
-      if (!this.#disturbing) return
+      if (!this.#faultsActive) return
       if (!(this.#random.chance(nodeShare) && this.#random.pick(this.#nodes.filter(({ up }) => up))?.kill())) await this.#killWorker()
     }
   }
 
-  /** One that is alive: what the nodes say of their workers is a second old. */
+  /** Tries until it hits one that is alive: the nodes' reports are up to a second old. */
   async #killWorker(): Promise<void> {
-    const { killedWorkers } = this.#books
-    for (let tries = 0; tries < 40 && this.#disturbing; tries++) {
+    const { killedWorkers } = this.#record
+    for (let tries = 0; tries < 40 && this.#faultsActive; tries++) {
       const pid = this.#random.pick(this.#nodes.filter(({ up }) => up).flatMap(({ workers }) => workers.filter((each) => !killedWorkers.has(each))))
       try {
         if (pid !== undefined && process.kill(pid, 'SIGKILL')) {
@@ -173,7 +173,7 @@ class Soak {
           return
         }
       } catch {
-        // It has died since it was named.
+        // It has died since the report.
       }
       await delay(20)
     }
@@ -183,11 +183,11 @@ class Soak {
     const { cutEvery, maxCuts } = this.#plan
     for (let n = 0; n < maxCuts; n++) {
       await delay(cutEvery * (0.5 + this.#random.int(0, 100) / 100))
-      if (!this.#disturbing) return
-      // The publisher's turn comes too: its confirms are lost then.
-      const who = this.#random.int(0, NODES)
-      const proxy = who === NODES ? this.#publisherProxy! : this.#proxies[who]!
-      this.#books.cuts.push({ at: Date.now(), who: who === NODES ? 'publisher' : who })
+      if (!this.#faultsActive) return
+      // The publisher's connection is cut as well: its confirms are lost.
+      const target = this.#random.int(0, NODES)
+      const proxy = target === NODES ? this.#publisherProxy! : this.#proxies[target]!
+      this.#record.cuts.push({ at: Date.now(), client: target === NODES ? 'publisher' : target })
       proxy.cut()
     }
   }
@@ -195,11 +195,11 @@ class Soak {
   async #restart(): Promise<void> {
     const { restartBroker, jobs } = this.#plan
     if (restartBroker === undefined) return
-    while (this.#ended < jobs / 2) await delay(LOOK_MS)
+    while (this.#ended < jobs / 2) await delay(POLL_MS)
     this.#progress('the broker is restarted')
     const at = Date.now()
-    const cuts = [...this.#nodes.map(({ number }) => number), 'publisher' as const].map((who): Cut => ({ at, who }))
-    this.#books.cuts.push(...cuts)
+    const cuts = [...this.#nodes.map(({ number }) => number), 'publisher' as const].map((client): Cut => ({ at, client }))
+    this.#record.cuts.push(...cuts)
     this.#restarts++
     this.#restarting = restartBroker()
     await this.#restarting
@@ -207,39 +207,39 @@ class Soak {
     this.#progress('the broker is back')
   }
 
-  // ---- until all is over
+  // ---- the end
 
   /** Resolves when every job has ended or is among the dead letters. */
   async #watch(): Promise<void> {
     let last = performance.now()
-    let told = performance.now()
+    let reportedAt = performance.now()
     for (;;) {
-      await delay(LOOK_MS)
+      await delay(POLL_MS)
       const before = this.#ended
       const { ended } = this.#journal.update()
-      const open = new Set([...this.#books.publications.keys()].filter((id) => !ended.has(id)))
-      const { size } = this.#books.publications
-      // Only what may be dead is looked for among the dead: poison, and what has begun and not ended.
+      const open = new Set([...this.#record.publications.keys()].filter((id) => !ended.has(id)))
+      const { size } = this.#record.publications
+      // Dead letters are read only when few jobs are open.
       if (size === this.#plan.jobs && open.size <= this.#plan.jobs / this.#plan.poisonEvery + 50)
         for (const { id } of await this.#deadLetters().catch((): DeadLetter[] => [])) open.delete(id ?? '')
       this.#ended = size - [...open].filter((id) => !id.startsWith('poison')).length
       if (size === this.#plan.jobs && open.size === 0) return
       if (this.#ended > before) last = performance.now()
       if (performance.now() - last > STUCK_MS) {
-        this.#books.troubles.push(`no progress for ${STUCK_MS / 1_000} s; open: ${[...open].slice(0, 20).join(', ')}`)
+        this.#record.errors.push(`no progress for ${STUCK_MS / 1_000} s; open: ${[...open].slice(0, 20).join(', ')}`)
         return
       }
-      if (performance.now() - told > 10_000) {
-        told = performance.now()
-        const { killedWorkers, killedNodes, cuts, troubles } = this.#books
+      if (performance.now() - reportedAt > 10_000) {
+        reportedAt = performance.now()
+        const { killedWorkers, killedNodes, cuts, errors } = this.#record
         this.#progress(
-          `${this.#ended} of ${this.#plan.jobs} ended; ${killedWorkers.size} workers and ${killedNodes.size} nodes killed, ${cuts.length} cuts, ${troubles.length} troubles`,
+          `${this.#ended} of ${this.#plan.jobs} ended; ${killedWorkers.size} workers and ${killedNodes.size} nodes killed, ${cuts.length} cuts, ${errors.length} errors`,
         )
       }
     }
   }
 
-  /** Whatever was stored twice has been taken too, and the dead are counted. */
+  /** Waits until copies that were stored twice have run as well. Resolves with the dead letters. */
   async #settle(): Promise<DeadLetter[]> {
     await this.#restarting
     await this.#until(
@@ -267,16 +267,16 @@ class Soak {
     const end = performance.now() + STUCK_MS
     while (!(await met())) {
       if (performance.now() > end) {
-        this.#books.troubles.push(`gave up waiting until ${what}`)
+        this.#record.errors.push(`gave up waiting until ${what}`)
         return
       }
-      await delay(LOOK_MS)
+      await delay(POLL_MS)
     }
   }
 
   async cleanUp(keepJournal: boolean): Promise<void> {
-    this.#disturbing = false
-    for (const node of this.#nodes) node.end()
+    this.#faultsActive = false
+    for (const node of this.#nodes) node.terminate()
     this.#journal.close()
     await this.#publisher?.close().catch(() => {})
     await Promise.all([...this.#proxies, this.#publisherProxy].map((proxy) => proxy?.close()))

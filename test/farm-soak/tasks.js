@@ -1,10 +1,10 @@
-// What the nodes of the soak run. Each beginning and each end is written down before anything else happens.
+// The tasks of the soak. Each start and each end is written to the journal first.
 import { appendFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { currentJob } from 'prefork/worker'
 
 const journal = process.env.PREFORK_SOAK_JOURNAL
-/** Of an orphan it would be another. */
+/** Read at the start: an orphan's parent is another process. */
 const node = process.ppid
 
 const write = (mark) => {
@@ -18,7 +18,7 @@ export const nap = async (ms) => {
   write('end')
 }
 
-/** Ends every worker that it meets. */
+/** Kills each worker that runs it. */
 export const poison = async (ms) => {
   write('begin')
   await delay(ms)

@@ -1,4 +1,4 @@
-/** What the soak did to the farm. All times in ms since the epoch. */
+/** What the soak published, killed and cut. All times in ms since the epoch. */
 
 export interface Publication {
   readonly id: string
@@ -6,20 +6,20 @@ export interface Publication {
   readonly began: number
   /** Undefined until the broker has confirmed it. */
   confirmed: number | undefined
-  /** Times that the soak itself sent it again. */
-  again: number
+  /** Times that the soak itself published it again. */
+  resent: number
 }
 
-/** A connection cut. */
+/** A connection that the soak cut. */
 export interface Cut {
   readonly at: number
-  /** A node's number, or 'publisher'. */
-  readonly who: number | 'publisher'
-  /** A restart of the broker cuts all, somewhen between `at` and this. */
+  /** The number of the node whose connection it was, or 'publisher'. */
+  readonly client: number | 'publisher'
+  /** A restart of the broker cuts all connections between `at` and this time. */
   until?: number
 }
 
-export interface Books {
+export interface SoakRecord {
   readonly publications: Map<string, Publication>
   /** SIGKILLs of workers and nodes, by pid. */
   readonly killedWorkers: Map<number, number>
@@ -27,15 +27,15 @@ export interface Books {
   readonly cuts: Cut[]
   /** The number of the node that had this pid. */
   readonly nodeNumbers: Map<number, number>
-  /** What went wrong beside the jobs. */
-  readonly troubles: string[]
+  /** Failures that concern no single job. */
+  readonly errors: string[]
 }
 
-export const newBooks = (): Books => ({
+export const newRecord = (): SoakRecord => ({
   publications: new Map(),
   killedWorkers: new Map(),
   killedNodes: new Map(),
   cuts: [],
   nodeNumbers: new Map(),
-  troubles: [],
+  errors: [],
 })
