@@ -7,11 +7,11 @@ import type { Address, Answer, Command } from '../../src/runtime/report/commands
 import type { FarmEvent } from '../../src/runtime/report/report.js'
 import { scriptedStats } from '../fixtures/scripted-node.js'
 import { failure, within } from '../fixtures/support.js'
-import { admin, corner, type Overrides, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { admin, isolatedTopology, type Overrides, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { tcpProxy } from './tcp-proxy.js'
 
 withRabbit('the control exchange', () => {
-  const { keep, broker, settings, controlExchange, eventExchange, cleanUp } = corner()
+  const { keep, broker, settings, controlExchange, eventExchange, cleanUp } = isolatedTopology()
   afterEach(cleanUp)
 
   const node = async (name: string, secret?: string) => {
@@ -33,7 +33,7 @@ withRabbit('the control exchange', () => {
     return answers.toSorted((a, b) => a.node.localeCompare(b.node))
   }
 
-  it('reaches one node, some, or all; named nodes end the question when each has answered', async () => {
+  it('reaches one node, some, or all; a request to named nodes ends when each has answered', async () => {
     const nodes = [await node('a'), await node('b'), await node('c')]
     const from = await client()
     expect(await ask(from, ['b'], { command: 'ping' }, 20_000)).toEqual([{ node: 'b', ok: true, value: { pong: 'b' } }])
@@ -41,11 +41,11 @@ withRabbit('the control exchange', () => {
     expect((await ask(from, ['a', 'c'], { command: 'stats' }, 20_000)).map((each) => each.node)).toEqual(['a', 'c'])
     expect((await ask(from, 'all', { command: 'ping' }, 500)).map((each) => each.node)).toEqual(['a', 'b', 'c'])
     expect(await ask(from, ['a'], { command: 'restart' }, 20_000)).toEqual([{ node: 'a', ok: false, error: 'not now' }])
-    expect(await ask(from, ['nobody'], { command: 'ping' }, 200)).toEqual([])
+    expect(await ask(from, ['unknown'], { command: 'ping' }, 200)).toEqual([])
     expect(await ask(from, [], { command: 'ping' }, 20_000)).toEqual([])
   })
 
-  it('is made again, with the nodes bound to it, when somebody has deleted it', async () => {
+  it('is declared again, with the nodes bound to it, when it was deleted', async () => {
     await node('a')
     const { onChannel, close } = await admin()
     await onChannel((channel) => channel.deleteExchange(controlExchange))
@@ -54,26 +54,26 @@ withRabbit('the control exchange', () => {
     await until('it answers again', async () => (await ask(from, ['a'], { command: 'ping' }, 200)).length === 1)
   })
 
-  it('whoever listens hears again when somebody has deleted the exchange of events', async () => {
+  it('listeners receive events again when the event exchange was deleted', async () => {
     const { control } = await node('a')
     const from = await client()
-    const heard: FarmEvent[] = []
-    const stop = await from.listen((each) => heard.push(each))
-    const hearing = async (): Promise<boolean> => {
+    const received: FarmEvent[] = []
+    const stop = await from.listen((each) => received.push(each))
+    const receiving = async (): Promise<boolean> => {
       control.emit({ type: 'node.heartbeat', node: 'a', at: 0, stats: scriptedStats() })
       await new Promise((resolve) => setTimeout(resolve, 20))
-      return heard.length > 0
+      return received.length > 0
     }
-    await until('it hears', hearing)
+    await until('it receives events', receiving)
     const { onChannel, close } = await admin()
     await onChannel((channel) => channel.deleteExchange(eventExchange))
     await close()
-    heard.length = 0
-    await until('it hears again', hearing)
+    received.length = 0
+    await until('it receives events again', receiving)
     await stop()
   })
 
-  it('two nodes of one name are both warned; one that comes back does not take itself for another', async () => {
+  it('two nodes of one name are both warned; one that reconnects does not find itself', async () => {
     const proxy = await tcpProxy(RABBITMQ_URL)
     const named = async (name: string, overrides: Overrides = {}) => {
       const made = keep(new AmqpBroker(settings(overrides), name))
@@ -97,20 +97,20 @@ withRabbit('the control exchange', () => {
     const second = await named('a', { secret })
     await until('both know', () => first.warnings.length > 0 && second.warnings.length > 0)
     expect(second.warnings[0]).toMatch(/^Another node is named 'a' as well: commands to that name reach both.* Give each node a name of its own/)
-    // Whatever it was told, with another secret, too.
+    // With another secret as well.
     const third = await named('b', { secret: 'wrong horse' })
     await until('both know', () => other.warnings.length > 0 && third.warnings.length > 0)
     expect(first.warnings).toHaveLength(1)
     await proxy.close()
   })
 
-  it('a command that arrives before the node can speak is answered as soon as it can', async () => {
+  it('a command that arrives before the node can publish is answered as soon as it can', async () => {
     const proxy = await tcpProxy(RABBITMQ_URL)
-    let speak = (): void => {}
+    let publishNow = (): void => {}
     const mute = new Promise<void>((resolve) => {
-      speak = resolve
+      publishNow = resolve
     })
-    // confirm.select: of the connection that publishes alone.
+    // confirm.select is sent on the publishing connection only.
     proxy.before(85, 10, () => mute)
     try {
       const made = keep(new AmqpBroker(settings({ url: proxy.url }), 'a'))
@@ -120,29 +120,29 @@ withRabbit('the control exchange', () => {
       await until('it listens', () => made.control.listening)
       const answers = ask(await client(), ['a'], { command: 'ping' }, 20_000)
       await until('it has been asked', () => asked > 0)
-      speak()
+      publishNow()
       expect(await within(answers, 10_000)).toEqual([{ node: 'a', ok: true, value: 1 }])
     } finally {
-      speak()
+      publishNow()
       await proxy.close()
     }
   })
 
-  it('a node with a secret obeys only those who know it', async () => {
+  it('a node with a secret accepts only commands signed with it', async () => {
     const { asked } = await node('a', 'correct horse')
     const shutdown: Command = { command: 'shutdown' }
-    const [nobody] = await ask(await client(), ['a'], shutdown, 20_000)
-    expect(nobody).toEqual({ node: 'a', ok: false, error: 'The node refused the command: this node wants commands that are signed with the shared secret.' })
+    const [unsigned] = await ask(await client(), ['a'], shutdown, 20_000)
+    expect(unsigned).toEqual({ node: 'a', ok: false, error: 'The node refused the command: this node wants commands that are signed with the shared secret.' })
     const [wrong] = await ask(await client('wrong horse'), ['a'], shutdown, 20_000)
     expect(wrong).toEqual({ node: 'a', ok: false, error: 'The node refused the command: the secret is wrong.' })
     expect(asked).toEqual([])
-    // As it comes out of a file.
+    // As read from a file, with a line end.
     const [right] = await ask(await client(' correct horse\n'), ['a'], shutdown, 20_000)
     expect(right).toEqual({ node: 'a', ok: true, value: { pong: 'a' } })
     expect(asked).toEqual([shutdown])
   })
 
-  it('an overheard command cannot be sent again, nor another under its seal; a stale one is refused', async () => {
+  it('an intercepted command cannot be sent again, nor another with its signature; an old one is refused', async () => {
     const { asked } = await node('a', 'correct horse')
     const { onChannel, close } = await admin()
     const answers: string[] = []
@@ -170,25 +170,25 @@ withRabbit('the control exchange', () => {
     expect(asked.length).toBe(1)
   })
 
-  it('events reach whoever listens, and nobody else', async () => {
+  it('events reach each listener, until it stops', async () => {
     const { control } = await node('a')
     const from = await client()
-    const heard: FarmEvent[] = []
+    const received: FarmEvent[] = []
     const event: FarmEvent = { type: 'task.received', node: 'a', at: 1, id: 'i', name: 'n', queue: 'q', counts: { attempt: 1, losses: 0, requeues: 0 } }
-    const stop = await from.listen((each) => heard.push(each))
-    await until('the node can speak', () => {
+    const stop = await from.listen((each) => received.push(each))
+    await until('the node can publish', () => {
       control.emit({ ...event, at: 2 })
-      return heard.length > 0
+      return received.length > 0
     })
-    expect(heard[0]).toEqual({ ...event, at: 2 })
+    expect(received[0]).toEqual({ ...event, at: 2 })
     await stop()
-    const before = heard.length
+    const before = received.length
     control.emit({ ...event, at: 3 })
     await ask(from, ['a'], { command: 'ping' }, 20_000)
-    expect(heard.slice(before)).toEqual([])
+    expect(received.slice(before)).toEqual([])
   })
 
-  it('a listener that throws is an uncaught exception, and costs neither later events nor those of other listeners', async () => {
+  it('an error of a listener is an uncaught exception, and neither later events nor other listeners are affected', async () => {
     const from = await client()
     const usual = process.rawListeners('uncaughtException') as ((error: Error) => void)[]
     const uncaught: string[] = []
@@ -197,14 +197,14 @@ withRabbit('the control exchange', () => {
       process.removeAllListeners('uncaughtException')
       for (const each of usual) process.on('uncaughtException', each)
     })
-    const heard: string[] = []
+    const received: string[] = []
     const failing: string[] = []
     const idOf = (event: FarmEvent): string => ('id' in event ? event.id : '')
     await from.listen((each) => {
       failing.push(idOf(each))
       throw new Error(`cannot take ${idOf(each)}`)
     })
-    await from.listen((each) => heard.push(idOf(each)))
+    await from.listen((each) => received.push(idOf(each)))
     const event = (id: string): FarmEvent => ({ type: 'task.revoked', node: 'a', at: 1, id, name: 'n', worker: 1, duration: 0 })
     const { onChannel, close } = await admin()
     await onChannel(async (channel) => {
@@ -212,8 +212,8 @@ withRabbit('the control exchange', () => {
       for (const ids of [['1', '2'], ['3']]) channel.publish(eventExchange, 'event', Buffer.from(JSON.stringify(ids.map(event))))
     })
     await close()
-    await until('both have heard all', () => heard.length >= 3 && failing.length >= 3)
-    expect([heard, failing]).toEqual([
+    await until('both have received all', () => received.length >= 3 && failing.length >= 3)
+    expect([received, failing]).toEqual([
       ['1', '2', '3'],
       ['1', '2', '3'],
     ])
@@ -221,10 +221,10 @@ withRabbit('the control exchange', () => {
     expect(uncaught).toEqual(['cannot take 1', 'cannot take 2', 'cannot take 3'])
   })
 
-  it('malformed events, which anybody may publish, do not reach whoever listens', async () => {
+  it('malformed events, which any client may publish, do not reach listeners', async () => {
     const from = await client()
-    const heard: FarmEvent[] = []
-    const stop = await from.listen((each) => heard.push(each))
+    const received: FarmEvent[] = []
+    const stop = await from.listen((each) => received.push(each))
     const event: FarmEvent = { type: 'task.revoked', node: 'a', at: 1, id: 'i', name: 'n', worker: 1, duration: 0 }
     const bad = [
       null,
@@ -240,12 +240,12 @@ withRabbit('the control exchange', () => {
       for (const body of [Buffer.from('{'), Buffer.from('null'), Buffer.from(JSON.stringify([...bad, event]))]) channel.publish(eventExchange, 'event', body)
     })
     await close()
-    await until('the good one is heard', () => heard.length > 0)
-    expect(heard).toEqual([event])
+    await until('the valid one is received', () => received.length > 0)
+    expect(received).toEqual([event])
     await stop()
   })
 
-  it('events travel many at a time, in their order; none is encoded that nobody would get, until somebody listens', async () => {
+  it('events are sent in batches, in order; without a listener none is encoded', async () => {
     const { control } = await node('a')
     const event: FarmEvent = { type: 'task.revoked', node: 'a', at: 0, id: 'i', name: 'n', worker: undefined, duration: 0 }
     const beat: FarmEvent = { type: 'node.heartbeat', node: 'a', at: 0, stats: { encoded: 0 } as never }
@@ -257,16 +257,16 @@ withRabbit('the control exchange', () => {
       for (let n = 0; n < 500; n++) control.emit(counted)
       return encoded
     }
-    await until('it can speak', async () => (await encodedOf500()) > 0)
-    await until('it has found that nobody listens', async () => (await encodedOf500()) === 0)
+    await until('it can publish', async () => (await encodedOf500()) > 0)
+    await until('it has found no listener', async () => (await encodedOf500()) === 0)
     const { onChannel, close } = await admin()
     await onChannel(async (channel) => {
       const { queue } = await channel.assertQueue('', { exclusive: true })
       await channel.bindQueue(queue, eventExchange, 'event')
       const messages: FarmEvent[][] = []
       await channel.consume(queue, (message) => messages.push(JSON.parse(message!.content.toString()) as FarmEvent[]), { noAck: true })
-      // It has not announced itself: the next heartbeat finds it.
-      await until('a heartbeat is heard', () => {
+      // The listener has not announced itself: the next heartbeat finds it.
+      await until('a heartbeat is received', () => {
         control.emit(beat)
         return messages.length > 0
       })
@@ -279,22 +279,22 @@ withRabbit('the control exchange', () => {
       const ids = Array.from({ length: 1_200 }, (_, n) => `e${n}`)
       for (const id of ids) control.emit({ ...event, id })
       const numbered = (): string[] => messages.flat().flatMap((each) => (each.type === 'task.revoked' && /^e/.test(each.id) ? [each.id] : []))
-      await until('all are heard', () => numbered().length >= ids.length)
+      await until('all are received', () => numbered().length >= ids.length)
       expect(numbered()).toEqual(ids)
       expect(Math.max(...messages.map((each) => each.length))).toBe(500)
     })
     await close()
     const from = await client()
-    const heard: FarmEvent[] = []
-    const stop = await from.listen((each) => heard.push(each))
-    await until('it is heard', () => {
+    const received: FarmEvent[] = []
+    const stop = await from.listen((each) => received.push(each))
+    await until('it is received', () => {
       control.emit(event)
-      return heard.length > 0
+      return received.length > 0
     })
     await stop()
   })
 
-  it('an operator waits for the first connection as long as it was told, and comes back when it is lost later', async () => {
+  it('an operator waits for the first connection up to connectTimeout, and reconnects when it is lost later', async () => {
     const proxy = await tcpProxy(RABBITMQ_URL)
     try {
       const from = async (connectTimeout: number): Promise<ControlClient> =>
@@ -320,7 +320,7 @@ withRabbit('the control exchange', () => {
     }
   })
 
-  it('refuses what is asked of it once it is closed or closing', async () => {
+  it('refuses calls once it is closed or closing', async () => {
     const from = await client()
     const closing = from.close()
     const refused = (call: string) => ({ name: 'BrokerError', message: `${call} is refused: the control client is closed or closing.` })
@@ -332,7 +332,7 @@ withRabbit('the control exchange', () => {
     await from.close()
   })
 
-  it('whoever waits for RabbitMQ when the client is closed is told', async () => {
+  it('calls that wait for RabbitMQ are rejected when the client is closed', async () => {
     const proxy = await tcpProxy(RABBITMQ_URL)
     try {
       const from = keep(await createControlClient({ url: proxy.url, controlExchange, eventExchange }))
@@ -340,14 +340,14 @@ withRabbit('the control exchange', () => {
       await until('it has seen the cut', async () => /could not be reached/.test(String(await ask(from, ['a'], { command: 'ping' }, 50).catch(String))))
       const waiting = [failure(ask(from, ['a'], { command: 'ping' }, 600_000)), failure(from.listen(() => {}))]
       await from.close()
-      const told = 'is refused: the control client is closed or closing.'
-      expect((await Promise.all(waiting)).map(String)).toEqual([`BrokerError: ask ${told}`, `BrokerError: listen ${told}`])
+      const refusal = 'is refused: the control client is closed or closing.'
+      expect((await Promise.all(waiting)).map(String)).toEqual([`BrokerError: ask ${refusal}`, `BrokerError: listen ${refusal}`])
     } finally {
       await proxy.close()
     }
   })
 
-  it('a question that cannot be asked is refused at once', async () => {
+  it('an invalid request is refused at once', async () => {
     const from = await client()
     const ping = { command: 'ping' }
     const wanted: [string, ...unknown[]][] = [
@@ -366,7 +366,7 @@ withRabbit('the control exchange', () => {
     for (const [message, ...given] of wanted) expect(() => from.ask(...(given as Parameters<ControlClient['ask']>))).toThrow(new TypeError(message))
   })
 
-  it('a command that the client does not know is for the node to judge, whose version may have it', async () => {
+  it('a command that the client does not know is sent: the node may be of a later version', async () => {
     const { asked } = await node('a')
     expect(await ask(await client(), ['a'], { command: 'dance' } as never, 20_000)).toEqual([{ node: 'a', ok: true, value: { pong: 'a' } }])
     expect(asked).toEqual([{ command: 'dance' }])
@@ -377,7 +377,7 @@ withRabbit('the control exchange', () => {
     expect(await failure(from.listen(5 as never))).toEqual(new TypeError('client.listen(listener): the listener must be a function.'))
   })
 
-  it('says what is wrong with an option', async () => {
+  it('explains what is wrong with an option', async () => {
     await expect(createControlClient({ connectTimeout: 0 })).rejects.toThrow(/^Option 'connectTimeout' must be a number of milliseconds above 0/)
     await expect(createControlClient({ secrt: 'x' } as never)).rejects.toThrow(/Unknown option 'secrt' of createControlClient; did you mean 'secret'\?/)
     for (const secret of ['tooshrt', ' tooshrt ', '         ', '\t\n', ''])

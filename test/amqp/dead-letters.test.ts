@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createPublisher, listDeadLetters, purge, retryDeadLetters } from '../../src/amqp/index.js'
-import { admin, corner, first, Inbox, newName, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { admin, first, Inbox, isolatedTopology, newName, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 const error = { name: 'TypeError', message: 'no such thing', stack: 'TypeError: no such thing\n    at there', code: 'E_NO' }
 const history = [{ attempt: 1, at: 5, node: 'n', outcome: 'failed' as const, error: 'Error: x' }]
 
 withRabbit('dead letters', () => {
-  const { queue, keep, broker, cleanUp } = corner()
+  const { queue, keep, broker, cleanUp } = isolatedTopology()
   afterEach(cleanUp)
   const here = { url: RABBITMQ_URL, queue }
 
@@ -23,7 +23,7 @@ withRabbit('dead letters', () => {
     await node.close()
   }
 
-  it('are shown with what became of them, and stay', async () => {
+  it('are listed with reason, error and history, and stay', async () => {
     await bury('a', 'b', 'c')
     const { onChannel, close } = await admin()
     await onChannel(async (channel) => {
@@ -46,12 +46,12 @@ withRabbit('dead letters', () => {
       })
       expect(shown[3]).toMatchObject({ message: undefined, size: 1 })
     }
-    // An empty one is nobody's.
+    // An empty id is none.
     expect(await retryDeadLetters({ ...here, ids: [''] })).toEqual({ retried: 0 })
     expect((await listDeadLetters({ ...here, limit: 2 })).map((each) => each.id)).toEqual(['a', 'b'])
   })
 
-  it('that the broker made say what it was', async () => {
+  it('of the broker have its reason', async () => {
     const out = keep(await createPublisher(here))
     const before = Date.now()
     await out.publish('add', [1], { messageId: 'late', ttl: 1 })
@@ -69,13 +69,13 @@ withRabbit('dead letters', () => {
     await purge({ ...here, dead: true })
   })
 
-  it('are given another try, each once in a call, with one requeue more', async () => {
+  it('are retried, each once in a call, with one requeue more', async () => {
     await bury('a', 'b', 'c')
-    expect(await retryDeadLetters({ ...here, ids: ['b', 'nobody'] })).toEqual({ retried: 1 })
+    expect(await retryDeadLetters({ ...here, ids: ['b', 'unknown'] })).toEqual({ retried: 1 })
     expect((await listDeadLetters(here)).map((each) => each.id)).toEqual(['a', 'c'])
     const node = await broker()
     const inbox = new Inbox()
-    // Each dies again at once: it waits for the next call.
+    // Each is dead-lettered again at once: it is left for the next call.
     node.consume(10, (delivery) => {
       inbox.receive(delivery)
       void delivery.settle({ kind: 'dead-letter', reason: 'failed', error, counts: delivery.counts, history: [] })
@@ -90,7 +90,7 @@ withRabbit('dead letters', () => {
     await until('all are dead again', async () => (await listDeadLetters(here)).length === 3)
   })
 
-  it('purge throws away what waits, delayed jobs included, or the dead letters', async () => {
+  it('purge removes waiting and delayed jobs, or the dead letters', async () => {
     await bury('a')
     const out = keep(await createPublisher(here))
     await out.publish('x', [])
@@ -123,7 +123,7 @@ withRabbit('dead letters', () => {
         (reason) => reason,
       )
 
-    it('listing says so', async () => {
+    it('listDeadLetters rejects', async () => {
       await bury('a', 'b')
       dropBefore(GET, 2)
       expect(await failure(listDeadLetters({ queue, url: proxy.url }))).toMatchObject({
@@ -132,7 +132,7 @@ withRabbit('dead letters', () => {
       })
     })
 
-    it('a retry says so, and how many are in their queue again', async () => {
+    it('retryDeadLetters rejects, and reports how many are in their queue again', async () => {
       await bury('a', 'b', 'c')
       dropBefore(GET, 2)
       expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
@@ -142,7 +142,7 @@ withRabbit('dead letters', () => {
       expect(await (await broker()).depth()).toBe(1)
     })
 
-    it('a retry makes the queue of the jobs again, or leaves the dead letters where they are', async () => {
+    it('retryDeadLetters declares the queue of the jobs again, or leaves the dead letters', async () => {
       await bury('a', 'b')
       await drop(queue)
       expect(await failure(retryDeadLetters({ ...here, declare: false }))).toMatchObject({
@@ -157,7 +157,7 @@ withRabbit('dead letters', () => {
       expect(await retryDeadLetters({ queue, url: proxy.url, ids: ['b'] })).toEqual({ retried: 1 })
     })
 
-    it('a retry that loses the connection loses no job', async () => {
+    it('retryDeadLetters loses no job when the connection is lost', async () => {
       await bury('a', 'b')
       proxy.before(...ACK, () => proxy.cut())
       expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
@@ -168,7 +168,7 @@ withRabbit('dead letters', () => {
       expect(await (await broker()).depth()).toBe(1)
     })
 
-    it('purge says so when it is the queue itself, and counts none for a delay queue', async () => {
+    it('purge rejects when it is the queue itself, and counts 0 for a delay queue', async () => {
       await broker()
       const out = keep(await createPublisher(here))
       await out.publish('x', [])
@@ -180,7 +180,7 @@ withRabbit('dead letters', () => {
     })
   })
 
-  it('says what is wrong', async () => {
+  it('explain what is wrong with an option', async () => {
     await expect(listDeadLetters({ ...here, queue: newName() })).rejects.toThrow(/There is no queue 'test\..*\.dlq': no node and no publisher has declared/)
     await expect(retryDeadLetters({ ...here, queue: newName() })).rejects.toThrow(/There is no queue/)
     await expect(purge({ ...here, queue: newName() })).rejects.toThrow(/There is no queue/)

@@ -2,7 +2,7 @@ import { afterEach, expect, it } from 'vitest'
 import { AmqpBroker } from '../../src/amqp/broker.js'
 import type { OutgoingJob } from '../../src/node/broker.js'
 import type { Settlement } from '../../src/runtime/delivery.js'
-import { admin, corner, first, Inbox, newName, type Overrides, until, withRabbit } from './rabbit.js'
+import { admin, first, Inbox, isolatedTopology, newName, type Overrides, until, withRabbit } from './rabbit.js'
 
 const job = (queue: string, id: string, more: Partial<OutgoingJob> = {}): OutgoingJob => ({
   id,
@@ -15,10 +15,10 @@ const job = (queue: string, id: string, more: Partial<OutgoingJob> = {}): Outgoi
 const acknowledge: Settlement = { kind: 'acknowledge' }
 
 withRabbit('deliveries', () => {
-  const { queue, queues, broker, settings, keep, cleanUp } = corner()
+  const { queue, queues, broker, settings, keep, cleanUp } = isolatedTopology()
   afterEach(cleanUp)
 
-  it('carry what the job says, and are gone once acknowledged', async () => {
+  it('have the headers of the job, and are removed when acknowledged', async () => {
     const node = await broker()
     const inbox = new Inbox()
     const expiresAt = Date.now() + 60_000
@@ -68,14 +68,14 @@ withRabbit('deliveries', () => {
     })
     expect(delivery.body.toString()).toBe('body of a')
     expect(await delivery.settle(acknowledge)).toEqual({ settled: true, published: false })
-    // A second settlement is the first one's answer: nothing is sent.
+    // A second settlement has the result of the first: nothing is sent.
     expect(await delivery.settle({ kind: 'requeue' })).toEqual({ settled: true, published: false })
     await node.close()
     const again = await broker()
     expect(await again.depth()).toBe(0)
   })
 
-  it('of publishers in other languages: headers of a wrong type count as absent, a hard limit not above the soft one is a second more', async () => {
+  it('of publishers in other languages: headers of a wrong type count as absent, a hard limit not above the soft one is the soft one plus a second', async () => {
     const node = await broker()
     const inbox = new Inbox()
     const { onChannel, close } = await admin()
@@ -102,7 +102,7 @@ withRabbit('deliveries', () => {
       counts: first,
       headers: { softTimeLimit: 3_000, timeLimit: 4_000, maxAttempts: undefined, backoff: undefined, history: [], schemaVersion: Number.NaN },
     })
-    // What nobody here knows stays on the message.
+    // Unknown headers stay on the message.
     await delivery!.settle({ kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] })
     await until('it came again', () => inbox.all.length === 2)
     await inbox.all[1]!.settle({ kind: 'requeue' })
@@ -127,7 +127,7 @@ withRabbit('deliveries', () => {
     })
   })
 
-  it('with an empty message_id have none', async () => {
+  it('with an empty message_id have no id', async () => {
     const node = await broker()
     const inbox = new Inbox()
     await node.publish(job(queue, ''))
@@ -136,7 +136,7 @@ withRabbit('deliveries', () => {
     expect(inbox.all[0]).toMatchObject({ id: undefined, redelivered: false })
   })
 
-  it.each(['quorum', 'classic'] as const)('%s: never more than the capacity are held, whatever it changes to', async (queueType) => {
+  it.each(['quorum', 'classic'] as const)('%s: never more than the capacity are unsettled, also while it changes', async (queueType) => {
     const node = await broker({ queueType })
     const inbox = new Inbox()
     for (let i = 0; i < 30; i++) await node.publish(job(queue, `j${i}`))
@@ -152,7 +152,7 @@ withRabbit('deliveries', () => {
     await consumption.pause()
     consumption.setCapacity(2)
     consumption.resume()
-    // Those held stay: none is handed out again. It sinks to 2 and no further.
+    // Those held stay: none is delivered again. The number falls to 2 and no further.
     await settle(5)
     await until('2 are held', () => held() === 2)
     await settle(2)
@@ -175,7 +175,7 @@ withRabbit('deliveries', () => {
     expect(await node.depth()).toBe(0)
   })
 
-  it('a delay is kept, and a long one holds up no short one', async () => {
+  it('a delay is kept, and a long one does not hold back a short one', async () => {
     const node = await broker()
     const inbox = new Inbox()
     const at = new Map<string, number>()
@@ -198,7 +198,7 @@ withRabbit('deliveries', () => {
     expect(inbox.of('middle')[1]!.counts.attempt).toBe(2)
   })
 
-  it.each(['quorum', 'classic'] as const)('%s: the more urgent come first', async (queueType) => {
+  it.each(['quorum', 'classic'] as const)('%s: higher priorities come first', async (queueType) => {
     const node = await broker({ queueType, priorityLevels: 3 })
     for (const [id, priority] of [
       ['low', 0],
@@ -217,7 +217,7 @@ withRabbit('deliveries', () => {
     await until('all came', () => inbox.all.length === 5)
     const place = (id: string): number => inbox.ids.indexOf(id)
     if (queueType === 'classic') expect(inbox.ids).toEqual(['high', 'above', 'mid', 'low', 'none'])
-    // A queue for each level, consumed side by side: within each in order.
+    // A queue for each level, consumed concurrently: in order within each.
     else expect([place('high') < place('above'), place('low') < place('none')]).toEqual([true, true])
     expect(new Set(inbox.all.map((each) => each.queue))).toEqual(new Set([queue]))
   })
@@ -235,7 +235,7 @@ withRabbit('deliveries', () => {
     expect((await Promise.all(inbox.all.map((each) => each.settle(acknowledge)))).every((each) => each.settled)).toBe(true)
   })
 
-  it('what expires in the queue, or is handed out too often, goes to the dead letters', async () => {
+  it('a job that expires in the queue, or is delivered too often, is dead-lettered', async () => {
     const node = await broker()
     await node.publish(job(queue, 'late', { headers: { expiresAt: Date.now() + 50 } }))
     const { onChannel, close } = await admin()
@@ -251,15 +251,15 @@ withRabbit('deliveries', () => {
     await close()
   })
 
-  it('a queue that cannot be counted, or made, costs nobody else his answer', async () => {
+  it('a queue that cannot be counted or declared does not fail other requests', async () => {
     const node = await broker()
     const { onChannel, close } = await admin()
     await onChannel((channel) => channel.deleteQueue(queue))
-    // Of another kind than is wanted.
+    // Of another type.
     await onChannel((channel) => channel.assertQueue(`${queue}.delay.300ms`, { durable: true }))
     const results = await Promise.allSettled([
       node.depth(),
-      // Due after the queue has been made again: what comes to a queue that is missing is tried again by the broker, minutes later.
+      // Due after the queue is declared again: RabbitMQ retries a dead-lettering to a missing queue only minutes later.
       node.publish(job(queue, 'a', { delay: 1_500 })),
       node.publish(job(queue, 'b', { delay: 250 })),
       node.publish(job(queue, 'c', { delay: 2_000 })),
@@ -273,7 +273,7 @@ withRabbit('deliveries', () => {
     await until('all are there', async () => (await node.depth().catch(() => 0)) === 3)
   })
 
-  it('says what to do when the queue exists as something else', async () => {
+  it('an error explains what to do when the queue exists with other arguments', async () => {
     await broker({ queueType: 'classic' })
     const other = keep(new AmqpBroker(settings(), 'node-2'))
     await expect(other.start()).rejects.toThrow(/The queue 'test\..*' exists, but not as the quorum queue of dead letters\. Use the queueType/)
@@ -307,7 +307,7 @@ withRabbit('deliveries', () => {
     expect(await warningsOf(10)).toEqual([])
   })
 
-  it('says what to do when a login is refused, or there is no such queue', async () => {
+  it('an error explains what to do when the login is refused, or the queue does not exist', async () => {
     const { url } = settings()
     const wrong = keep(new AmqpBroker(settings({ url: url.replace('guest:guest', 'guest:wrong') }), 'node-1'))
     const refusal = await wrong.start().catch((error: Error) => error.message)

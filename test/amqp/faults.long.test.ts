@@ -1,9 +1,9 @@
-/** The faults that need a broker of their own: its consumer_timeout, its limit of a message, and its restart. */
+/** The faults that need a broker of their own: consumer_timeout, max_message_size and a restart. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPublisher } from '../../src/amqp/index.js'
 import { throughFault } from './held-job.js'
 import { type PrivateBroker, privateBroker } from './private-broker.js'
-import { acknowledge, corner, dropped, first, gone, Inbox, job, removeQueues, serverBinary, settled, withRabbit } from './rabbit.js'
+import { acknowledge, dropped, first, gone, Inbox, isolatedTopology, job, removeQueues, serverBinary, settled, withRabbit } from './rabbit.js'
 
 const withServer = serverBinary === undefined ? describe.skip : withRabbit
 if (serverBinary === undefined) {
@@ -19,8 +19,8 @@ withServer('on a broker of its own', () => {
   }, 120_000)
   afterAll(() => server.remove(), 60_000)
 
-  it.concurrent('consumer_timeout: the job keeps running, is handed out again and recognised, and its late acknowledgement is dropped', async () => {
-    const { queue, broker, cleanUp } = corner(server.url)
+  it.concurrent('consumer_timeout: the job keeps running, is delivered again and recognised, and its late acknowledgement is dropped', async () => {
+    const { queue, broker, cleanUp } = isolatedTopology(server.url)
     const node = await broker()
     const inbox = new Inbox()
     const warnings: string[] = []
@@ -42,11 +42,11 @@ withServer('on a broker of its own', () => {
     await cleanUp()
   }, 60_000)
 
-  // The broker does it, after 3 s: both wait for it at once.
+  // The timeout is 3 s: both tests wait for it concurrently.
   it.concurrent('consumer_timeout: a job that a worker runs completes, once', () => throughFault({ url: server.url, queueType: 'quorum' }, () => {}), 60_000)
 
-  it('a message that is too large ends the channel, and is the only one rejected', async () => {
-    const { queue, keep, broker, cleanUp } = corner(server.url)
+  it('a message that is too large closes the channel, and is the only one rejected', async () => {
+    const { queue, keep, broker, cleanUp } = isolatedTopology(server.url)
     const node = await broker()
     const out = keep(await createPublisher({ url: server.url, queue }))
     const results = await Promise.allSettled([...Array(20).keys()].map((i) => out.publish('a', [Buffer.alloc(i === 7 ? 70_000 : 10)])))
@@ -59,8 +59,8 @@ withServer('on a broker of its own', () => {
     await cleanUp()
   })
 
-  it('a restart: everything published is there, everything held comes back, the topology is restored', async () => {
-    const { queue, controlExchange, eventExchange, broker } = corner(server.url)
+  it('a restart: published jobs are kept, held ones redelivered, the topology is restored', async () => {
+    const { queue, controlExchange, eventExchange, broker } = isolatedTopology(server.url)
     const node = await broker()
     const inbox = new Inbox()
     node.consume(1, inbox.receive)
@@ -71,7 +71,7 @@ withServer('on a broker of its own', () => {
     const published = node.publish(job(queue, 'after'))
     expect(await (await inbox.take('held', 1)).settle(acknowledge)).toEqual(settled)
     await published
-    // One that came before the last cut is void: the next delivery counts.
+    // A delivery before the last cut is void: the next one counts.
     const settle = async (id: string): Promise<void> => {
       for (let nth = 0; !(await (await inbox.take(id, nth)).settle(acknowledge)).settled; nth++);
     }

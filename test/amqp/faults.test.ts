@@ -1,14 +1,14 @@
-/** The ways in which a consumer dies, each with a long job in flight; faults.long.test.ts has those that need a broker of their own. */
+/** The ways in which a consumer ends, each with a long job in flight; faults.long.test.ts has those that need a broker of their own. */
 import { connect } from 'amqplib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Settlement } from '../../src/runtime/delivery.js'
 import { throughFault } from './held-job.js'
-import { acknowledge, admin, corner, dropped, first, gone, Inbox, job, RABBITMQ_URL, settled, untilStored, withRabbit } from './rabbit.js'
+import { acknowledge, admin, dropped, first, gone, Inbox, isolatedTopology, job, RABBITMQ_URL, settled, untilStored, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 const again: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
 
-/** The channels on which queues are consumed, watched from outside: an error on one needs no broken broker. */
+/** Records the channels that consume queues, so that a test can cause an error on one. */
 interface Channel {
   ack(message: { fields: { deliveryTag: number } }): void
   consume(queue: string, ...rest: unknown[]): unknown
@@ -25,8 +25,8 @@ const watchChannels = async (): Promise<void> => {
   }
 }
 
-withRabbit('a consumer comes back', () => {
-  const { queue, broker, cleanUp } = corner()
+withRabbit('a consumer is restored', () => {
+  const { queue, broker, cleanUp } = isolatedTopology()
   let proxy: TcpProxy
   beforeAll(async () => {
     await watchChannels()
@@ -49,10 +49,10 @@ withRabbit('a consumer comes back', () => {
       const [long, unbegun] = [await inbox.take('long'), await inbox.take('unbegun')]
       proxy.cut()
       expect(await gone(long)).toBe(true)
-      // Both are handed out again, with the same tags that the old channel had.
+      // Both are delivered again, with the same tags as on the old channel.
       const [longAgain, unbegunAgain] = [await inbox.take('long', 1), await inbox.take('unbegun', 1)]
       expect([longAgain.redelivered, unbegunAgain.redelivered]).toEqual([true, true])
-      // The old ones are dropped, whatever they would have been: nothing is acknowledged, published or given back by them.
+      // Settlements of the old deliveries are dropped: nothing is acknowledged, published or requeued.
       expect(await long.settle(acknowledge)).toEqual(dropped)
       expect(await unbegun.settle(again)).toEqual(dropped)
       await node.publish(job(queue, 'next'))
@@ -68,7 +68,7 @@ withRabbit('a consumer comes back', () => {
     },
   )
 
-  it('a job that ends while the node is away: a settlement that publishes is not sent, since the message comes back', async () => {
+  it('a job that ends while the connection is lost: a settlement that publishes is not sent, since the message is redelivered', async () => {
     const node = await broker({ url: proxy.url })
     const inbox = new Inbox()
     node.consume(1, inbox.receive)
@@ -107,7 +107,7 @@ withRabbit('a consumer comes back', () => {
       const { onChannel, close } = await admin()
       await onChannel((channel) => channel.deleteQueue(queue))
       await gone(long)
-      // Not there for a moment, perhaps: what is published makes it again, or is refused by the queue that goes.
+      // The queue may be missing for a moment: a publication declares it again, or is refused by the queue that is being deleted.
       await untilStored(() => node.publish(job(queue, 'next')))
       const next = await inbox.take('next')
       expect(await long.settle(acknowledge)).toEqual(dropped)
@@ -122,18 +122,17 @@ withRabbit('a consumer comes back', () => {
   describe.each(['quorum', 'classic'] as const)('%s: a job that a worker runs meanwhile completes, once:', (queueType) => {
     it('the connection is cut', () => throughFault({ url: RABBITMQ_URL, nodeUrl: proxy.url, queueType }, () => proxy.cut()))
 
-    it('the channel dies of an error', () =>
-      throughFault({ url: RABBITMQ_URL, queueType }, (held) => consumedOn.get(held)!.ack({ fields: { deliveryTag: 999 } })))
+    it('a channel error', () => throughFault({ url: RABBITMQ_URL, queueType }, (held) => consumedOn.get(held)!.ack({ fields: { deliveryTag: 999 } })))
 
     it('the queue is deleted, and published to at once', () =>
-      throughFault({ url: RABBITMQ_URL, queueType, comesAgain: false }, async (held) => {
+      throughFault({ url: RABBITMQ_URL, queueType, redelivered: false }, async (held) => {
         const { onChannel, close } = await admin()
         await onChannel((channel) => channel.deleteQueue(held))
         await close()
       }))
   })
 
-  it('the channel dies of an error: only the queue whose channel it was is handed out again', async () => {
+  it('a channel error: only the deliveries of its queue are delivered again', async () => {
     const other = `${queue}.other`
     const node = await broker({ queues: [queue, other] })
     const inbox = new Inbox()
@@ -152,7 +151,7 @@ withRabbit('a consumer comes back', () => {
     expect(inbox.ids.toSorted()).toEqual(['a', 'a', 'b'])
   })
 
-  it('an acknowledged job whose queue has gone meanwhile, and dead letters whose queue was deleted, find their way', async () => {
+  it('a retry whose queue was deleted meanwhile, and a dead letter whose queue was deleted, are stored', async () => {
     const node = await broker()
     const inbox = new Inbox()
     node.consume(1, inbox.receive)
@@ -166,7 +165,7 @@ withRabbit('a consumer comes back', () => {
     await close()
   })
 
-  it('a start waits for a broker that is away', async () => {
+  it('a start waits for a broker that cannot be reached', async () => {
     proxy.shut()
     const starting = broker({ url: proxy.url })
     setTimeout(() => proxy.open(), 300)

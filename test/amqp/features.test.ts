@@ -1,27 +1,27 @@
 import amqplib from 'amqplib'
 import { afterEach, expect, it, vi } from 'vitest'
 import { consumerArguments, consumerTimeoutFor, featureWarnings, readFeatures } from '../../src/amqp/features.js'
-import { corner, withRabbit } from './rabbit.js'
+import { isolatedTopology, withRabbit } from './rabbit.js'
 
 const rabbit = (version: string) => readFeatures({ product: 'RabbitMQ', version })
 const shape = (queueType: 'quorum' | 'classic', declare = true) => ({ queueType, declare, priorityLevels: 1 })
 const [QUORUM, CLASSIC] = [shape('quorum'), shape('classic')]
 const MINUTE = 60_000
 
-it('what a broker can do is told by its version', () => {
+it('the features of a broker follow from its version', () => {
   const from = (feature: 'safeDelays' | 'timeoutPolicy' | 'consumerTimeout', versions: string[]) => versions.filter((version) => rabbit(version)[feature])
   expect(from('safeDelays', ['3.9.29', '3.10.8', '4.0.1'])).toEqual(['3.10.8', '4.0.1'])
   expect(from('timeoutPolicy', ['3.11.28', '3.12.0', '4.0.1'])).toEqual(['3.12.0', '4.0.1'])
   expect(from('consumerTimeout', ['3.12.0', '3.13.7', '4.2.5', '4.3.0-rc.1', '4.3.5', '10.0.0'])).toEqual(['4.3.0-rc.1', '4.3.5', '10.0.0'])
 })
 
-it('the timeout asked for has room for the longest job', () => {
+it('the requested timeout covers the longest job', () => {
   expect(consumerTimeoutFor(undefined)).toBe(24 * 60 * MINUTE)
   expect(consumerTimeoutFor(5 * MINUTE)).toBe(24 * 60 * MINUTE)
   expect(consumerTimeoutFor(48 * 60 * MINUTE)).toBe(48 * 60 * MINUTE)
 })
 
-it('a timeout is asked for where it is heeded, and never of what may be a classic queue', () => {
+it('a timeout is requested where the broker supports it, and never of a queue that may be a classic one', () => {
   expect(consumerArguments(rabbit('4.3.0'), QUORUM, MINUTE)).toEqual({ 'x-consumer-timeout': MINUTE })
   expect(consumerArguments(rabbit('4.2.5'), QUORUM, MINUTE)).toEqual({})
   expect(consumerArguments(rabbit('4.3.0'), CLASSIC, MINUTE)).toEqual({})
@@ -29,14 +29,14 @@ it('a timeout is asked for where it is heeded, and never of what may be a classi
   expect(consumerArguments(readFeatures({ product: 'LavinMQ', version: '5.0' }), QUORUM, MINUTE)).toEqual({})
 })
 
-it('warns of what the broker lacks, and of nothing else', () => {
+it('warns of missing features only', () => {
   expect(featureWarnings(rabbit('3.10.8'), QUORUM, 10 * MINUTE)).toEqual([])
   expect(featureWarnings(rabbit('3.9.29'), QUORUM, 1)).toEqual([expect.stringContaining('older than 3.10')])
   expect(featureWarnings(readFeatures({ product: 'LavinMQ', version: '2.0' }), QUORUM, 1)).toEqual([expect.stringContaining('The broker is LavinMQ 2.0')])
   expect(featureWarnings(readFeatures({}), QUORUM, 1)).toHaveLength(1)
 })
 
-it('warns of the limit on held jobs wherever there is one that a node cannot raise', () => {
+it('warns of the consumer timeout wherever a node cannot raise it', () => {
   for (const queues of [QUORUM, CLASSIC]) {
     expect(featureWarnings(rabbit('3.10.8'), queues, undefined)).toHaveLength(1)
     const [old, ...more] = featureWarnings(rabbit('3.11.28'), queues, 31 * MINUTE)
@@ -51,13 +51,13 @@ it('warns of the limit on held jobs wherever there is one that a node cannot rai
 })
 
 withRabbit('the arguments with which queues are consumed', () => {
-  const { queue, broker, cleanUp } = corner()
+  const { queue, broker, cleanUp } = isolatedTopology()
   afterEach(async () => {
     vi.restoreAllMocks()
     await cleanUp()
   })
 
-  /** The broker says that it is of this version. Answers what `basic.consume` is sent with. */
+  /** The arguments of `basic.consume` when the broker reports this version. */
   const sentTo = (version: string): unknown[] => {
     const sent: unknown[] = []
     const { connect } = amqplib

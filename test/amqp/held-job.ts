@@ -1,4 +1,4 @@
-/** A node, its worker, and a job that it holds while its consumer dies. */
+/** A node whose worker runs a job while its consumer ends. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,15 +9,15 @@ import { admin, newName, removeQueues, until, untilStored } from './rabbit.js'
 
 export interface FaultOptions {
   readonly url: string
-  /** How the node reaches it, where that is another way. */
+  /** The node's URL, where it is another one. */
   readonly nodeUrl?: string
   readonly queueType: 'quorum' | 'classic'
-  /** False: the message goes with the fault. */
-  readonly comesAgain?: boolean
+  /** False: the fault removes the message. */
+  readonly redelivered?: boolean
 }
 
-/** Whatever the fault, the job that runs is run once, the next one after it, and nothing is left of either. */
-export const throughFault = async ({ url, nodeUrl = url, queueType, comesAgain = true }: FaultOptions, fault: (queue: string) => unknown): Promise<void> => {
+/** Checks that the running job runs once in spite of the fault, that another one runs beside it, and that no message is left. */
+export const throughFault = async ({ url, nodeUrl = url, queueType, redelivered = true }: FaultOptions, fault: (queue: string) => unknown): Promise<void> => {
   const queue = newName()
   const exchanges = { controlExchange: `${queue}.control`, eventExchange: `${queue}.events` }
   const directory = mkdtempSync(join(tmpdir(), 'prefork-test-'))
@@ -30,7 +30,7 @@ export const throughFault = async ({ url, nodeUrl = url, queueType, comesAgain =
     await out.publish('hold', [gate, journal, 'held'], { messageId: 'held' })
     await until('it runs', () => lines().length === 1)
     await fault(queue)
-    if (comesAgain) await until('it was delivered again', () => node.stats().totals.received > 1)
+    if (redelivered) await until('it was delivered again', () => node.stats().totals.received > 1)
     await untilStored(() => out.publish('mark', [journal, 'other'], { messageId: 'other' }))
     await until('another runs beside it', () => lines().includes('other'))
     writeFileSync(gate, '')
@@ -41,7 +41,7 @@ export const throughFault = async ({ url, nodeUrl = url, queueType, comesAgain =
     expect(await onChannel((channel) => channel.get(queue))).toBe(false)
     expect(await listDeadLetters({ url, queue })).toEqual([])
   } finally {
-    // Or its worker would wait for it for ever.
+    // Lets the job end, or its worker would wait without end.
     writeFileSync(gate, '')
     await Promise.all([out.close(), close(), node.shutdown({ grace: 0 })])
     await removeQueues([queue], Object.values(exchanges), url)

@@ -12,7 +12,7 @@ it('without amqplib the error names the command that installs it', async () => {
     writeFileSync(
       join(folder, 'main.js'),
       `import { createControlClient, createPublisher, createWorker } from './dist/amqp/index.js'
-      // Before a worker is started: of this module nothing is heard.
+      // Rejects before a worker is started: this module is not loaded.
       const tasks = new URL('./no-such-module.js', import.meta.url)
       for (const creation of [createPublisher(), createControlClient(), createWorker({ tasks })])
         await creation.catch((error) => console.log(error.code, error.message))
@@ -20,8 +20,8 @@ it('without amqplib the error names the command that installs it', async () => {
     )
     const { stdout, stderr } = await execa(process.execPath, ['main.js'], { cwd: folder, reject: false, stripFinalNewline: false })
     expect(stderr).toBe('')
-    const said = "ERR_PREFORK_AMQPLIB_MISSING RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib\n"
-    expect(stdout).toBe(said.repeat(3))
+    const output = "ERR_PREFORK_AMQPLIB_MISSING RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib\n"
+    expect(stdout).toBe(output.repeat(3))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

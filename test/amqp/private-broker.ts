@@ -1,4 +1,4 @@
-/** A RabbitMQ of a test's own, for what no shared one may suffer: restarts, a consumer_timeout of 3 s, and messages of at most 64 KiB. */
+/** A RabbitMQ of a test's own, for restarts, a consumer_timeout of 3 s and a max_message_size of 64 KiB. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -20,13 +20,13 @@ const freePort = (): Promise<number> =>
 export interface PrivateBroker {
   readonly url: string
   restart(): Promise<void>
-  /** Ends it and removes all that it wrote. */
+  /** Ends it and removes its files. */
   remove(): Promise<void>
 }
 
 const PROCESS = { extendEnv: false, stdin: 'ignore', detached: true, reject: false, buffer: false } as const
 
-/** Ports that the distribution may use are not known until it runs: a second try costs little. */
+/** A port may be taken between its choice and its use: then the start is tried again. */
 const TRIES = 3
 
 export interface PrivateBrokerOptions {
@@ -66,13 +66,13 @@ const startBroker = async (binary: string, { consumerTimeout = 3_000 }: PrivateB
     RABBITMQ_PID_FILE: join(home, 'pid'),
   }
   let child: ResultPromise<typeof PROCESS> | undefined
-  let said = ''
+  let output = ''
   const kill = (signal: NodeJS.Signals): void => {
     try {
-      // Its own group: the script, the virtual machine and what that has started.
+      // The process group: the script, the Erlang VM and its children.
       if (child?.pid !== undefined) process.kill(-child.pid, signal)
     } catch {
-      // Gone already.
+      // It has exited already.
     }
   }
   const onExit = (): void => {
@@ -84,11 +84,11 @@ const startBroker = async (binary: string, { consumerTimeout = 3_000 }: PrivateB
   const start = async (): Promise<void> => {
     const started = execa(binary, { ...PROCESS, env })
     child = started
-    for (const stream of [started.stdout, started.stderr]) stream.on('data', (chunk) => (said = (said + String(chunk)).slice(-4_000)))
+    for (const stream of [started.stdout, started.stderr]) stream.on('data', (chunk) => (output = (output + String(chunk)).slice(-4_000)))
     await until(
-      `the private broker answers; it said:\n${said}`,
+      `the private broker answers; its output:\n${output}`,
       async () => {
-        if (started.exitCode !== null) throw new Error(`the private broker ended with ${started.exitCode}:\n${said}`)
+        if (started.exitCode !== null) throw new Error(`the private broker ended with ${started.exitCode}:\n${output}`)
         return connect(url, { timeout: 2_000 }).then(
           (connection) => connection.close().then(() => true),
           () => false,

@@ -4,14 +4,14 @@ import type { Publisher } from '../../src/amqp/publishing/publisher.js'
 import type { Delivery } from '../../src/runtime/delivery.js'
 import { decodeJob, encodeReply } from '../../src/runtime/message/index.js'
 import { workerState } from '../../src/worker/worker-state.js'
-import { admin, corner, Inbox, newName, RABBITMQ_URL, removeQueues, until, withRabbit } from './rabbit.js'
+import { admin, Inbox, isolatedTopology, newName, RABBITMQ_URL, removeQueues, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 const limit = { maxBodySize: 1_000_000 }
 const read = async (delivery: Delivery) => decodeJob(delivery.body, delivery.headers, limit)
 
 withRabbit('the publisher', () => {
-  const { queue, queues, keep, broker, cleanUp } = corner()
+  const { queue, queues, keep, broker, cleanUp } = isolatedTopology()
   let proxy: TcpProxy
   beforeAll(async () => {
     proxy = await tcpProxy(RABBITMQ_URL)
@@ -20,7 +20,7 @@ withRabbit('the publisher', () => {
   afterAll(() => proxy.close())
   const publisher = async (options: PublisherOptions = {}): Promise<Publisher> => keep(await createPublisher({ url: RABBITMQ_URL, queue, ...options }))
 
-  it('makes the queue, and hands over all that it was told', async () => {
+  it('declares the queue, and publishes the job with all its options', async () => {
     const out = await publisher()
     const before = Date.now()
     const id = await out.publish('sendWelcomeEmail', [7, { to: 'a' }], {
@@ -91,7 +91,7 @@ withRabbit('the publisher', () => {
     expect((await read(inbox.of(ids[17]!)[0]!)).args).toEqual([17])
   })
 
-  it('publishMany: takes 1,024 from its source ahead of the confirms, and waits for one without looking at all', async () => {
+  it('publishMany: reads 1,024 from its source ahead of the confirms, and then one for each confirm', async () => {
     const out = await publisher({ url: proxy.url })
     let taken = 0
     function* source(): Generator<[number]> {
@@ -112,7 +112,7 @@ withRabbit('the publisher', () => {
     }
   })
 
-  it('publishMany: a name or an option that cannot be used is a TypeError, before anything is taken from the source', async () => {
+  it('publishMany: an invalid name or option is a TypeError, before the source is read', async () => {
     const out = await publisher()
     let taken = 0
     function* source(): Generator<[number]> {
@@ -129,7 +129,7 @@ withRabbit('the publisher', () => {
     expect(taken).toBe(0)
   })
 
-  it('publishMany: stops at the first error, and says which were published', async () => {
+  it('publishMany: stops at the first error, and reports which jobs were published', async () => {
     const out = await publisher()
     const error = await out.publishMany('add', [[1], [2], [() => {}], [4]] as number[][]).catch((reason: unknown) => reason)
     expect(error).toMatchObject({ name: 'PublishManyError', code: 'ERR_PREFORK_PUBLISH', cause: { name: 'SerializationError' } })
@@ -138,7 +138,7 @@ withRabbit('the publisher', () => {
     expect(await (await broker()).depth()).toBe(published.length)
   })
 
-  it('a cut between storing and confirming: sent again, never lost; what is stored twice has the same id', async () => {
+  it('a connection lost before the confirm: published again, never lost; a job that is stored twice has the same id', async () => {
     const out = await publisher({ url: proxy.url })
     const ids: string[] = []
     for (let round = 0; round < 5; round++) {
@@ -164,7 +164,7 @@ withRabbit('the publisher', () => {
     expect(doubles).toBeLessThanOrEqual(200)
   }, 60_000)
 
-  it('waits for a broker that is away, within bounds', async () => {
+  it('waits for a broker that cannot be reached, up to publishTimeout', async () => {
     const out = await publisher({ url: proxy.url, publishTimeout: 600 })
     const patient = await publisher({ url: proxy.url })
     proxy.shut()
@@ -183,7 +183,7 @@ withRabbit('the publisher', () => {
     await until('both are ready', async () => (await node.depth()) === 2)
   })
 
-  it('waits for the first connection as long as it was told, and for later ones for ever', async () => {
+  it('waits for the first connection up to connectTimeout, and for later ones without a limit', async () => {
     const { port } = new URL(proxy.url)
     proxy.shut()
     expect(await publisher({ url: proxy.url, connectTimeout: 300 }).catch((reason: unknown) => reason)).toMatchObject({
@@ -206,7 +206,7 @@ withRabbit('the publisher', () => {
     await brief.publish('a', [])
   })
 
-  it('a queue deleted meanwhile is made again; without declare it is an error that names the queue', async () => {
+  it('a queue that was deleted is declared again; with declare: false it is an error that names the queue', async () => {
     const out = await publisher()
     const { onChannel, close } = await admin()
     await onChannel((channel) => channel.deleteQueue(queue))
@@ -226,7 +226,7 @@ withRabbit('the publisher', () => {
     await close()
   })
 
-  it('a full queue refuses, and says so', async () => {
+  it('a full queue refuses the job', async () => {
     const { onChannel, close } = await admin()
     const full = newName()
     queues.add(full)
@@ -241,7 +241,7 @@ withRabbit('the publisher', () => {
     await close()
   })
 
-  it('close waits for what was published, and refuses what comes later', async () => {
+  it('close waits for publications in progress, and refuses later ones', async () => {
     const out = await publisher()
     const running = Array.from({ length: 100 }, (_, i) => out.publish('a', [i]))
     await out.close()
@@ -250,7 +250,7 @@ withRabbit('the publisher', () => {
     expect(await (await broker()).depth()).toBe(100)
   })
 
-  it('says what is wrong with an option or an argument', async () => {
+  it('explains what is wrong with an option or an argument', async () => {
     const out = await publisher()
     const refusals: [unknown, RegExp][] = [
       [{ timelimit: 5 }, /Unknown option 'timelimit' of publisher\.publish\('a', …\); did you mean 'timeLimit'\?/],
@@ -275,7 +275,7 @@ withRabbit('the publisher', () => {
     await expect(createPublisher({ url: RABBITMQ_URL, queue, queueType: 'classic' })).rejects.toThrow(/exists, but not as/)
   })
 
-  it('a connection that is lost while it closes does not hold it up', async () => {
+  it('a connection that is lost during the close does not delay it', async () => {
     const out = await createPublisher({ url: proxy.url, queue })
     const CHANNEL_CLOSE = [20, 40] as const
     let cut = false
@@ -287,7 +287,7 @@ withRabbit('the publisher', () => {
     expect(cut).toBe(true)
   })
 
-  it('two queues of one name in several levels: each priority finds its own', async () => {
+  it('two queues of one name in several levels: each priority has its own', async () => {
     const name = newName()
     queues.add(name)
     const out = await publisher({ queue: name, priorityLevels: 3 })
@@ -300,7 +300,7 @@ withRabbit('the publisher', () => {
 })
 
 withRabbit('calls', () => {
-  const { queue, keep, broker, cleanUp } = corner()
+  const { queue, keep, broker, cleanUp } = isolatedTopology()
   let proxy: TcpProxy
   beforeAll(async () => {
     proxy = await tcpProxy(RABBITMQ_URL)
@@ -309,7 +309,7 @@ withRabbit('calls', () => {
   afterAll(() => proxy.close())
   const publisher = async (options: PublisherOptions = {}): Promise<Publisher> => keep(await createPublisher({ url: RABBITMQ_URL, queue, ...options }))
 
-  it('resolve with the result, or reject with what the task threw; a retry on the way changes nothing', async () => {
+  it('resolve with the result, or reject with the error of the task, also after a retry', async () => {
     const node = await broker()
     node.consume(10, async (delivery) => {
       const { task, args } = await read(delivery)
@@ -337,7 +337,7 @@ withRabbit('calls', () => {
     expect(error).toMatchObject({ name: 'RangeError', message: 'too much', code: 'E_MUCH', stack: 'RangeError: too much\n    at far away' })
   })
 
-  it('an answer that does not come in time', async () => {
+  it('are rejected when the answer does not arrive in time', async () => {
     const out = await publisher()
     await expect(out.call('a', [], { timeout: 50 })).rejects.toMatchObject({
       code: 'ERR_PREFORK_CALL_TIMEOUT',
@@ -345,7 +345,7 @@ withRabbit('calls', () => {
     })
   })
 
-  it('a connection lost before the answer: rejected at once, and not sent again', async () => {
+  it('are rejected when the connection is lost before the answer, and not published again', async () => {
     const out = await publisher({ url: proxy.url })
     const node = await broker()
     const inbox = new Inbox()
@@ -358,7 +358,7 @@ withRabbit('calls', () => {
       stored: 'unknown',
       message: expect.stringContaining('connection was lost before the answer came'),
     })
-    // Nobody is there to take it.
+    // No node consumes the queue.
     await delivery.reply(encodeReply({ ok: true, value: 1 }), { ok: true })
     await delivery.settle({ kind: 'acknowledge' })
     const next = out.call('b', [], { messageId: 'n' })
@@ -368,7 +368,7 @@ withRabbit('calls', () => {
     expect(inbox.ids).toEqual(['m', 'n'])
   })
 
-  it('close rejects those that still wait', async () => {
+  it('are rejected by close', async () => {
     const out = await publisher()
     const waiting = out.call('a', [])
     const refused = expect(waiting).rejects.toThrow(/closed before the answer came/)

@@ -1,4 +1,4 @@
-/** The real RabbitMQ of these tests: queues with random names, all removed afterwards. Without one the suites are skipped, loudly. */
+/** The RabbitMQ of these tests: queues with random names, removed afterwards. Without a RabbitMQ the suites are skipped with a warning. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'amqplib'
@@ -29,15 +29,15 @@ export const withRabbit = describe.skipIf(!reachable)
 
 export const newName = (): string => `test.${randomBytes(6).toString('hex')}`
 
-/** Connects past whatever is tested. */
+/** A connection of the test's own, beside those under test. */
 export const admin = async (url = RABBITMQ_URL) => {
   const connection = await connect(url)
   connection.on('error', () => {})
-  const onChannel = async <T>(errand: (channel: Awaited<ReturnType<typeof connection.createChannel>>) => Promise<T>): Promise<T> => {
+  const onChannel = async <T>(use: (channel: Awaited<ReturnType<typeof connection.createChannel>>) => Promise<T>): Promise<T> => {
     const channel = await connection.createChannel()
     channel.on('error', () => {})
     try {
-      return await errand(channel)
+      return await use(channel)
     } finally {
       await channel.close().catch(() => {})
     }
@@ -58,15 +58,15 @@ export const removeQueues = async (names: Iterable<string>, exchanges: Iterable<
       await channel.deleteQueue(`${name}.dlq`)
     }
   })
-  // One that others use as well stays: to delete it is refused, and ends the channel.
+  // RabbitMQ refuses to delete an exchange in use, and closes the channel.
   for (const exchange of exchanges) await onChannel((channel) => channel.deleteExchange(exchange, { ifUnused: true })).catch(() => {})
   await close()
 }
 
 export type Overrides = Partial<Omit<AmqpSettings, 'shape'>> & { queueType?: 'quorum' | 'classic'; priorityLevels?: number; declare?: boolean; node?: string }
 
-/** A suite's own corner of the broker. */
-export const corner = (url = RABBITMQ_URL) => {
+/** Queues and exchanges of a suite's own: random names, removed at its end. */
+export const isolatedTopology = (url = RABBITMQ_URL) => {
   const queue = newName()
   const controlExchange = `${queue}.control`
   const eventExchange = `${queue}.events`
@@ -104,7 +104,7 @@ export const corner = (url = RABBITMQ_URL) => {
   return { queue, queues, controlExchange, eventExchange, keep, settings, broker, cleanUp }
 }
 
-/** What a queue that goes just now refuses is published again: it was not stored. */
+/** Publishes again while the queue is being deleted: it refuses the message, which was not stored. */
 export const untilStored = async (publish: () => Promise<unknown>): Promise<void> => {
   const refused = (error: unknown): false => {
     if ((error as { stored?: string }).stored === 'no') return false
@@ -127,9 +127,9 @@ export const acknowledge: Settlement = { kind: 'acknowledge' }
 export const settled = { settled: true, published: false }
 export const dropped = { settled: false, published: false }
 
-export const gone = (delivery: Delivery): Promise<boolean> => until('its generation has gone', () => delivery.gone.aborted).then(() => true)
+export const gone = (delivery: Delivery): Promise<boolean> => until('its channel is closed', () => delivery.gone.aborted).then(() => true)
 
-/** Collects deliveries, and hands out those that match as they come. */
+/** Collects deliveries, and waits for single ones by id. */
 export class Inbox {
   readonly all: Delivery[] = []
   readonly receive = (delivery: Delivery): void => {

@@ -1,7 +1,7 @@
-/** The RabbitMQ that this machine can start, and a patient look at it. Nothing of the test runner: the soak uses it too. */
+/** Used by the soak as well, so without the test runner. */
 import { accessSync, constants } from 'node:fs'
 
-/** Whether a private broker can be started here. */
+/** The rabbitmq-server of this machine; undefined: there is none. */
 export const serverBinary = ['/usr/lib/rabbitmq/bin/rabbitmq-server', '/usr/local/sbin/rabbitmq-server', '/opt/homebrew/sbin/rabbitmq-server'].find((path) => {
   try {
     accessSync(path, constants.X_OK)
@@ -11,7 +11,7 @@ export const serverBinary = ['/usr/lib/rabbitmq/bin/rabbitmq-server', '/usr/loca
   }
 })
 
-/** Waits for a condition, and says what it waited for. */
+/** Waits for a condition; the error of the timeout names it. */
 export const until = async (what: string, met: () => boolean | Promise<boolean>, timeout = 20_000): Promise<void> => {
   const end = performance.now() + timeout
   while (!(await met())) {

@@ -1,19 +1,19 @@
-/** Stands between a client and the broker, and cuts. */
+/** A TCP proxy between clients and the broker, which injects faults. */
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface TcpProxy {
   readonly url: string
   /** Cuts every connection. */
   cut(): void
-  /** What the broker says is withheld, and what the client says is passed on, until `cut` or `flow`. */
+  /** Withholds the bytes of the broker, and passes on those of the clients, until `cut` or `flow`. */
   muteBroker(): void
   flow(): void
-  /** Nothing is passed on either way, and the sockets stay open, those of later connections too: the peer is gone, and nobody tells. Until `cut`. */
+  /** Passes on nothing in either direction, for present and later connections, and keeps the sockets open: as with a peer that is gone. Until `cut`. */
   freeze(): void
   /** New connections are refused until `open`. */
   shut(): void
   open(): void
-  /** Each time that a client sends this method of AMQP, `run` is done before it is passed on; `nth` counts from 1. */
+  /** Awaits `run` each time before it passes on this AMQP method of a client; `nth` counts from 1. */
   before(classId: number, methodId: number, run: (nth: number) => void | Promise<void>): void
   close(): Promise<void>
 }

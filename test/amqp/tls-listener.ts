@@ -1,4 +1,4 @@
-/** RabbitMQ behind TLS, as it listens with `fail_if_no_peer_cert`: only clients with a certificate of the authority get through. */
+/** TLS in front of RabbitMQ, as with its `fail_if_no_peer_cert`: accepts only clients with a certificate of the authority. */
 import { connect, type Socket } from 'node:net'
 import { createServer } from 'node:tls'
 import type { Certificates } from './certificates.js'

@@ -1,15 +1,15 @@
-/** `amqps` with client certificates, over a real listener that wants them. */
+/** `amqps` with client certificates, over a real listener that requires them. */
 import { createControlClient, createPublisher, createWorker, listDeadLetters, purge, retryDeadLetters, type TlsOptions } from 'prefork/amqp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { permanentError } from '../../src/amqp/connection/connect-errors.js'
 import { fixture } from '../fixtures/pools.js'
 import { failure } from '../fixtures/support.js'
 import { type Certificates, hasOpenssl, makeCertificates, PASSPHRASE } from './certificates.js'
-import { corner, RABBITMQ_URL, reachable } from './rabbit.js'
+import { isolatedTopology, RABBITMQ_URL, reachable } from './rabbit.js'
 import { type TlsListener, tlsListener } from './tls-listener.js'
 
-describe.skipIf(!reachable || !hasOpenssl)('a broker behind TLS that wants a certificate of its clients', () => {
-  const { queue, controlExchange, eventExchange, keep } = corner()
+describe.skipIf(!reachable || !hasOpenssl)('a broker behind TLS that requires client certificates', () => {
+  const { queue, controlExchange, eventExchange, keep } = isolatedTopology()
   let certificates: Certificates
   let listener: TlsListener
   let url: string
@@ -28,7 +28,7 @@ describe.skipIf(!reachable || !hasOpenssl)('a broker behind TLS that wants a cer
   })
   const publisher = async (tls?: TlsOptions) => keep(await createPublisher({ url, queue, tls, connectTimeout: 20_000 }))
 
-  it('is reached by everybody who has one', async () => {
+  it('accepts nodes, publishers and operators with a certificate', async () => {
     const where = { url, queue, tls: good }
     const node = await createWorker({ ...where, controlExchange, eventExchange, tasks: fixture('farm-tasks.js'), maxWorkers: 1, maxAttempts: 1 })
     try {
@@ -46,7 +46,7 @@ describe.skipIf(!reachable || !hasOpenssl)('a broker behind TLS that wants a cer
     expect(await purge(where)).toEqual({ removed: 1 })
   })
 
-  it('takes texts as well as Buffers, several authorities, and a key that a passphrase opens', async () => {
+  it('works with strings and Buffers, several authorities, and an encrypted key', async () => {
     const { read } = certificates
     const out = await publisher({
       ...good,
@@ -58,7 +58,7 @@ describe.skipIf(!reachable || !hasOpenssl)('a broker behind TLS that wants a cer
     expect(await out.publish('echo', [])).toMatch(/-/)
   })
 
-  it('is not trusted without its authority, nor under another name, unless nobody looks', async () => {
+  it('is not trusted without its authority, nor under another name, except with rejectUnauthorized: false', async () => {
     const { ca, servername, ...own } = good
     const untrusted =
       /^RabbitMQ at amqps:\/\/.+:\*\*\*@127\.0\.0\.1:\d+\/ shows a certificate that is not trusted: .+ \(the option tls\.ca, or RABBITMQ_TLS_CA\)/
@@ -67,13 +67,13 @@ describe.skipIf(!reachable || !hasOpenssl)('a broker behind TLS that wants a cer
     expect(await (await publisher({ ...own, rejectUnauthorized: false })).publish('echo', [])).toMatch(/-/)
   })
 
-  it('refuses who has none, at once and not when the time is over; that of another authority lets nobody in', async () => {
+  it('refuses a client without a certificate, or with one of another authority, at once and not after connectTimeout', async () => {
     const { ca, servername } = good
     const { read } = certificates
     const unwelcome = /^RabbitMQ at amqps:\/\/.+ refused the certificate of this client, or wants one: tlsv13 alert certificate required\. Give it one /
     expect(await failure(publisher({ ca, servername }))).toMatchObject({ name: 'BrokerError', message: expect.stringMatching(unwelcome) })
     const strange = { ca, servername, cert: read('stranger.pem'), key: read('stranger.key') }
-    // A server of Node's says nothing of it and closes.
+    // A TLS server of Node closes without an alert.
     expect(await failure(createPublisher({ url, queue, tls: strange, connectTimeout: 1_000 }))).toMatchObject({
       name: 'BrokerError',
       message: expect.stringContaining('could not be reached within 1000 ms'),
@@ -104,7 +104,7 @@ it.each([
   expect(permanentError('amqps://x', error)?.message).toMatch(/^RabbitMQ at amqps:\/\/x refused the certificate of this client, or wants one: its reason\. /)
 })
 
-it('what else goes wrong under TLS may pass', () => {
+it('other errors of TLS may be temporary', () => {
   expect(permanentError('amqps://x', Object.assign(new Error('…'), { code: 'ERR_SSL_WRONG_VERSION_NUMBER', reason: 'wrong version number' }))).toBeUndefined()
 })
 
@@ -118,14 +118,14 @@ it.each<[object, RegExp]>([
   [{ passphrase: 53_73_7 }, /^Option 'tls\.passphrase' must be a non-empty text\.$/],
   [{ servername: '' }, /^Option 'tls\.servername' must be the name of a host; it was given ''\.$/],
   [{ rejectUnauthorized: 0 }, /^Option 'tls\.rejectUnauthorized' must be true or false; it was given 0\.$/],
-])('tls: %o is refused, and no secret is told', async (tls, message) => {
+])('tls: %o is refused, without a secret in the error', async (tls, message) => {
   const error = (await failure(createPublisher({ url: 'amqps://127.0.0.1:1/', tls }))) as Error
   expect(error).toBeInstanceOf(TypeError)
   expect(error.message).toMatch(message)
   expect(error.message).not.toMatch(/s3cret|53737/)
 })
 
-it('tls is for amqps alone', async () => {
+it('tls is refused without amqps', async () => {
   expect(await failure(createControlClient({ url: 'amqp://127.0.0.1:1/', tls: {} }))).toMatchObject({
     message: "Option 'tls' is for an encrypted connection: let 'url' begin with amqps://.",
   })

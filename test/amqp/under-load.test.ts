@@ -1,16 +1,16 @@
-/** What an operator does all the time, while jobs run: shutdowns and rolling restarts. And a message that comes again to a classic queue. */
+/** Shutdowns and rolling restarts while jobs run, and a message that is redelivered by a classic queue. */
 import { createPublisher, createWorker, type FarmNode, listDeadLetters, type Publisher, type WorkerOptions } from 'prefork/amqp'
 import { afterEach, expect, it } from 'vitest'
 import { fixture } from '../fixtures/pools.js'
 import { Journal } from '../fixtures/support.js'
-import { admin, corner, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { admin, isolatedTopology, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 
 const JOBS = 500
-/** ms that one takes. */
+/** ms of one job. */
 const NAP = 40
 
 withRabbit('under load', () => {
-  const { queue, controlExchange, eventExchange, keep, cleanUp } = corner()
+  const { queue, controlExchange, eventExchange, keep, cleanUp } = isolatedTopology()
   const nodes: FarmNode[] = []
   afterEach(async () => {
     await Promise.all(nodes.splice(0).map((node) => node.shutdown({ grace: 0 })))
@@ -27,7 +27,7 @@ withRabbit('under load', () => {
     keep(await createPublisher({ url: RABBITMQ_URL, queue, queueType }))
 
   const ids = Array.from({ length: JOBS }, (_, i) => `job-${i}`)
-  /** All published before anything runs, so that the queue does not run dry. Answers with the ids of what began and ended, in order. */
+  /** Publishes all jobs before a node starts. Returns the ids of the started and ended ones, in order. */
   const load = async () => {
     const journal = new Journal()
     await (await publisher()).publishMany(
@@ -44,22 +44,22 @@ withRabbit('under load', () => {
     expect(await listDeadLetters({ url: RABBITMQ_URL, queue })).toEqual([])
   }
 
-  it('shutdowns lose nothing: each job ends once; those that no grace was left for begin again', async () => {
+  it('shutdowns lose no job: each ends once; those killed without grace start again', async () => {
     const { begun, ended } = await load()
     for (let n = 1; n <= 3; n++) {
       const node = await start()
       const before = ended().length
-      await until('it is at work', () => ended().length > before + 20)
+      await until('it runs jobs', () => ended().length > before + 20)
       expect(await node.shutdown({ grace: 60_000 })).toMatchObject({ clean: true, killed: 0 })
       expect(begun()).toEqual(ended())
       expect(new Set(ended()).size).toBe(ended().length)
     }
-    const hasty = await start()
+    const nodeWithoutGrace = await start()
     const before = ended().length
-    await until('it is at work', () => ended().length > before)
-    const { killed } = await hasty.shutdown({ grace: 0 })
+    await until('it runs jobs', () => ended().length > before)
+    const { killed } = await nodeWithoutGrace.shutdown({ grace: 0 })
     const last = await start()
-    // Not by the journal: a job may have ended there and been killed before the node had read so.
+    // Not from the journal: a job may have ended there and been killed before its node received the result.
     const succeeded = (): number => nodes.reduce((sum, node) => sum + node.stats().totals.succeeded, 0)
     await until('all have ended', () => succeeded() === JOBS && last.stats().held === 0, 60_000)
     expect([...new Set(ended())]).toEqual(ids.toSorted())
@@ -68,11 +68,11 @@ withRabbit('under load', () => {
     await nothingLeft()
   }, 60_000)
 
-  it('a rolling restart begins each job once', async () => {
+  it('a rolling restart starts each job once', async () => {
     const { begun, ended } = await load()
     const node = await start()
     const pids = (): (number | undefined)[] => node.stats().workers.map(({ pid }) => pid)
-    await until('both are at work', () => ended().length > 20 && node.stats().workers.filter(({ state }) => state === 'up' || state === 'busy').length === 2)
+    await until('both run jobs', () => ended().length > 20 && node.stats().workers.filter(({ state }) => state === 'up' || state === 'busy').length === 2)
     const before = pids()
     expect(await node.command({ command: 'restart' })).toEqual({ restarting: 2 })
     await until('each worker is another', () => pids().length === 2 && !pids().some((pid) => before.includes(pid)))
@@ -83,11 +83,11 @@ withRabbit('under load', () => {
     await nothingLeft()
   }, 60_000)
 
-  it('a message that comes again to a classic queue, which does not count, is published again with its requeues + 1 and runs', async () => {
+  it('a redelivery of a classic queue, which does not count them, is published again with requeues + 1 and runs', async () => {
     const answer = (await publisher('classic')).call('shown', [], { messageId: 'again' })
     const { onChannel, close } = await admin()
     await onChannel(async (channel) => {
-      await until('it has been given back', async () => {
+      await until('it was requeued', async () => {
         const message = await channel.get(queue)
         if (message !== false) channel.nack(message)
         return message !== false

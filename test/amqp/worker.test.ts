@@ -1,4 +1,4 @@
-/** A node on RabbitMQ, whole: publisher, broker, pool and back. */
+/** A node on RabbitMQ, end to end: publisher, broker, pool and back. */
 import {
   createControlClient,
   createPublisher,
@@ -13,11 +13,11 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { FarmEvent } from '../../src/runtime/report/report.js'
 import { fixture } from '../fixtures/pools.js'
 import { Gate, Journal } from '../fixtures/support.js'
-import { admin, corner, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { admin, isolatedTopology, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 withRabbit('a node', () => {
-  const { queue, controlExchange, eventExchange, keep, cleanUp } = corner()
+  const { queue, controlExchange, eventExchange, keep, cleanUp } = isolatedTopology()
   let proxy: TcpProxy
   const nodes: FarmNode[] = []
   beforeAll(async () => {
@@ -64,7 +64,7 @@ withRabbit('a node', () => {
     expect(dead?.history.map((each) => each.outcome)).toEqual(['failed', 'failed'])
   })
 
-  it('a job that kills each worker it meets is dead-lettered; a second try is one more requeue', async () => {
+  it('a job that kills each of its workers is dead-lettered; a retry is one more requeue', async () => {
     await start()
     const out = await publisher()
     await out.publish('killSelf', ['SIGKILL'], { messageId: 'poison' })
@@ -77,7 +77,7 @@ withRabbit('a node', () => {
     expect((await dead())[0]?.counts.requeues).toBe(1)
   }, 60_000)
 
-  it('bodies that nobody can read go to the dead letters and stop nobody', async () => {
+  it('undecodable bodies are dead-lettered, and other jobs run', async () => {
     await start()
     const out = await publisher()
     const { onChannel, close } = await admin()
@@ -113,7 +113,7 @@ withRabbit('a node', () => {
     expect(ids.length).toBe(4)
   })
 
-  it('is asked and told over the control exchange, and tells what it does', async () => {
+  it('executes commands over the control exchange, and emits events', async () => {
     const node = await start({ name: 'one', secret: 'correct horse' })
     const client = keep(await createControlClient({ url: RABBITMQ_URL, controlExchange, eventExchange, secret: 'correct horse' }))
     const events: FarmEvent[] = []
@@ -129,16 +129,16 @@ withRabbit('a node', () => {
     expect(answers).toMatchObject([{ node: 'one', ok: true, value: { node: 'one', state: 'running', connected: true, queues: [queue] } }])
     for await (const answer of client.ask(['one'], { command: 'shutdown' }, { timeout: 20_000 })) expect(answer.ok).toBe(true)
     expect((await node.done).clean).toBe(true)
-    await until('it said so', () => events.some((event) => event.type === 'node.down'))
+    await until('it has emitted it', () => events.some((event) => event.type === 'node.down'))
     await stop()
   })
 
-  it('with more levels of priority than room, each gets its turn', async () => {
+  it('with more levels of priority than prefetch, jobs of each level run', async () => {
     const out = keep(await createPublisher({ url: RABBITMQ_URL, queue, priorityLevels: 3 }))
     const journal = new Journal()
     const gate = new Gate()
     await out.publish('holdSync', [gate.path, journal.path, 'first'], { priority: 2 })
-    // Longer than RabbitMQ takes to hand over the next one of a level.
+    // Longer than RabbitMQ takes to deliver the next job of a level.
     for (const priority of [0, 1, 2]) await out.publishMany('sleepThenMark', new Array(15).fill([40, journal.path, priority]), { priority })
     const node = await start({ priorityLevels: 3, prefetchPerWorker: 1 })
     await journal.seen('+first')
@@ -147,18 +147,18 @@ withRabbit('a node', () => {
     await journal.seen('-first')
     await until('all are done', () => node.stats().totals.succeeded === 46)
     const lines = journal.lines.slice(journal.lines.indexOf('-first') + 1)
-    // Eight pass the lowest level, and one of the level between.
+    // Eight jobs start before one of the lowest level, and one of the level between.
     expect(lines.indexOf('0')).toBeLessThanOrEqual(9)
     expect(lines.indexOf('1')).toBeLessThanOrEqual(8)
   }, 60_000)
 
-  it('says what is wrong with an option, and leaves nothing running', async () => {
+  it('explains what is wrong with an option, and leaves no process', async () => {
     await expect(createWorker({ tasks: './x.js', queu: 'x' } as never)).rejects.toThrow(/Unknown option 'queu' of createWorker; did you mean 'queue'\?/)
     await expect(createWorker({ tasks: './x.js', minWorker: 1 } as never)).rejects.toThrow(/did you mean 'minWorkers'/)
     await expect(createWorker({ tasks: './x.js', queue: 'a', queues: ['b'] })).rejects.toThrow(/'queue' and option 'queues' were both given/)
     const refusal = await start({ url: RABBITMQ_URL.replace('guest:guest', 'guest:wrong') }).catch((error: Error) => error.message)
     expect(refusal).toMatch(/refused the login/)
-    // The URL is shown as it was given, without what is added to connect.
+    // The URL in the error has no added parameters.
     expect(refusal).not.toContain('heartbeat')
   })
 })

@@ -12,16 +12,16 @@ const open = (): { promise: Promise<void>; resolve: () => void; reject: (error: 
   return { promise, resolve, reject }
 }
 
-describe('while the broker is waited for', () => {
-  it('nothing is tried when it answers, or refuses, in time', async () => {
-    let tried = 0
-    const trial = async (): Promise<void> => void tried++
-    await connectOrProbe(async () => {}, trial, 60_000)
-    expect(await failure(connectOrProbe(() => Promise.reject(new Error('login refused')), trial, 60_000))).toMatchObject({ message: 'login refused' })
-    expect(tried).toBe(0)
+describe('the wait for the broker', () => {
+  it('probes nothing when the broker accepts or refuses in time', async () => {
+    let probes = 0
+    const probe = async (): Promise<void> => void probes++
+    await connectOrProbe(async () => {}, probe, 60_000)
+    expect(await failure(connectOrProbe(() => Promise.reject(new Error('login refused')), probe, 60_000))).toMatchObject({ message: 'login refused' })
+    expect(probes).toBe(0)
   })
 
-  it('the tasks are tried once, and what is wrong with them ends the wait', async () => {
+  it('probes the tasks once, and rejects with their error', async () => {
     const never = new Promise<void>(() => {})
     expect(
       await failure(
@@ -34,22 +34,22 @@ describe('while the broker is waited for', () => {
     ).toMatchObject({ message: 'not loaded' })
   })
 
-  it('a trial that is under way when it is there ends first; when it refuses, that is told at once', async () => {
-    const [broker, begun, trial] = [open(), open(), open()]
-    const tried = (): Promise<void> => {
+  it('resolves only after a probe in progress has ended, but rejects at once when the broker refuses', async () => {
+    const [broker, begun, probe] = [open(), open(), open()]
+    const probes = (): Promise<void> => {
       begun.resolve()
-      return trial.promise
+      return probe.promise
     }
-    let reached = false
-    const reaching = connectOrProbe(() => broker.promise, tried, 1).then(() => {
-      reached = true
+    let connected = false
+    const connecting = connectOrProbe(() => broker.promise, probes, 1).then(() => {
+      connected = true
     })
     await begun.promise
     broker.resolve()
     await new Promise((resolve) => setImmediate(resolve))
-    expect(reached).toBe(false)
-    trial.resolve()
-    await reaching
+    expect(connected).toBe(false)
+    probe.resolve()
+    await connecting
 
     const [refusing, again, hanging] = [open(), open(), open()]
     const refused = connectOrProbe(
@@ -63,31 +63,31 @@ describe('while the broker is waited for', () => {
     await again.promise
     refusing.reject(new Error('login refused'))
     expect(await failure(refused)).toMatchObject({ message: 'login refused' })
-    // What comes of the trial then is nobody's business.
+    // The result of the probe is ignored then.
     hanging.reject(new Error('not loaded'))
   })
 
-  it('a trial that is under way is called off when the broker refuses, and by nothing else', async () => {
+  it('aborts a probe in progress when the broker refuses, and only then', async () => {
     for (const refuses of [false, true]) {
-      const [broker, begun, trial] = [open(), open(), open()]
+      const [broker, begun, probe] = [open(), open(), open()]
       let refused: AbortSignal | undefined
-      const reaching = connectOrProbe(
+      const connecting = connectOrProbe(
         () => broker.promise,
         (signal) => {
           refused = signal
           begun.resolve()
-          return trial.promise
+          return probe.promise
         },
         1,
       )
       await begun.promise
       if (refuses) {
         broker.reject(new Error('login refused'))
-        await failure(reaching)
+        await failure(connecting)
       } else {
         broker.resolve()
-        trial.resolve()
-        await reaching
+        probe.resolve()
+        await connecting
       }
       expect(refused?.aborted).toBe(refuses)
     }
@@ -109,7 +109,7 @@ it.each<[what: string, error: unknown, passes: boolean]>([
   expect(isTransient(error)).toBe(passes)
 })
 
-it('an error that is its own cause is judged, too', () => {
+it('an error that is its own cause is no endless loop', () => {
   const error = new Error('x')
   error.cause = error
   expect(isTransient(error)).toBe(false)

@@ -8,15 +8,33 @@ import { settled, startNode } from '../fixtures/nodes.js'
 import { fixture } from '../fixtures/pools.js'
 import { childrenOf, failure, Gate, gone, Journal, scratch, until } from '../fixtures/support.js'
 
+it('a job goes from the broker to a worker, and is acknowledged when it is done', async () => {
+  const { node, broker, server } = await startNode()
+  const id = server.add('echo', ['hello'], { replyTo: 'me' })
+  await until('it is acknowledged', () => server.acknowledged.includes(id))
+  expect(server.replies).toMatchObject([{ id, ok: true }])
+  expect(broker.unsettled).toBe(0)
+  expect(node.stats()).toMatchObject({ state: 'running', connected: true, held: 0, totals: { received: 1, succeeded: 1 } })
+  expect(broker.events.map(({ type }) => type).filter((type) => type !== 'node.heartbeat')).toEqual([
+    'node.up',
+    'worker.up',
+    'task.received',
+    'task.started',
+    'task.succeeded',
+  ])
+  expect(await node.shutdown()).toEqual({ clean: true, requeued: 0, killed: 0 })
+  expect(broker.events.at(-1)).toMatchObject({ type: 'node.down' })
+})
+
 describe('workers', () => {
-  it('grow with the backlog by batches, to the maximum, and the capacity with them; the idle are retired to the minimum', async () => {
+  it('grow with the backlog by batches up to the maximum, and the prefetch with them; idle ones are retired down to the minimum', async () => {
     const farm = await startNode({ minWorkers: 1, maxWorkers: 3, prefetchPerWorker: 2, scaleUpBatch: 1 })
     const { node, server, broker } = farm
     expect(node.stats()).toMatchObject({ prefetch: 2, scale: { min: 1, max: 3, wanted: 1, alive: 1, auto: true } })
     const journal = new Journal()
     const gate = new Gate()
     for (let index = 0; index < 20; index++) server.add('hold', [gate.path, journal.path, `h${index}`])
-    await until('three are at work', () => node.stats().scale.alive === 3 && node.stats().running === 6)
+    await until('three are busy', () => node.stats().scale.alive === 3 && node.stats().running === 6)
     expect(node.stats()).toMatchObject({ prefetch: 6, held: 6, depth: expect.any(Number) })
     expect(broker.capacities).toEqual([2, 4, 6])
     gate.open()
@@ -43,7 +61,7 @@ describe('workers', () => {
     gate.open()
   })
 
-  it('that die are replaced without the broker handing out more than there is room for', async () => {
+  it('that die are replaced, and the broker never delivers more than the prefetch', async () => {
     const farm = await startNode({ minWorkers: 2, prefetchPerWorker: 3, concurrency: 3 })
     const journal = new Journal()
     for (let index = 0; index < 30; index++) {
@@ -71,12 +89,12 @@ describe('workers', () => {
     const { workers } = farm.node.stats()
     for (let index = 0; index < 4; index++) farm.server.add('leakBytes', [size])
     await until('all are done', () => farm.server.acknowledged.length === 4, 20_000)
-    await until('the first has left', () => !farm.node.stats().workers.some(({ id }) => id === workers[0]!.id))
+    await until('the first has ended', () => !farm.node.stats().workers.some(({ id }) => id === workers[0]!.id))
   })
 })
 
 describe('a command', () => {
-  it('is carried out and answered', async () => {
+  it('is executed and answered', async () => {
     const farm = await startNode({ minWorkers: 1, maxWorkers: 4, name: 'node-1' })
     const { node } = farm
     const ask = (command: unknown): Promise<unknown> => farm.broker.command!(command as never)
@@ -108,7 +126,7 @@ describe('a command', () => {
   })
 })
 
-/** Where the starts of `starts/slow.js` are noted; each takes so long, ms. */
+/** The file that lists the starts of `starts/slow.js`; each takes so long, ms. */
 const slowStarts = (loadMs: number): Journal => {
   const starts = new Journal()
   Object.assign(process.env, { PREFORK_TEST_STARTS: starts.path, PREFORK_TEST_LOAD_MS: String(loadMs) })
@@ -120,7 +138,7 @@ const slowStarts = (loadMs: number): Journal => {
 }
 
 describe('a node', () => {
-  it('tells its heartbeats, with the stall of each main thread', async () => {
+  it('emits heartbeats with the stall of each main thread', async () => {
     const farm = await startNode({ heartbeatInterval: 20 })
     farm.server.add('spinFor', [600])
     await until('a heartbeat shows the stall', () =>
@@ -129,7 +147,7 @@ describe('a node', () => {
     expect(farm.broker.events.every(({ node, at }) => node === farm.node.name && at > 0)).toBe(true)
   })
 
-  it('warns of defaults for tasks that there are not, unless tasks are found by their path', async () => {
+  it('warns of defaults for unknown tasks, unless tasks are found by their path', async () => {
     const warnings: string[] = []
     const log = (): void => {}
     const options: Partial<NodeOptions> = {
@@ -146,7 +164,7 @@ describe('a node', () => {
     expect(warnings).toHaveLength(2)
   })
 
-  it('warns of a grace shorter than the longest soft limit, and hands the broker the longest delivery', async () => {
+  it('warns of a grace shorter than the longest soft limit, and gives the broker the longest delivery', async () => {
     const warnings: string[] = []
     const log = (): void => {}
     const server = new MemoryServer()
@@ -166,7 +184,7 @@ describe('a node', () => {
     expect(about).toEqual([{ longestDelivery: 70_500 }])
   })
 
-  it('does not come up with tasks that do not load, nor with a broker that refuses; nothing is left', async () => {
+  it('does not start with tasks that do not load, nor with a broker that refuses; no process is left', async () => {
     const server = new MemoryServer()
     const unloaded = new MemoryBroker(server)
     const refused = await failure(createNode(unloaded, { tasks: fixture('starts/throws.js') }))
@@ -190,7 +208,7 @@ describe('a node', () => {
     expect(starts.lines).toEqual([])
   })
 
-  it('tells of tasks that do not load though the broker is away, and leaves nothing', async () => {
+  it('reports tasks that do not load while the broker cannot be reached, and leaves no process', async () => {
     const broker = new MemoryBroker(new MemoryServer())
     broker.connect = () => new Promise(() => {})
     const before = childrenOf(process.pid).map(({ pid }) => pid)
@@ -202,7 +220,7 @@ describe('a node', () => {
     expect(childrenOf(process.pid).filter(({ pid }) => !before.includes(pid))).toEqual([])
   })
 
-  it('ends the worker that tries its tasks when the broker refuses meanwhile', async () => {
+  it('ends the worker that probes its tasks when the broker refuses meanwhile', async () => {
     const starts = slowStarts(600_000)
     const broker = new MemoryBroker(new MemoryServer())
     let refuse = (): void => {}
@@ -214,12 +232,12 @@ describe('a node', () => {
     await until('one was started', () => starts.lines.length > 0)
     refuse()
     expect(await starting).toMatchObject({ message: 'login refused' })
-    // Sooner than it would have been given up as too slow, and tried again.
+    // Sooner than a start timeout would have ended it.
     await gone(starts.lines.map(Number), 3_500)
     expect(starts.lines).toHaveLength(1)
   })
 
-  it('tries its tasks once while the broker is away, in a worker that leaves, and takes jobs when the broker is there', async () => {
+  it('probes its tasks once while the broker cannot be reached, in a worker that ends, and takes jobs when it is connected', async () => {
     const starts = slowStarts(0)
     const server = new MemoryServer()
     const broker = new MemoryBroker(server)
@@ -245,13 +263,13 @@ describe('a node', () => {
 })
 
 describe('priorities', () => {
-  it('a held job begins though more urgent ones flow in without an end', async () => {
+  it('a held job starts although jobs of higher priority arrive without end', async () => {
     const { server, node } = await startNode({ prefetchPerWorker: 10, concurrency: 1 })
     const journal = new Journal()
     const gate = new Gate()
     server.add('holdSync', [gate.path, journal.path, 'first'])
     await journal.seen('+first')
-    // None of them is short: as a rule nothing is written ahead, for which the urgent that are held might not suffice.
+    // None of them is short: short jobs would be written ahead to the worker, and more would be needed.
     const add = (line: string, priority: number): string => server.add('sleepThenMark', [8, journal.path, line], { priority })
     add('low 1', 0)
     add('low 2', 0)
@@ -260,7 +278,7 @@ describe('priorities', () => {
     gate.open()
     await until('all are done', () => server.acknowledged.length === 43)
     const lines = journal.lines.filter((line) => !line.includes('first'))
-    // Eight pass the first, and eight more the second.
+    // Eight jobs of higher priority start before the first, and eight more before the second.
     expect(lines.indexOf('low 1')).toBeLessThanOrEqual(8)
     expect(lines.indexOf('low 2')).toBeLessThanOrEqual(17)
   })

@@ -14,7 +14,7 @@ const start = async (table: JobTable, options: Partial<NodeOptions> = {}, name?:
   return { broker, node: await startUnder(broker, options) }
 }
 
-/** The job x, which runs until the gate is opened. */
+/** The job x, which runs until the test lets it end. */
 const holding = async (table: JobTable, task = 'hold', given?: Parameters<JobTable['add']>[3]): Promise<{ journal: Journal; gate: Gate }> => {
   const journal = new Journal()
   const gate = new Gate()
@@ -23,7 +23,7 @@ const holding = async (table: JobTable, task = 'hold', given?: Parameters<JobTab
   return { journal, gate }
 }
 
-/** Resolves when every job has come to its end; no lease was settled twice, and none that is over is listened to. */
+/** Resolves when every job is settled. No lease was settled twice, and no listener is left on an expired one. */
 const done = async (table: JobTable): Promise<void> => {
   await until('every job has come to its end', () => table.rows.length === 0)
   await until('no room is taken up', () => table.leases.every(({ taken }) => !taken))
@@ -37,8 +37,8 @@ const inOrder = (table: JobTable): void => {
 
 const acknowledged = (table: JobTable): string[] => table.acknowledged.map(({ id }) => id).sort()
 
-describe('under a broker that one pulls from, a node', () => {
-  it('claims as much as its workers have room to run, while it grows and shrinks, and not one job more', async () => {
+describe('with a broker that is polled, a node', () => {
+  it('claims as many jobs as its prefetch, while it grows and shrinks, and not one more', async () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { minWorkers: 2, maxWorkers: 2, prefetchPerWorker: 2, concurrency: 2 })
     const tooMany: number[] = []
@@ -68,7 +68,7 @@ describe('under a broker that one pulls from, a node', () => {
     expect(journal.lines).toHaveLength(24)
   })
 
-  it('does not begin a job whose lease has expired: another claim runs it, once, and its neighbours are as they were', async () => {
+  it('does not start a job whose lease has expired: another claim runs it, once, and the jobs beside it are not affected', async () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 5, concurrency: 1 }, 'first')
     const journal = new Journal()
@@ -99,7 +99,7 @@ describe('under a broker that one pulls from, a node', () => {
     expect(table.leases).toHaveLength(7)
   })
 
-  it.each(['hold', 'holdSync'])('runs once what it claims again before it could be taken back (%s)', async (task) => {
+  it.each(['hold', 'holdSync'])('runs a job once that it claims again before it was recalled (%s)', async (task) => {
     const table = new JobTable()
     const { node } = await start(table, { prefetchPerWorker: 5, concurrency: 1 })
     const journal = new Journal()
@@ -119,7 +119,7 @@ describe('under a broker that one pulls from, a node', () => {
     expect(journal.lines.slice(2).sort()).toEqual(['m0', 'm1', 'm2', 'm3'])
   })
 
-  it('gives up what waits for its rate limit when its lease expires', async () => {
+  it('drops a job that waits for its rate limit when its lease expires', async () => {
     const table = new JobTable()
     const { node } = await start(table, { taskDefaults: { mark: { rateLimit: '1/h' } } })
     const journal = new Journal()
@@ -136,7 +136,7 @@ describe('under a broker that one pulls from, a node', () => {
     expect(journal.lines).toEqual(['a', 'b', 'c'])
   })
 
-  it('claims nothing beside a job that runs though its lease is gone, where there is room for one', async () => {
+  it('claims nothing while a job runs whose lease is gone, with a prefetch of one', async () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 1, concurrency: 1 })
     const { journal, gate } = await holding(table)
@@ -148,7 +148,7 @@ describe('under a broker that one pulls from, a node', () => {
     await until('it has looked for more', () => broker.looks > looks + 3)
     expect(table.leases).toHaveLength(2)
     expect(node.stats()).toMatchObject({ held: 0, running: 1 })
-    // Another has room for it.
+    // Another node has capacity for it.
     await start(table, {}, 'a third')
     await until('y is done', () => table.acknowledged.length === 1)
     expect(table.acknowledged).toEqual([{ id: 'y', by: 'a third' }])
@@ -159,7 +159,7 @@ describe('under a broker that one pulls from, a node', () => {
     expect(journal.lines).toEqual(['+x', 'y', '-x'])
   })
 
-  it('has room again for what waited behind a job of its id when its lease expires', async () => {
+  it('frees the place of a job that waited for one of the same id when its lease expires', async () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 2, concurrency: 2 })
     const { journal, gate } = await holding(table)
@@ -174,8 +174,8 @@ describe('under a broker that one pulls from, a node', () => {
     expect(journal.lines).toEqual(['+x', '-x', 'retry'])
   })
 
-  describe('finishes what runs when its lease expires', () => {
-    it('and settles it when it has claimed it again, without running it again', async () => {
+  describe('finishes a running job whose lease expires', () => {
+    it('and settles it when it claims it again, without running it again', async () => {
       const table = new JobTable()
       const { node } = await start(table, { prefetchPerWorker: 2, concurrency: 2 })
       const journal = new Journal()
@@ -200,7 +200,7 @@ describe('under a broker that one pulls from, a node', () => {
       expect(node.stats().totals).toMatchObject({ received: 3, succeeded: 2, recognised: 1 })
     })
 
-    it('and knows it while it still runs, however often it is claimed', async () => {
+    it('and recognises it while it still runs, however often it is claimed', async () => {
       const table = new JobTable()
       const { node } = await start(table)
       const { journal, gate } = await holding(table, 'hold', { replyTo: 'me' })
@@ -216,7 +216,7 @@ describe('under a broker that one pulls from, a node', () => {
       expect(journal.lines).toEqual(['+x', '-x'])
     })
 
-    it('and has a failure tried again once, when it has claimed it again', async () => {
+    it('and retries a failure once, when it has claimed it again', async () => {
       const table = new JobTable()
       const { node } = await start(table)
       const { journal, gate } = await holding(table, 'holdThenFail', { maxAttempts: 2 })
@@ -234,7 +234,7 @@ describe('under a broker that one pulls from, a node', () => {
     })
   })
 
-  it('leaves nothing on the lease of what waited behind a job of its id and was given back', async () => {
+  it('leaves no listener on the lease of a job that waited for one of the same id and was requeued', async () => {
     const table = new JobTable()
     const { node } = await start(table)
     const { journal, gate } = await holding(table)
@@ -250,7 +250,7 @@ describe('under a broker that one pulls from, a node', () => {
     expect(journal.lines).toEqual(['+x', '-x', 'retry'])
   })
 
-  it('gives back at its shutdown what has not begun, and ends what runs, under its lease', async () => {
+  it('requeues at its shutdown jobs that have not started, and finishes running ones under their lease', async () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 4, concurrency: 1 })
     const journal = new Journal()
@@ -274,7 +274,7 @@ describe('under a broker that one pulls from, a node', () => {
     inOrder(table)
   })
 
-  it('loses nothing, and runs nothing twice that it remembers, when leases expire here and there under load', async () => {
+  it('loses no job, and runs none twice that it remembers, when leases expire at random under load', async () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { minWorkers: 2, prefetchPerWorker: 6, concurrency: 3 })
     const journal = new Journal()

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { ShutdownDeadline } from '../../src/node/shutdown.js'
 import { MemoryBroker, MemoryServer } from '../fixtures/memory-broker.js'
 import { settled, startNode } from '../fixtures/nodes.js'
 import { Gate, gone, Journal, until } from '../fixtures/support.js'
 
 describe('a shutdown', () => {
-  it('lets what runs end, gives back what has not begun at once, and takes nothing more', async () => {
+  it('lets running jobs end, requeues jobs that have not started at once, and takes no more', async () => {
     const farm = await startNode({ prefetchPerWorker: 4, concurrency: 1 })
     const { node, server, broker } = farm
     const journal = new Journal()
@@ -37,7 +38,7 @@ describe('a shutdown', () => {
     expect(Number.isInteger(details.grace)).toBe(true)
   })
 
-  it('over its grace kills what runs, which counts as a loss and is published again', async () => {
+  it('kills the running jobs when the grace is over; they count as losses and are published again', async () => {
     const farm = await startNode()
     const { node, server } = farm
     const journal = new Journal()
@@ -53,7 +54,7 @@ describe('a shutdown', () => {
     expect(server.dead).toMatchObject([{ message: { id: 'y' }, settlement: { reason: 'lost', error: { code: 'ERR_PREFORK_NODE_SHUTDOWN' } } }])
   })
 
-  it('over before the news of a beginning has come counts what has begun, and gives back what has not', async () => {
+  it('that is over before a start is reported counts started jobs as losses, and requeues the others', async () => {
     const farm = await startNode({ prefetchPerWorker: 8, concurrency: 4 })
     const journal = new Journal()
     const gate = new Gate()
@@ -61,14 +62,14 @@ describe('a shutdown', () => {
     await until('some are held', () => farm.node.stats().held > 0)
     const { requeued, killed } = await farm.node.shutdown({ grace: 0 })
     const counted = farm.server.republished.map(({ id }) => id)
-    // One that was accepted and killed before its first line has begun too.
+    // A job that was accepted and killed before its first line counts as started.
     expect(counted).toEqual(expect.arrayContaining(journal.lines.map((line) => line.slice(1))))
     expect(killed).toBe(counted.length)
     expect(requeued).toBe(ids.length - counted.length)
     expect(farm.server.ready.map(({ id }) => id).sort()).toEqual([...ids].sort())
   })
 
-  it('is hurried by a second call with less grace', async () => {
+  it('is shortened by a second call with less grace', async () => {
     const farm = await startNode()
     const journal = new Journal()
     const gate = new Gate()
@@ -95,7 +96,7 @@ describe('a shutdown', () => {
     expect(types.indexOf('node.down')).toBe(types.length - 1)
   })
 
-  it('gives back what the broker would not publish', async () => {
+  it('requeues a job that the broker cannot publish', async () => {
     const farm = await startNode()
     farm.server.refusing = true
     farm.server.add('fail', [], { id: 'x', maxAttempts: 1 })
@@ -105,7 +106,7 @@ describe('a shutdown', () => {
     expect(farm.server.dead).toEqual([])
   })
 
-  it('with the broker away ends all the same', async () => {
+  it('ends although the broker cannot be reached', async () => {
     const farm = await startNode()
     const journal = new Journal()
     const gate = new Gate()
@@ -118,7 +119,7 @@ describe('a shutdown', () => {
   })
 })
 
-it('shutdowns under load lose nothing: each job is done once, however many nodes leave', async () => {
+it('shutdowns under load lose no job: each is done once, however many nodes shut down', async () => {
   const server = new MemoryServer()
   const journal = new Journal()
   const ids = Array.from({ length: 300 }, (_, index) => server.add('sleepThenMark', [index % 20, journal.path, `j${index}`]))
@@ -135,7 +136,7 @@ it('shutdowns under load lose nothing: each job is done once, however many nodes
   expect(server.dead).toEqual([])
 }, 60_000)
 
-it('a rolling restart under load drops no job', async () => {
+it('a rolling restart under load loses no job', async () => {
   const farm = await startNode({ minWorkers: 2, concurrency: 3 })
   const { node, server } = farm
   const ids: string[] = []
@@ -154,4 +155,13 @@ it('a rolling restart under load drops no job', async () => {
   await settled(farm)
   expect(server.acknowledged.sort()).toEqual(ids.sort())
   expect(node.stats().totals).toMatchObject({ lost: 0, failed: 0, retried: 0 })
+})
+
+it('the deadline of a shutdown can be brought forward, not put off', async () => {
+  const deadline = new ShutdownDeadline(600_000)
+  deadline.shorten(900_000)
+  expect(deadline.left).toBeLessThanOrEqual(600_000)
+  deadline.shorten(1)
+  expect(deadline.left).toBeLessThanOrEqual(1)
+  await deadline.expired
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readDeadLetter } from '../../src/amqp/headers/message-headers.js'
+import { readDeadLetter } from '../../../src/amqp/headers/message-headers.js'
 
 test.each([
   ['expired', { name: 'ExpiredError', code: 'ERR_PREFORK_EXPIRED', message: 'It expired before it began.' }],
@@ -9,6 +9,6 @@ test.each([
   expect(readDeadLetter({ 'x-death': [{ reason, queue: 'q' }] }).error).toEqual(error && { ...error, stack: undefined })
 })
 
-test.each([8.64e15 + 1, -1, 'soon'])('a time of expiry that is none makes no error of its own: %s', (expires_at) => {
+test.each([8.64e15 + 1, -1, 'soon'])('an invalid time of expiry is ignored: %s', (expires_at) => {
   expect(readDeadLetter({ 'x-death': [{ reason: 'expired' }], expires_at }).error?.message).toBe('It expired before it began.')
 })

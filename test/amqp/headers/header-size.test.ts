@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { fitHeaders } from '../../src/amqp/headers/header-size.js'
-import { admin, corner, first, Inbox, newName, until, withRabbit } from './rabbit.js'
+import { fitHeaders } from '../../../src/amqp/headers/header-size.js'
+import { admin, first, Inbox, isolatedTopology, newName, until, withRabbit } from '../rabbit.js'
 
 const line = (text: string) => ({ attempt: 1, at: 5, node: 'n', outcome: 'failed', error: text })
 
@@ -15,7 +15,7 @@ describe('headers that do not fit into a message', () => {
     expect(fitHeaders(headers)).toEqual({ attempt: 3, mine: headers.mine, history: [line('new')], dropped_headers: 'dead_error_stack' })
   })
 
-  it('lose the largest of their own at last, and what the job needs never', () => {
+  it('lose their largest ones last, and never those that control the job', () => {
     const headers = { attempt: 3, max_attempts: 5, small: 'here', big: ['x'.repeat(40_000)], bigger: { deep: Buffer.alloc(90_000) }, dead_error_stack: 's' }
     expect(fitHeaders(headers)).toEqual({
       attempt: 3,
@@ -30,11 +30,11 @@ describe('headers that do not fit into a message', () => {
   })
 })
 
-withRabbit('a job whose headers leave no room', () => {
-  const { queue, broker, cleanUp } = corner()
+withRabbit('a job whose headers are full', () => {
+  const { queue, broker, cleanUp } = isolatedTopology()
   afterEach(cleanUp)
 
-  it('is tried again, and buried, all the same', async () => {
+  it('is retried and dead-lettered all the same', async () => {
     const node = await broker()
     const inbox = new Inbox()
     const id = newName()

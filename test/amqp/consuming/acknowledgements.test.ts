@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Acknowledgements } from '../../src/amqp/consuming/acknowledgements.js'
+import { Acknowledgements } from '../../../src/amqp/consuming/acknowledgements.js'
 
-/** The broker's side of one channel: it ends the channel for a tag that is not unsettled. */
+/** The broker's side of one channel, which closes it for a tag that is not unsettled. */
 class Channel {
   readonly unsettled: Set<number>
   readonly acknowledged = new Set<number>()
@@ -32,7 +32,7 @@ class Channel {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('acknowledgements', () => {
-  it('of one turn are one frame where nothing before them is unsettled', async () => {
+  it('of one turn are one frame when no earlier delivery is unsettled', async () => {
     const channel = new Channel(100)
     const acknowledgements = new Acknowledgements(channel)
     for (let tag = 100; tag > 0; tag--) acknowledgements.add(tag)
@@ -41,7 +41,7 @@ describe('acknowledgements', () => {
     expect([channel.frames, channel.unsettled.size]).toEqual([1, 0])
   })
 
-  it('never wait for a job that runs on: few go out at once, many after a moment, or when they take up the room', async () => {
+  it('never wait for a long job: few are sent at once, many after a moment, or when they take up half of the capacity', async () => {
     const channel = new Channel(400)
     const acknowledgements = new Acknowledgements(channel)
     acknowledgements.capacity = 400
@@ -59,7 +59,7 @@ describe('acknowledgements', () => {
     expect(channel.unsettled).toContain(1)
   })
 
-  it('cover exactly what was acknowledged, in whatever order, and name only what is unsettled', () => {
+  it('cover exactly the acknowledged deliveries, in any order, and name only unsettled ones', () => {
     const step = fc.record({ tag: fc.integer({ min: 1, max: 60 }), nack: fc.boolean(), flush: fc.integer({ max: 5, min: 0 }) })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {

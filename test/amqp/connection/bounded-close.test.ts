@@ -1,18 +1,21 @@
-/** Ends over connections whose other end does not answer. */
+/** Closing when the other end does not answer. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { createControlClient, createPublisher } from '../../src/amqp/index.js'
-import { corner, first, Inbox, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
-import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
+import { ReconnectingConnection } from '../../../src/amqp/connection/reconnecting-connection.js'
+import { BrokerError, createControlClient, createPublisher } from '../../../src/amqp/index.js'
+import { first, Inbox, isolatedTopology, RABBITMQ_URL, until, withRabbit } from '../rabbit.js'
+import { type TcpProxy, tcpProxy } from '../tcp-proxy.js'
 
+const CONNECTION_OPEN = [10, 40] as const
+const CONNECTION_CLOSE = [10, 50] as const
 const PUBLISH = [60, 40] as const
 const never = new Promise<void>(() => {})
 
-/** Long before the missing heartbeats would end the connection. */
+/** Long before missing heartbeats would end the connection. */
 const soon = async (closing: Promise<unknown>): Promise<unknown> => Promise.race([closing.then(() => 'closed'), delay(20_000, 'still closing', { ref: false })])
 
-withRabbit('closes soon', () => {
-  const { queue, controlExchange, eventExchange, broker, cleanUp } = corner()
+withRabbit('closes in time:', () => {
+  const { queue, controlExchange, eventExchange, broker, cleanUp } = isolatedTopology()
   let proxy: TcpProxy
   beforeAll(async () => {
     proxy = await tcpProxy(RABBITMQ_URL)
@@ -44,7 +47,34 @@ withRabbit('closes soon', () => {
     expect(await soon(operator.close())).toBe('closed')
   })
 
-  it('a node whose peer is silent: what it held comes back', async () => {
+  it('a connection that opens after the close; its loss then is no uncaught exception', async () => {
+    let opening = false
+    let closing = false
+    let open = (): void => {}
+    proxy.before(...CONNECTION_OPEN, () => {
+      opening = true
+      return new Promise((resolve) => {
+        open = resolve
+      })
+    })
+    const connection = new ReconnectingConnection({ url: proxy.url }, 'test of a late connection')
+    const started = connection.start().catch((error: unknown) => error)
+    await until('the handshake is held', () => opening)
+    await connection.close(new BrokerError('closed'))
+    expect(await started).toMatchObject({ message: 'closed' })
+    proxy.before(...CONNECTION_CLOSE, () => {
+      closing = true
+      return never
+    })
+    open()
+    await until('it closes the late connection', () => closing)
+    proxy.cut()
+    // An `error` event without a listener would fail the test run here.
+    await delay(100)
+    expect(connection.current).toBeUndefined()
+  })
+
+  it('a node whose peer is silent; its unsettled deliveries are redelivered', async () => {
     const node = await broker({ url: proxy.url })
     const inbox = new Inbox()
     const consumption = node.consume(2, inbox.receive)
@@ -60,13 +90,13 @@ withRabbit('closes soon', () => {
     expect((await next.take('held')).redelivered).toBe(true)
   })
 
-  it('a node whose publications RabbitMQ does not read any more: acknowledgements still leave, what waits for a confirm comes back', async () => {
+  it('a node whose publications RabbitMQ does not read any more; acknowledgements are sent, a job without a confirm is redelivered', async () => {
     const node = await broker({ url: proxy.url })
     const inbox = new Inbox()
     node.consume(3, inbox.receive)
     for (const id of ['retried', 'done', 'last']) await node.publish({ id, queue, body: Buffer.from(id), headers: {}, counts: first })
     const [retried, done, last] = [await inbox.take('retried'), await inbox.take('done'), await inbox.take('last')]
-    // As under an alarm: the connection that publishes is not read from then on, the other one is.
+    // As during an alarm: RabbitMQ stops reading the publishing connection only.
     let held = 0
     proxy.before(...PUBLISH, () => {
       held++

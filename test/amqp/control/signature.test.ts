@@ -1,19 +1,19 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { MAX_AGE, SignatureCheck, sign } from '../../src/amqp/control/signature.js'
+import { MAX_AGE, SignatureCheck, sign } from '../../../src/amqp/control/signature.js'
 
 afterEach(() => vi.useRealTimers())
 const body = Buffer.from('{"to":"all"}')
 
-it('without a secret everything passes, and nothing is signed', () => {
+it('without a secret every command is accepted, and none is signed', () => {
   expect(sign(undefined, body)).toEqual({})
   expect(new SignatureCheck(undefined).refusal({}, body)).toBeUndefined()
 })
 
-it('the secret itself does not travel', () => {
+it('the secret itself is not sent', () => {
   expect(JSON.stringify(sign('correct horse', body))).not.toContain('correct')
 })
 
-it('a command is taken while it is fresh, by clocks that differ by as much, and once', () => {
+it('a command is accepted once, within its maximum age, in both directions of a clock difference', () => {
   vi.useFakeTimers()
   const check = new SignatureCheck('correct horse')
   const early = sign('correct horse', body)
@@ -28,7 +28,7 @@ it('a command is taken while it is fresh, by clocks that differ by as much, and 
   expect(check.refusal(ahead, body)).toMatch(/signed -60 s ago/)
 })
 
-it('what was seen is forgotten only when it would be stale anyway', () => {
+it('a nonce is forgotten only when its command would be too old anyway', () => {
   vi.useFakeTimers()
   const check = new SignatureCheck('correct horse')
   const first = sign('correct horse', body)
@@ -40,7 +40,7 @@ it('what was seen is forgotten only when it would be stale anyway', () => {
   }
 })
 
-it('damaged seals are refused', () => {
+it('damaged signatures are refused', () => {
   const check = new SignatureCheck('correct horse')
   const good = sign('correct horse', body)
   const refusals = [

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { SettledTags } from '../../src/amqp/consuming/settled-tags.js'
+import { SettledTags } from '../../../src/amqp/consuming/settled-tags.js'
 
-it('the floor is the last tag before the first that is not settled, however far they lie apart', () => {
+it('the floor is the last tag before the first unsettled one, however far apart the tags are', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), fc.constantFrom(1, 700, 5_000), (order, apart) => {
       const tags = new SettledTags()
@@ -20,7 +20,7 @@ it('the floor is the last tag before the first that is not settled, however far 
   )
 })
 
-it('a tag that comes twice changes nothing', () => {
+it('a tag that is added twice changes nothing', () => {
   const tags = new SettledTags()
   for (const tag of [1, 2, 2, 4, 1, 4]) tags.add(tag)
   expect(tags.floor).toBe(2)
@@ -28,7 +28,7 @@ it('a tag that comes twice changes nothing', () => {
   expect(tags.floor).toBe(5_000)
 })
 
-it('some that stay unsettled while hundreds of thousands pass them hold the floor, each as long as it stays', () => {
+it('deliveries that stay unsettled during hundreds of thousands of later ones hold the floor, each until it is settled', () => {
   const late = fc.uniqueArray(fc.integer({ min: 1, max: 400_000 }), { minLength: 1, maxLength: 6 })
   fc.assert(
     fc.property(late, fc.infiniteStream(fc.nat()), (held, random) => {
@@ -47,7 +47,7 @@ it('some that stay unsettled while hundreds of thousands pass them hold the floo
   )
 })
 
-it('a job that holds the floor for millions of others costs no byte for each of them', () => {
+it('a job that holds the floor for millions of others takes no memory for each of them', () => {
   const before = process.memoryUsage().arrayBuffers
   const tags = new SettledTags()
   for (let tag = 2; tag <= 4_000_000; tag++) tags.add(tag)

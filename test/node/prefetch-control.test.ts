@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import type { Broker } from '../../src/node/broker.js'
+import { PrefetchControl } from '../../src/node/prefetch-control.js'
+
+describe('the prefetch of a node', () => {
+  const start = () => {
+    const calls: string[] = []
+    const consumption = {
+      setCapacity: (capacity: number) => calls.push(`capacity ${capacity}`),
+      pause: async () => void calls.push('pause'),
+      resume: () => calls.push('resume'),
+      stop: async () => void calls.push('stop'),
+    }
+    const consume = (capacity: number) => {
+      calls.push(`consume ${capacity}`)
+      return consumption
+    }
+    const broker = { consume } as unknown as Broker
+    return { calls, control: new PrefetchControl(broker, 5) }
+  }
+
+  it('is that of the workers that are up, at most that of the wanted ones', () => {
+    const { calls, control: it } = start()
+    it.start(1, 3, () => {})
+    it.workersChanged(2, 3)
+    it.workersChanged(4, 3)
+    it.workersChanged(3, 2)
+    expect(calls).toEqual(['consume 5', 'capacity 10', 'capacity 15', 'capacity 10'])
+    expect(it.capacity).toBe(10)
+  })
+
+  it('includes a worker that died until the second check', () => {
+    const { calls, control: it } = start()
+    it.start(2, 2, () => {})
+    it.check(1, 2)
+    it.check(2, 2)
+    it.check(1, 2)
+    expect(calls).toEqual(['consume 10'])
+    it.check(1, 2)
+    expect(calls).toEqual(['consume 10', 'capacity 5'])
+  })
+
+  it('pauses without workers, and resumes with the first one', () => {
+    const { calls, control: it } = start()
+    it.start(1, 1, () => {})
+    it.check(0, 1)
+    it.check(0, 1)
+    expect(calls).toEqual(['consume 5', 'pause'])
+    it.workersChanged(1, 1)
+    expect(calls).toEqual(['consume 5', 'pause', 'capacity 5', 'resume'])
+  })
+
+  it('stays paused until the operator resumes it, whatever the workers do', async () => {
+    const { calls, control: it } = start()
+    it.start(1, 2, () => {})
+    await it.pause()
+    it.workersChanged(2, 2)
+    await it.pause()
+    await it.resume()
+    await it.stop()
+    it.workersChanged(1, 1)
+    expect(calls).toEqual(['consume 5', 'pause', 'capacity 10', 'resume', 'stop'])
+  })
+})
