@@ -51,7 +51,7 @@ export const featureWarnings = (features: BrokerFeatures, { queueType, declare }
   const unlimited = consumerTimeout && (declare || queueType === 'classic')
   if (!unlimited && (longest ?? Number.POSITIVE_INFINITY) > DEFAULT_CONSUMER_TIMEOUT)
     warnings.push(
-      `${product} ${version} hands a job out again when a node holds it for longer than consumer_timeout (${DEFAULT_CONSUMER_TIMEOUT / 60_000} minutes unless ${timeoutPolicy ? 'rabbitmq.conf or a policy' : 'rabbitmq.conf'} says otherwise), though it still runs here. Keep hard time limits below that figure, or raise it: consumer_timeout in rabbitmq.conf${timeoutPolicy ? ', or consumer-timeout in a policy for the queues' : ''}. A node asks for more by itself only from RabbitMQ 4.3 on, for quorum queues that it declares.`,
+      `${product} ${version} hands a job out again when a node holds it for longer than consumer_timeout (${DEFAULT_CONSUMER_TIMEOUT / 60_000} minutes unless ${timeoutPolicy ? 'rabbitmq.conf or a policy' : 'rabbitmq.conf'} says otherwise), though it still runs here. Keep hard time limits below that timeout, or raise it: consumer_timeout in rabbitmq.conf${timeoutPolicy ? ', or consumer-timeout in a policy for the queues' : ''}. A node asks for more by itself only from RabbitMQ 4.3 on, for quorum queues that it declares.`,
     )
   return warnings
 }

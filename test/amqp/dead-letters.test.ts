@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createPublisher, listDeadLetters, purge, retryDeadLetters } from '../../src/amqp/index.js'
-import { admin, first, Inbox, isolatedTopology, newName, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { admin, DeliveryCollector, first, isolatedTopology, newName, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 const error = { name: 'TypeError', message: 'no such thing', stack: 'TypeError: no such thing\n    at there', code: 'E_NO' }
@@ -11,20 +11,20 @@ withRabbit('dead letters', () => {
   afterEach(cleanUp)
   const here = { url: RABBITMQ_URL, queue }
 
-  const bury = async (...ids: string[]): Promise<void> => {
+  const deadLetter = async (...ids: string[]): Promise<void> => {
     const node = await broker()
-    const inbox = new Inbox()
-    node.consume(10, inbox.receive)
+    const collector = new DeliveryCollector()
+    node.consume(10, collector.receive)
     const out = keep(await createPublisher(here))
     for (const id of ids) {
       await out.publish('add', [1, id], { messageId: id, context: 'c', ttl: 60_000 })
-      await (await inbox.take(id)).settle({ kind: 'dead-letter', reason: 'failed', error, counts: first, history })
+      await (await collector.take(id)).settle({ kind: 'dead-letter', reason: 'failed', error, counts: first, history })
     }
     await node.close()
   }
 
   it('are listed with reason, error and history, and stay', async () => {
-    await bury('a', 'b', 'c')
+    await deadLetter('a', 'b', 'c')
     const { onChannel, close } = await admin()
     await onChannel(async (channel) => {
       channel.sendToQueue(`${queue}.dlq`, Buffer.from([0xc1]), {})
@@ -70,28 +70,28 @@ withRabbit('dead letters', () => {
   })
 
   it('are retried, each once in a call, with one requeue more', async () => {
-    await bury('a', 'b', 'c')
+    await deadLetter('a', 'b', 'c')
     expect(await retryDeadLetters({ ...here, ids: ['b', 'unknown'] })).toEqual({ retried: 1 })
     expect((await listDeadLetters(here)).map((each) => each.id)).toEqual(['a', 'c'])
     const node = await broker()
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     // Each is dead-lettered again at once: it is left for the next call.
     node.consume(10, (delivery) => {
-      inbox.receive(delivery)
+      collector.receive(delivery)
       void delivery.settle({ kind: 'dead-letter', reason: 'failed', error, counts: delivery.counts, history: [] })
     })
-    await inbox.take('b')
-    expect(inbox.of('b')[0]).toMatchObject({ counts: { attempt: 1, losses: 0, requeues: 1 }, headers: { expiresAt: undefined, history } })
+    await collector.take('b')
+    expect(collector.of('b')[0]).toMatchObject({ counts: { attempt: 1, losses: 0, requeues: 1 }, headers: { expiresAt: undefined, history } })
     await until('b is dead again', async () => (await listDeadLetters(here)).length === 3)
     expect(await retryDeadLetters(here)).toEqual({ retried: 3 })
     await until('all are dead again', async () => (await listDeadLetters(here)).length === 3)
-    expect(inbox.of('b').map((each) => each.counts.requeues)).toEqual([1, 2])
+    expect(collector.of('b').map((each) => each.counts.requeues)).toEqual([1, 2])
     expect(await retryDeadLetters({ ...here, limit: 2 })).toEqual({ retried: 2 })
     await until('all are dead again', async () => (await listDeadLetters(here)).length === 3)
   })
 
   it('purge removes waiting and delayed jobs, or the dead letters', async () => {
-    await bury('a')
+    await deadLetter('a')
     const out = keep(await createPublisher(here))
     await out.publish('x', [])
     await out.publish('x', [], { delay: 60_000 })
@@ -124,7 +124,7 @@ withRabbit('dead letters', () => {
       )
 
     it('listDeadLetters rejects', async () => {
-      await bury('a', 'b')
+      await deadLetter('a', 'b')
       dropBefore(GET, 2)
       expect(await failure(listDeadLetters({ queue, url: proxy.url }))).toMatchObject({
         name: 'BrokerError',
@@ -133,7 +133,7 @@ withRabbit('dead letters', () => {
     })
 
     it('retryDeadLetters rejects, and reports how many are in their queue again', async () => {
-      await bury('a', 'b', 'c')
+      await deadLetter('a', 'b', 'c')
       dropBefore(GET, 2)
       expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
         name: 'BrokerError',
@@ -143,7 +143,7 @@ withRabbit('dead letters', () => {
     })
 
     it('retryDeadLetters declares the queue of the jobs again, or leaves the dead letters', async () => {
-      await bury('a', 'b')
+      await deadLetter('a', 'b')
       await drop(queue)
       expect(await failure(retryDeadLetters({ ...here, declare: false }))).toMatchObject({
         name: 'BrokerError',
@@ -158,7 +158,7 @@ withRabbit('dead letters', () => {
     })
 
     it('retryDeadLetters loses no job when the connection is lost', async () => {
-      await bury('a', 'b')
+      await deadLetter('a', 'b')
       proxy.before(...ACK, () => proxy.cut())
       expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
         name: 'BrokerError',

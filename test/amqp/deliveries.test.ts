@@ -2,7 +2,7 @@ import { afterEach, expect, it } from 'vitest'
 import { AmqpBroker } from '../../src/amqp/broker.js'
 import type { OutgoingJob } from '../../src/node/broker.js'
 import type { Settlement } from '../../src/runtime/delivery.js'
-import { admin, first, Inbox, isolatedTopology, newName, type Overrides, until, withRabbit } from './rabbit.js'
+import { admin, DeliveryCollector, first, isolatedTopology, newName, type Overrides, until, withRabbit } from './rabbit.js'
 
 const job = (queue: string, id: string, more: Partial<OutgoingJob> = {}): OutgoingJob => ({
   id,
@@ -20,7 +20,7 @@ withRabbit('deliveries', () => {
 
   it('have the headers of the job, and are removed when acknowledged', async () => {
     const node = await broker()
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     const expiresAt = Date.now() + 60_000
     await node.publish(
       job(queue, 'a', {
@@ -42,8 +42,8 @@ withRabbit('deliveries', () => {
       }),
     )
     await until('one is ready', async () => (await node.depth()) === 1)
-    node.consume(1, inbox.receive)
-    const delivery = await inbox.take('a')
+    node.consume(1, collector.receive)
+    const delivery = await collector.take('a')
     expect(delivery).toMatchObject({
       id: 'a',
       queue,
@@ -77,7 +77,7 @@ withRabbit('deliveries', () => {
 
   it('of publishers in other languages: headers of a wrong type count as absent, a hard limit not above the soft one is the soft one plus a second', async () => {
     const node = await broker()
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     const { onChannel, close } = await admin()
     await onChannel(async (channel) => {
       const headers = {
@@ -94,9 +94,9 @@ withRabbit('deliveries', () => {
       await channel.checkQueue(queue)
     })
     await close()
-    node.consume(1, inbox.receive)
-    await until('it came', () => inbox.all.length === 1)
-    const [delivery] = inbox.all
+    node.consume(1, collector.receive)
+    await until('it came', () => collector.all.length === 1)
+    const [delivery] = collector.all
     expect(delivery).toMatchObject({
       id: undefined,
       counts: first,
@@ -104,12 +104,12 @@ withRabbit('deliveries', () => {
     })
     // Unknown headers stay on the message.
     await delivery!.settle({ kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] })
-    await until('it came again', () => inbox.all.length === 2)
-    await inbox.all[1]!.settle({ kind: 'requeue' })
-    await until('it came a third time', () => inbox.all.length === 3)
-    expect(inbox.all[2]).toMatchObject({ redelivered: true, counts: { attempt: 2, losses: 0, requeues: 0 } })
+    await until('it came again', () => collector.all.length === 2)
+    await collector.all[1]!.settle({ kind: 'requeue' })
+    await until('it came a third time', () => collector.all.length === 3)
+    expect(collector.all[2]).toMatchObject({ redelivered: true, counts: { attempt: 2, losses: 0, requeues: 0 } })
     const error = { name: 'TypeError', message: 'm', stack: 's', code: 'C' }
-    await inbox.all[2]!.settle({ kind: 'dead-letter', reason: 'failed', error, counts: { attempt: 2, losses: 3, requeues: 0 }, history: [] })
+    await collector.all[2]!.settle({ kind: 'dead-letter', reason: 'failed', error, counts: { attempt: 2, losses: 3, requeues: 0 }, history: [] })
     const after = await admin()
     const dead = await after.onChannel((channel) => channel.get(`${queue}.dlq`, { noAck: true }))
     await after.close()
@@ -129,23 +129,23 @@ withRabbit('deliveries', () => {
 
   it('with an empty message_id have no id', async () => {
     const node = await broker()
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     await node.publish(job(queue, ''))
-    node.consume(1, inbox.receive)
-    await until('it came', () => inbox.all.length === 1)
-    expect(inbox.all[0]).toMatchObject({ id: undefined, redelivered: false })
+    node.consume(1, collector.receive)
+    await until('it came', () => collector.all.length === 1)
+    expect(collector.all[0]).toMatchObject({ id: undefined, redelivered: false })
   })
 
   it.each(['quorum', 'classic'] as const)('%s: never more than the capacity are unsettled, also while it changes', async (queueType) => {
     const node = await broker({ queueType })
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     for (let i = 0; i < 30; i++) await node.publish(job(queue, `j${i}`))
-    const held = (): number => inbox.all.length - settled
+    const held = (): number => collector.all.length - settled
     let settled = 0
     const settle = async (count: number): Promise<void> => {
-      for (let i = 0; i < count; i++) expect((await inbox.all[settled++]!.settle(acknowledge)).settled).toBe(true)
+      for (let i = 0; i < count; i++) expect((await collector.all[settled++]!.settle(acknowledge)).settled).toBe(true)
     }
-    const consumption = node.consume(3, inbox.receive)
+    const consumption = node.consume(3, collector.receive)
     await until('3 are held', () => held() === 3)
     consumption.setCapacity(7)
     await until('7 are held', () => held() === 7)
@@ -157,7 +157,7 @@ withRabbit('deliveries', () => {
     await until('2 are held', () => held() === 2)
     await settle(2)
     await until('2 others are held', () => held() === 2)
-    expect(inbox.all.length).toBe(9)
+    expect(collector.all.length).toBe(9)
     await consumption.pause()
     await settle(2)
     consumption.setCapacity(5)
@@ -170,32 +170,32 @@ withRabbit('deliveries', () => {
       expect(held()).toBeLessThanOrEqual(5)
       await settle(1)
     }
-    expect(inbox.ids.toSorted()).toEqual(Array.from({ length: 30 }, (_, i) => `j${i}`).toSorted())
-    expect(inbox.all.every((each) => !each.redelivered)).toBe(true)
+    expect(collector.ids.toSorted()).toEqual(Array.from({ length: 30 }, (_, i) => `j${i}`).toSorted())
+    expect(collector.all.every((each) => !each.redelivered)).toBe(true)
     expect(await node.depth()).toBe(0)
   })
 
   it('a delay is kept, and a long one does not hold back a short one', async () => {
     const node = await broker()
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     const at = new Map<string, number>()
     node.consume(10, (delivery) => {
       at.set(delivery.id!, Date.now())
-      inbox.receive(delivery)
+      collector.receive(delivery)
     })
     const start = Date.now()
     await node.publish(job(queue, 'long', { delay: 60_000 }))
     await node.publish(job(queue, 'middle', { delay: 900 }))
     await node.publish(job(queue, 'short', { delay: 150 }))
     await node.publish(job(queue, 'now'))
-    await (await inbox.take('middle')).settle({ kind: 'republish', delay: 250, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] })
+    await (await collector.take('middle')).settle({ kind: 'republish', delay: 250, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] })
     const before = Date.now()
-    await (await inbox.take('middle', 1)).settle(acknowledge)
-    expect(inbox.ids).toEqual(['now', 'short', 'middle', 'middle'])
+    await (await collector.take('middle', 1)).settle(acknowledge)
+    expect(collector.ids).toEqual(['now', 'short', 'middle', 'middle'])
     expect(at.get('short')! - start).toBeGreaterThanOrEqual(149)
     expect(at.get('middle')! - start).toBeGreaterThanOrEqual(900 + 249)
     expect(before).toBeGreaterThan(start)
-    expect(inbox.of('middle')[1]!.counts.attempt).toBe(2)
+    expect(collector.of('middle')[1]!.counts.attempt).toBe(2)
   })
 
   it.each(['quorum', 'classic'] as const)('%s: higher priorities come first', async (queueType) => {
@@ -209,30 +209,30 @@ withRabbit('deliveries', () => {
     ] as const)
       await node.publish(job(queue, id, { headers: { priority } }))
     await until('all are ready', async () => (await node.depth()) === 5)
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     node.consume(queueType === 'quorum' ? 3 : 1, (delivery) => {
-      inbox.receive(delivery)
+      collector.receive(delivery)
       void delivery.settle(acknowledge)
     })
-    await until('all came', () => inbox.all.length === 5)
-    const place = (id: string): number => inbox.ids.indexOf(id)
-    if (queueType === 'classic') expect(inbox.ids).toEqual(['high', 'above', 'mid', 'low', 'none'])
+    await until('all came', () => collector.all.length === 5)
+    const place = (id: string): number => collector.ids.indexOf(id)
+    if (queueType === 'classic') expect(collector.ids).toEqual(['high', 'above', 'mid', 'low', 'none'])
     // A queue for each level, consumed concurrently: in order within each.
     else expect([place('high') < place('above'), place('low') < place('none')]).toEqual([true, true])
-    expect(new Set(inbox.all.map((each) => each.queue))).toEqual(new Set([queue]))
+    expect(new Set(collector.all.map((each) => each.queue))).toEqual(new Set([queue]))
   })
 
   it('several queues are consumed together', async () => {
     const other = newName()
     queues.add(other)
     const node = await broker({ queues: [queue, other] })
-    const inbox = new Inbox()
-    node.consume(2, inbox.receive)
+    const collector = new DeliveryCollector()
+    node.consume(2, collector.receive)
     await node.publish(job(queue, 'a'))
     await node.publish(job(other, 'b'))
-    expect((await inbox.take('a')).queue).toBe(queue)
-    expect((await inbox.take('b')).queue).toBe(other)
-    expect((await Promise.all(inbox.all.map((each) => each.settle(acknowledge)))).every((each) => each.settled)).toBe(true)
+    expect((await collector.take('a')).queue).toBe(queue)
+    expect((await collector.take('b')).queue).toBe(other)
+    expect((await Promise.all(collector.all.map((each) => each.settle(acknowledge)))).every((each) => each.settled)).toBe(true)
   })
 
   it('a job that expires in the queue, or is delivered too often, is dead-lettered', async () => {

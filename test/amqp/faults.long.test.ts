@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPublisher } from '../../src/amqp/index.js'
 import { throughFault } from './held-job.js'
 import { type PrivateBroker, privateBroker } from './private-broker.js'
-import { acknowledge, dropped, first, gone, Inbox, isolatedTopology, job, removeQueues, serverBinary, settled, withRabbit } from './rabbit.js'
+import { acknowledge, DeliveryCollector, dropped, first, gone, isolatedTopology, job, removeQueues, serverBinary, settled, withRabbit } from './rabbit.js'
 
 const withServer = serverBinary === undefined ? describe.skip : withRabbit
 if (serverBinary === undefined) {
@@ -22,18 +22,18 @@ withServer('on a broker of its own', () => {
   it.concurrent('consumer_timeout: the job keeps running, is delivered again and recognised, and its late acknowledgement is dropped', async () => {
     const { queue, broker, cleanUp } = isolatedTopology(server.url)
     const node = await broker()
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     const warnings: string[] = []
     node.on('warning', (message) => warnings.push(message))
-    node.consume(2, inbox.receive)
+    node.consume(2, collector.receive)
     await node.publish(job(queue, 'long'))
-    const long = await inbox.take('long')
+    const long = await collector.take('long')
     await gone(long)
-    const longAgain = await inbox.take('long', 1)
+    const longAgain = await collector.take('long', 1)
     expect(longAgain).toMatchObject({ redelivered: true, id: 'long', counts: first })
     await node.publish(job(queue, 'other'))
     expect(await long.settle(acknowledge)).toEqual(dropped)
-    expect(await (await inbox.take('other')).settle(acknowledge)).toEqual(settled)
+    expect(await (await collector.take('other')).settle(acknowledge)).toEqual(settled)
     expect(await longAgain.settle(acknowledge)).toEqual(settled)
     expect(warnings.some((each) => /held for longer than its consumer_timeout/.test(each))).toBe(true)
     await node.close()
@@ -62,18 +62,18 @@ withServer('on a broker of its own', () => {
   it('a restart: published jobs are kept, held ones redelivered, the topology is restored', async () => {
     const { queue, controlExchange, eventExchange, broker } = isolatedTopology(server.url)
     const node = await broker()
-    const inbox = new Inbox()
-    node.consume(1, inbox.receive)
+    const collector = new DeliveryCollector()
+    node.consume(1, collector.receive)
     await node.publish(job(queue, 'held'))
     await node.publish(job(queue, 'delayed', { delay: 1_000 }))
-    await inbox.take('held')
+    await collector.take('held')
     await server.restart()
     const published = node.publish(job(queue, 'after'))
-    expect(await (await inbox.take('held', 1)).settle(acknowledge)).toEqual(settled)
+    expect(await (await collector.take('held', 1)).settle(acknowledge)).toEqual(settled)
     await published
     // A delivery before the last cut is void: the next one counts.
     const settle = async (id: string): Promise<void> => {
-      for (let nth = 0; !(await (await inbox.take(id, nth)).settle(acknowledge)).settled; nth++);
+      for (let nth = 0; !(await (await collector.take(id, nth)).settle(acknowledge)).settled; nth++);
     }
     await Promise.all([settle('delayed'), settle('after')])
     await node.close()

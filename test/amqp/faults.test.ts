@@ -3,7 +3,7 @@ import { connect } from 'amqplib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Settlement } from '../../src/runtime/delivery.js'
 import { throughFault } from './held-job.js'
-import { acknowledge, admin, dropped, first, gone, Inbox, isolatedTopology, job, RABBITMQ_URL, settled, untilStored, withRabbit } from './rabbit.js'
+import { acknowledge, admin, DeliveryCollector, dropped, first, gone, isolatedTopology, job, RABBITMQ_URL, settled, untilStored, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 const again: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
@@ -39,41 +39,41 @@ withRabbit('a consumer is restored', () => {
     '%s: the connection is cut: what runs keeps running, its late acknowledgement settles no other job',
     async (queueType) => {
       const node = await broker({ url: proxy.url, queueType })
-      const inbox = new Inbox()
+      const collector = new DeliveryCollector()
       const seen: string[] = []
       node.on('disconnected', () => seen.push('disconnected'))
       node.on('connected', () => seen.push('connected'))
-      node.consume(2, inbox.receive)
+      node.consume(2, collector.receive)
       await node.publish(job(queue, 'long'))
       await node.publish(job(queue, 'unbegun'))
-      const [long, unbegun] = [await inbox.take('long'), await inbox.take('unbegun')]
+      const [long, unbegun] = [await collector.take('long'), await collector.take('unbegun')]
       proxy.cut()
       expect(await gone(long)).toBe(true)
       // Both are delivered again, with the same tags as on the old channel.
-      const [longAgain, unbegunAgain] = [await inbox.take('long', 1), await inbox.take('unbegun', 1)]
+      const [longAgain, unbegunAgain] = [await collector.take('long', 1), await collector.take('unbegun', 1)]
       expect([longAgain.redelivered, unbegunAgain.redelivered]).toEqual([true, true])
       // Settlements of the old deliveries are dropped: nothing is acknowledged, published or requeued.
       expect(await long.settle(acknowledge)).toEqual(dropped)
       expect(await unbegun.settle(again)).toEqual(dropped)
       await node.publish(job(queue, 'next'))
-      expect(inbox.of('next').length).toBe(0)
+      expect(collector.of('next').length).toBe(0)
       expect(await longAgain.settle(acknowledge)).toEqual(settled)
-      expect(await (await inbox.take('next')).settle(acknowledge)).toEqual(settled)
+      expect(await (await collector.take('next')).settle(acknowledge)).toEqual(settled)
       expect(await unbegunAgain.settle(acknowledge)).toEqual(settled)
       expect(seen).toEqual(['disconnected', 'connected'])
       await node.close()
       const after = await broker({ queueType })
       expect(await after.depth()).toBe(0)
-      expect(inbox.ids).toEqual(['long', 'unbegun', 'long', 'unbegun', 'next'])
+      expect(collector.ids).toEqual(['long', 'unbegun', 'long', 'unbegun', 'next'])
     },
   )
 
   it('a job that ends while the connection is lost: a settlement that publishes is not sent, since the message is redelivered', async () => {
     const node = await broker({ url: proxy.url })
-    const inbox = new Inbox()
-    node.consume(1, inbox.receive)
+    const collector = new DeliveryCollector()
+    node.consume(1, collector.receive)
     await node.publish(job(queue, 'a'))
-    const a = await inbox.take('a')
+    const a = await collector.take('a')
     proxy.shut()
     await gone(a)
     expect(await a.settle(again)).toEqual(dropped)
@@ -88,31 +88,31 @@ withRabbit('a consumer is restored', () => {
     ).toEqual(dropped)
     await expect(node.depth()).rejects.toThrow(/cannot be asked just now/)
     proxy.open()
-    const b = await inbox.take('a', 1)
+    const b = await collector.take('a', 1)
     expect(b.counts.attempt).toBe(1)
     expect(await b.settle(again)).toEqual({ settled: true, published: true })
-    expect((await inbox.take('a', 2)).counts.attempt).toBe(2)
+    expect((await collector.take('a', 2)).counts.attempt).toBe(2)
   })
 
   it.each(['quorum', 'classic'] as const)(
     '%s: the queue is deleted: it is declared and consumed again, and a late acknowledgement settles no other job',
     async (queueType) => {
       const node = await broker({ queueType })
-      const inbox = new Inbox()
+      const collector = new DeliveryCollector()
       const warnings: string[] = []
       node.on('warning', (message) => warnings.push(message))
-      node.consume(2, inbox.receive)
+      node.consume(2, collector.receive)
       await node.publish(job(queue, 'long'))
-      const long = await inbox.take('long')
+      const long = await collector.take('long')
       const { onChannel, close } = await admin()
       await onChannel((channel) => channel.deleteQueue(queue))
       await gone(long)
       // The queue may be missing for a moment: a publication declares it again, or is refused by the queue that is being deleted.
       await untilStored(() => node.publish(job(queue, 'next')))
-      const next = await inbox.take('next')
+      const next = await collector.take('next')
       expect(await long.settle(acknowledge)).toEqual(dropped)
       expect(await next.settle({ kind: 'requeue' })).toEqual(settled)
-      expect(await (await inbox.take('next', 1)).settle(acknowledge)).toEqual(settled)
+      expect(await (await collector.take('next', 1)).settle(acknowledge)).toEqual(settled)
       expect(warnings.some((each) => each.includes(`cancelled the consumer of the queue '${queue}'`))).toBe(true)
       expect(await onChannel(async (channel) => (await channel.checkQueue(queue)).messageCount)).toBe(0)
       await close()
@@ -135,28 +135,28 @@ withRabbit('a consumer is restored', () => {
   it('a channel error: only the deliveries of its queue are delivered again', async () => {
     const other = `${queue}.other`
     const node = await broker({ queues: [queue, other] })
-    const inbox = new Inbox()
-    node.consume(2, inbox.receive)
+    const collector = new DeliveryCollector()
+    node.consume(2, collector.receive)
     await node.publish(job(queue, 'a'))
     await node.publish(job(other, 'b'))
-    const [a, b] = [await inbox.take('a'), await inbox.take('b')]
+    const [a, b] = [await collector.take('a'), await collector.take('b')]
     // An acknowledgement of a tag that is not held is a channel error.
     consumedOn.get(queue)!.ack({ fields: { deliveryTag: 999 } })
     await gone(a)
     expect(b.gone.aborted).toBe(false)
-    const aAgain = await inbox.take('a', 1)
+    const aAgain = await collector.take('a', 1)
     expect(await a.settle(acknowledge)).toEqual(dropped)
     expect(await aAgain.settle(acknowledge)).toEqual(settled)
     expect(await b.settle(acknowledge)).toEqual(settled)
-    expect(inbox.ids.toSorted()).toEqual(['a', 'a', 'b'])
+    expect(collector.ids.toSorted()).toEqual(['a', 'a', 'b'])
   })
 
   it('a retry whose queue was deleted meanwhile, and a dead letter whose queue was deleted, are stored', async () => {
     const node = await broker()
-    const inbox = new Inbox()
-    node.consume(1, inbox.receive)
+    const collector = new DeliveryCollector()
+    node.consume(1, collector.receive)
     await node.publish(job(queue, 'a'))
-    const a = await inbox.take('a')
+    const a = await collector.take('a')
     const { onChannel, close } = await admin()
     await onChannel((channel) => channel.deleteQueue(`${queue}.dlq`))
     const error = { name: 'Error', message: 'no', stack: undefined, code: undefined }

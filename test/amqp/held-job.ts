@@ -21,19 +21,19 @@ export const throughFault = async ({ url, nodeUrl = url, queueType, redelivered 
   const queue = newName()
   const exchanges = { controlExchange: `${queue}.control`, eventExchange: `${queue}.events` }
   const directory = mkdtempSync(join(tmpdir(), 'prefork-test-'))
-  const [journal, gate] = [join(directory, 'journal'), join(directory, 'gate')]
+  const [journal, releaseFile] = [join(directory, 'journal'), join(directory, 'release')]
   const lines = (): string[] => (existsSync(journal) ? readFileSync(journal, 'utf8').split('\n').slice(0, -1) : [])
   const node = await createWorker({ url: nodeUrl, queue, queueType, ...exchanges, tasks: fixture('farm-tasks.js'), maxWorkers: 1 })
   const out = await createPublisher({ url, queue, queueType })
   const { onChannel, close } = await admin(url)
   try {
-    await out.publish('hold', [gate, journal, 'held'], { messageId: 'held' })
+    await out.publish('hold', [releaseFile, journal, 'held'], { messageId: 'held' })
     await until('it runs', () => lines().length === 1)
     await fault(queue)
     if (redelivered) await until('it was delivered again', () => node.stats().totals.received > 1)
     await untilStored(() => out.publish('mark', [journal, 'other'], { messageId: 'other' }))
     await until('another runs beside it', () => lines().includes('other'))
-    writeFileSync(gate, '')
+    writeFileSync(releaseFile, '')
     await until('both have ended', () => node.stats().totals.succeeded === 2 && node.stats().held === 0)
     expect(node.stats().totals).toMatchObject({ failed: 0, retried: 0, lost: 0, deadLettered: 0 })
     expect(await node.shutdown()).toEqual({ clean: true, requeued: 0, killed: 0 })
@@ -42,7 +42,7 @@ export const throughFault = async ({ url, nodeUrl = url, queueType, redelivered 
     expect(await listDeadLetters({ url, queue })).toEqual([])
   } finally {
     // Lets the job end, or its worker would wait without end.
-    writeFileSync(gate, '')
+    writeFileSync(releaseFile, '')
     await Promise.all([out.close(), close(), node.shutdown({ grace: 0 })])
     await removeQueues([queue], Object.values(exchanges), url)
     rmSync(directory, { recursive: true, force: true })

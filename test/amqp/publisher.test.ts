@@ -4,7 +4,7 @@ import type { Publisher } from '../../src/amqp/publishing/publisher.js'
 import type { Delivery } from '../../src/runtime/delivery.js'
 import { decodeJob, encodeReply } from '../../src/runtime/message/index.js'
 import { workerState } from '../../src/worker/worker-state.js'
-import { admin, Inbox, isolatedTopology, newName, RABBITMQ_URL, removeQueues, until, withRabbit } from './rabbit.js'
+import { admin, DeliveryCollector, isolatedTopology, newName, RABBITMQ_URL, removeQueues, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 const limit = { maxBodySize: 1_000_000 }
@@ -36,9 +36,9 @@ withRabbit('the publisher', () => {
       compress: 'gzip',
     })
     expect(id).toMatch(/^[0-9a-f-]{36}$/)
-    const inbox = new Inbox()
-    ;(await broker()).consume(1, inbox.receive)
-    const delivery = await inbox.take(id)
+    const collector = new DeliveryCollector()
+    ;(await broker()).consume(1, collector.receive)
+    const delivery = await collector.take(id)
     expect(await read(delivery)).toEqual({ task: 'sendWelcomeEmail', args: [7, { to: 'a' }], context: { tenant: 't' } })
     expect(delivery.counts).toEqual({ attempt: 1, losses: 0, requeues: 0 })
     expect(delivery.headers).toMatchObject({
@@ -57,16 +57,16 @@ withRabbit('the publisher', () => {
 
   it('inherits the context of the job that runs', async () => {
     const out = await publisher()
-    const inbox = new Inbox()
-    ;(await broker()).consume(10, inbox.receive)
+    const collector = new DeliveryCollector()
+    ;(await broker()).consume(10, collector.receive)
     const state = workerState()
     const { current } = state
     state.current = () => ({ context: { tenant: 'inherited' } }) as ReturnType<typeof current>
     try {
       const inherited = await out.publish('a', [])
       const own = await out.publish('a', [], { context: null })
-      expect((await read(await inbox.take(inherited))).context).toEqual({ tenant: 'inherited' })
-      expect((await read(await inbox.take(own))).context).toBeNull()
+      expect((await read(await collector.take(inherited))).context).toEqual({ tenant: 'inherited' })
+      expect((await read(await collector.take(own))).context).toBeNull()
     } finally {
       state.current = current
     }
@@ -79,16 +79,16 @@ withRabbit('the publisher', () => {
     }
     const ids = await out.publishMany('add', source())
     expect(new Set(ids).size).toBe(3_000)
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     const node = await broker()
     expect(await node.depth()).toBe(3_000)
     node.consume(500, (delivery) => {
-      inbox.receive(delivery)
+      collector.receive(delivery)
       void delivery.settle({ kind: 'acknowledge' })
     })
-    await until('all came', () => inbox.all.length === 3_000)
-    expect(inbox.ids.toSorted()).toEqual(ids.toSorted())
-    expect((await read(inbox.of(ids[17]!)[0]!)).args).toEqual([17])
+    await until('all came', () => collector.all.length === 3_000)
+    expect(collector.ids.toSorted()).toEqual(ids.toSorted())
+    expect((await read(collector.of(ids[17]!)[0]!)).args).toEqual([17])
   })
 
   it('publishMany: reads 1,024 from its source ahead of the confirms, and then one for each confirm', async () => {
@@ -153,12 +153,12 @@ withRabbit('the publisher', () => {
       ids.push(...(await Promise.all(running)))
     }
     expect(new Set(ids).size).toBe(200)
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     const node = await broker()
     const stored = await node.depth()
-    node.consume(500, inbox.receive)
-    await until('all came', () => inbox.all.length === stored)
-    expect(new Set(inbox.ids)).toEqual(new Set(ids))
+    node.consume(500, collector.receive)
+    await until('all came', () => collector.all.length === stored)
+    expect(new Set(collector.ids)).toEqual(new Set(ids))
     const doubles = stored - 200
     expect(doubles).toBeGreaterThan(0)
     expect(doubles).toBeLessThanOrEqual(200)
@@ -348,10 +348,10 @@ withRabbit('calls', () => {
   it('are rejected when the connection is lost before the answer, and not published again', async () => {
     const out = await publisher({ url: proxy.url })
     const node = await broker()
-    const inbox = new Inbox()
-    node.consume(10, inbox.receive)
+    const collector = new DeliveryCollector()
+    node.consume(10, collector.receive)
     const waiting = out.call('a', [], { messageId: 'm' })
-    const delivery = await inbox.take('m')
+    const delivery = await collector.take('m')
     proxy.cut()
     await expect(waiting).rejects.toMatchObject({
       name: 'PublishError',
@@ -362,10 +362,10 @@ withRabbit('calls', () => {
     await delivery.reply(encodeReply({ ok: true, value: 1 }), { ok: true })
     await delivery.settle({ kind: 'acknowledge' })
     const next = out.call('b', [], { messageId: 'n' })
-    const second = await inbox.take('n')
+    const second = await collector.take('n')
     await second.reply(encodeReply({ ok: true, value: 2 }), { ok: true })
     expect(await next).toBe(2)
-    expect(inbox.ids).toEqual(['m', 'n'])
+    expect(collector.ids).toEqual(['m', 'n'])
   })
 
   it('are rejected by close', async () => {

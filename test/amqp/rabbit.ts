@@ -130,7 +130,7 @@ export const dropped = { settled: false, published: false }
 export const gone = (delivery: Delivery): Promise<boolean> => until('its channel is closed', () => delivery.gone.aborted).then(() => true)
 
 /** Collects deliveries, and waits for single ones by id. */
-export class Inbox {
+export class DeliveryCollector {
   readonly all: Delivery[] = []
   readonly receive = (delivery: Delivery): void => {
     this.all.push(delivery)

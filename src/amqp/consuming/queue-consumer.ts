@@ -78,5 +78,5 @@ export class QueueConsumer {
 
 const closedText = (queue: string, reason: Error): string =>
   /timed out|timeout/i.test(reason.message)
-    ? `RabbitMQ closed the channel of the queue '${queue}', because a job was held for longer than its consumer_timeout: the job is handed out again while it still runs. Keep time limits below that figure, or raise consumer_timeout in rabbitmq.conf. It said: ${reason.message}`
+    ? `RabbitMQ closed the channel of the queue '${queue}', because a job was held for longer than its consumer_timeout: the job is handed out again while it still runs. Keep time limits below it, or raise consumer_timeout in rabbitmq.conf. It said: ${reason.message}`
     : `RabbitMQ closed the channel of the queue '${queue}': ${reason.message}`

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { ReconnectingConnection } from '../../../src/amqp/connection/reconnecting-connection.js'
 import { BrokerError, createControlClient, createPublisher } from '../../../src/amqp/index.js'
-import { first, Inbox, isolatedTopology, RABBITMQ_URL, until, withRabbit } from '../rabbit.js'
+import { DeliveryCollector, first, isolatedTopology, RABBITMQ_URL, until, withRabbit } from '../rabbit.js'
 import { type TcpProxy, tcpProxy } from '../tcp-proxy.js'
 
 const CONNECTION_OPEN = [10, 40] as const
@@ -76,26 +76,26 @@ withRabbit('closes in time:', () => {
 
   it('a node whose peer is silent; its unsettled deliveries are redelivered', async () => {
     const node = await broker({ url: proxy.url })
-    const inbox = new Inbox()
-    const consumption = node.consume(2, inbox.receive)
+    const collector = new DeliveryCollector()
+    const consumption = node.consume(2, collector.receive)
     await node.publish({ id: 'held', queue, body: Buffer.from('held'), headers: {}, counts: first })
-    await inbox.take('held')
+    await collector.take('held')
     proxy.freeze()
     void consumption.stop()
     expect(await soon(node.close())).toBe('closed')
     proxy.cut()
     const after = await broker()
-    const next = new Inbox()
+    const next = new DeliveryCollector()
     after.consume(1, next.receive)
     expect((await next.take('held')).redelivered).toBe(true)
   })
 
   it('a node whose publications RabbitMQ does not read any more; acknowledgements are sent, a job without a confirm is redelivered', async () => {
     const node = await broker({ url: proxy.url })
-    const inbox = new Inbox()
-    node.consume(3, inbox.receive)
+    const collector = new DeliveryCollector()
+    node.consume(3, collector.receive)
     for (const id of ['retried', 'done', 'last']) await node.publish({ id, queue, body: Buffer.from(id), headers: {}, counts: first })
-    const [retried, done, last] = [await inbox.take('retried'), await inbox.take('done'), await inbox.take('last')]
+    const [retried, done, last] = [await collector.take('retried'), await collector.take('done'), await collector.take('last')]
     // As during an alarm: RabbitMQ stops reading the publishing connection only.
     let held = 0
     proxy.before(...PUBLISH, () => {
@@ -113,7 +113,7 @@ withRabbit('closes in time:', () => {
     expect(await again).toMatchObject({ code: 'ERR_PREFORK_PUBLISH', stored: 'unknown' })
     proxy.cut()
     const after = await broker()
-    const next = new Inbox()
+    const next = new DeliveryCollector()
     after.consume(3, next.receive)
     const back = await next.take('retried')
     expect([back.counts.attempt, back.redelivered]).toEqual([1, true])

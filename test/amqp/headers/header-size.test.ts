@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { fitHeaders } from '../../../src/amqp/headers/header-size.js'
-import { admin, first, Inbox, isolatedTopology, newName, until, withRabbit } from '../rabbit.js'
+import { admin, DeliveryCollector, first, isolatedTopology, newName, until, withRabbit } from '../rabbit.js'
 
 const line = (text: string) => ({ attempt: 1, at: 5, node: 'n', outcome: 'failed', error: text })
 
@@ -36,17 +36,17 @@ withRabbit('a job whose headers are full', () => {
 
   it('is retried and dead-lettered all the same', async () => {
     const node = await broker()
-    const inbox = new Inbox()
+    const collector = new DeliveryCollector()
     const id = newName()
     const { onChannel, close } = await admin()
     await onChannel(async (channel) => {
       channel.sendToQueue(queue, Buffer.from('{}'), { messageId: id, headers: { mine: 'x'.repeat(65_300), trace: 't' } })
       await channel.checkQueue(queue)
     })
-    node.consume(1, inbox.receive)
+    node.consume(1, collector.receive)
     const history = Array.from({ length: 20 }, () => ({ attempt: 1, at: 5, node: 'n', outcome: 'failed' as const, error: 'e'.repeat(500) }))
-    await (await inbox.take(id)).settle({ kind: 'republish', delay: 0, counts: { ...first, attempt: 2 }, history })
-    const again = await inbox.take(id, 1)
+    await (await collector.take(id)).settle({ kind: 'republish', delay: 0, counts: { ...first, attempt: 2 }, history })
+    const again = await collector.take(id, 1)
     expect(again).toMatchObject({ counts: { attempt: 2 } })
     await again.settle({
       kind: 'dead-letter',
