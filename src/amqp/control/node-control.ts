@@ -44,7 +44,7 @@ export class AmqpNodeControl implements NodeControl {
     this.#publisher = new ControlPublisher(publishing, { controlExchange, eventExchange, opened: () => this.#pingOwnName(), failed })
   }
 
-  /** Commands arrive: the queue is bound and consumed. */
+  /** @internal For tests. Commands arrive: the queue is bound and consumed. */
   get listening(): boolean {
     return this.#commands.name !== undefined
   }

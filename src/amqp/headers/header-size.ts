@@ -8,7 +8,7 @@ type Table = Readonly<Record<string, unknown>>
 /** Bytes of all headers at most, with a reserve. */
 const MAX_HEADER_BYTES = 65_000
 /** The header with the names of those that were removed. */
-export const DROPPED_HEADER = 'dropped_headers'
+const DROPPED_HEADER = 'dropped_headers'
 const MAX_DROPPED_NAMES = 500
 
 /** Headers that control the execution of the job: they are small, and stay. */

@@ -12,7 +12,7 @@ const MAX_STACK = 6_000
 
 type Table = Readonly<Record<string, unknown>>
 
-export const SCHEMA_VERSION_HEADER = 'schema_version'
+const SCHEMA_VERSION_HEADER = 'schema_version'
 
 const finiteAtLeast = (value: unknown, least: number): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= least ? value : undefined
@@ -26,7 +26,7 @@ const ms = (value: unknown): number | undefined => {
   const number = finiteAtLeast(value, 0)
   return number === undefined || number === 0 ? undefined : number * 1_000
 }
-export const truncate = (given: string, length: number): string => (given.length > length ? `${given.slice(0, length - 1)}…` : given)
+const truncate = (given: string, length: number): string => (given.length > length ? `${given.slice(0, length - 1)}…` : given)
 
 /** A hard limit that is not above the soft one is read as the soft one plus a second: the task must have time to react. */
 const hardLimit = (soft: number | undefined, hard: number | undefined): number | undefined =>
@@ -69,7 +69,7 @@ const writeHistory = (history: readonly HistoryEntry[] | undefined): Table[] | u
   history === undefined || history.length === 0 ? undefined : history.slice(-MAX_HISTORY).map((entry) => ({ ...entry, error: truncate(entry.error, 500) }))
 
 /** amqplib would send undefined values as null. */
-export const withoutUndefined = <T extends object>(object: T): T => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T
+const withoutUndefined = <T extends object>(object: T): T => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T
 
 /** The counts of a first attempt, shared by all such messages. */
 const UNTRIED: Counts = Object.freeze({ attempt: 1, losses: 0, requeues: 0 })

@@ -21,18 +21,18 @@ export interface QueueShape {
 }
 
 /** Redeliveries after which a quorum queue dead-letters a message: stops a message that kills its node each time. */
-export const DELIVERY_LIMIT = 20
+const DELIVERY_LIMIT = 20
 
 /** `listDeadLetters` gets messages and requeues them: with its default limit, RabbitMQ 4 would drop a message after 20 listings. */
 const DEAD_LETTER_DELIVERY_LIMIT = 1_000_000
 
 /** ms after its step that an unused delay queue expires. A declaration renews it; see delay-queues.ts. */
-export const DELAY_QUEUE_EXPIRY = 24 * 60 * 60 * 1_000
+const DELAY_QUEUE_EXPIRY = 24 * 60 * 60 * 1_000
 
 export const deadLetterQueue = (queue: string): string => `${queue}.dlq`
 
 /** Quorum queues had no priorities before RabbitMQ 4.3: each level above 0 is a queue of its own. */
-export const levelQueue = (queue: string, level: number): string => (level === 0 ? queue : `${queue}.p${level}`)
+const levelQueue = (queue: string, level: number): string => (level === 0 ? queue : `${queue}.p${level}`)
 
 export const delayQueue = (queue: string, step: number): string => `${queue}.delay.${step}ms`
 
