@@ -87,8 +87,13 @@ const termFor = (name) =>
     .map((word) => words.get(word))
     .find((term) => term !== undefined)
 
-/** Comments, and the text of strings but for what a template literal inserts, are prose: a reader judges it. */
-const PROSE = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g
+/** Comments and strings are prose: a reader judges them. What a template literal inserts is code. */
+const PROSE = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g
+const blank = (text) => text.replace(/[^\n]/g, ' ')
+const withoutProse = (code) =>
+  code.replaceAll(PROSE, (prose) =>
+    prose.startsWith('`') ? prose.replace(/(\$\{[^}]*\})|[^$]|\$/g, (text, inserted) => inserted ?? blank(text)) : blank(prose),
+  )
 
 const problems = []
 const report = (path, problem) => problems.push(`${relative(root, path)}: ${problem}`)
@@ -108,7 +113,7 @@ const checkNames = (path) => {
   const term = termFor(file)
   if (term !== undefined) report(path, `the file is named '${file}'; the standard term is ${term}`)
   if (!/\.(tsx?|[cm]?js)$/.test(path)) return
-  const code = readFileSync(path, 'utf8').replaceAll(PROSE, (prose) => prose.replace(/[^\n]/g, ' '))
+  const code = withoutProse(readFileSync(path, 'utf8'))
   const found = new Map()
   code.split('\n').forEach((line, index) => {
     for (const [name] of line.matchAll(/[A-Za-z_$][\w$]*/g)) if (!found.has(name)) found.set(name, index + 1)
