@@ -25,8 +25,13 @@ describe('promise 3: an error that belongs to no result any more', () => {
   it('is a warning of the host where nobody listens, once for each worker', async () => {
     const warnings: (Error & { code?: string; detail?: string })[] = []
     const hear = (warning: Error): void => void warnings.push(warning)
-    process.on('warning', hear)
-    onTestFinished(() => void process.off('warning', hear))
+    // Node's own listener prints it.
+    const printers = process.listeners('warning')
+    process.removeAllListeners('warning').on('warning', hear)
+    onTestFinished(() => {
+      process.off('warning', hear)
+      for (const printer of printers) process.on('warning', printer)
+    })
     const pool = await startPool()
     for (let i = 0; i < 3; i++) expect(await pool.run('lateException', [])).toBe('answered')
     await until('the host is warned', () => warnings.length > 0)

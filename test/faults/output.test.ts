@@ -126,7 +126,7 @@ describe('promise 9: output of any kind', () => {
 
   it.each(['inherit', 'ignore'] as const)('log lines of currentJob().log are kept with %s too', async (output) => {
     const pool = await startPool({ tasks, output })
-    const job = pool.submit('printAndDie', ['a'])
+    const job = pool.submit('logAndDie', ['a'])
     await failure(job.result)
     expect(job.logs).toMatchObject([{ stream: 'log', text: 'a logged' }])
   })

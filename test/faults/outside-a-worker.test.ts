@@ -8,9 +8,10 @@ it('a task module that imports prefork/worker runs outside of a worker, for its 
   const context = (await import(fixture('job-context.js').href)) as Module
   expect(context.about!()).toMatchObject({ name: expect.any(String), attempt: 1, aborted: false })
   expect(await context.count!(3)).toBe(3)
-  const print = vi.spyOn(console, 'log').mockImplementation(() => {})
+  for (const method of ['log', 'error'] as const) vi.spyOn(console, method).mockImplementation(() => {})
+  for (const stream of [process.stdout, process.stderr]) vi.spyOn(stream, 'write').mockReturnValue(true)
   await context.print!('outside')
-  print.mockRestore()
+  vi.restoreAllMocks()
 
   const hooks = (await import(fixture('hooks.js').href)) as Module
   expect(await hooks.limited!(1)).toBe('done')
