@@ -9,15 +9,21 @@ const LONGEST = [
   'first-half',
   'three-hundred-kills',
   'second-half',
-  'amqp/faults',
-  'cli/farm',
-  'worker/watchdog',
-  'guides',
   'stalled-worker',
+  'cli/farm',
   'bad-start',
   'soft-limit-places',
-  'own-host',
+  'worker/watchdog',
+  'guides',
   'frozen-and-stalled',
+  'host-in-trouble',
+  'faults/limits',
+  'amqp/faults',
+  'own-host',
+  'amqp/control',
+  'faults/dispatch',
+  'workers-come-and-go',
+  'amqp/publisher',
 ]
 
 class LongestFirst extends BaseSequencer {
@@ -33,11 +39,13 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Suites start real processes, and many of them wait for a deadline: on two cores two more fill the gaps.
-    maxWorkers: 4,
+    // Suites start real processes, and most of them wait for a deadline: on two cores four more fill the gaps.
+    maxWorkers: 6,
     sequence: { sequencer: LongestFirst },
     // The built package is loaded as users load it.
     server: { deps: { external: [/\/dist\//] } },
+    // A line for each file, and one for each test that is slower than this, ms.
+    slowTestThreshold: 5_000,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     include: ['test/**/*.test.{ts,tsx}'],

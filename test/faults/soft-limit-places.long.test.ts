@@ -1,0 +1,3 @@
+import { softLimitPlaces } from './soft-limit-places.js'
+
+softLimitPlaces(4)
