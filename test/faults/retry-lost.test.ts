@@ -69,7 +69,7 @@ describe('promise 3: retryLost', () => {
   it('lets the other workers go on while the suspects are tried', async () => {
     const pool = await startPool({ workers: 2, concurrency: 2 })
     const journal = new Journal()
-    const suspects = [1, 2, 3].map((id) => pool.submit('dieOnAttempts', [0, journal.path, id, 600], { retryLost: 2 }))
+    const suspects = [1, 2, 3].map((id) => pool.submit('dieOnAttempts', [0, journal.path, id, 1_000], { retryLost: 2 }))
     const culprit = pool.submit('dieAfterLines', [journal.path, 'culprit', 4], { retryLost: 0 })
     await failure(culprit.result)
     const suspect = await until('a suspect waits for its turn', () => suspects.find((job) => job.attempt === 2))
