@@ -95,10 +95,10 @@ describe('promise 5: limits', () => {
   it('do not condemn a job whose answer waited while the host was busy', async () => {
     const pool = await startPool({ workers: 2 })
     await allUp(pool, 2)
-    const jobs = [pool.run('sleep', [100, 'a'], { timeLimit: 700 }), pool.run('sleep', [100, 'b'], { softTimeLimit: 700 })]
-    await until('both run', () => pool.stats().running === 2)
+    const jobs = [pool.submit('sleep', [100, 'a'], { timeLimit: 700 }), pool.submit('sleep', [100, 'b'], { softTimeLimit: 700 })]
+    await until('both have begun', () => jobs.every((job) => job.accepted))
     blockHost(2_000)
-    expect(await Promise.all(jobs)).toEqual(['a', 'b'])
+    expect(await Promise.all(jobs.map((job) => job.result))).toEqual(['a', 'b'])
   })
 })
 
