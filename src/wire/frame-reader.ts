@@ -1,12 +1,21 @@
 import { ProtocolError } from './errors.js'
-import { FIXED_BYTES, LENGTH_BYTES } from './messages.js'
+import { bodyBytesAt, FIXED_BYTES, LENGTH_BYTES } from './frame.js'
 
-/** Gets each frame's body as `bytes[start..end)`. The bytes are the reader's chunk: valid after the call, never written again. */
+/** Gets each frame's body as `bytes[start..end)`. The memory is never written again. */
 export type FrameSink = (bytes: Buffer, start: number, end: number) => void
 
+/** The length that stands in front of a body. Throws ProtocolError if no frame can have it. */
+export const checkedBodyBytes = (bytes: Buffer, at: number, maxBody: number): number => {
+  const length = bodyBytesAt(bytes, at)
+  if (length < FIXED_BYTES || length > maxBody) {
+    throw new ProtocolError(`A frame of ${length} bytes: a body has ${FIXED_BYTES} to ${maxBody} bytes.`)
+  }
+  return length
+}
+
 /**
- * Header, then body: resumed with each chunk, it calls `sink` for every whole frame, however the bytes were cut. A body that
- * spans chunks is allocated once, when its length is known. Throws ProtocolError on a length that cannot be.
+ * Resumed with each chunk, it calls `sink` for every whole frame, wherever the chunks were cut. A body that spans chunks is
+ * allocated once, when its length is known. Throws ProtocolError for a length that no frame can have.
  */
 export function* frameReader(sink: FrameSink, maxBody: number): Generator<undefined, never, Buffer> {
   let chunk: Buffer = yield
@@ -18,10 +27,7 @@ export function* frameReader(sink: FrameSink, maxBody: number): Generator<undefi
       chunk = rest.length === 0 ? next : Buffer.concat([rest, next])
       at = 0
     }
-    const length = chunk.readUInt32LE(at)
-    if (length < FIXED_BYTES || length > maxBody) {
-      throw new ProtocolError(`A frame of ${length} bytes: a body has ${FIXED_BYTES} to ${maxBody} bytes.`)
-    }
+    const length = checkedBodyBytes(chunk, at, maxBody)
     at += LENGTH_BYTES
     if (chunk.length - at >= length) {
       sink(chunk, at, at + length)

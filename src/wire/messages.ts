@@ -1,23 +1,24 @@
-/**
- * The messages between the pool and a worker, and the fixed part that starts each of them.
- *
- * frame  = u32 length of the body, then the body
- * body   = kind u8 | flags u8 | attempt u16 | delivery u32 | job f64 | what the kind adds
- *
- * All numbers are little-endian. The fixed part is written anew each time a frame is written, so that a job is accepted
- * before it is decoded; the payload behind it is encoded once and survives a put-back.
- *
- * `delivery` numbers the JOB frames written to one worker (1, 2, 3 …); `job` is the job's submission number in its pool.
- */
+/** The messages between the pool and a worker: their kinds, flags and payloads. Their layout in bytes is in frame.ts. */
 
 /** Version of this protocol and of the package: a worker of another build is refused at HELLO. */
 export const PROTOCOL_VERSION = 1
 
-export const LENGTH_BYTES = 4
-export const FIXED_BYTES = 16
-/** Where the payload of an ordinary frame begins, counted from the start of the frame. */
-export const FRAME_HEAD = LENGTH_BYTES + FIXED_BYTES
-
+/**
+ * What the fixed part and the payload of a message mean where its name does not say it:
+ *
+ * PULL       credit for the stream `delivery`
+ * CANCEL     `delivery`: the job to cancel; every unclaimed delivery up to the one in the payload is taken back, too
+ * RECALL     `delivery`: the last delivery written
+ * STACK_ASK  `job`: the number of the request
+ * SOFT_ASK   `delivery`: the job. Only with `watchdog: false`, where limits are the host's
+ * RECALLED   `delivery`: the last delivery claimed; `job`: the last delivery written, of the RECALL or CANCEL that it answers
+ * STACK      `job`: the number of the request; the payload is the stack as text
+ * LIMIT      `delivery`: the job; `flags`: a LimitStage; `job`: the last delivery claimed (STUCK, HARD: no later one begins
+ *            there); the payload is the stack as text (SOFT: none)
+ * BROKEN     the worker cannot write its results any more and must end; the payload is the reason as text
+ *
+ * 35 was PING, which no host sends: it must not be given to another message.
+ */
 export const Kind = {
   // jobs pipe, host → worker
   JOB: 1,
@@ -39,7 +40,6 @@ export const Kind = {
   CANCEL: 32,
   RECALL: 33,
   STACK_ASK: 34,
-  PING: 35,
   SOFT_ASK: 36,
   // lifeline, watchdog → host
   HEARTBEAT: 48,
@@ -50,34 +50,28 @@ export const Kind = {
 } as const
 export type Kind = (typeof Kind)[keyof typeof Kind]
 
-/** JOB: a meta section stands before the arguments. */
+/** JOB: a meta section stands in front of the arguments. */
 export const FLAG_META = 1
 /** JOB: the task is an async generator whose items are pulled by credit. */
 export const FLAG_STREAM = 2
-/** JOB: how a message broker delivered it stands behind the meta section, or in its place. Apart, because it is the same for most jobs, and then encoded once. */
+/** JOB: a delivery section (how a message broker delivered the job) stands behind the meta section, or in its place. A section of its own, because most jobs have the same, which is then encoded once. */
 export const FLAG_DELIVERY = 4
-/** JOB: the meta section says what the job is called, instead of its task. */
+/** JOB: the meta section has a name for the job, other than its task's. */
 export const FLAG_NAME = 8
 /** READY, END: the payload is an encoded error, not a value. */
 export const FLAG_ERROR = 1
-/** READY, END: a stats section (jobs done u32, resident bytes f64) stands before the payload. */
+/** READY, END: a stats section stands in front of the value. */
 export const FLAG_STATS = 2
 /** READY, END: the error is the soft time limit's, by interruption; the payload is the stack where the task stood. */
 export const FLAG_INTERRUPTED = 4
 /** READY, END: the task has returned (or yielded), but the value cannot be sent: the payload is the SerializationError. */
 export const FLAG_UNSENDABLE = 8
-/** READY, END: the soft limit had passed. The watchdog says so too, but on another pipe, which may be read later. */
+/** READY, END: the soft limit had passed. The watchdog reports it too, with LIMIT, but on another pipe, which may be read later. */
 export const FLAG_SOFT = 16
 
-/** JOB adds: task index u16 | reserved u16 | soft limit ms u32 | hard limit ms u32 (0: none); then `[u32 length, meta]` if FLAG_META; then `[u32 length, delivery]` if FLAG_DELIVERY; then the arguments. */
-export const JOB_FIXED_BYTES = FIXED_BYTES + 12
-export const JOB_HEAD = LENGTH_BYTES + JOB_FIXED_BYTES
-/** READY and END with FLAG_STATS add this much before the payload. */
-export const STATS_BYTES = 12
-
-/** LIMIT: what the watchdog has seen, in `flags`. */
+/** LIMIT: what the watchdog found, in `flags`. */
 export const LimitStage = {
-  /** The soft limit passed: the task's signal has been told. */
+  /** The soft limit passed: the task's signal aborts. */
   SOFT: 1,
   /** The soft limit (or a cancellation) passed `cancelGrace` ago, and the main thread has not turned since, in a place where interruption is not safe; the claim word is closed for good. */
   STUCK: 2,
@@ -88,14 +82,14 @@ export type LimitStage = (typeof LimitStage)[keyof typeof LimitStage]
 
 /** What a JOB's meta section holds, encoded by the codec. */
 export interface JobMeta {
-  /** The id given by the caller; absent: the worker derives the same default as the host (see `defaultJobId`). */
+  /** The caller's id; absent: host and worker derive the same default (`defaultJobId`). */
   id?: string
   context?: unknown
   /** With FLAG_NAME. */
   name?: string
 }
 
-/** What a JOB's delivery section holds, encoded by the codec: how a job came to this pool from a message broker, and how often it has been tried before. */
+/** What a JOB's delivery section holds, encoded by the codec: how a message broker delivered the job, and how often it has been tried before. */
 export interface JobDelivery {
   /** The broker has handed it out before: it may have begun elsewhere. */
   readonly redelivered: boolean
@@ -140,7 +134,7 @@ export interface StartFailed {
   error: unknown
 }
 
-/** FAULT's payload (codec): an error that belongs to no result any more. */
+/** FAULT's payload (codec): an error that is part of no job's result. */
 export interface Fault {
   type: 'unhandledRejection' | 'uncaughtException'
   error: unknown
@@ -156,17 +150,7 @@ export interface LogLine {
   text: string
 }
 
-/** HEARTBEAT's payload, fixed layout: rss f64 | age of the main thread's last turn in ms f64 (0: it turned when asked just now) | oldest accepted delivery, 0 when idle, u32. */
-export const HEARTBEAT_BYTES = 20
-
-/** CANCEL: `delivery` = the job; payload = last delivery written u32, then the reason (codec). RECALL: `delivery` = last delivery written. */
-/** RECALLED: `delivery` = last delivery claimed, `job` = the "last delivery written" that it answers. */
-/** STACK_ASK / STACK: `job` = the question's number; STACK's payload is the text. LIMIT: `delivery` = the job, `flags` = stage, `job` = last delivery claimed (STUCK, HARD: nothing later ever begins there), payload = the stack's text (SOFT: none). */
-/** BROKEN: the worker cannot write its results any more and ends itself; payload = why, as text. */
-/** SOFT_ASK (only with `watchdog: false`, where limits are the host's): `delivery` = the job, payload = limit in ms u32. */
-/** PULL: payload = items u32 | bytes u32: credit added. BYE, QUIT, PING: no payload. */
-
-/** The words of `taskStack` when there is no JavaScript to show. */
+/** `taskStack` when there is no JavaScript to show. */
 export const NO_STACK = 'not executing JavaScript (awaiting or in native code)'
 
 /** What the pool hands to `dist/worker/entry.cjs` as its single argument, as JSON. */

@@ -12,7 +12,7 @@
 
 export type ClaimWord = Int32Array
 
-/** Deliveries of one worker stay below this, so that they fit the word with its sign; a worker that comes near is recycled. */
+/** Deliveries of one worker stay below this, so that they fit the word with its sign; a worker that comes near it is recycled. */
 export const MAX_DELIVERY = 0x7fff_0000
 
 /** The main thread's end of the word. */

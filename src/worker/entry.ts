@@ -1,6 +1,6 @@
 /**
- * The worker process begins here. HELLO goes out before anything else is loaded: it says that a process runs, however long
- * its task modules take.
+ * The worker process begins here. HELLO is written before anything else is loaded: the host then knows that the process runs,
+ * however long its task modules take to load.
  */
 import { writeSync } from 'node:fs'
 import { FD_RESULTS } from '../wire/messages.js'

@@ -1,30 +1,30 @@
 import type { Claimer } from './claim.js'
 
 /**
- * What the job loop needs of the watchdog. The real one is a thread (`watchdog/`); with `watchdog: false` the main thread
- * owns the lifeline itself; the simulation has its own. All deliveries are those of JOB frames.
+ * What the job loop needs of the watchdog, which is a thread (`watchdog/`); with `watchdog: false` the main thread owns the
+ * lifeline itself, and the simulation has a model. All deliveries are those of JOB frames.
  */
 export interface WatchdogLink {
   readonly claimer: Claimer
-  /** Limits count from here: called right after the ACCEPTED frame of a job is in the kernel. 0 ms: no such limit. */
+  /** Limits, in ms, count from here: called right after the ACCEPTED frame of a job is in the kernel. 0: no such limit. */
   began(slot: number, delivery: number, softLimit: number, hardLimit: number): void
   /** The job has settled; its limits are off. Called before its READY is written. */
   ended(slot: number): void
-  /** Brackets the synchronous part of a task's call, so that the watchdog knows whose code it would interrupt. 0: nobody's. */
+  /** Brackets the synchronous part of a task's call, so that the watchdog knows which job's code it would interrupt. 0: none. */
   entering(delivery: number): void
   left(): void
   /** Bracket a write of results that may block until the host reads: that time counts against no limit. */
   beforeWrite(): void
   afterWrite(): void
-  /** The process is about to leave: nothing of the watchdog's may hold it up or print a line. */
+  /** The process is about to exit: after this, the watchdog neither delays it nor prints a line. */
   detach?(): Promise<void>
-  /** A write of results has failed, and this process must end: the host is told why, and ends it. Returns only if that takes too long. */
+  /** A write of results has failed: reports the reason to the host, which kills this process. Returns only if that takes too long. */
   resultsLost?(error: NodeJS.ErrnoException): void
   /** Asks for one call of `LinkEvents.onWake`, soon, out of a native callback (no promise, timer, tick or AsyncResource around it). */
   wake(): void
 }
 
-/** What the watchdog asks of the job loop; called on the main thread when it turns, out of a native callback. */
+/** What the watchdog asks of the job loop. Called on the main thread when its event loop turns, out of a native callback. */
 export interface LinkEvents {
   /** Abort the job's signal with this reason (close its generator, for a stream). The job may already be gone. */
   onCancel(delivery: number, reason: unknown): void

@@ -1,38 +1,42 @@
 import { writeSync } from 'node:fs'
+import { withTimeout } from '../util/with-timeout.js'
 import { encode } from '../wire/codec/index.js'
-import { FRAME_HEAD, Kind, type StartFailed, type WorkerConfig, type WorkerUp } from '../wire/messages.js'
+import { FRAME_HEAD } from '../wire/frame.js'
+import { Kind, type StartFailed, type WorkerConfig, type WorkerUp } from '../wire/messages.js'
 import { captureOutput } from './io/capture.js'
 import { catchFaults, faultReporter } from './io/faults.js'
-import { readJobs } from './io/jobs-pipe.js'
-import { resultsPipe } from './io/results-pipe.js'
-import { ignoreSignals } from './io/signals.js'
+import { NO_JOB } from './io/frame-output.js'
+import { readJobs, resultsPipe } from './io/pipes.js'
 import { AsyncScope } from './jobs/async-scope.js'
 import type { WorkerJob } from './jobs/job.js'
 import { JobLoop } from './jobs/job-loop.js'
 import type { LinkEvents, WatchdogLink } from './link.js'
+import { workerState } from './state.js'
 import { loaded, loadTasks, runStartHooks, StartFailure } from './tasks/load.js'
 import type { TaskRegistry } from './tasks/registry.js'
-import { leave } from './watchdog/leave.js'
-import { startWatchdog } from './watchdog/link.js'
-import { workerState } from './worker-state.js'
+import { killProcess } from './watchdog/lifeline.js'
+import { startWatchdog } from './watchdog/thread-link.js'
 
 /** Exit codes, as in sysexits.h. */
 const EXIT_SOFTWARE = 70
 const EXIT_START_FAILED = 1
 
-/** How long the watchdog may take to let go of the inspector, ms. */
+/** How long the watchdog may take to disconnect the inspector, ms. */
 const DETACH_MS = 200
 
-const NOBODY = { attempt: 0, delivery: 0, number: 0 } as const
-
-/** The worker's life from HELLO to BYE. */
+/** Runs the worker from HELLO to BYE. */
 export const main = (): void => {
   const config = JSON.parse(process.argv[2] ?? '') as WorkerConfig
-  // Tasks that look at their arguments find none of ours.
+  // Tasks see no argument of this package in `process.argv`.
   process.argv.splice(2, 1)
   process.title = `prefork worker ${config.id}`
   ignoreSignals()
   new WorkerProcess(config).start()
+}
+
+/** The host alone ends a worker: it answers a terminal's Ctrl-C, or the SIGTERM of a control group. Listeners of the tasks still run. */
+const ignoreSignals = (): void => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) process.on(signal, () => {})
 }
 
 class WorkerProcess {
@@ -58,7 +62,7 @@ class WorkerProcess {
       config,
       write: resultsPipe((error) => {
         this.#link.resultsLost?.(error)
-        leave(config.killTree)
+        killProcess(config.killTree)
       }),
       link: this.#link,
       clock: { now: () => performance.now(), wall: () => Date.now(), later: (ms, fn) => void setTimeout(fn, ms).unref() },
@@ -76,15 +80,15 @@ class WorkerProcess {
   start(): void {
     const { reports } = this.#loop
     const current = (): WorkerJob | undefined => this.#scope.current()
-    const asked = (): WorkerJob | undefined => {
+    const wanted = (): WorkerJob | undefined => {
       const job = current() ?? (this.#scope.enabled ? undefined : this.#onlyJob())
-      // A task that imports `prefork/worker` only when it runs is told apart from here on.
+      // For a task that imports `prefork/worker` only when it runs, jobs are told apart from here on.
       this.#scope.enable()
       return job
     }
     this.#state.inWorker = true
     this.#state.current = () => {
-      const job = asked()
+      const job = wanted()
       return job === undefined ? undefined : reports.currentOf(job)
     }
     catchFaults(this.#report, current)
@@ -92,7 +96,7 @@ class WorkerProcess {
       this.#scope.enable()
       captureOutput((stream, text) => reports.write(current(), stream, text))
     }
-    process.on('exit', () => this.#lastWords())
+    process.on('exit', () => this.#onExit())
     readJobs((chunk) => this.#loop.receive(chunk))
     this.#load().then((registry) => this.#announce(registry), failed(this.#loop))
   }
@@ -118,7 +122,7 @@ class WorkerProcess {
     this.#loop.start(registry)
   }
 
-  /** Everything taken up is finished. While the tasks still load there is nothing to close. */
+  /** Every job has settled. While the tasks still load, no stop hook is run. */
   async #quit(): Promise<void> {
     if (this.#up) {
       for (const hook of this.#state.stop.reverse()) {
@@ -129,21 +133,21 @@ class WorkerProcess {
         }
       }
     }
-    // A thread that cannot answer must not keep the process from leaving.
-    await Promise.race([this.#link.detach?.(), new Promise((resolve) => setTimeout(resolve, DETACH_MS))])
-    this.#loop.output.putHead(Kind.BYE, 0, NOBODY)
+    // A thread that does not answer must not keep the process alive.
+    await withTimeout(Promise.resolve(this.#link.detach?.()), DETACH_MS, () => {})
+    this.#loop.output.putHead(Kind.BYE, 0, NO_JOB)
     this.#loop.output.flush()
     process.exit(0)
   }
 
-  /** Whatever ends the process in JavaScript: lines that wait for their end are sent. */
-  #lastWords(): void {
+  /** Sends unfinished lines, whatever ends the process in JavaScript. */
+  #onExit(): void {
     for (const job of this.#loop.running) this.#loop.reports.flush(job)
     this.#loop.reports.flushStray()
   }
 
   #send(kind: Kind, value: unknown): void {
-    this.#loop.output.put(kind, 0, NOBODY, encode(value, FRAME_HEAD, { lenient: true }))
+    this.#loop.output.put(kind, 0, NO_JOB, encode(value, FRAME_HEAD, { lenient: true }))
     this.#loop.output.flush()
   }
 }
@@ -152,12 +156,12 @@ const failed =
   (loop: JobLoop) =>
   (failure: unknown): void => {
     const payload: StartFailed = failure instanceof StartFailure ? { module: failure.module, error: failure.cause } : { module: 'prefork', error: failure }
-    loop.output.put(Kind.START_FAILED, 0, NOBODY, encode(payload, FRAME_HEAD, { lenient: true }))
+    loop.output.put(Kind.START_FAILED, 0, NO_JOB, encode(payload, FRAME_HEAD, { lenient: true }))
     loop.output.flush()
     process.exit(EXIT_START_FAILED)
   }
 
-/** The host reads this line in the error of the jobs that are lost with this worker. */
+/** The host quotes this line in the error of the jobs that are lost with this worker. */
 const broken = (error: unknown): never => {
   writeSync(2, `prefork: the worker cannot go on: ${error instanceof Error ? error.stack : String(error)}\n`)
   process.exit(EXIT_SOFTWARE)

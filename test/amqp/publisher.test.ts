@@ -3,7 +3,7 @@ import { createPublisher, type PublisherOptions } from '../../src/amqp/index.js'
 import type { Publisher } from '../../src/amqp/publishing/publisher.js'
 import type { Delivery } from '../../src/runtime/delivery.js'
 import { decodeJob, encodeReply } from '../../src/runtime/message/index.js'
-import { workerState } from '../../src/worker/worker-state.js'
+import { workerState } from '../../src/worker/state.js'
 import { admin, DeliveryCollector, isolatedTopology, newName, RABBITMQ_URL, removeQueues, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 

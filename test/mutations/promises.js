@@ -87,7 +87,7 @@ export const mutations = [
     promise: 6,
     breaks: 'the end of the lifeline ends nothing',
     file: 'src/worker/watchdog/thread.ts',
-    find: '    onEnd: () => leave(data.killTree),',
+    find: '    onEnd: () => killProcess(data.killTree),',
     put: '    onEnd: () => {},',
     test: 'test/faults/host-dies.test.ts',
   },
@@ -134,7 +134,7 @@ export const mutations = [
   {
     promise: 10,
     breaks: 'workers obey signals from outside',
-    file: 'src/worker/io/signals.ts',
+    file: 'src/worker/main.ts',
     find: 'process.on(signal, () => {})',
     put: 'process.off(signal, () => {})',
     test: 'test/faults/signals.test.ts',

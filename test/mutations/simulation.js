@@ -247,7 +247,7 @@ export const mutations = [
   {
     breaks: 'a job that settles out of a promise makes no room for one that is held',
     file: 'src/worker/jobs/job-loop.ts',
-    find: '      if (this.#held.size > 0 && this.#running < this.#slots.length) this.#link.wake()\n      this.#finishIfDone()\n',
+    find: '      if (this.#waiting.size > 0 && this.#running < this.#slots.length) this.#link.wake()\n      this.#finishIfDone()\n',
     put: '      this.#finishIfDone()\n',
   },
   {

@@ -1,6 +1,7 @@
 import type { LaunchedProcess, ProcessExit } from '../../src/pool/worker/launcher.js'
 import { encode } from '../../src/wire/codec/index.js'
-import { FRAME_HEAD, Kind, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../src/wire/messages.js'
+import { FRAME_HEAD } from '../../src/wire/frame.js'
+import { Kind, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../src/wire/messages.js'
 import { JobLoop } from '../../src/worker/jobs/job-loop.js'
 import { TaskRegistry } from '../../src/worker/tasks/registry.js'
 import type { Host, Pollable } from './host.js'

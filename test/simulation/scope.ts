@@ -1,5 +1,5 @@
 import type { WorkerJob } from '../../src/worker/jobs/job.js'
-import type { JobScope } from '../../src/worker/jobs/job-scope.js'
+import type { JobScope } from '../../src/worker/jobs/loop-options.js'
 
 /** Whose code runs; a call that took time ends its native callback, so that what happened meanwhile is heard before the next job. */
 export class SimScope implements JobScope {

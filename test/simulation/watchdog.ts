@@ -1,6 +1,7 @@
 import { decode } from '../../src/wire/codec/index.js'
+import { FIXED_BYTES, FRAME_HEAD, HEARTBEAT_BYTES, LENGTH_BYTES } from '../../src/wire/frame.js'
 import { frameReader } from '../../src/wire/frame-reader.js'
-import { FIXED_BYTES, FRAME_HEAD, HEARTBEAT_BYTES, Kind, LENGTH_BYTES, LimitStage } from '../../src/wire/messages.js'
+import { Kind, LimitStage } from '../../src/wire/messages.js'
 import { MAX_DELIVERY } from '../../src/worker/claim.js'
 import type { SimLink } from './link.js'
 import { ON_ITS_WAY, type Pipe } from './pipe.js'

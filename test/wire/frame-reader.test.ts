@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ProtocolError } from '../../src/wire/errors.js'
+import { FIXED_BYTES } from '../../src/wire/frame.js'
 import { frameReader } from '../../src/wire/frame-reader.js'
-import { FIXED_BYTES } from '../../src/wire/messages.js'
 
 const MAX = 1_000
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { FIXED_BYTES, JOB_FIXED_BYTES } from '../../src/wire/frame.js'
 import { FrameWriter, type JobHead } from '../../src/wire/frame-writer.js'
-import { FIXED_BYTES, JOB_FIXED_BYTES, Kind } from '../../src/wire/messages.js'
+import { Kind } from '../../src/wire/messages.js'
 import { FakeWritable } from '../hub/fakes.js'
 
 const setUp = () => {

@@ -1,12 +1,13 @@
 import { runInThisContext } from 'node:vm'
 import { expect } from 'vitest'
 import { decode, encode } from '../../src/wire/codec/index.js'
-import { FLAG_META, FLAG_STATS, FLAG_STREAM, FRAME_HEAD, JOB_HEAD, type JobMeta, Kind, STATS_BYTES } from '../../src/wire/messages.js'
+import { FRAME_HEAD, JOB_HEAD, STATS_BYTES } from '../../src/wire/frame.js'
+import { FLAG_META, FLAG_STATS, FLAG_STREAM, type JobMeta, Kind } from '../../src/wire/messages.js'
 import { decodeError } from '../../src/wire/remote-error/index.js'
 import { Claimer, Recaller } from '../../src/worker/claim.js'
 import type { WorkerJob } from '../../src/worker/jobs/job.js'
 import { JobLoop } from '../../src/worker/jobs/job-loop.js'
-import type { JobLoopOptions } from '../../src/worker/jobs/loop-options.js'
+import type { JobLoopOptions, JobScope } from '../../src/worker/jobs/loop-options.js'
 import type { WatchdogLink } from '../../src/worker/link.js'
 import { type RegisteredTask, TaskRegistry, type TaskRun } from '../../src/worker/tasks/registry.js'
 
@@ -100,7 +101,7 @@ export const errorOf = (frame: Frame): unknown => decodeError(payloadOf(frame), 
 
 const names = new Map<number, string>(Object.entries(Kind).map(([name, kind]) => [kind, name]))
 
-/** Says what the loop says to its watchdog, into the same list as the frames, so that the order of both can be judged. */
+/** Lists what the loop tells its watchdog among the frames that it writes, so that a test can check the order of both. */
 export class FakeLink implements WatchdogLink {
   readonly word = new Int32Array(new SharedArrayBuffer(4))
   readonly claimer = new Claimer(this.word, 0)
@@ -127,6 +128,8 @@ export class FakeLink implements WatchdogLink {
     this.wakes += 1
   }
 }
+
+const noScope: JobScope = { enter: () => {}, leave: () => true, run: (_job, fn) => fn(), current: () => undefined }
 
 /** A job loop whose pipes, watchdog and clock are the test's. */
 export class Harness {
@@ -155,6 +158,7 @@ export class Harness {
       link: this.link,
       clock: { now: () => this.now, wall: () => 1_000 + this.now, later: (ms, fn) => void this.#timers.push({ at: this.now + ms, fn }) },
       rss: () => 4096,
+      scope: noScope,
       onFinished: () => {
         this.finished += 1
       },

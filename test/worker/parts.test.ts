@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest'
 import { decode } from '../../src/wire/codec/index.js'
 import { type LogLine, PROTOCOL_VERSION } from '../../src/wire/messages.js'
-import { Fifo } from '../../src/worker/io/fifo.js'
 import { helloFrame } from '../../src/worker/io/hello.js'
 import { JobLog, LINE_COST, LOG_BOUND, LOG_MARKER } from '../../src/worker/jobs/job-log.js'
 import { FrameCutter } from './loop-harness.js'
@@ -11,21 +10,6 @@ test('HELLO, made without the codec, is what the codec reads', () => {
   const [frame, ...rest] = new FrameCutter().take(helloFrame(4_000_000_000, 'v20.20.2'))
   expect(rest).toEqual([])
   expect(decode(frame!.payload, 0)).toEqual({ protocol: PROTOCOL_VERSION, pid: 4_000_000_000, node: 'v20.20.2' })
-})
-
-test('a fifo keeps the order over any mix of pushes and shifts', () => {
-  const fifo = new Fifo<number>()
-  let pushed = 0
-  let shifted = 0
-  for (let round = 0; round < 3000; round += 1) {
-    for (let i = round % 5; i >= 0; i -= 1) fifo.push(pushed++)
-    for (let i = round % 4; i >= 0; i -= 1) {
-      const item = fifo.shift()
-      if (item === undefined) expect(fifo.size).toBe(0)
-      else expect(item).toBe(shifted++)
-    }
-    expect(fifo.size).toBe(pushed - shifted)
-  }
 })
 
 describe('a job log', () => {

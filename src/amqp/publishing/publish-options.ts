@@ -3,7 +3,7 @@
 import type { Backoff } from '../../runtime/delivery.js'
 import type { Compression } from '../../runtime/message/index.js'
 import { count, knownNames, milliseconds, oneOf, plainObject, refuse } from '../../util/checks.js'
-import { workerState } from '../../worker/worker-state.js'
+import { workerState } from '../../worker/state.js'
 import { MAX_DELAY } from '../topology/delay-steps.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */

@@ -1,12 +1,13 @@
 /** What stands between a JOB's head and its arguments. */
 import { encode } from '../../wire/codec/index.js'
 import { TextRecords } from '../../wire/codec/text-record.js'
-import { type JobDelivery, type JobMeta, LENGTH_BYTES } from '../../wire/messages.js'
+import { closeSection, SECTION_HEAD } from '../../wire/frame.js'
+import type { JobDelivery, JobMeta } from '../../wire/messages.js'
 import type { JobOptions } from './run-options.js'
 
 /** Undefined: it has none. */
 export const metaSection = ({ id, context }: JobOptions, name?: string): Buffer | undefined => {
-  if (context === undefined && name === undefined) return id === undefined ? undefined : closed(idAlone.encode(id))
+  if (context === undefined && name === undefined) return id === undefined ? undefined : closeSection(idAlone.encode(id))
   const meta: JobMeta = {}
   if (id !== undefined) meta.id = id
   if (context !== undefined) meta.context = context
@@ -38,14 +39,9 @@ const cannotChange = (given: object): boolean =>
 
 /** `root`: what an error calls the value. */
 const section = (value: unknown, root: string): Buffer => {
-  const { body, binaries } = encode(value, LENGTH_BYTES, { copyBinaries: true, root })
-  return closed(binaries.length === 0 ? body : Buffer.concat([body, ...binaries]))
-}
-
-const closed = (bytes: Buffer): Buffer => {
-  bytes.writeUInt32LE(bytes.length - LENGTH_BYTES, 0)
-  return bytes
+  const { body, binaries } = encode(value, SECTION_HEAD, { copyBinaries: true, root })
+  return closeSection(binaries.length === 0 ? body : Buffer.concat([body, ...binaries]))
 }
 
 /** What every job of a message broker has. */
-const idAlone = new TextRecords('id', LENGTH_BYTES)
+const idAlone = new TextRecords('id', SECTION_HEAD)

@@ -1,5 +1,6 @@
 import type { Hub, HubWritable, Writer } from '../../hub/index.js'
 import { encode } from '../../wire/codec/index.js'
+import { CANCEL_HEAD, SOFT_ASK_BYTES, writeAskedLimit, writeCancelUpTo } from '../../wire/frame.js'
 import { FrameWriter } from '../../wire/frame-writer.js'
 import { Kind } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
@@ -26,14 +27,14 @@ export class WorkerLifeline {
   /** Cancels one job, and takes back everything up to the delivery named that was not claimed. */
   cancel(job: JobRecord, upTo: number, reason: unknown): void {
     const body = reasonBytes(reason)
-    body.writeUInt32LE(upTo, 0)
+    writeCancelUpTo(body, 0, upTo)
     this.#frame(Kind.CANCEL, job.delivery, body)
   }
 
   /** With `watchdog: false` the soft limit is the host's: it asks here. */
   askSoft(job: JobRecord): void {
-    const payload = Buffer.allocUnsafe(4)
-    payload.writeUInt32LE(job.spec.softLimit, 0)
+    const payload = Buffer.allocUnsafe(SOFT_ASK_BYTES)
+    writeAskedLimit(payload, 0, job.spec.softLimit)
     this.#frame(Kind.SOFT_ASK, job.delivery, payload)
   }
 
@@ -64,13 +65,13 @@ export class WorkerLifeline {
   }
 }
 
-/** Four free bytes, then the reason; none where it cannot be sent, for the cancellation itself must pass. */
+/** CANCEL_HEAD free bytes, then the reason; none where it cannot be sent, for the cancellation itself must pass. */
 const reasonBytes = (reason: unknown): Buffer => {
   try {
-    const { body, binaries, size } = encode(reason, 4)
+    const { body, binaries, size } = encode(reason, CANCEL_HEAD)
     if (size <= LIFELINE_MAX / 2) return Buffer.concat([body, ...binaries])
   } catch {
     // Not to be sent.
   }
-  return Buffer.from(encode(undefined, 4).body)
+  return Buffer.from(encode(undefined, CANCEL_HEAD).body)
 }

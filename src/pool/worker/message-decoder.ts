@@ -1,18 +1,18 @@
 import { readFault, readHello, readLogLines, readStartFailed, readWorkerUp } from '../../wire/announcements.js'
 import { ProtocolError } from '../../wire/errors.js'
 import {
-  type Fault,
+  deliveryOf,
   FIXED_BYTES,
-  FLAG_STATS,
-  type Hello,
-  Kind,
-  LimitStage,
-  type LogLine,
-  NO_STACK,
+  flagsOf,
+  HEARTBEAT_BYTES,
+  heartbeatRssOf,
+  heartbeatTurnAgeOf,
+  jobOf,
+  kindOf,
   STATS_BYTES,
-  type StartFailed,
-  type WorkerUp,
-} from '../../wire/messages.js'
+  statsRssOf,
+} from '../../wire/frame.js'
+import { type Fault, FLAG_STATS, type Hello, Kind, LimitStage, type LogLine, NO_STACK, type StartFailed, type WorkerUp } from '../../wire/messages.js'
 
 /** What a worker says, one call per frame. Payloads are handed on as bytes where only the job's life needs them. */
 export interface WorkerMessageHandler {
@@ -39,29 +39,25 @@ const oneByte = Array.from({ length: 256 }, (_, byte) => Buffer.of(byte))
 
 const payloadOf = (bytes: Buffer, from: number, to: number): Buffer => (to - from === 1 ? oneByte[bytes[from]!]! : bytes.subarray(from, to))
 
-const FLAGS = 1
-const DELIVERY = 4
-const JOB = 8
-
 /** Reads the frames of the results pipe. */
 export const resultsDecoder =
   (voice: WorkerMessageHandler) =>
   (bytes: Buffer, start: number, end: number): void => {
-    const delivery = bytes.readUInt32LE(start + DELIVERY)
+    const delivery = deliveryOf(bytes, start)
     const payloadAt = start + FIXED_BYTES
-    switch (bytes[start]) {
+    switch (kindOf(bytes, start)) {
       case Kind.ACCEPTED:
         voice.accepted(delivery)
         return
       case Kind.READY:
       case Kind.END: {
-        const flags = bytes[start + FLAGS]!
+        const flags = flagsOf(bytes, start)
         if ((flags & FLAG_STATS) === 0) {
           voice.answered(delivery, flags, payloadOf(bytes, payloadAt, end), 0)
           return
         }
         if (end - payloadAt < STATS_BYTES) throw new ProtocolError('A READY frame that is too short for its flags.')
-        voice.answered(delivery, flags, payloadOf(bytes, payloadAt + STATS_BYTES, end), bytes.readDoubleLE(payloadAt + 4))
+        voice.answered(delivery, flags, payloadOf(bytes, payloadAt + STATS_BYTES, end), statsRssOf(bytes, payloadAt))
         return
       }
       case Kind.ITEM:
@@ -89,7 +85,7 @@ export const resultsDecoder =
         voice.bye()
         return
       default:
-        throw new ProtocolError(`A frame of kind ${bytes[start]} on the results pipe.`)
+        throw new ProtocolError(`A frame of kind ${kindOf(bytes, start)} on the results pipe.`)
     }
   }
 
@@ -97,21 +93,21 @@ export const resultsDecoder =
 export const lifelineDecoder =
   (voice: WorkerMessageHandler) =>
   (bytes: Buffer, start: number, end: number): void => {
-    const delivery = bytes.readUInt32LE(start + DELIVERY)
+    const delivery = deliveryOf(bytes, start)
     const payloadAt = start + FIXED_BYTES
-    switch (bytes[start]) {
+    switch (kindOf(bytes, start)) {
       case Kind.HEARTBEAT:
-        if (end - payloadAt < 16) throw new ProtocolError('A HEARTBEAT frame that is too short.')
-        voice.heartbeat(bytes.readDoubleLE(payloadAt), bytes.readDoubleLE(payloadAt + 8))
+        if (end - payloadAt < HEARTBEAT_BYTES) throw new ProtocolError('A HEARTBEAT frame that is too short.')
+        voice.heartbeat(heartbeatRssOf(bytes, payloadAt), heartbeatTurnAgeOf(bytes, payloadAt))
         return
       case Kind.RECALLED:
-        voice.recalled(delivery, bytes.readDoubleLE(start + JOB))
+        voice.recalled(delivery, jobOf(bytes, start))
         return
       case Kind.STACK:
-        voice.stackReceived(bytes.readDoubleLE(start + JOB), bytes.toString('utf8', payloadAt, end))
+        voice.stackReceived(jobOf(bytes, start), bytes.toString('utf8', payloadAt, end))
         return
       case Kind.LIMIT: {
-        const stage = bytes[start + FLAGS] as LimitStage
+        const stage = flagsOf(bytes, start) as LimitStage
         if (stage < LimitStage.SOFT || stage > LimitStage.HARD) throw new ProtocolError(`A LIMIT frame of stage ${stage}.`)
         voice.limit(delivery, stage, end > payloadAt ? bytes.toString('utf8', payloadAt, end) : NO_STACK)
         return
@@ -120,6 +116,6 @@ export const lifelineDecoder =
         voice.broken(bytes.toString('utf8', payloadAt, end))
         return
       default:
-        throw new ProtocolError(`A frame of kind ${bytes[start]} on the lifeline.`)
+        throw new ProtocolError(`A frame of kind ${kindOf(bytes, start)} on the lifeline.`)
     }
   }

@@ -1,18 +1,9 @@
 import type { Hub, Reader, Writer } from '../../hub/index.js'
 import { type LostReason, PreforkError } from '../../wire/errors.js'
+import { FIXED_BYTES, PULL_BYTES, writeCredit } from '../../wire/frame.js'
 import { frameReader } from '../../wire/frame-reader.js'
 import { FrameWriter, type JobHead } from '../../wire/frame-writer.js'
-import {
-  type Fault,
-  FIXED_BYTES,
-  type Hello,
-  Kind,
-  type LimitStage,
-  type LogLine,
-  PROTOCOL_VERSION,
-  type StartFailed,
-  type WorkerUp,
-} from '../../wire/messages.js'
+import { type Fault, type Hello, Kind, type LimitStage, type LogLine, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
 import { ExitDrain } from './exit-drain.js'
 import type { LaunchedProcess, ProcessExit } from './launcher.js'
@@ -158,9 +149,8 @@ export class PoolWorker extends WorkerRecord implements WorkerMessageHandler {
   }
 
   pull(delivery: number, items: number, bytes: number): void {
-    const payload = Buffer.allocUnsafe(8)
-    payload.writeUInt32LE(items, 0)
-    payload.writeUInt32LE(bytes, 4)
+    const payload = Buffer.allocUnsafe(PULL_BYTES)
+    writeCredit(payload, 0, items, bytes)
     this.writer.frame(Kind.PULL, 0, delivery, 0, payload)
     this.#jobsPort.wake()
   }

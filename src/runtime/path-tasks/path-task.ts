@@ -1,8 +1,8 @@
 /** A task module of prefork itself: it runs a function of a module that the node found below its roots, and returns the function's options. */
 import { pathToFileURL } from 'node:url'
 import { TaskNotFoundError } from '../../wire/errors.js'
+import { workerState } from '../../worker/state.js'
 import type { TaskOptions } from '../../worker/tasks/define-task.js'
-import { workerState } from '../../worker/worker-state.js'
 
 type Task = (...args: readonly unknown[]) => unknown
 

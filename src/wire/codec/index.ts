@@ -1,7 +1,7 @@
 /** Values ↔ bytes: what `structuredClone` copies arrives as it left, everything else is refused. */
 import { types } from 'node:util'
 import { PreforkError, SerializationError } from '../errors.js'
-import { LENGTH_BYTES } from '../messages.js'
+import { LENGTH_BYTES } from '../frame.js'
 import type { Blobs } from './blobs.js'
 import { read, write } from './by-v8.js'
 import * as format from './format.js'

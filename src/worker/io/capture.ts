@@ -4,8 +4,8 @@ import { StringDecoder } from 'node:string_decoder'
 export type CapturedStream = 'stdout' | 'stderr'
 
 /**
- * Gives everything written to process.stdout and process.stderr, and so the console's output, to `onText`, at once. Node's
- * own streams are never opened: that would make the descriptors non-blocking for the code that writes to them directly.
+ * Gives everything written to process.stdout and process.stderr, and so the console's output, to `onText` at once. Node's
+ * own streams are never opened: that would make the descriptors non-blocking for code that writes to them directly.
  */
 export const captureOutput = (onText: (stream: CapturedStream, text: string) => void): void => {
   for (const [name, fd] of [
@@ -33,13 +33,13 @@ const capturing = (onText: (text: string) => void, fd: number): Writable => {
     else if (chunk instanceof Uint8Array) onText(decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)))
     else throw new TypeError(`Output is a string, a Buffer or a Uint8Array, not ${chunk === null ? 'null' : typeof chunk}`)
   }
-  // Past the stream's own books: a task may be interrupted anywhere, and its output must not depend on a drain.
+  // Past the stream's own state: a task may be interrupted anywhere, and its output must not depend on a drain event.
   const write = (chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean => {
     take(typeof chunk === 'string' && typeof encoding === 'string' ? Buffer.from(chunk, encoding) : chunk)
     const done = typeof encoding === 'function' ? encoding : callback
     if (done !== undefined) process.nextTick(done, null)
     return true
   }
-  // As the real ones: nothing ends or closes them.
+  // As with Node's own streams, nothing ends or closes them.
   return Object.assign(stream, { write, fd, _isStdio: true, destroySoon: () => {}, _destroy: (_error: unknown, done: Callback) => done() })
 }

@@ -1,10 +1,10 @@
-import { ProtocolError } from '../../wire/errors.js'
-import { FIXED_BYTES, LENGTH_BYTES } from '../../wire/messages.js'
+import { LENGTH_BYTES } from '../../wire/frame.js'
+import { checkedBodyBytes } from '../../wire/frame-reader.js'
 
-/** Gets one whole frame: `bytes` from `start` (its length header) to `end`. The memory is never written again. */
+/** Gets one whole frame: `bytes` from `start` (where its length stands) to `end`. The memory is never written again. */
 export type OnFrame = (bytes: Buffer, start: number, end: number) => void
 
-/** Two looks at the headers of so many bytes cost less than copying the end of them twice. */
+/** For a chunk of this size, reading its lengths twice costs less than copying its end twice. */
 const LARGE = 16 * 1024
 
 /**
@@ -14,9 +14,9 @@ const LARGE = 16 * 1024
 export class FrameParser {
   readonly #onFrame: OnFrame
   readonly #maxLength: number
-  /** Bytes of a frame cut by the end of a chunk; once the header is known it has the size of the whole frame. */
+  /** Bytes of a frame that the end of a chunk cut; once its length is known, this has the size of the whole frame. */
   #partial: Buffer = Buffer.alloc(0)
-  /** How much of `#partial` is filled; 0: no frame is cut. */
+  /** Bytes in `#partial`; 0: no frame is cut. */
   #filled = 0
 
   constructor(maxLength: number, onFrame: OnFrame) {
@@ -27,7 +27,7 @@ export class FrameParser {
   /** `chunk` may be reused by the caller afterwards. */
   push(chunk: Buffer): void {
     const from = this.#filled > 0 ? this.#complete(chunk) : 0
-    // In a large chunk a cut frame may be most of it, and is copied only once: into memory that holds all of it.
+    // A frame that is cut may be most of a large chunk: it is copied once only, into memory for all of it.
     const to = chunk.length - from < LARGE ? chunk.length : this.#wholeUpTo(chunk, from)
     if (to > from) {
       // One copy for all frames.
@@ -45,7 +45,7 @@ export class FrameParser {
     if (to < chunk.length) this.#hold(chunk, to)
   }
 
-  /** Where the last frame ends that lies in the chunk as a whole. */
+  /** The end of the last frame that lies in the chunk as a whole. */
   #wholeUpTo(chunk: Buffer, from: number): number {
     for (let at = from; ; ) {
       if (chunk.length - at < LENGTH_BYTES) return at
@@ -55,14 +55,14 @@ export class FrameParser {
     }
   }
 
-  /** Fills the cut frame from the chunk's beginning; returns how many bytes that took. */
+  /** Fills the cut frame from the start of the chunk; returns how many bytes that took. */
   #complete(chunk: Buffer): number {
     let at = 0
     if (this.#filled < LENGTH_BYTES) {
       at = this.#fill(chunk, at)
       if (this.#filled < LENGTH_BYTES) return at
       const header = this.#partial
-      this.#partial = room(LENGTH_BYTES + this.#length(header, 0))
+      this.#partial = allocate(LENGTH_BYTES + this.#length(header, 0))
       header.copy(this.#partial, 0, 0, LENGTH_BYTES)
     }
     at = this.#fill(chunk, at)
@@ -81,18 +81,14 @@ export class FrameParser {
   }
 
   #hold(bytes: Buffer, at: number): void {
-    this.#partial = room(bytes.length - at < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + this.#length(bytes, at))
+    this.#partial = allocate(bytes.length - at < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + this.#length(bytes, at))
     this.#filled = bytes.copy(this.#partial, 0, at)
   }
 
   #length(bytes: Buffer, at: number): number {
-    const length = bytes.readUInt32LE(at)
-    if (length < FIXED_BYTES || length > this.#maxLength) {
-      throw new ProtocolError(`A frame on the jobs pipe claims a body of ${length} bytes; ${FIXED_BYTES} to ${this.#maxLength} are possible.`)
-    }
-    return length
+    return checkedBodyBytes(bytes, at, this.#maxLength)
   }
 }
 
-/** Room for a frame whose body begins at a multiple of 8: so its large binaries are aligned. */
-const room = (bytes: number): Buffer => Buffer.allocUnsafeSlow(8 - LENGTH_BYTES + bytes).subarray(8 - LENGTH_BYTES)
+/** Memory for a frame whose body begins at a multiple of 8, so that its large binaries are aligned. */
+const allocate = (bytes: number): Buffer => Buffer.allocUnsafeSlow(8 - LENGTH_BYTES + bytes).subarray(8 - LENGTH_BYTES)

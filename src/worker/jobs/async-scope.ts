@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ForeignStores } from './foreign-stores.js'
 import type { WorkerJob } from './job.js'
-import type { JobScope } from './job-scope.js'
+import type { JobScope } from './loop-options.js'
 
-/** Tells jobs apart across awaits with AsyncLocalStorage, which costs something on every promise: it is used from the first call of `enable` on. */
+/** Tells jobs apart across awaits with AsyncLocalStorage. That slows every promise, so it is used only from the first call of `enable` on. */
 export class AsyncScope implements JobScope {
   readonly #foreign = new ForeignStores()
   readonly #storage = new AsyncLocalStorage<WorkerJob | undefined>()
-  /** Taken before `ForeignStores` listens, because our own stores are no leak. */
+  /** Taken before `ForeignStores` wraps it, because our own stores are no leak. */
   readonly #enterWith: (job: WorkerJob | undefined) => void
   enabled = false
   /** The job whose synchronous call is under way. */

@@ -1,6 +1,6 @@
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
-import { FRAME_HEAD } from '../../wire/messages.js'
+import { FRAME_HEAD } from '../../wire/frame.js'
 
 /** What a pump needs of the job loop. */
 export interface PumpPort {
@@ -14,7 +14,7 @@ export interface PumpPort {
 
 type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>
 
-/** The iterator of what a streamed task returned; undefined when it is none. */
+/** The iterator of what a streamed task returned; undefined: it is not iterable. */
 export const iteratorOf = (value: unknown): AnyIterator | undefined => {
   if (typeof value !== 'object' || value === null) return undefined
   const source = value as { [Symbol.asyncIterator]?: () => AnyIterator; [Symbol.iterator]?: () => AnyIterator; next?: unknown }
@@ -26,13 +26,13 @@ export const iteratorOf = (value: unknown): AnyIterator | undefined => {
 export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   (typeof value === 'object' || typeof value === 'function') && value !== null && typeof (value as PromiseLike<unknown>).then === 'function'
 
-/** Draws items from a task's iterator as long as the host has granted credit for them. */
+/** Takes items from a task's iterator as long as the host has granted credit for them. */
 export class ItemPump {
   readonly #iterator: AnyIterator
   readonly #port: PumpPort
   #items = 0
   #bytes = 0
-  /** A step of the iterator is under way: it is asked for one item at a time. */
+  /** A call of `next()` is under way: there is one at a time. */
   #stepping = false
   #closing = false
   #done = false
@@ -42,7 +42,7 @@ export class ItemPump {
     this.#port = port
   }
 
-  /** Adds credit. One item may overdraw the bytes, so that an item larger than the whole grant still travels. */
+  /** Adds credit. One item may overdraw the bytes, so that an item larger than the whole grant is still sent. */
   grant(items: number, bytes: number): void {
     this.#items += items
     this.#bytes += bytes
@@ -56,7 +56,7 @@ export class ItemPump {
     this.#return(() => this.#end())
   }
 
-  /** The call was interrupted: nothing more is drawn or sent. */
+  /** The call was interrupted: nothing more is taken or sent. */
   discard(): void {
     this.#done = true
   }
@@ -90,10 +90,10 @@ export class ItemPump {
   }
 
   #take(step: unknown): void {
-    // While it closes, only the answer of `return()` counts.
+    // While it closes, only what `return()` gives counts.
     if (this.#done || this.#closing) return
     if (typeof step !== 'object' || step === null) {
-      this.#fail(new TypeError(`The task's iterator answered ${String(step)}, which is not an object`))
+      this.#fail(new TypeError(`The task's iterator gave ${String(step)}, which is not an object`))
       return
     }
     const { done, value } = step as IteratorResult<unknown>
@@ -118,14 +118,14 @@ export class ItemPump {
 
   #return(then: () => void): void {
     const iterator = this.#iterator
-    let answer: unknown
+    let returned: unknown
     try {
-      answer = typeof iterator.return === 'function' ? this.#port.call(() => iterator.return?.()) : undefined
+      returned = typeof iterator.return === 'function' ? this.#port.call(() => iterator.return?.()) : undefined
     } catch (error) {
       this.#fail(error)
       return
     }
-    if (isThenable(answer)) Promise.resolve(answer).then(then, (error) => this.#fail(error))
+    if (isThenable(returned)) Promise.resolve(returned).then(then, (error) => this.#fail(error))
     else then()
   }
 

@@ -1,4 +1,4 @@
-import type { JobEndHook, JobEndInfo, JobHookInfo, JobStartHook } from '../worker-state.js'
+import type { JobEndHook, JobEndInfo, JobHookInfo, JobStartHook } from '../tasks/hooks.js'
 import type { WorkerJob } from './job.js'
 
 /** Runs the hooks around each job. */
@@ -15,12 +15,12 @@ export class JobHooks {
     this.#onFault = onFault
   }
 
-  /** Whether `after` has anything to do. (The lists may grow: a hook may be registered while jobs run.) */
+  /** Whether `after` has anything to do. (A hook may also be registered while jobs run.) */
   get any(): boolean {
     return this.#end.length > 0
   }
 
-  /** A throw is the job's failure. */
+  /** An error of a hook fails the job. */
   before(job: WorkerJob): void {
     job.begun = true
     if (this.#start.length === 0) return
@@ -28,7 +28,7 @@ export class JobHooks {
     for (const hook of this.#start) hook(info)
   }
 
-  /** A throw costs the job nothing. Jobs whose arguments could not be decoded never began: they have no end either. */
+  /** An error of a hook is reported and changes nothing for the job. A job whose arguments could not be decoded never began: no hook runs after it. */
   after(job: WorkerJob, outcome: JobEndInfo['outcome']): void {
     if (!job.begun) return
     const info = { ...this.#infoOf(job), outcome }

@@ -1,15 +1,15 @@
 import { StringDecoder } from 'node:string_decoder'
 import type { LogLine } from '../../wire/messages.js'
 
-/** Bytes of output that one job may send, each line's own cost included. */
+/** Bytes of output that one job may send, LINE_COST for each line included. */
 export const LOG_BOUND = 256 * 1024
-/** Charged for each line beside its text: a line is an object in the host, however short it is. */
+/** Counted for each line beside its text: in the host a line is an object, however short it is. */
 export const LINE_COST = 64
 export const LOG_MARKER = `[prefork] more output of this job was dropped: it is over ${LOG_BOUND / 1024} KiB`
 
 type Stream = LogLine['stream']
 
-/** Cuts output into lines and bounds it. A line without its end waits for it, or for the end of the job. */
+/** Cuts output into lines and bounds it. An unfinished line waits for its newline, or for the end of the job. */
 export class JobLog {
   readonly #send: (lines: LogLine[]) => void
   readonly #wall: () => number
@@ -23,7 +23,7 @@ export class JobLog {
     this.#bound = bound
   }
 
-  /** One entry, whatever newlines it holds. */
+  /** One entry, with all newlines in it. */
   entry(stream: Stream, text: string): void {
     this.#emit(stream, [text])
   }
@@ -41,7 +41,7 @@ export class JobLog {
     this.#emit(stream, lines)
   }
 
-  /** The job is over (or the process): what waits for the end of its line is sent as it is. */
+  /** The job (or the process) ends: an unfinished line is sent as it is. */
   flush(): void {
     this.#endPartial('stdout')
     this.#endPartial('stderr')

@@ -1,28 +1,28 @@
 import { types } from 'node:util'
+import { Deque } from '../../util/deque.js'
 import { PreforkError, ProtocolError, SoftTimeLimitError, TaskNotFoundError } from '../../wire/errors.js'
-import { FRAME_HEAD, JOB_FIXED_BYTES, Kind } from '../../wire/messages.js'
-import { Fifo } from '../io/fifo.js'
-import { Output } from '../io/frame-output.js'
+import { creditBytesOf, creditItemsOf, deliveryOf, FRAME_HEAD, JOB_FIXED_BYTES, kindOf, LENGTH_BYTES, PULL_BYTES } from '../../wire/frame.js'
+import { Kind } from '../../wire/messages.js'
+import { FrameOutput } from '../io/frame-output.js'
 import { FrameParser } from '../io/frame-parser.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
+import type { JobEndInfo } from '../tasks/hooks.js'
 import type { TaskRegistry } from '../tasks/registry.js'
-import type { JobEndInfo } from '../worker-state.js'
 import { ItemPump, isThenable, iteratorOf } from './item-pump.js'
 import { WorkerJob } from './job.js'
 import { JobHooks } from './job-hooks.js'
 import { JobReports } from './job-reports.js'
-import { type JobScope, noScope } from './job-scope.js'
-import type { JobLoopOptions } from './loop-options.js'
-import { type Outcome, Results } from './results.js'
+import type { JobLoopOptions, JobScope } from './loop-options.js'
+import { type ResultPayload, Results } from './results.js'
 import { TaskCall } from './task-call.js'
 
 /**
- * Takes jobs up and settles them. A task is called synchronously out of a native callback (a read, or the link's), and
- * its JavaScript may be terminated at any point of that call, up to that callback and without any `finally`: so
- * everything the loop knows is in fields, and is consistent whenever a task is called.
+ * Runs the worker's jobs: claims each, accepts it, calls its task and settles it. A task is called synchronously out of a
+ * native callback (a read, or the link's), and its JavaScript may be terminated at any point of that call, up to that
+ * callback and without any `finally`: so all state is in fields, and is consistent whenever a task is called.
  */
 export class JobLoop implements LinkEvents {
-  readonly output: Output
+  readonly output: FrameOutput
   readonly reports: JobReports
   readonly #options: JobLoopOptions
   readonly #link: WatchdogLink
@@ -31,12 +31,13 @@ export class JobLoop implements LinkEvents {
   readonly #hooks: JobHooks
   readonly #results: Results
   readonly #parser: FrameParser
-  readonly #held = new Fifo<WorkerJob>()
+  /** Jobs that have arrived and are not yet claimed, as bytes. */
+  readonly #waiting = new Deque<WorkerJob>()
   readonly #slots: (WorkerJob | undefined)[]
-  /** Streams by delivery, held or running: credit may come before they are taken up. */
+  /** Streams by delivery, waiting or running: credit may come before they are claimed. */
   readonly #streams = new Map<number, WorkerJob>()
-  /** Running streams with new credit: their next step is the task's code, which waits until the chunk is parsed. */
-  readonly #granted = new Fifo<WorkerJob>()
+  /** Running streams with new credit. Their next step calls the task's code, which waits until the chunk is parsed. */
+  readonly #granted = new Deque<WorkerJob>()
   #registry: TaskRegistry | undefined
   #running = 0
   #quitting = false
@@ -46,10 +47,10 @@ export class JobLoop implements LinkEvents {
     const { config, link, write, clock } = options
     this.#options = options
     this.#link = link
-    this.#scope = options.scope ?? noScope
+    this.#scope = options.scope
     this.#slots = new Array<WorkerJob | undefined>(config.concurrency).fill(undefined)
     this.#parser = new FrameParser(config.maxMessageSize + JOB_FIXED_BYTES, (bytes, start, end) => this.#onFrame(bytes, start, end))
-    this.output = new Output((chunks) => {
+    this.output = new FrameOutput((chunks) => {
       link.beforeWrite()
       write(chunks)
       link.afterWrite()
@@ -64,13 +65,13 @@ export class JobLoop implements LinkEvents {
     return this.#slots.filter((job) => job !== undefined)
   }
 
-  /** The tasks are loaded: jobs may be taken up. */
+  /** The tasks are loaded: jobs may run. */
   start(registry: TaskRegistry): void {
     this.#registry = registry
-    if (this.#held.size > 0) this.#link.wake()
+    if (this.#waiting.size > 0) this.#link.wake()
   }
 
-  /** Bytes of the jobs pipe, called out of the native read callback; the memory may be reused afterwards. */
+  /** Takes bytes of the jobs pipe. To be called out of the native read callback; the memory may be reused afterwards. */
   receive(chunk: Buffer): void {
     try {
       this.#parser.push(chunk)
@@ -106,7 +107,7 @@ export class JobLoop implements LinkEvents {
       job.softTimedOut ||= cause === 'soft'
       job.pump?.discard()
       this.#settle(job, 'interrupted', this.#results.stack(stack))
-      // What the task had begun before (timers, requests) is told to stop.
+      // What the task began before (timers, requests) is asked to stop.
       const why = cause === 'soft' ? `The soft time limit of ${job.softLimit} ms has passed` : 'The job was cancelled'
       this.#scope.run(job, () => job.abort(cause === 'soft' ? new SoftTimeLimitError(why, job.softLimit, stack) : new DOMException(why, 'AbortError')))
     }
@@ -114,19 +115,21 @@ export class JobLoop implements LinkEvents {
   }
 
   #onFrame(bytes: Buffer, start: number, end: number): void {
-    switch (bytes[start + 4]) {
+    const body = start + LENGTH_BYTES
+    switch (kindOf(bytes, body)) {
       case Kind.JOB: {
         const job = new WorkerJob(bytes, start, end)
         if (job.streaming) this.#streams.set(job.delivery, job)
-        this.#held.push(job)
+        this.#waiting.push(job)
         return
       }
       case Kind.PULL: {
-        if (end - start < FRAME_HEAD + 8) throw new ProtocolError(`A PULL frame of ${end - start} bytes is too short.`)
-        const job = this.#streams.get(bytes.readUInt32LE(start + 8))
+        const payload = start + FRAME_HEAD
+        if (end - payload < PULL_BYTES) throw new ProtocolError(`A PULL frame of ${end - start} bytes is too short.`)
+        const job = this.#streams.get(deliveryOf(bytes, body))
         if (job === undefined) return
-        job.creditItems += bytes.readUInt32LE(start + FRAME_HEAD)
-        job.creditBytes += bytes.readUInt32LE(start + FRAME_HEAD + 4)
+        job.creditItems += creditItemsOf(bytes, payload)
+        job.creditBytes += creditBytesOf(bytes, payload)
         if (job.pump !== undefined) this.#granted.push(job)
         return
       }
@@ -134,7 +137,7 @@ export class JobLoop implements LinkEvents {
         this.#quitting = true
         return
       default:
-        throw new ProtocolError(`A frame of unknown kind ${bytes[start + 4]} on the jobs pipe.`)
+        throw new ProtocolError(`A frame of unknown kind ${kindOf(bytes, body)} on the jobs pipe.`)
     }
   }
 
@@ -152,12 +155,12 @@ export class JobLoop implements LinkEvents {
     for (let job = this.#granted.shift(); job !== undefined; job = this.#granted.shift()) this.#grant(job)
     const registry = this.#registry
     const { claimer } = this.#link
-    while (registry !== undefined && this.#running < this.#slots.length && this.#held.size > 0) {
+    while (registry !== undefined && this.#running < this.#slots.length && this.#waiting.size > 0) {
       if (this.#call.tainted) {
         this.#link.wake()
         break
       }
-      const job = this.#held.shift()!
+      const job = this.#waiting.shift()!
       if (claimer.claim(job.delivery)) this.#begin(job, registry)
       else this.#streams.delete(job.delivery)
     }
@@ -204,7 +207,7 @@ export class JobLoop implements LinkEvents {
     try {
       if (isThenable(value)) pending = Promise.resolve(value)
     } catch (error) {
-      // A `then` that throws when it is looked at.
+      // A `then` that throws when it is read.
       this.#fail(job, error)
       return
     }
@@ -217,12 +220,12 @@ export class JobLoop implements LinkEvents {
     }
   }
 
-  /** Settles out of a promise: the result is written now, but the next task only begins out of a native callback. */
+  /** Settles out of a promise: the result is written now, but the next task begins out of a native callback only. */
   #later(settle: () => void): void {
     try {
       settle()
       this.output.flush()
-      if (this.#held.size > 0 && this.#running < this.#slots.length) this.#link.wake()
+      if (this.#waiting.size > 0 && this.#running < this.#slots.length) this.#link.wake()
       this.#finishIfDone()
     } catch (error) {
       this.#options.onBroken(error)
@@ -275,15 +278,15 @@ export class JobLoop implements LinkEvents {
     if (!job.settled) this.#settle(job, 'failed', this.#results.error(error, job, unsendable))
   }
 
-  #settle(job: WorkerJob, how: JobEndInfo['outcome'], outcome: Outcome): void {
-    if (this.#hooks.any) this.#scope.run(job, () => this.#hooks.after(job, how))
+  #settle(job: WorkerJob, outcome: JobEndInfo['outcome'], payload: ResultPayload): void {
+    if (this.#hooks.any) this.#scope.run(job, () => this.#hooks.after(job, outcome))
     this.reports.flush(job)
     job.settled = true
     if (job.streaming) this.#streams.delete(job.delivery)
     this.#slots[job.slot] = undefined
     this.#running -= 1
     this.#link.ended(job.slot)
-    this.#results.put(job, outcome)
+    this.#results.put(job, payload)
   }
 
   #find(delivery: number): WorkerJob | undefined {
@@ -292,8 +295,8 @@ export class JobLoop implements LinkEvents {
 
   #finishIfDone(): void {
     if (!this.#quitting || this.#finished || this.#running > 0) return
-    // While the tasks still load no job was taken up, and none will be.
-    if (this.#held.size > 0 && this.#registry !== undefined) return
+    // While the tasks still load no job has run, and none will.
+    if (this.#waiting.size > 0 && this.#registry !== undefined) return
     this.#finished = true
     this.#options.onFinished()
   }

@@ -1,37 +1,36 @@
 import { format } from 'node:util'
 import { encode } from '../../wire/codec/index.js'
-import { FRAME_HEAD, Kind, type LogLine, type WorkerConfig } from '../../wire/messages.js'
+import { FRAME_HEAD } from '../../wire/frame.js'
+import { Kind, type LogLine, type WorkerConfig } from '../../wire/messages.js'
 import type { CurrentJob, JobLogger } from '../current-job.js'
-import type { FrameOf, Output } from '../io/frame-output.js'
+import { type FrameJob, type FrameOutput, NO_JOB } from '../io/frame-output.js'
 import type { WorkerJob } from './job.js'
 import { JobLog } from './job-log.js'
 import type { LoopClock } from './loop-options.js'
-import { ProgressValve } from './progress.js'
+import { ProgressThrottle } from './progress.js'
 import type { TaskCall } from './task-call.js'
 
-const NOBODY = { attempt: 0, delivery: 0, number: 0 } as const
-
-/** The host takes a frame in one go: lines of no job have no bound of their own. */
+/** Lines in one frame, at most: the host handles a frame without a pause, and the lines of no job are unbounded. */
 const FRAME_LINES = 1024
 
-/** What a running job tells besides its result: lines and progress. And `currentJob()`, through which it does. */
+/** What a running job reports besides its result: lines and progress. Makes the `currentJob()` through which it does. */
 export class JobReports {
-  readonly #output: Output
+  readonly #output: FrameOutput
   readonly #call: TaskCall
   readonly #clock: LoopClock
   readonly #config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>
   /** Lines of no job, or of one that has settled. */
   readonly #stray: JobLog
 
-  constructor(output: Output, call: TaskCall, clock: LoopClock, config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>) {
+  constructor(output: FrameOutput, call: TaskCall, clock: LoopClock, config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>) {
     this.#output = output
     this.#call = call
     this.#clock = clock
     this.#config = config
-    this.#stray = new JobLog(clock.wall, (lines) => this.#send(NOBODY, lines), Number.POSITIVE_INFINITY)
+    this.#stray = new JobLog(clock.wall, (lines) => this.#send(NO_JOB, lines), Number.POSITIVE_INFINITY)
   }
 
-  /** A piece of output, written at once: it exists also when the worker is killed a moment later. */
+  /** A piece of output, written at once, so that it is not lost when the worker is killed a moment later. */
   write(job: WorkerJob | undefined, stream: 'stdout' | 'stderr', text: string): void {
     this.#call.protect(() => this.#logOf(job).write(stream, text))
   }
@@ -39,7 +38,7 @@ export class JobReports {
   progress(job: WorkerJob, value: unknown): void {
     if (job.settled) return
     this.#call.protect(() => {
-      job.progress ??= new ProgressValve({
+      job.progress ??= new ProgressThrottle({
         now: this.#clock.now,
         later: this.#clock.later,
         maxMessageSize: this.#config.maxMessageSize,
@@ -53,13 +52,13 @@ export class JobReports {
     })
   }
 
-  /** Sends what is held back, before the result. */
+  /** Sends what waits, in front of the result. */
   flush(job: WorkerJob): void {
     job.progress?.flush()
     job.log?.flush()
   }
 
-  /** The process ends. */
+  /** The process ends: sends the unfinished lines of no job. */
   flushStray(): void {
     this.#stray.flush()
   }
@@ -110,21 +109,21 @@ export class JobReports {
     return job.log
   }
 
-  #send(of: FrameOf, lines: readonly LogLine[]): void {
-    for (let at = 0; at < lines.length; at += FRAME_LINES) this.#sendFrame(of, lines.length <= FRAME_LINES ? lines : lines.slice(at, at + FRAME_LINES))
+  #send(to: FrameJob, lines: readonly LogLine[]): void {
+    for (let at = 0; at < lines.length; at += FRAME_LINES) this.#sendFrame(to, lines.length <= FRAME_LINES ? lines : lines.slice(at, at + FRAME_LINES))
   }
 
-  #sendFrame(of: FrameOf, lines: readonly LogLine[]): void {
+  #sendFrame(to: FrameJob, lines: readonly LogLine[]): void {
     const encoded = encode(lines, FRAME_HEAD)
     if (encoded.size <= this.#config.maxMessageSize) {
-      this.#output.put(Kind.LOG, 0, of, encoded)
+      this.#output.put(Kind.LOG, 0, to, encoded)
       this.#output.flush()
     } else if (lines.length > 1) {
-      // A frame over the limit would cost the worker its life.
-      this.#sendFrame(of, lines.slice(0, lines.length >> 1))
-      this.#sendFrame(of, lines.slice(lines.length >> 1))
+      // The host would kill the worker for a frame over the limit.
+      this.#sendFrame(to, lines.slice(0, lines.length >> 1))
+      this.#sendFrame(to, lines.slice(lines.length >> 1))
     } else if (lines[0] !== undefined && lines[0].text.length > 1) {
-      this.#sendFrame(of, [{ ...lines[0], text: lines[0].text.slice(0, lines[0].text.length >> 1) }])
+      this.#sendFrame(to, [{ ...lines[0], text: lines[0].text.slice(0, lines[0].text.length >> 1) }])
     }
   }
 }

@@ -1,18 +1,32 @@
 import { decode } from '../../wire/codec/index.js'
 import { ProtocolError } from '../../wire/errors.js'
-import { defaultJobId, FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM, JOB_HEAD, type JobDelivery, type JobMeta, LENGTH_BYTES } from '../../wire/messages.js'
+import {
+  attemptOf,
+  deliveryOf,
+  FRAME_HEAD,
+  flagsOf,
+  hardLimitOf,
+  JOB_HEAD,
+  jobOf,
+  LENGTH_BYTES,
+  SECTION_HEAD,
+  sectionEnd,
+  softLimitOf,
+  taskIndexOf,
+} from '../../wire/frame.js'
+import { defaultJobId, FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM, type JobDelivery, type JobMeta } from '../../wire/messages.js'
 import type { CurrentJob } from '../current-job.js'
 import type { TaskRun } from '../tasks/registry.js'
 import type { ItemPump } from './item-pump.js'
 import type { JobLog } from './job-log.js'
-import type { ProgressValve } from './progress.js'
+import type { ProgressThrottle } from './progress.js'
 
-const notTakenUp: TaskRun = () => {
-  throw new Error('This job has not been taken up')
+const notBegun: TaskRun = () => {
+  throw new Error('This job has not begun')
 }
 const NO_META: JobMeta = {}
 
-/** One JOB frame: first held as bytes, then running in a slot. Whatever few tasks use (signal, context, log …) is made when first asked for. */
+/** One JOB frame: first as bytes, then running in a slot. What few tasks use (signal, context, log …) is made when it is first read. */
 export class WorkerJob {
   readonly flags: number
   readonly attempt: number
@@ -31,34 +45,36 @@ export class WorkerJob {
   #aborted = false
   #reason: unknown
 
-  /** The task, once taken up. */
-  run: TaskRun = notTakenUp
+  /** The task, once the job has a slot. */
+  run: TaskRun = notBegun
   slot = -1
-  /** The task's code (or a hook before it) was called. */
+  /** The task, or a start hook, was called. */
   begun = false
   settled = false
-  /** What it is called, known once it is taken up: the task's name, or that by which the task was found. */
+  /** The task's name, or the one given in its place; known once the job has a slot. */
   name = ''
   current: CurrentJob | undefined
   log: JobLog | undefined
-  progress: ProgressValve | undefined
+  progress: ProgressThrottle | undefined
   pump: ItemPump | undefined
-  /** Credit that came before the pump was made. */
+  /** Credit that the pump has not got yet. */
   creditItems = 0
   creditBytes = 0
-  /** The call was cancelled by the host: a stream is closed. */
+  /** The host has cancelled the call: a stream is closed. */
   cancelled = false
   softTimedOut = false
 
   constructor(bytes: Buffer, start: number, end: number) {
     if (end - start < JOB_HEAD) throw new ProtocolError(`A JOB frame of ${end - start} bytes is too short.`)
-    this.flags = bytes[start + 5]!
-    this.attempt = bytes.readUInt16LE(start + 6)
-    this.delivery = bytes.readUInt32LE(start + 8)
-    this.number = bytes.readDoubleLE(start + 12)
-    this.taskIndex = bytes.readUInt16LE(start + 20)
-    this.softLimit = bytes.readUInt32LE(start + 24)
-    this.hardLimit = bytes.readUInt32LE(start + 28)
+    const body = start + LENGTH_BYTES
+    const payload = start + FRAME_HEAD
+    this.flags = flagsOf(bytes, body)
+    this.attempt = attemptOf(bytes, body)
+    this.delivery = deliveryOf(bytes, body)
+    this.number = jobOf(bytes, body)
+    this.taskIndex = taskIndexOf(bytes, payload)
+    this.softLimit = softLimitOf(bytes, payload)
+    this.hardLimit = hardLimitOf(bytes, payload)
     this.#bytes = bytes
     this.#start = start
     this.#end = end
@@ -79,7 +95,7 @@ export class WorkerJob {
     return this.#metaOf().id ?? defaultJobId(poolId, this.number)
   }
 
-  /** What it is called instead of its task, if anything. */
+  /** The name given in place of the task's, if any. */
   get calledAs(): string | undefined {
     return (this.flags & FLAG_NAME) === 0 ? undefined : this.#metaOf().name
   }
@@ -101,7 +117,7 @@ export class WorkerJob {
     return this.#controller.signal
   }
 
-  /** Only the first abort counts, as with any signal. */
+  /** The first abort counts, as with any signal. */
   abort(reason: unknown): void {
     if (this.#aborted) return
     this.#aborted = true
@@ -115,13 +131,14 @@ export class WorkerJob {
     return this.#meta
   }
 
-  /** What the section of this flag holds, which would begin at `at`; undefined: there is none. */
+  /** The content of this flag's section, which would begin at `at`; undefined: there is none. */
   #section(flag: number, at: number): unknown {
-    return (this.flags & flag) === 0 ? undefined : decode(this.#bytes.subarray(at + LENGTH_BYTES, this.#behind(flag, at)), 0)
+    return (this.flags & flag) === 0 ? undefined : decode(this.#bytes.subarray(at + SECTION_HEAD, this.#behind(flag, at)), 0)
   }
 
+  /** The place behind this flag's section, which would begin at `at`. */
   #behind(flag: number, at: number): number {
-    return (this.flags & flag) === 0 ? at : at + LENGTH_BYTES + this.#bytes.readUInt32LE(at)
+    return (this.flags & flag) === 0 ? at : sectionEnd(this.#bytes, at)
   }
 
   #frame(): Buffer {

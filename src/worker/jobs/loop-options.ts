@@ -1,35 +1,44 @@
+/** What a job loop needs from outside; the simulation provides its own. */
 import type { WorkerConfig } from '../../wire/messages.js'
 import type { WriteChunks } from '../io/frame-output.js'
 import type { WatchdogLink } from '../link.js'
-import type { JobEndHook, JobStartHook } from '../worker-state.js'
+import type { JobEndHook, JobStartHook } from '../tasks/hooks.js'
 import type { WorkerJob } from './job.js'
-import type { JobScope } from './job-scope.js'
 
 export interface LoopClock {
   /** ms, monotonic. */
   now(): number
   /** ms since the epoch. */
   wall(): number
-  /** Need not keep the process alive. */
+  /** Calls `fn` after `ms`; need not keep the process alive. */
   later(ms: number, fn: () => void): void
 }
 
-/** All that a job loop knows of the world outside: the simulation gives it another one. */
+/** Knows which job's code is running. The job loop enters a job before each synchronous call of its task and leaves it afterwards. */
+export interface JobScope {
+  enter(job: WorkerJob): void
+  /** False: the next job must not be called out of the same native callback. */
+  leave(): boolean
+  /** Calls `fn` as part of the job, for example to abort its signal. */
+  run(job: WorkerJob, fn: () => void): void
+  current(): WorkerJob | undefined
+}
+
 export interface JobLoopOptions {
   readonly config: Pick<WorkerConfig, 'poolId' | 'concurrency' | 'maxMessageSize' | 'measureMemory'>
-  /** Puts bytes into the results pipe before it returns. */
+  /** Writes into the results pipe before it returns. */
   readonly write: WriteChunks
   readonly link: WatchdogLink
   readonly clock: LoopClock
-  /** Resident bytes. */
+  /** Resident bytes of this process. */
   readonly rss: () => number
-  readonly scope?: JobScope
+  readonly scope: JobScope
   readonly jobStart?: readonly JobStartHook[]
   readonly jobEnd?: readonly JobEndHook[]
-  /** QUIT has come and everything taken up is finished. Called once. */
+  /** Called once: QUIT has come and every job in this worker has settled. */
   readonly onFinished: () => void
-  /** The loop itself is broken, or the host's frames are: nothing more can be trusted. */
+  /** The loop failed, or a frame of the host cannot be read: this process must end. */
   readonly onBroken: (error: unknown) => void
-  /** An error that belongs to no result. */
+  /** An error that is part of no job's result. */
   readonly onFault: (error: unknown, job: WorkerJob) => void
 }

@@ -1,11 +1,11 @@
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
-import { FRAME_HEAD } from '../../wire/messages.js'
+import { FRAME_HEAD } from '../../wire/frame.js'
 
 /** ms between two progress frames of one job. */
 export const PROGRESS_INTERVAL = 50
 
-/** What a valve needs of its surroundings. */
+/** What a throttle needs of the job loop. */
 export interface ProgressPort {
   now(): number
   /** Calls back after `ms`; need not keep the process alive. */
@@ -14,12 +14,12 @@ export interface ProgressPort {
   readonly maxMessageSize: number
 }
 
-/** Lets one job's progress through: the first value at once, later ones at most every 50 ms, the last always. */
-export class ProgressValve {
+/** Limits the progress frames of one job: the first value is sent at once, later ones at most every 50 ms, the last always. */
+export class ProgressThrottle {
   readonly #port: ProgressPort
   #lastSent = Number.NEGATIVE_INFINITY
-  /** Encoded at the call, like every value: what the task changes afterwards is not seen. */
-  #held: Encoded | undefined
+  /** Encoded at the call, as every value is: what the task changes afterwards has no effect. */
+  #pending: Encoded | undefined
   #timer = false
 
   constructor(port: ProgressPort) {
@@ -33,11 +33,11 @@ export class ProgressValve {
     }
     const wait = this.#lastSent + PROGRESS_INTERVAL - this.#port.now()
     if (wait <= 0) {
-      this.#held = undefined
+      this.#pending = undefined
       this.#send(encoded)
       return
     }
-    this.#held = encoded
+    this.#pending = encoded
     if (this.#timer) return
     this.#timer = true
     this.#port.later(wait, () => {
@@ -46,12 +46,12 @@ export class ProgressValve {
     })
   }
 
-  /** Sends what is held: before the result, or when its time has come. */
+  /** Sends the value that waits: in front of the result, or when the interval is over. */
   flush(): void {
-    const held = this.#held
-    if (held === undefined) return
-    this.#held = undefined
-    this.#send(held)
+    const pending = this.#pending
+    if (pending === undefined) return
+    this.#pending = undefined
+    this.#send(pending)
   }
 
   #send(encoded: Encoded): void {

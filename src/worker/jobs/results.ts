@@ -1,33 +1,34 @@
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { PreforkError, SerializationError } from '../../wire/errors.js'
-import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_STATS, FLAG_UNSENDABLE, FRAME_HEAD, Kind, STATS_BYTES } from '../../wire/messages.js'
+import { FRAME_HEAD, STATS_BYTES, writeStats } from '../../wire/frame.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_STATS, FLAG_UNSENDABLE, Kind } from '../../wire/messages.js'
 import { encodeError } from '../../wire/remote-error/index.js'
-import type { Output } from '../io/frame-output.js'
+import type { FrameOutput } from '../io/frame-output.js'
 import type { WorkerJob } from './job.js'
 
-/** What a READY (or END) will say. */
-export interface Outcome {
+/** What a READY (or END) will hold. */
+export interface ResultPayload {
   readonly flags: number
   readonly encoded: Encoded
 }
 
-/** Turns what became of a job into the payload of its READY. Nothing here throws because of a task's value. */
+/** Encodes a job's result or error as the payload of its READY. Nothing here throws because of a task's value. */
 export class Results {
-  readonly #output: Output
+  readonly #output: FrameOutput
   readonly #maxMessageSize: number
   readonly #rss: (() => number) | undefined
   readonly #reserve: number
   #jobsDone = 0
 
   /** `rss`: measured at each READY; undefined: not at all. */
-  constructor(output: Output, maxMessageSize: number, rss: (() => number) | undefined) {
+  constructor(output: FrameOutput, maxMessageSize: number, rss: (() => number) | undefined) {
     this.#output = output
     this.#maxMessageSize = maxMessageSize
     this.#rss = rss
     this.#reserve = rss === undefined ? FRAME_HEAD : FRAME_HEAD + STATS_BYTES
   }
 
-  value(value: unknown, job: WorkerJob): Outcome {
+  value(value: unknown, job: WorkerJob): ResultPayload {
     let encoded: Encoded
     try {
       encoded = encode(value, this.#reserve)
@@ -38,37 +39,31 @@ export class Results {
     return this.#unsendable(`The result of the task '${job.name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
   }
 
-  error(thrown: unknown, job: WorkerJob, unsendable = false): Outcome {
+  error(thrown: unknown, job: WorkerJob, unsendable = false): ResultPayload {
     const encoded = encodeError(thrown, this.#reserve)
     const flags = unsendable ? FLAG_ERROR | FLAG_UNSENDABLE : FLAG_ERROR
     if (this.#fits(encoded)) return { flags, encoded }
     return this.#refused(flags, `The error of the task '${job.name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
   }
 
-  stack(stack: string): Outcome {
+  stack(stack: string): ResultPayload {
     const text = Buffer.from(stack)
     return { flags: FLAG_ERROR | FLAG_INTERRUPTED, encoded: { body: Buffer.concat([Buffer.alloc(this.#reserve), text]), binaries: [], size: text.length } }
   }
 
-  /** The error of arguments that cannot be decoded: that job's alone, whatever it was (a RangeError for values nested too deep). */
+  /** The error of a job whose arguments cannot be decoded (`error` is a RangeError for values nested too deep). */
   undecodable(error: unknown): unknown {
     return error instanceof PreforkError ? error : new SerializationError(`The arguments cannot be decoded: ${messageOf(error)}`, { cause: error })
   }
 
-  /** A payload without statistics. */
-  plain(value: unknown): Encoded {
-    return encode(value, FRAME_HEAD)
-  }
-
-  put(job: WorkerJob, outcome: Outcome): void {
-    const { encoded } = outcome
-    let { flags } = outcome
+  put(job: WorkerJob, payload: ResultPayload): void {
+    const { encoded } = payload
+    let { flags } = payload
     this.#jobsDone += 1
     if (job.softTimedOut) flags |= FLAG_SOFT
     if (this.#rss !== undefined) {
       flags |= FLAG_STATS
-      encoded.body.writeUInt32LE(this.#jobsDone >>> 0, FRAME_HEAD)
-      encoded.body.writeDoubleLE(this.#rss(), FRAME_HEAD + 4)
+      writeStats(encoded.body, FRAME_HEAD, this.#jobsDone, this.#rss())
     }
     this.#output.put(job.streaming ? Kind.END : Kind.READY, flags, job, encoded)
   }
@@ -77,11 +72,11 @@ export class Results {
     return encoded.size + this.#reserve - FRAME_HEAD <= this.#maxMessageSize
   }
 
-  #unsendable(message: string, cause?: unknown): Outcome {
+  #unsendable(message: string, cause?: unknown): ResultPayload {
     return this.#refused(FLAG_ERROR | FLAG_UNSENDABLE, message, cause)
   }
 
-  #refused(flags: number, message: string, cause?: unknown): Outcome {
+  #refused(flags: number, message: string, cause?: unknown): ResultPayload {
     const error = new SerializationError(message, cause === undefined ? undefined : { cause })
     return { flags, encoded: encodeError(error, this.#reserve) }
   }

@@ -1,14 +1,14 @@
 import type { WatchdogLink } from '../link.js'
 import type { WorkerJob } from './job.js'
-import type { JobScope } from './job-scope.js'
+import type { JobScope } from './loop-options.js'
 
-/** Brackets every synchronous call into a task's code: whose it is, for the watchdog and for `currentJob()`. */
+/** Brackets every synchronous call into a task's code, so that the watchdog and `currentJob()` know whose code runs. */
 export class TaskCall {
   readonly #link: WatchdogLink
   readonly #scope: JobScope
-  /** The delivery inside whose call we are, 0 outside. */
+  /** The delivery whose call is under way; 0: none. */
   #inside = 0
-  /** The last job has left stores behind: the next one must come out of another native callback. */
+  /** The last job's AsyncLocalStorage stores are still set: the next job must be called out of another native callback. */
   tainted = false
 
   constructor(link: WatchdogLink, scope: JobScope) {
@@ -16,7 +16,7 @@ export class TaskCall {
     this.#scope = scope
   }
 
-  /** Nothing may change between the link's mark and the task's first instruction: the call can be terminated from there on. */
+  /** To be followed by the call at once: from here on it can be terminated. */
   enter(job: WorkerJob): void {
     this.#scope.enter(job)
     this.#inside = job.delivery
@@ -38,12 +38,12 @@ export class TaskCall {
     }
   }
 
-  /** The call was terminated: nobody left it. */
+  /** The call was terminated, and `leave` was not called. */
   terminated(): void {
     this.#inside = 0
   }
 
-  /** Runs the worker's own code that a task has called (a log line, progress) so that it cannot be terminated half way through a frame. */
+  /** Runs the worker's own code that a task has called (a log line, progress) so that it cannot be terminated in the middle of a frame. */
   protect<T>(fn: () => T): T {
     const inside = this.#inside
     if (inside === 0) return fn()

@@ -1,13 +1,14 @@
+import { MAX_TIMER } from '../../util/limits.js'
 import { nearest } from '../../util/nearest.js'
-import { workerState } from '../worker-state.js'
+import { workerState } from '../state.js'
 
-/** Defaults of a task; a call's own options beat them, and they beat the pool's. */
+/** Defaults of a task. The options of a call beat them, and they beat those of the pool. */
 export interface TaskOptions {
-  /** ms from acceptance until the worker is ended (`TimeLimitError`). */
+  /** ms from acceptance until the worker is killed and the job rejects with `TimeLimitError`. Default: the pool's. */
   timeLimit?: number
-  /** ms from acceptance until the task's signal aborts (`SoftTimeLimitError`). */
+  /** ms from acceptance until the task's signal aborts with `SoftTimeLimitError`. Default: the pool's. */
   softTimeLimit?: number
-  /** Times that a job may be run again after its worker died: the task is idempotent. */
+  /** How often a job may run again after its worker died; only for an idempotent task. Default: the pool's. */
   retryLost?: number
 }
 
@@ -15,10 +16,11 @@ export interface TaskOptions {
 type AnyFunction = (...args: any[]) => unknown
 
 const KNOWN = ['timeLimit', 'softTimeLimit', 'retryLost']
-/** That of the pool's options: timers of Node hold no more ms. */
-const MAX_LIMIT = 0x7fff_ffff
 
-/** Marks a function as a task with defaults of its own. A plain exported function is a task too; this only adds to it. */
+/**
+ * Gives a task defaults of its own. A plain exported function is a task, too. Throws a TypeError for options or a function
+ * that cannot be used.
+ */
 export function defineTask<F extends AnyFunction>(fn: F): F
 export function defineTask<F extends AnyFunction>(options: TaskOptions, fn: F): F
 export function defineTask<F extends AnyFunction>(first: TaskOptions | F, second?: F): F {
@@ -27,7 +29,7 @@ export function defineTask<F extends AnyFunction>(first: TaskOptions | F, second
   const options = typeof first === 'function' ? {} : first
   if (typeof fn !== 'function') throw new TypeError(`defineTask() takes a function, alone or after the options; it got ${String(fn)}`)
   const { tasks } = workerState()
-  // The function itself stays the task, so that it keeps its name and kind; only a second definition of one needs another.
+  // The function itself stays the task, so that it keeps its name and kind; only its second definition needs another function.
   const task = tasks.has(fn) ? (((...args: unknown[]) => fn(...args)) as F) : fn
   tasks.set(task, checked(options))
   return task
@@ -55,7 +57,7 @@ const checked = (options: TaskOptions): TaskOptions => {
 
 const limit = (name: string, value: number | undefined): void => {
   if (value === undefined) return
-  if (typeof value !== 'number' || !(value > 0) || value > MAX_LIMIT) {
-    throw new TypeError(`${name} is ${String(value)}; it is a number of milliseconds, more than 0 and at most ${MAX_LIMIT}`)
+  if (typeof value !== 'number' || !(value > 0) || value > MAX_TIMER) {
+    throw new TypeError(`${name} is ${String(value)}; it is a number of milliseconds, more than 0 and at most ${MAX_TIMER}`)
   }
 }

@@ -2,15 +2,17 @@ import { realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { PreforkError } from '../../wire/errors.js'
-import { workerState } from '../worker-state.js'
+import { workerState } from '../state.js'
 import { type RegisteredTask, TaskRegistry, type TaskRun } from './registry.js'
-import { namePlace } from './syntax-place.js'
 
-/** While a module loads, its path stands here, so that `createPool` can refuse to start workers from within a worker's start. */
+/** Holds the path of the module that loads, so that `createPool` can refuse to start workers from within a worker's start. */
 const LOADING = Symbol.for('prefork.loading')
 const marker = globalThis as { [LOADING]?: string }
 
-/** The start failed at this module (or at the hooks of the modules). */
+/** The time that `node --check` may take, ms: enough for a Node that starts on a busy machine. */
+const CHECK_TIMEOUT = 5_000
+
+/** The start failed at this module (or at the start hooks of the modules). */
 export class StartFailure extends Error {
   readonly module: string
   constructor(module: string, cause: unknown) {
@@ -27,21 +29,21 @@ export const loadTasks = async (urls: readonly string[]): Promise<TaskRegistry> 
     marker[LOADING] = module
     try {
       for (const [name, run] of functionsOf(await import(url), module)) {
-        const twin = found.get(name)
-        if (twin !== undefined) {
-          throw new PreforkError('ERR_PREFORK_TASK_TWICE', `Two task modules export a task named '${name}': ${twin.module} and ${module}`)
+        const duplicate = found.get(name)
+        if (duplicate !== undefined) {
+          throw new PreforkError('ERR_PREFORK_TASK_TWICE', `Two task modules export a task named '${name}': ${duplicate.module} and ${module}`)
         }
         found.set(name, { name, run, module, ...workerState().tasks.get(run) })
       }
     } catch (error) {
-      namePlace(error, module)
+      addSyntaxPlace(error, module)
       throw new StartFailure(module, error)
     }
   }
   return new TaskRegistry([...found.values()].map(({ module: _, ...task }) => task))
 }
 
-/** Runs the start hooks in order. Which module registered a hook is not known: all are named. */
+/** Runs the start hooks in order. Which module registered a hook is not known, so an error names all modules. */
 export const runStartHooks = async (urls: readonly string[]): Promise<void> => {
   const modules = urls.map(pathOf).join(', ')
   marker[LOADING] = modules
@@ -58,6 +60,20 @@ export const loaded = (): void => {
 
 const pathOf = (url: string): string => (url.startsWith('file:') ? fileURLToPath(url) : url)
 
+/**
+ * Adds the line of a syntax error to its message. Node prints the line only when the error ends the process, so the module
+ * is given to `node --check`, which parses and runs nothing. An error of an imported module stays as it is.
+ */
+const addSyntaxPlace = (error: unknown, module: string): void => {
+  if (!(error instanceof SyntaxError)) return
+  const { spawnSync } = process.getBuiltinModule('node:child_process')
+  const { stderr } = spawnSync(process.execPath, ['--check', module], { encoding: 'utf8', timeout: CHECK_TIMEOUT, stdio: ['ignore', 'ignore', 'pipe'] })
+  const line = /:(\d+)\n/.exec(stderr)?.[1]
+  // Not an error of this module's own text: `JSON.parse` throws SyntaxErrors, too.
+  if (line === undefined || !stderr.includes(`SyntaxError: ${error.message}\n`)) return
+  error.message += ` (line ${line})`
+}
+
 /** Node's lexer misses many named exports of CommonJS modules; they are all on `module.exports`, which is the default export. */
 const functionsOf = (module: Record<string, unknown>, path: string): Map<string, TaskRun> => {
   const tasks = new Map<string, TaskRun>()
@@ -71,7 +87,7 @@ const functionsOf = (module: Record<string, unknown>, path: string): Map<string,
   return tasks
 }
 
-/** Only Node 23 and later say so in the namespace; before, what `require` has in its cache tells. */
+/** Only Node 23 and later show it in the namespace; before, the cache of `require` does. */
 const isCommonJs = (module: Record<string, unknown>, path: string): boolean =>
   'module.exports' in module || createRequire(import.meta.url).cache[realpathSync(path)]?.exports === module.default
 
@@ -79,6 +95,6 @@ const isCommonJs = (module: Record<string, unknown>, path: string): boolean =>
 const isTask = (value: unknown): value is TaskRun => {
   if (typeof value !== 'function') return false
   const prototype = Object.getOwnPropertyDescriptor(value, 'prototype')
-  // A class is the only function whose `prototype` exists and cannot be written, but for generators, whose can.
+  // A class has a `prototype` that cannot be written. That of other functions, where there is one, can.
   return prototype === undefined || prototype.writable === true
 }

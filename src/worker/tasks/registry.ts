@@ -1,13 +1,13 @@
 import type { TaskInfo } from '../../wire/messages.js'
 
-/** A function that runs jobs. Its arguments come from another process: their types are the caller's promise. */
+/** A function that runs jobs. Its arguments come from another process: their types are not checked. */
 export type TaskRun = (...args: unknown[]) => unknown
 
 export interface RegisteredTask extends TaskInfo {
   readonly run: TaskRun
 }
 
-/** The tasks of this worker in the order in which WORKER_UP announces them: a JOB names its task by index. */
+/** The tasks of this worker in the order of WORKER_UP: a JOB refers to its task by index. */
 export class TaskRegistry {
   readonly tasks: readonly RegisteredTask[]
 

@@ -16,7 +16,7 @@ export interface WatchdogParts {
   cancelGrace: number
 }
 
-/** What everything in the watchdog thread works with. */
+/** What the parts of the watchdog thread share. */
 export class WatchdogContext implements WatchdogParts {
   readonly records: SharedRecords
   readonly main: MainThread
@@ -25,8 +25,8 @@ export class WatchdogContext implements WatchdogParts {
   readonly recaller: Recaller
   readonly own: string
   readonly cancelGrace: number
-  /** How long to wait for a stack; even three times as long ends before the host's own deadline, one `cancelGrace` after the limit. */
-  readonly #stackWithin: number
+  /** How long to wait for a stack, ms; three times as long still ends before the host's own deadline, one `cancelGrace` after the limit. */
+  readonly #stackTimeout: number
 
   constructor(parts: WatchdogParts) {
     this.records = parts.records
@@ -36,20 +36,21 @@ export class WatchdogContext implements WatchdogParts {
     this.recaller = parts.recaller
     this.own = parts.own
     this.cancelGrace = parts.cancelGrace
-    this.#stackWithin = Math.min(330, Math.max(50, parts.cancelGrace / 3))
+    this.#stackTimeout = Math.min(330, Math.max(50, parts.cancelGrace / 3))
   }
 
+  /** Where the main thread stands. */
   stack(done: (text: string) => void): void {
-    this.debugger.look(
-      this.#stackWithin,
+    this.debugger.inspect(
+      this.#stackTimeout,
       () => false,
       (frames) => done(stackText(frames, this.own)),
     )
   }
 
-  /** No job begins here any more; the host is told why, and which was the last that had been claimed. `stood`: the stack when no newer one can be had. */
-  killProcess(stage: LimitStage, delivery: number, stood = NO_STACK): void {
+  /** Asks the host to kill this worker. No job begins here any more. `lastStack`: the stack for the case that no newer one can be had. */
+  requestKill(stage: LimitStage, delivery: number, lastStack = NO_STACK): void {
     const lastClaimed = this.recaller.recall(MAX_DELIVERY)
-    this.stack((text) => this.lifeline.limit(stage, delivery, lastClaimed, text === NO_STACK ? stood : text))
+    this.stack((text) => this.lifeline.limit(stage, delivery, lastClaimed, text === NO_STACK ? lastStack : text))
   }
 }

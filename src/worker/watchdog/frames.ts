@@ -13,21 +13,21 @@ export interface Frame {
 
 const MAX_LINES = 50
 
-/** Node's own functions out of which the job loop is called, with no promise, timer, tick or AsyncResource around them. */
+/** The functions of Node out of which the job loop is called, with no promise, timer, tick or AsyncResource around them. */
 const isNativeCallback = (frame: Frame): boolean =>
   (frame.url === 'node:internal/stream_base_commons' && frame.name === 'onStreamRead') || frame.url === 'node:internal/per_context/messageport'
 
-/** What else stands around such a callback: its EventTarget, and the wrapper that Node 20 and 22 add when async hooks are in use. */
+/** What may stand around such a callback: its EventTarget, and the wrapper that Node 20 and 22 add when async hooks are in use. */
 const isCallbackWrapper = (frame: Frame): boolean =>
   (frame.url === 'node:internal/async_hooks' && frame.name === 'callbackTrampoline') || frame.url === 'node:internal/event_target'
 
 const isNode = (frame: Frame): boolean => frame.url.startsWith('node:')
 
 /**
- * Node's own code that a task may have called and that holds no state which a termination would leave half changed
- * (termination runs no `finally`). Everything else of Node is refused: module loaders, streams, async scopes, hooks, errors …
+ * Modules of Node that hold no state which a termination (it runs no `finally`) would leave half changed. A task is not
+ * interrupted in any other: module loaders, streams, async scopes, hooks, errors …
  */
-const HARMLESS = new Set([
+const INTERRUPTIBLE = new Set([
   'node:buffer',
   'node:child_process',
   'node:crypto',
@@ -50,23 +50,24 @@ const HARMLESS = new Set([
   'node:internal/validators',
 ])
 
-/** AsyncLocalStorage: its store is left on the callback's resource (Node 20, 22), from where the main thread clears it. */
+/** AsyncLocalStorage: its store stays on the callback's resource (Node 20, 22), from where the main thread removes it. */
 const isStorageRun = (frame: Frame): boolean =>
   (frame.url === 'node:async_hooks' || frame.url.startsWith('node:internal/async_local_storage')) && (frame.name === 'run' || frame.name === 'getStore')
 
-const isHarmless = (frame: Frame): boolean => !isNode(frame) || HARMLESS.has(frame.url) || frame.url.startsWith('node:internal/crypto/') || isStorageRun(frame)
+const isInterruptible = (frame: Frame): boolean =>
+  !isNode(frame) || INTERRUPTIBLE.has(frame.url) || frame.url.startsWith('node:internal/crypto/') || isStorageRun(frame)
 
 /** By the path: Node escapes fewer characters in the URL of a CommonJS file than in that of an ES module. */
 const isOf = (folder: string, { url }: Frame): boolean => {
   try {
     return url.startsWith('file:') && fileURLToPath(url).startsWith(folder)
   } catch {
-    // A name that a `sourceURL` comment gives.
+    // A name from a `sourceURL` comment.
     return false
   }
 }
 
-/** How many of the innermost frames are the task's: those inside the outermost run of this package's and Node's frames. */
+/** How many of the innermost frames are the task's: all but the outermost frames that belong to this package or Node. */
 const taskFrames = (frames: readonly Frame[], own: string): number => {
   let count = frames.length
   while (count > 0 && (isNode(frames[count - 1]!) || isOf(own, frames[count - 1]!))) count--
@@ -75,15 +76,15 @@ const taskFrames = (frames: readonly Frame[], own: string): number => {
 
 /**
  * Whether JavaScript may be terminated here: outermost a native callback, then this package's call of the task, then the
- * task, and nothing in it that would stay half done. After an await, in a timer, tick or async scope something else stands outermost.
+ * task, with no frame in it that must not be interrupted. After an await, in a timer, tick or async scope the outermost frame is another.
  */
 export const isSafePlace = (frames: readonly Frame[], own: string): boolean => {
   const isOwn = (frame: Frame): boolean => isOf(own, frame)
   const count = taskFrames(frames, own)
   const task = frames.slice(0, count)
   const caller = frames.slice(count)
-  // No frame of the task: this package's own code is at work, in the middle of a frame or of its books. The same when the task has called it.
-  if (count === 0 || task.some((frame) => isOwn(frame) || !isHarmless(frame))) return false
+  // Without a frame of the task, this package's own code runs, and may be in the middle of a frame. The same if the task has called it.
+  if (count === 0 || task.some((frame) => isOwn(frame) || !isInterruptible(frame))) return false
   const firstOwn = caller.findLastIndex(isOwn)
   const callback = caller.slice(firstOwn + 1)
   return (
@@ -94,7 +95,7 @@ export const isSafePlace = (frames: readonly Frame[], own: string): boolean => {
   )
 }
 
-/** As in `Error.stack`, the frames outside the task left away. */
+/** The task's frames, as in `Error.stack`. */
 export const stackText = (frames: readonly Frame[] | undefined, own: string): string => {
   const count = frames === undefined ? 0 : taskFrames(frames, own)
   if (frames === undefined || count === 0) return NO_STACK

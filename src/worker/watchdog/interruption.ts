@@ -3,16 +3,17 @@ import type { WatchdogContext } from './context.js'
 import { isSafePlace, stackText } from './frames.js'
 import { Word } from './shared-records.js'
 
-/** Between two attempts to interrupt, in ms; twice as long after each. */
+/** Between two attempts to interrupt, ms; doubled after each. */
 const FIRST_RETRY = 10
 const WRITING_RETRY = 50
 
 /**
- * Follows one job that has been asked to stop (its soft limit passed, or it was cancelled) for `cancelGrace`: interrupts
- * its synchronous code as soon as it stands in a safe place, and tells the host when the main thread has not turned at all.
+ * Interrupts the synchronous code of one job that has been asked to stop (its soft limit passed, or it was cancelled) as
+ * soon as it stands in a safe place. If the main thread's event loop has not turned after `cancelGrace`, asks the host to
+ * kill the worker.
  */
 export class Interruption {
-  readonly #watch: WatchdogContext
+  readonly #context: WatchdogContext
   readonly #delivery: number
   readonly #cause: 'soft' | 'cancel'
   readonly #turn: number
@@ -20,25 +21,25 @@ export class Interruption {
   #retryTimer: NodeJS.Timeout | undefined
   #over = false
   #begun = false
-  /** Where the task stood when it was last looked at. */
-  #stood = NO_STACK
+  /** The stack of the task at the last attempt. */
+  #lastStack = NO_STACK
 
-  /** `turn`: the message with which the main thread was told. */
-  constructor(watch: WatchdogContext, delivery: number, cause: 'soft' | 'cancel', turn: number) {
-    this.#watch = watch
+  /** `turn`: the message that asked the main thread to stop the job. */
+  constructor(context: WatchdogContext, delivery: number, cause: 'soft' | 'cancel', turn: number) {
+    this.#context = context
     this.#delivery = delivery
     this.#cause = cause
     this.#turn = turn
-    setTimeout(() => this.#graceIsOver(), watch.cancelGrace)
+    setTimeout(() => this.#graceOver(), context.cancelGrace)
     this.#attempt()
   }
 
-  /** Nothing is left to do: the job has settled, was interrupted, or the main thread has turned and knows. */
+  /** Whether nothing is left to do: the job has settled or was interrupted, or the main thread has handled the message. */
   #isOver(): boolean {
-    const running = this.#watch.records.slotOf(this.#delivery) >= 0
+    const running = this.#context.records.slotOf(this.#delivery) >= 0
     this.#begun ||= running
-    // Claimed a moment ago, a job that is cancelled may be just about to begin.
-    this.#over ||= this.#watch.main.hasTurned(this.#turn) || (this.#begun && !running)
+    // A cancelled job that was claimed a moment ago may not have begun yet.
+    this.#over ||= this.#context.main.hasTurned(this.#turn) || (this.#begun && !running)
     return this.#over
   }
 
@@ -48,30 +49,30 @@ export class Interruption {
       this.#attemptLater()
       return
     }
-    const { debugger: main, own, cancelGrace } = this.#watch
-    main.look(
+    const { debugger: mainDebugger, own, cancelGrace } = this.#context
+    mainDebugger.inspect(
       cancelGrace,
       (frames) => !this.#isOver() && this.#canInterrupt() && isSafePlace(frames, own) && this.#markInterrupted(),
       (frames, terminated) => {
-        if (frames !== undefined) this.#stood = stackText(frames, own)
+        if (frames !== undefined) this.#lastStack = stackText(frames, own)
         if (!terminated) {
           this.#attemptLater()
           return
         }
         this.#over = true
-        this.#watch.main.interrupted(this.#delivery, this.#cause, this.#stood)
+        this.#context.main.interrupted(this.#delivery, this.#cause, this.#lastStack)
       },
     )
   }
 
   #canInterrupt(): boolean {
-    const { words } = this.#watch.records
+    const { words } = this.#context.records
     return Atomics.load(words, Word.SYNC) === this.#delivery && Atomics.load(words, Word.WRITING) === 0
   }
 
-  /** While the main thread is still paused: it must not be found in this call again, nor leave it as if nothing had happened. */
+  /** Called while the main thread is paused, so that the same call is not interrupted again and does not end unnoticed. */
   #markInterrupted(): true {
-    const { words } = this.#watch.records
+    const { words } = this.#context.records
     Atomics.store(words, Word.INTERRUPTED, this.#delivery)
     Atomics.store(words, Word.SYNC, 0)
     return true
@@ -82,15 +83,15 @@ export class Interruption {
     this.#retry *= 2
   }
 
-  #graceIsOver(): void {
+  #graceOver(): void {
     clearTimeout(this.#retryTimer)
     if (this.#isOver() || !this.#begun) return
-    if (Atomics.load(this.#watch.records.words, Word.WRITING) === 1) {
-      // Not the task's fault: the host is not reading.
-      setTimeout(() => this.#graceIsOver(), WRITING_RETRY)
+    if (Atomics.load(this.#context.records.words, Word.WRITING) === 1) {
+      // The main thread waits in a write because the host is not reading: the task is not the cause.
+      setTimeout(() => this.#graceOver(), WRITING_RETRY)
       return
     }
     this.#over = true
-    this.#watch.killProcess(LimitStage.STUCK, this.#delivery, this.#stood)
+    this.#context.requestKill(LimitStage.STUCK, this.#delivery, this.#lastStack)
   }
 }

@@ -1,27 +1,55 @@
 import { Socket } from 'node:net'
+import {
+  askedLimitOf,
+  CANCEL_HEAD,
+  cancelUpToOf,
+  deliveryOf,
+  FIXED_BYTES,
+  FRAME_HEAD,
+  HEARTBEAT_BYTES,
+  jobOf,
+  kindOf,
+  writeHead,
+  writeHeartbeat,
+} from '../../wire/frame.js'
 import { frameReader } from '../../wire/frame-reader.js'
-import { FD_LIFELINE, FIXED_BYTES, FRAME_HEAD, HEARTBEAT_BYTES, Kind, LENGTH_BYTES } from '../../wire/messages.js'
+import { FD_LIFELINE, Kind } from '../../wire/messages.js'
 
-/** What comes over the lifeline from the host. */
+/** The host's messages on the lifeline. */
 export interface LifelineEvents {
   /** `upTo`: the last delivery written. */
   onCancel(delivery: number, upTo: number, reason: Uint8Array): void
   onRecall(upTo: number): void
-  onStackAsk(question: number): void
-  onPing(): void
+  onStackAsk(request: number): void
   /** Only with `watchdog: false`. */
   onSoftAsk(delivery: number, limit: number): void
   /** The host is gone. */
   onEnd(): void
 }
 
-/** A host that does not read must not fill this process's memory: beyond this no HEARTBEAT is added. */
+/** With so many bytes unsent no HEARTBEAT is added: a host that does not read must not fill this process's memory. */
 const UNREAD_LIMIT = 64 * 1024
 
-/** What the host is told when this process cannot write its results any more. */
+/** The reason in BROKEN. */
 export const resultsLostText = (error: Error): string => `its results pipe was closed or damaged in the worker (${error.message}).`
 
-/** The worker's end of the lifeline. Whoever makes it is the only one who reads and writes the descriptor. */
+/**
+ * Kills this worker at once, from any thread and whatever the main thread is doing; with `tree` also what its tasks have
+ * spawned (the worker leads its own process group).
+ */
+export const killProcess = (tree: boolean): void => {
+  if (tree) {
+    try {
+      process.kill(-process.pid, 'SIGKILL')
+      return
+    } catch {
+      // It leads no group, for example when it was started by hand.
+    }
+  }
+  process.kill(process.pid, 'SIGKILL')
+}
+
+/** The worker's end of the lifeline. One thread alone makes it, and nothing else reads or writes the descriptor. */
 export class Lifeline {
   readonly #socket: Socket
   #ended = false
@@ -35,7 +63,7 @@ export class Lifeline {
     }
     const reader = frameReader((bytes, start, endAt) => this.#frame(events, bytes, start, endAt), maxMessageSize)
     reader.next()
-    // A frame that cannot be read means that the host is not who it should be: the same as its end.
+    // A frame that cannot be read is treated as the end: what is on the other side is not this worker's host.
     this.#socket.on('data', (chunk: Buffer) => {
       try {
         reader.next(chunk)
@@ -56,9 +84,7 @@ export class Lifeline {
   heartbeat(rss: number, turnAge: number, oldest: number): void {
     if (this.#socket.writableLength > UNREAD_LIMIT) return
     const payload = Buffer.alloc(HEARTBEAT_BYTES)
-    payload.writeDoubleLE(rss, 0)
-    payload.writeDoubleLE(turnAge, 8)
-    payload.writeUInt32LE(oldest, 16)
+    writeHeartbeat(payload, 0, rss, turnAge, oldest)
     this.#send(Kind.HEARTBEAT, 0, 0, 0, payload)
   }
 
@@ -66,15 +92,15 @@ export class Lifeline {
     this.#send(Kind.RECALLED, 0, lastClaimed, upTo)
   }
 
-  stack(question: number, text: string): void {
-    this.#send(Kind.STACK, 0, 0, question, Buffer.from(text))
+  stack(request: number, text: string): void {
+    this.#send(Kind.STACK, 0, 0, request, Buffer.from(text))
   }
 
   limit(stage: number, delivery: number, lastClaimed: number, stack: string): void {
     this.#send(Kind.LIMIT, stage, delivery, lastClaimed, Buffer.from(stack))
   }
 
-  /** The host ends this process when it has read it. To leave at once could lose it: what the host writes meanwhile fails, and ends its reading too. */
+  /** The host kills this process when it has read it. Exiting at once could lose the message: a write of the host would fail, which also ends its reading. */
   broken(why: string): void {
     this.#send(Kind.BROKEN, 0, 0, 0, Buffer.from(why))
   }
@@ -82,33 +108,26 @@ export class Lifeline {
   #send(kind: Kind, flags: number, delivery: number, job: number, payload: Uint8Array = new Uint8Array(0)): void {
     if (this.#ended) return
     const frame = Buffer.alloc(FRAME_HEAD + payload.length)
-    frame.writeUInt32LE(FIXED_BYTES + payload.length, 0)
-    frame[LENGTH_BYTES] = kind
-    frame[LENGTH_BYTES + 1] = flags
-    frame.writeUInt32LE(delivery, LENGTH_BYTES + 4)
-    frame.writeDoubleLE(job, LENGTH_BYTES + 8)
+    writeHead(frame, 0, FIXED_BYTES + payload.length, kind, flags, 0, delivery, job)
     frame.set(payload, FRAME_HEAD)
     this.#socket.write(frame)
   }
 
   #frame(events: LifelineEvents, bytes: Buffer, start: number, end: number): void {
-    const delivery = bytes.readUInt32LE(start + 4)
+    const delivery = deliveryOf(bytes, start)
     const payload = start + FIXED_BYTES
-    switch (bytes[start]) {
+    switch (kindOf(bytes, start)) {
       case Kind.CANCEL:
-        events.onCancel(delivery, bytes.readUInt32LE(payload), bytes.subarray(payload + 4, end))
+        events.onCancel(delivery, cancelUpToOf(bytes, payload), bytes.subarray(payload + CANCEL_HEAD, end))
         break
       case Kind.RECALL:
         events.onRecall(delivery)
         break
       case Kind.STACK_ASK:
-        events.onStackAsk(bytes.readDoubleLE(start + 8))
+        events.onStackAsk(jobOf(bytes, start))
         break
       case Kind.SOFT_ASK:
-        events.onSoftAsk(delivery, bytes.readUInt32LE(payload))
-        break
-      case Kind.PING:
-        events.onPing()
+        events.onSoftAsk(delivery, askedLimitOf(bytes, payload))
         break
     }
   }

@@ -3,32 +3,32 @@ import type { WatchdogContext } from './context.js'
 import { Interruption } from './interruption.js'
 import { monotonic, NOT_ARMED, SlotTime, Time, Word } from './shared-records.js'
 
-/** A job that its soft limit alone has not stopped is ended after this many `cancelGrace`. */
-const SOFT_TO_END = 5
+/** After a soft limit alone, the worker of a job that has not stopped is killed so many `cancelGrace` later. */
+const SOFT_TO_KILL = 5
 
-/** What has been done about the job in one slot. */
-interface Told {
+/** Which limits of the job in one slot have been acted on. */
+interface SlotLimits {
   delivery: number
   soft: boolean
   hard: boolean
 }
 
-/** Keeps the limits of the jobs that run: looks at their records when the earliest deadline is due, or when told of an earlier one. */
+/** Keeps the limits of the running jobs: checks their records when the earliest deadline is due, or when a message announces an earlier one. */
 export class LimitTimer {
-  readonly #watch: WatchdogContext
-  readonly #told: Told[]
+  readonly #context: WatchdogContext
+  readonly #slots: SlotLimits[]
   #timer: NodeJS.Timeout | undefined
 
-  constructor(watch: WatchdogContext) {
-    this.#watch = watch
-    this.#told = Array.from({ length: watch.records.slots }, () => ({ delivery: 0, soft: false, hard: false }))
+  constructor(context: WatchdogContext) {
+    this.#context = context
+    this.#slots = Array.from({ length: context.records.slots }, () => ({ delivery: 0, soft: false, hard: false }))
   }
 
-  /** Deals with every deadline that has passed and sets the timer for the next. */
+  /** Acts on every deadline that has passed and sets the timer for the next. */
   check(): void {
-    const { records } = this.#watch
+    const { records } = this.#context
     clearTimeout(this.#timer)
-    // Before the records are read: a job that begins meanwhile is either read here or finds this and tells.
+    // Before the records are read: a job that begins meanwhile is either read here, or finds this and sends a message.
     Atomics.store(records.words, Word.ARMED, NOT_ARMED)
     const now = monotonic()
     let next = Number.POSITIVE_INFINITY
@@ -40,7 +40,7 @@ export class LimitTimer {
 
   /** Returns when the slot's next deadline is due. */
   #checkSlot(slot: number, now: number): number {
-    const { records, cancelGrace } = this.#watch
+    const { records, cancelGrace } = this.#context
     const delivery = records.deliveryIn(slot)
     if (delivery === 0) return Number.POSITIVE_INFINITY
     const at = records.timesOf(slot)
@@ -48,30 +48,30 @@ export class LimitTimer {
     const hardAt = records.times[at + SlotTime.HARD_AT]!
     const softLimit = records.times[at + SlotTime.SOFT_LIMIT]!
     const blocked = records.blocked(now) - records.times[at + SlotTime.BLOCKED_BEFORE]!
-    // The slot changed hands while its record was read: the new job's own message or look follows.
+    // Another job took the slot while its record was read: its own message or check follows.
     if (records.deliveryIn(slot) !== delivery) return now
     if (softAt === 0 && hardAt === 0) return Number.POSITIVE_INFINITY
 
-    const told = this.#told[slot]!
-    if (told.delivery !== delivery) Object.assign(told, { delivery, soft: softAt === 0, hard: false })
-    const endAt = (hardAt === 0 ? softAt + SOFT_TO_END * cancelGrace : hardAt) + blocked
-    if (!told.hard && now >= endAt) {
-      told.hard = true
-      told.soft = true
-      this.#watch.killProcess(LimitStage.HARD, delivery)
+    const limits = this.#slots[slot]!
+    if (limits.delivery !== delivery) Object.assign(limits, { delivery, soft: softAt === 0, hard: false })
+    const killAt = (hardAt === 0 ? softAt + SOFT_TO_KILL * cancelGrace : hardAt) + blocked
+    if (!limits.hard && now >= killAt) {
+      limits.hard = true
+      limits.soft = true
+      this.#context.requestKill(LimitStage.HARD, delivery)
     }
-    if (!told.soft && now >= softAt + blocked) {
-      told.soft = true
+    if (!limits.soft && now >= softAt + blocked) {
+      limits.soft = true
       this.#softLimit(delivery, softLimit)
     }
-    if (told.hard) return Number.POSITIVE_INFINITY
-    return told.soft ? endAt : Math.min(softAt + blocked, endAt)
+    if (limits.hard) return Number.POSITIVE_INFINITY
+    return limits.soft ? killAt : Math.min(softAt + blocked, killAt)
   }
 
   #softLimit(delivery: number, limit: number): void {
-    const { main, lifeline } = this.#watch
+    const { main, lifeline } = this.#context
     const turn = main.soft(delivery, limit)
     lifeline.limit(LimitStage.SOFT, delivery, 0, '')
-    new Interruption(this.#watch, delivery, 'soft', turn)
+    new Interruption(this.#context, delivery, 'soft', turn)
   }
 }

@@ -2,37 +2,37 @@ import type { Debugger, Session } from 'node:inspector'
 import type { Frame } from './frames.js'
 import type { MainThread } from './main-thread.js'
 
-/** Sees the frames of the paused main thread; true: terminate its JavaScript before it resumes. */
-export type Inspect = (frames: readonly Frame[]) => boolean
+/** Gets the frames of the paused main thread. True: terminate its JavaScript before it resumes. */
+export type FrameInspector = (frames: readonly Frame[]) => boolean
 
-interface Look {
-  inspect: Inspect
-  /** Called when the main thread runs on; no frames: it was not executing JavaScript. */
+interface Inspection {
+  onFrames: FrameInspector
+  /** Called when the main thread has resumed. No frames: it was not executing JavaScript. */
   done: (frames: readonly Frame[] | undefined, terminated: boolean) => void
   expiry: NodeJS.Timeout | undefined
-  /** Judged: nothing is left but to run on. */
-  judged: boolean
+  /** `onFrames` was called: the main thread resumes. */
+  inspected: boolean
   extended: boolean
 }
 
-/** How often to ask whether the main thread has turned instead of pausing, in ms. */
+/** How often to check whether the main thread's event loop has turned instead of pausing, ms. */
 const TURN_POLL = 5
-/** A terminated call unwinds at once, however busy the machine is. */
-const UNWIND_WITHIN = 2000
-/** Looks often come in bursts and connecting costs 15-60 ms, but a connected debugger makes awaits several times slower. */
+/** How long a terminated call may take to unwind, ms. It unwinds at once; this is for a busy machine. */
+const UNWIND_TIMEOUT = 2000
+/** How long to stay connected, ms: inspections come in bursts and connecting takes 15-60 ms, but a connected debugger slows awaits several times. */
 const LINGER = 60
 
 /**
- * Looks at the main thread's stack with the inspector, connected only when needed, one look at a time. All is decided
- * while the main thread is paused: it cannot leave the place that has been judged.
+ * Reads the main thread's stack with the inspector, connected only when needed, one inspection at a time. Whether to
+ * terminate is decided while the main thread is paused, so that it cannot leave the place that was inspected.
  */
 export class MainDebugger {
   readonly #main: MainThread
   readonly #usable: boolean
-  readonly #waiting: Look[] = []
+  readonly #waiting: Inspection[] = []
   readonly #urls = new Map<string, string>()
-  #current: Look | undefined
-  /** The main thread has answered something since the current look began. */
+  #current: Inspection | undefined
+  /** The main thread has answered a request since the current inspection began. */
   #answers = false
   #session: Session | undefined
   #poll: NodeJS.Timeout | undefined
@@ -44,11 +44,11 @@ export class MainDebugger {
     this.#usable = usable
   }
 
-  /** `within`: ms from now until the main thread must be paused; three times as long if it is slow, but answers. */
-  look(within: number, judge: Inspect, done: Look['done']): void {
-    const look: Look = { inspect: judge, done, expiry: undefined, judged: false, extended: false }
-    look.expiry = setTimeout(() => this.#expired(look, within), within)
-    this.#waiting.push(look)
+  /** `timeout`: ms until the main thread must be paused; three times as long if it is slow, but answers. */
+  inspect(timeout: number, onFrames: FrameInspector, done: Inspection['done']): void {
+    const inspection: Inspection = { onFrames, done, expiry: undefined, inspected: false, extended: false }
+    inspection.expiry = setTimeout(() => this.#expired(inspection, timeout), timeout)
+    this.#waiting.push(inspection)
     this.#next()
   }
 
@@ -60,26 +60,26 @@ export class MainDebugger {
 
   #next(): void {
     if (this.#current !== undefined) return
-    const look = this.#waiting.shift()
+    const inspection = this.#waiting.shift()
     clearTimeout(this.#lingering)
-    if (look === undefined) {
+    if (inspection === undefined) {
       this.#lingering = setTimeout(() => this.#disconnect(), LINGER)
       return
     }
-    this.#current = look
+    this.#current = inspection
     this.#answers = false
     const session = this.#connect()
     if (session === undefined) {
-      this.#ended(look, undefined, false)
+      this.#ended(inspection, undefined, false)
       return
     }
     session.post('Debugger.pause', () => {
       this.#answers = this.#session === session
     })
-    // A main thread that executes JavaScript pauses; one that turns was idle, and would pause at some later, unrelated place.
+    // A main thread that executes JavaScript pauses. If its event loop turns, it was idle, and would pause later in an unrelated place.
     const turn = this.#main.ping()
     this.#poll = setInterval(() => {
-      if (!look.judged && this.#main.hasTurned(turn)) this.#abandon(look)
+      if (!inspection.inspected && this.#main.hasTurned(turn)) this.#withdraw(inspection)
     }, TURN_POLL)
   }
 
@@ -103,58 +103,58 @@ export class MainDebugger {
   }
 
   #paused(session: Session, callFrames: Debugger.CallFrame[]): void {
-    const look = this.#current
-    if (look === undefined || look.judged) {
-      // A `debugger` statement of the task, perhaps on its way out.
+    const inspection = this.#current
+    if (inspection === undefined || inspection.inspected) {
+      // A `debugger` statement of the task, perhaps while its call unwinds.
       session.post('Debugger.resume')
       return
     }
     const frames = callFrames.map((frame) => this.#frame(frame))
-    clearTimeout(look.expiry)
-    look.judged = true
+    clearTimeout(inspection.expiry)
+    inspection.inspected = true
     let terminate = false
     try {
-      terminate = look.inspect(frames)
+      terminate = inspection.onFrames(frames)
     } finally {
-      const ended = () => this.#ended(look, frames, terminate)
+      const ended = () => this.#ended(inspection, frames, terminate)
       this.#unwinding = setTimeout(() => {
         this.#disconnect()
         ended()
-      }, UNWIND_WITHIN)
-      // Answered when the terminated call has unwound; disconnecting before would take the termination back.
+      }, UNWIND_TIMEOUT)
+      // Answered when the terminated call has unwound; disconnecting earlier would cancel the termination.
       if (terminate) session.post('Runtime.terminateExecution', ended)
       session.post('Debugger.resume', terminate ? undefined : ended)
     }
   }
 
-  #expired(look: Look, within: number): void {
-    const place = this.#waiting.indexOf(look)
-    if (this.#answers && !look.extended) {
+  #expired(inspection: Inspection, timeout: number): void {
+    const place = this.#waiting.indexOf(inspection)
+    if (this.#answers && !inspection.extended) {
       // Not in native code: the machine is busy.
-      look.extended = true
-      look.expiry = setTimeout(() => this.#expired(look, within), within * 2)
+      inspection.extended = true
+      inspection.expiry = setTimeout(() => this.#expired(inspection, timeout), timeout * 2)
     } else if (place >= 0) {
-      // Behind a look that the main thread does not answer: this one would find the same.
+      // It waited behind an inspection that the main thread did not answer: this one would get no answer either.
       this.#waiting.splice(place, 1)
-      look.done(undefined, false)
+      inspection.done(undefined, false)
     } else {
-      this.#abandon(look)
+      this.#withdraw(inspection)
     }
   }
 
-  /** An order to pause that has not hit is withdrawn with its session: it must not hit elsewhere. */
-  #abandon(look: Look): void {
+  /** Ends the session, and with it an order to pause that has had no effect yet: it must not pause the main thread later. */
+  #withdraw(inspection: Inspection): void {
     this.#disconnect()
-    this.#ended(look, undefined, false)
+    this.#ended(inspection, undefined, false)
   }
 
-  #ended(look: Look, frames: readonly Frame[] | undefined, terminated: boolean): void {
-    if (this.#current !== look) return
-    clearTimeout(look.expiry)
+  #ended(inspection: Inspection, frames: readonly Frame[] | undefined, terminated: boolean): void {
+    if (this.#current !== inspection) return
+    clearTimeout(inspection.expiry)
     clearInterval(this.#poll)
     clearTimeout(this.#unwinding)
     this.#current = undefined
-    look.done(frames, terminated)
+    inspection.done(frames, terminated)
     this.#next()
   }
 

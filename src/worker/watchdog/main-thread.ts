@@ -1,8 +1,35 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { ToMain } from './port-messages.js'
 import { type SharedRecords, Word } from './shared-records.js'
 
-/** The watchdog's view of the main thread: tells it things, and knows whether it has turned since. */
+/** What the main thread gives to the watchdog at its start. */
+export interface WatchdogData {
+  memory: SharedArrayBuffer
+  slots: number
+  port: MessagePort
+  cancelGrace: number
+  heartbeatInterval: number
+  killTree: boolean
+  maxMessageSize: number
+  /** Whether the inspector may be used; if not, there are no stacks and no interruptions. */
+  inspector: boolean
+  /** The folder of this package's own code, by which its frames are told from the task's. */
+  own: string
+}
+
+/** Watchdog → main thread. `turn` numbers the messages; the main thread notes the last one it has handled. */
+export type ToMain =
+  | { kind: 'ping'; turn: number }
+  | { kind: 'soft'; turn: number; delivery: number; limit: number }
+  /** `reason` is decoded by the main thread, which has loaded the codec. */
+  | { kind: 'cancel'; turn: number; delivery: number; reason: Uint8Array }
+  /** The inspector is not connected any more. */
+  | { kind: 'detached'; turn: number }
+  | { kind: 'interrupted'; turn: number; delivery: number; cause: 'soft' | 'cancel'; stack: string }
+
+/** Main thread → watchdog: a deadline is due earlier than `Word.ARMED` says; the process is about to exit; it cannot write its results any more. */
+export type ToWatchdog = 'deadline' | 'leaving' | { broken: string }
+
+/** The watchdog's view of the main thread: sends it messages, and knows which it has handled. */
 export class MainThread {
   readonly #port: MessagePort
   readonly #records: SharedRecords
@@ -34,7 +61,7 @@ export class MainThread {
     return this.#post({ kind: 'detached', turn: ++this.#turn })
   }
 
-  /** Whether it has taken a message, named by what the call that sent it returned. */
+  /** Whether its event loop has turned to a message: `turn` is what the call that sent it returned. */
   hasTurned(turn: number): boolean {
     return Atomics.load(this.#records.words, Word.TURN) - turn >= 0
   }

@@ -1,7 +1,7 @@
 /**
  * The memory that the main thread and its watchdog share. The main thread writes the records of its slots, the watchdog
- * reads them; only the claim word and `ARMED` are written by both. Plain stores will do wherever a stale read costs
- * nothing but a little delay.
+ * reads them; both write the claim word and `ARMED` only. A plain store is used where a stale read causes no more than a
+ * small delay.
  */
 
 /** Int32 words. */
@@ -12,13 +12,13 @@ export const Word = {
   SYNC: 1,
   /** 1 while the main thread writes results. */
   WRITING: 2,
-  /** Number of the last message from the watchdog that the main thread has turned to. */
+  /** Number of the watchdog's last message that the main thread has handled. */
   TURN: 3,
-  /** When the watchdog next looks at the deadlines, in ms since `Time.BASE`; NOT_ARMED: not before it is told. */
+  /** When the watchdog next checks the deadlines, in ms since `Time.BASE`; NOT_ARMED: not before a message. */
   ARMED: 4,
-  /** The delivery whose synchronous call has been terminated, until the main thread has been told; 0: none. */
+  /** The delivery whose synchronous call has been terminated, until the main thread has handled that message; 0: none. */
   INTERRUPTED: 5,
-  /** One word for each slot: the delivery that runs there, 0 when free. */
+  /** One word for each slot: the delivery that runs there; 0: none. */
   SLOTS: 6,
 } as const
 
@@ -30,14 +30,14 @@ export const Time = {
   BLOCKED: 1,
   /** Since when it has been in such a write; 0: it is not. */
   WRITING_SINCE: 2,
-  /** When it last turned to a message from the watchdog. */
+  /** When it last handled a message from the watchdog. */
   TURNED_AT: 3,
   SLOTS: 4,
 } as const
 
 /** Of each slot, in Float64 times from Time.SLOTS on. */
 export const SlotTime = {
-  /** When the soft limit passes, blocked time apart; 0: none. */
+  /** When the soft limit passes, blocked time not included; 0: none. */
   SOFT_AT: 0,
   HARD_AT: 1,
   /** The soft limit itself, in ms. */
@@ -61,7 +61,7 @@ export class SharedRecords {
   readonly words: Int32Array
   readonly times: Float64Array
 
-  /** Both threads: a view on the same memory. Without a buffer the memory is made. */
+  /** Each thread has its own view of the same memory. Without `buffer` it is allocated. */
   constructor(slots: number, buffer?: SharedArrayBuffer) {
     const timesAt = Math.ceil((Word.SLOTS + slots) / 2) * 8
     this.slots = slots
@@ -83,7 +83,7 @@ export class SharedRecords {
     return Atomics.load(this.words, Word.SLOTS + slot)
   }
 
-  /** The slot in which the delivery runs, -1 when it does not (yet, or any more). */
+  /** The slot in which the delivery runs; -1: it does not, yet or any more. */
   slotOf(delivery: number): number {
     for (let slot = 0; slot < this.slots; slot++) {
       if (this.deliveryIn(slot) === delivery) return slot
@@ -91,7 +91,7 @@ export class SharedRecords {
     return -1
   }
 
-  /** The oldest delivery that runs, 0 when none does. */
+  /** The oldest delivery that runs; 0: none. */
   oldestDelivery(): number {
     let oldest = 0
     for (let slot = 0; slot < this.slots; slot++) {
@@ -101,7 +101,7 @@ export class SharedRecords {
     return oldest
   }
 
-  /** How long the main thread has been blocked in writes so far, the one under way included. */
+  /** How long the main thread has been blocked in writes so far, ms, the one under way included. */
   blocked(now: number): number {
     const since = this.times[Time.WRITING_SINCE]!
     return this.times[Time.BLOCKED]! + (since === 0 ? 0 : Math.max(0, now - since))

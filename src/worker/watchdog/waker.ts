@@ -1,15 +1,15 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 
-/** Calls back soon, out of a native callback of its own: a message that the main thread posts to itself. */
+/** Calls back soon, out of a native callback of its own: the main thread posts itself a message. */
 export class Waker {
   readonly #port: MessagePort
-  #asked = false
+  #pending = false
 
   constructor(onWake: () => void) {
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
     port2.on('message', () => {
-      this.#asked = false
+      this.#pending = false
       onWake()
     })
     port2.unref()
@@ -17,8 +17,8 @@ export class Waker {
   }
 
   wake(): void {
-    if (this.#asked) return
-    this.#asked = true
+    if (this.#pending) return
+    this.#pending = true
     this.#port.postMessage(0)
   }
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { DeliverySections, metaSection } from '../../../src/pool/jobs/job-sections.js'
 import { mergeOptions } from '../../../src/pool/jobs/run-options.js'
 import { decode } from '../../../src/wire/codec/index.js'
-import { LENGTH_BYTES } from '../../../src/wire/messages.js'
+import { LENGTH_BYTES } from '../../../src/wire/frame.js'
 import { read } from '../option-help.js'
 
 const given = (options: object) => mergeOptions(read({}), { name: 'resize' }, options)

@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { writeSync } from 'node:fs'
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
 import type { WorkerConfig } from '../../../src/wire/messages.js'
-import { startWatchdog } from '../../../src/worker/watchdog/link.js'
+import { startWatchdog } from '../../../src/worker/watchdog/thread-link.js'
 
 interface Order {
   slot: number

@@ -9,8 +9,9 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type BuildOptions, build, stop } from 'esbuild'
 import { encode } from '../../../src/wire/codec/index.js'
+import { FIXED_BYTES, FRAME_HEAD } from '../../../src/wire/frame.js'
 import { frameReader } from '../../../src/wire/frame-reader.js'
-import { FIXED_BYTES, FRAME_HEAD, Kind, type WorkerConfig } from '../../../src/wire/messages.js'
+import { Kind, type WorkerConfig } from '../../../src/wire/messages.js'
 
 /** The Node that runs the workers: the matrix is tried by hand with PREFORK_TEST_NODE=/path/to/node. */
 const node = process.env.PREFORK_TEST_NODE ?? process.execPath

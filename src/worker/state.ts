@@ -1,24 +1,12 @@
 import type { CurrentJob } from './current-job.js'
 import type { TaskOptions } from './tasks/define-task.js'
-
-export type Hook = () => unknown
-export interface JobHookInfo {
-  readonly id: string
-  readonly name: string
-  readonly attempt: number
-}
-export interface JobEndInfo extends JobHookInfo {
-  /** How the task ended. 'interrupted': its soft limit or a cancellation cut its synchronous code short. */
-  readonly outcome: 'succeeded' | 'failed' | 'interrupted'
-}
-export type JobStartHook = (job: JobHookInfo) => unknown
-export type JobEndHook = (job: JobEndInfo) => unknown
+import type { Hook, JobEndHook, JobStartHook } from './tasks/hooks.js'
 
 /** What the worker's own code and every copy of `prefork/worker` in this process share. */
 export interface WorkerState {
-  /** True in a worker process, false where a task module is merely imported, e.g. by a unit test. */
+  /** True in a worker process, false where a task module is merely imported, for example by a unit test. */
   inWorker: boolean
-  /** Somebody imported `prefork/worker`: jobs must be told apart across awaits. */
+  /** A task module has imported `prefork/worker`: jobs must be told apart across awaits. */
   contextWanted: boolean
   /** Options given to `defineTask`, by the function that it returned. */
   readonly tasks: WeakMap<object, TaskOptions>

@@ -1,35 +1,58 @@
+import { executionAsyncResource } from 'node:async_hooks'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { decode } from '../../wire/codec/index.js'
 import type { WorkerConfig } from '../../wire/messages.js'
 import { Claimer } from '../claim.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
-import { leave } from './leave.js'
-import { LeftStores } from './left-stores.js'
-import { resultsLostText } from './lifeline.js'
-import { MainThreadLifeline } from './main-thread-lifeline.js'
-import type { ToMain, ToWatchdog, WatchdogData } from './port-messages.js'
+import { killProcess, resultsLostText } from './lifeline.js'
+import type { ToMain, ToWatchdog, WatchdogData } from './main-thread.js'
+import { MainThreadLink } from './main-thread-link.js'
 import { monotonic, SharedRecords, SlotTime, Time, Word } from './shared-records.js'
 import { Waker } from './waker.js'
 
 /** Starts the watchdog beside the main thread, or (`watchdog: false`) gives its duties to the main thread. */
 export const startWatchdog = (config: WorkerConfig, events: LinkEvents): WatchdogLink =>
-  config.watchdog ? new ThreadLink(config, events) : new MainThreadLifeline(config, events)
+  config.watchdog ? new ThreadLink(config, events) : new MainThreadLink(config, events)
 
-/** Where this package's built files are, and the watchdog's among them. This code has been put into `worker/`. */
+/** The folder of this package's built files, the watchdog's among them. This code has been bundled into `worker/`. */
 const own = new URL('..', import.meta.url)
 const threadFile = new URL('worker/watchdog.cjs', own)
 
-/** To connect to the inspector under Node's permission model, without its leave, aborts the process. */
+/** Under Node's permission model, connecting to the inspector without that permission aborts the process. */
 const mayInspect = (): boolean => {
   const { permission } = process as { permission?: { has(scope: string): boolean } }
   return process.features.inspector && (permission === undefined || permission.has('inspector'))
 }
 
-/** How long the host may take to end this process, once its watchdog (which may still be starting) has told it why. If the host is gone, the watchdog ends it. */
-const TELL_MS = 10_000
+/** How long the host may take to kill this process once the watchdog (which may still be starting) has written BROKEN, ms. If the host is gone, the watchdog kills it. */
+const BROKEN_MS = 10_000
 
-/** The main thread's end. What is called for each job costs a few stores; the watchdog is told only of a deadline earlier than all before. */
+/**
+ * On Node 20 and 22 `AsyncLocalStorage.run` keeps its store on the current resource and removes it in a `finally`, which a
+ * termination skips: every later job called out of the same callback would see the store. Later majors keep no store there.
+ */
+class StaleStores {
+  #resource: object = {}
+
+  static ifNeeded(): StaleStores | undefined {
+    return Number.parseInt(process.versions.node, 10) < 24 ? new StaleStores() : undefined
+  }
+
+  /** To be called before each synchronous call of a task, which runs on this resource. */
+  note(): void {
+    this.#resource = executionAsyncResource()
+  }
+
+  /** To be called after a termination: removes what is left on the resource that was noted last. */
+  clear(): void {
+    for (const key of Object.getOwnPropertySymbols(this.#resource)) {
+      if (key.description === 'kResourceStore') Reflect.deleteProperty(this.#resource, key)
+    }
+  }
+}
+
+/** The main thread's end. What is called for each job costs a few stores; the watchdog gets a message only for a deadline earlier than all before. */
 class ThreadLink implements WatchdogLink {
   readonly claimer: Claimer
   readonly #events: LinkEvents
@@ -39,7 +62,7 @@ class ThreadLink implements WatchdogLink {
   readonly #port: MessagePort
   #detached: (() => void) | undefined
   readonly #waker: Waker
-  readonly #leftStores = LeftStores.whereNeeded()
+  readonly #staleStores = StaleStores.ifNeeded()
   /** How many running jobs have a limit. */
   #limited = 0
   /** The delivery whose task is being called; 0: none. */
@@ -92,7 +115,7 @@ class ThreadLink implements WatchdogLink {
   entering(delivery: number): void {
     this.#inside = delivery
     this.#words[Word.SYNC] = delivery
-    this.#leftStores?.note()
+    this.#staleStores?.note()
   }
 
   left(): void {
@@ -119,10 +142,10 @@ class ThreadLink implements WatchdogLink {
   }
 
   resultsLost(error: NodeJS.ErrnoException): void {
-    // The host's own end is gone: nobody is there to be told.
+    // The host has closed its end: no message would be read.
     if (error.code === 'EPIPE') return
     this.#port.postMessage({ broken: resultsLostText(error) } satisfies ToWatchdog)
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TELL_MS)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BROKEN_MS)
   }
 
   detach(): Promise<void> {
@@ -132,7 +155,7 @@ class ThreadLink implements WatchdogLink {
     })
   }
 
-  /** A termination takes effect at the next loop or call. Ordered in the last instructions of a task it would strike the worker's own code: it is awaited here. */
+  /** A termination takes effect at the next loop or call. Ordered in the last instructions of a task, it would hit the worker's own code: it is awaited here. */
   #awaitTermination(): void {
     while (this.#inside !== 0 && Atomics.load(this.#words, Word.INTERRUPTED) === this.#inside);
   }
@@ -153,11 +176,11 @@ class ThreadLink implements WatchdogLink {
         this.#detached?.()
         break
       case 'interrupted':
-        // The call was cut off before it could say that it was left, perhaps on its way into a write.
+        // The call was terminated before it could clear these words, perhaps on its way into a write.
         Atomics.store(this.#words, Word.INTERRUPTED, 0)
         this.left()
         this.afterWrite()
-        this.#leftStores?.clear()
+        this.#staleStores?.clear()
         this.#events.onInterrupted(message.delivery, message.cause, message.stack)
     }
   }
@@ -186,14 +209,14 @@ class ThreadLink implements WatchdogLink {
       stdout: true,
       stderr: true,
       trackUnmanagedFds: false,
-      // Ceilings, far above the few MB that it needs; a stack of thousands of frames is the largest thing it holds.
+      // Far above the few MB that it needs; a stack of thousands of frames is the largest value it holds.
       resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stackSizeMb: 1 },
     })
     thread.unref()
-    // Without its watchdog this worker obeys nobody: it must not live on.
+    // Without its watchdog this worker does not notice the host's end: it must not go on.
     thread.on('error', (error) => {
       process.stderr.write(`prefork: the watchdog of worker ${config.id} failed: ${error instanceof Error ? error.stack : String(error)}\n`)
-      leave(config.killTree)
+      killProcess(config.killTree)
     })
   }
 }

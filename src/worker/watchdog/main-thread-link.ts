@@ -2,19 +2,18 @@ import { decode } from '../../wire/codec/index.js'
 import { NO_STACK, type WorkerConfig } from '../../wire/messages.js'
 import { Claimer, Recaller } from '../claim.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
-import { leave } from './leave.js'
-import { Lifeline, resultsLostText } from './lifeline.js'
+import { killProcess, Lifeline, resultsLostText } from './lifeline.js'
 import { Waker } from './waker.js'
 
-/** How long the host may take to end this process once it has been told why. Nobody watches for the host's own end meanwhile. */
-const TELL_MS = 1_000
+/** How long the host may take to kill this process once BROKEN has been written, ms. The end of the host goes unnoticed meanwhile. */
+const BROKEN_MS = 1_000
 
-/** With `watchdog: false` the main thread owns the lifeline: it obeys when it turns, and all limits are the host's. */
-export class MainThreadLifeline implements WatchdogLink {
+/** With `watchdog: false` the main thread owns the lifeline: it handles a message when its event loop turns, and the host keeps all limits. */
+export class MainThreadLink implements WatchdogLink {
   readonly claimer: Claimer
   readonly #waker: Waker
   readonly #lifeline: Lifeline
-  /** By slot: the delivery that runs there, 0 when free. */
+  /** By slot: the delivery that runs there; 0: none. */
   readonly #running: number[] = []
 
   constructor(config: WorkerConfig, events: LinkEvents) {
@@ -24,17 +23,16 @@ export class MainThreadLifeline implements WatchdogLink {
     this.#waker = new Waker(() => events.onWake())
     const lifeline = new Lifeline(
       {
-        onEnd: () => leave(config.killTree),
+        onEnd: () => killProcess(config.killTree),
         onRecall: (upTo) => lifeline.recalled(recaller.recall(upTo), upTo),
         onCancel: (delivery, upTo, reason) => {
           const lastClaimed = recaller.recall(upTo)
           lifeline.recalled(lastClaimed, upTo)
           if (delivery <= lastClaimed) events.onCancel(delivery, decode(Buffer.from(reason.buffer, reason.byteOffset, reason.length), 0))
         },
-        // Whatever the task was doing, it is not doing it while this runs.
-        onStackAsk: (question) => lifeline.stack(question, NO_STACK),
+        // While this runs, no task does.
+        onStackAsk: (request) => lifeline.stack(request, NO_STACK),
         onSoftAsk: (delivery, limit) => events.onSoftLimit(delivery, limit),
-        onPing: () => this.#beat(),
       },
       config.maxMessageSize,
     )
@@ -57,11 +55,11 @@ export class MainThreadLifeline implements WatchdogLink {
   beforeWrite(): void {}
   afterWrite(): void {}
 
-  /** The socket hands a write to the kernel at once if nothing waits before it. */
+  /** The socket writes to the kernel at once if nothing waits in front. */
   resultsLost(error: NodeJS.ErrnoException): void {
     if (error.code === 'EPIPE') return
     this.#lifeline.broken(resultsLostText(error))
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TELL_MS)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BROKEN_MS)
   }
 
   wake(): void {
