@@ -1,27 +1,26 @@
-// Node's global of that name is made when it is first used: that takes 2 ms of the first pool's start.
+// The global of that name is created at its first use, which takes 2 ms of the first pool's start.
 import { performance } from 'node:perf_hooks'
+import { MAX_TIMER } from '../util/limits.js'
 
-/** Whether the hub keeps its process alive. */
-export interface HostLife {
-  keep(): void
-  letGo(): void
-  /** Leaves nothing behind. */
-  end(): void
+/** Keeps the process alive, or lets it exit. */
+export interface KeepAlive {
+  hold(): void
+  release(): void
+  /** Releases it for good. */
+  close(): void
 }
 
-/** Where the hub gets its time from. The simulation passes its own. */
+/** The hub's source of time. The simulation passes its own. */
 export interface Clock {
   /** ms on a monotonic clock: setting the machine's clock back moves no deadline. */
   now(): number
-  /** Calls `fn` once, `ms` from now; never keeps the process alive. */
+  /** Calls `fn` once, `ms` from now; does not keep the process alive. */
   setTimer(fn: () => void, ms: number): unknown
   clearTimer(handle: unknown): void
   /** Calls `fn` after the loop has polled its descriptors once more; keeps the process alive until then. */
   afterPoll(fn: () => void): void
-  hostLife(): HostLife
+  keepAlive(): KeepAlive
 }
-
-const LONG = 0x7fff_ffff
 
 export const systemClock: Clock = {
   now: () => performance.now(),
@@ -34,16 +33,16 @@ export const systemClock: Clock = {
   afterPoll: (fn) => {
     setImmediate(fn)
   },
-  hostLife() {
-    // One timer for good, kept or let go: a pool that is used now and then would make and clear one for each job.
+  keepAlive() {
+    // One timer, held or released: a pool with a job now and then would otherwise create and clear one for each.
     let timer: NodeJS.Timeout | undefined
     return {
-      keep: () => {
-        timer ??= setInterval(() => {}, LONG)
+      hold: () => {
+        timer ??= setInterval(() => {}, MAX_TIMER)
         timer.ref()
       },
-      letGo: () => void timer?.unref(),
-      end: () => clearInterval(timer),
+      release: () => void timer?.unref(),
+      close: () => clearInterval(timer),
     }
   },
 }

@@ -1,26 +1,26 @@
-import { type Clock, type HostLife, systemClock } from './clock.js'
+import { type Clock, type KeepAlive, systemClock } from './clock.js'
 import { Reader, type ReadGenerator } from './reader.js'
 import type { HubReadable, HubWritable } from './streams.js'
 import { type Deadline, Timers } from './timers.js'
 import { type WriteGenerator, Writer } from './writer.js'
 
-/** A timer later than this was held up by the host itself, ms. */
+/** A timer that fires later than this, in ms, was delayed by the host itself: its event loop stalled. */
 const STALL_MS = 50
-/** Whoever still speaks when he is to be judged is heard out: so often, and for so long each time, ms. */
+/** A deadline is extended while bytes still arrive: at most so often, and by so many ms each time. */
 const MAX_EXTENSIONS = 20
 const EXTENSION_MS = 50
-/** Rounds of reading that a judgement waits for at the most, so that a flood cannot put it off for ever. */
+/** At most so many polls before a deadline passes, so that a flood of bytes cannot delay it for ever. */
 const MAX_READ_ROUNDS = 1_000
 
-/** A judgement that is still to come. */
+/** A deadline that has not passed yet. */
 export interface PendingDeadline {
   cancel(): void
 }
 
 /**
- * The event loop's face: readers, writers, timers and ticks, in four plain words. It knows no message.
+ * Readers, writers, timers and ticks on the event loop. It knows nothing of messages.
  *
- * A tick runs once the loop has polled: whatever arrived in one turn of the loop is handled in one go, and written in one go.
+ * A tick runs after the loop has polled: all that arrived in one turn of the loop is handled, and written, together.
  */
 export class Hub {
   readonly clock: Clock
@@ -28,15 +28,15 @@ export class Hub {
   readonly #readers = new Set<Reader>()
   readonly #writers = new Set<Writer>()
   readonly #onTick: (() => void)[] = []
-  #tickAsked = false
+  #tickPending = false
   #held = 0
-  readonly #life: HostLife
+  readonly #keepAlive: KeepAlive
   #closed = false
 
   constructor(clock: Clock = systemClock) {
     this.clock = clock
     this.#timers = new Timers(clock)
-    this.#life = clock.hostLife()
+    this.#keepAlive = clock.keepAlive()
   }
 
   /** ms on the monotonic clock. */
@@ -44,7 +44,7 @@ export class Hub {
     return this.clock.now()
   }
 
-  /** `onEnd` is called once, when no more bytes can come: with the stream's error, or the generator's. */
+  /** `onEnd` is called once, when no more bytes can come; with the error of the stream or of the generator, if there was one. */
   addReader(stream: HubReadable, generator: ReadGenerator, onEnd: (error?: Error) => void): Reader {
     const reader: Reader = new Reader(this.clock, stream, generator, onEnd, () => this.#readers.delete(reader))
     this.#readers.add(reader)
@@ -65,18 +65,18 @@ export class Hub {
 
   /** Asks for a tick. */
   wake(): void {
-    if (this.#tickAsked || this.#closed) return
-    this.#tickAsked = true
+    if (this.#tickPending || this.#closed) return
+    this.#tickPending = true
     this.clock.afterPoll(this.#tick)
   }
 
   readonly #tick = (): void => {
-    this.#tickAsked = false
+    this.#tickPending = false
     if (this.#closed) return
     for (const fn of this.#onTick) fn()
   }
 
-  /** Calls `fn` once, `ms` from now. */
+  /** Calls `fn` once, `ms` from now, with how late the call is, in ms. */
   callLater(ms: number, fn: (late: number) => void): Deadline {
     return this.#timers.add(ms, fn)
   }
@@ -85,7 +85,7 @@ export class Hub {
     this.#timers.cancel(deadline)
   }
 
-  /** Calls `fn` every `ms`, with how late the call is; returns the function that ends it. */
+  /** Calls `fn` every `ms`, with how late the call is, in ms. Returns the function that stops it. */
   callRepeatedly(ms: number, fn: (late: number) => void): () => void {
     let stopped = false
     let deadline: Deadline
@@ -101,20 +101,21 @@ export class Hub {
   }
 
   /**
-   * Read before you judge: `ms` from now, and after the loop has polled again until `readers` bring nothing more, calls
-   * `condemn` unless `cancel` came first. What the host itself was late is added once to the time given.
+   * Calls `onPassed` when a deadline `ms` from now has passed, unless it is cancelled. It is checked again after `readers`
+   * have read all that the kernel holds. While bytes still arrive it is extended, at most MAX_EXTENSIONS times. If the
+   * host's own event loop stalled, it is extended once, by the length of the stall and at most by `ms`.
    */
-  deadlineAfterRead(ms: number, readers: () => readonly Reader[], condemn: () => void): PendingDeadline {
+  deadlineAfterRead(ms: number, readers: () => readonly Reader[], onPassed: () => void): PendingDeadline {
     let cancelled = false
     let deadline: Deadline | undefined
-    let hearings = MAX_EXTENSIONS
-    const due = (extended: boolean) => (late: number) => {
+    let extensions = MAX_EXTENSIONS
+    const due = (stallAdded: boolean) => (late: number) => {
       const before = bytesOf(readers)
-      this.#whenReadEmpty(readers, () => {
+      this.whenReadEmpty(readers, () => {
         if (cancelled || this.#closed) return
-        if (late > STALL_MS && !extended) deadline = this.#timers.add(Math.min(late, ms), due(true))
-        else if (bytesOf(readers) > before && hearings-- > 0) deadline = this.#timers.add(Math.min(EXTENSION_MS, ms), due(extended))
-        else condemn()
+        if (late > STALL_MS && !stallAdded) deadline = this.#timers.add(Math.min(late, ms), due(true))
+        else if (bytesOf(readers) > before && extensions-- > 0) deadline = this.#timers.add(Math.min(EXTENSION_MS, ms), due(stallAdded))
+        else onPassed()
       })
     }
     deadline = this.#timers.add(ms, due(false))
@@ -126,12 +127,8 @@ export class Hub {
     }
   }
 
-  /** Calls `fn` once the loop has polled and brought nothing more from `readers`. */
+  /** Calls `fn` after a poll of the loop in which `readers` read nothing more. */
   whenReadEmpty(readers: () => readonly Reader[], fn: () => void): void {
-    this.#whenReadEmpty(readers, fn)
-  }
-
-  #whenReadEmpty(readers: () => readonly Reader[], fn: () => void): void {
     let seen = -1
     let rounds = 0
     const poll = (): void => {
@@ -147,17 +144,17 @@ export class Hub {
     this.clock.afterPoll(poll)
   }
 
-  /** Keeps the process alive while there is something to wait for; counted. */
+  /** Keeps the process alive until each `hold` has been followed by a `release`. */
   hold(): void {
     if (this.#closed) return
-    if (this.#held++ === 0) this.#life.keep()
+    if (this.#held++ === 0) this.#keepAlive.hold()
   }
 
   release(): void {
-    if (this.#held > 0 && --this.#held === 0) this.#life.letGo()
+    if (this.#held > 0 && --this.#held === 0) this.#keepAlive.release()
   }
 
-  /** What is still in the hub's books; all zero after `close`. */
+  /** How much is registered; all zero after `close`. @internal For tests. */
   registered(): { readers: number; writers: number; timers: number } {
     return { readers: this.#readers.size, writers: this.#writers.size, timers: this.#timers.size }
   }
@@ -167,7 +164,7 @@ export class Hub {
     for (const reader of this.#readers) reader.stop()
     for (const writer of this.#writers) writer.stop()
     this.#timers.close()
-    this.#life.end()
+    this.#keepAlive.close()
     this.#held = 0
   }
 }

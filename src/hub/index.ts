@@ -1,5 +1,5 @@
-export { type Clock, type HostLife, systemClock } from './clock.js'
-export { Hub, type PendingDeadline as Judgement } from './hub.js'
+export { type Clock, type KeepAlive, systemClock } from './clock.js'
+export { Hub, type PendingDeadline } from './hub.js'
 export type { Reader, ReadGenerator } from './reader.js'
 export type { HubReadable, HubWritable } from './streams.js'
 export type { Deadline } from './timers.js'

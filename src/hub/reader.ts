@@ -1,17 +1,17 @@
 import type { Clock } from './clock.js'
 import type { HubReadable } from './streams.js'
 
-/** Runs until it wants more bytes; `next(chunk)` resumes it with them. */
+/** Runs until it needs more bytes; `next(chunk)` resumes it with them. */
 export type ReadGenerator = Generator<undefined, void, Buffer>
 
 /**
- * A stream that feeds a generator. After `stop`, or the stream's end, nothing reaches the generator any more, whatever the
- * stream still emits: a stale stream can neither spin the loop nor be taken for its successor.
+ * Feeds a stream's bytes to a generator. After `stop`, or the stream's end, nothing that the stream emits reaches the
+ * generator: a stale stream can neither spin the loop nor be mistaken for its successor.
  */
 export class Reader {
   /** Bytes read so far. */
   bytes = 0
-  /** When the last of them came, ms on the hub's clock: one look at the clock for all that a chunk tells. */
+  /** When the last of them arrived, ms on the hub's clock: the clock is read once for each chunk. */
   at = 0
   /** No more bytes will come. */
   ended = false
@@ -39,7 +39,7 @@ export class Reader {
     this.#onStop()
   }
 
-  /** No more is waited for: what has come so far was all. */
+  /** Ends the reader as if its stream had ended. */
   finish(): void {
     this.#end()
   }
@@ -62,7 +62,7 @@ export class Reader {
     if (this.ended) return
     this.ended = true
     this.#onStop()
-    // Its `finally` may still hold something, the last line of a text without a newline for instance.
+    // Its `finally` may handle a rest, for example a last line without a newline.
     if (!this.#running) this.#generator.return()
     this.#onEnd(error)
   }

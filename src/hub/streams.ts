@@ -1,4 +1,4 @@
-/** The little that the hub asks of a stream: `net.Socket` has it, and so have the simulation's pipes. */
+/** What the hub needs of a stream: `net.Socket` has it, and so have the simulation's pipes. */
 
 export interface HubReadable {
   on(event: 'data', listener: (chunk: Buffer) => void): unknown

@@ -3,7 +3,7 @@ import type { HubWritable } from './streams.js'
 /** Writes until it yields: 'full' (`write()` returned false; resumed by the drain event) or 'idle' (resumed by `wake`). */
 export type WriteGenerator = Generator<'full' | 'idle', void, undefined>
 
-/** A stream that is filled by a generator. */
+/** Runs a generator that writes to a stream. */
 export class Writer {
   /** Nothing can be written any more. */
   ended = false
@@ -26,12 +26,12 @@ export class Writer {
     stream.on('error', (error) => this.#end(error))
   }
 
-  /** The kernel's buffer and the stream's are full: what is given now waits for the drain event. */
+  /** The buffers of the kernel and of the stream are full: what is added now waits for the drain event. */
   get full(): boolean {
     return this.#full
   }
 
-  /** Bytes that the stream has taken and the kernel has not. */
+  /** Bytes in the stream's buffer, which the kernel has not taken. */
   get pending(): number {
     return this.#stream.writableLength
   }

@@ -11,13 +11,13 @@ const setUp = () => {
     for (;;) log.push(`read ${String(yield)}`)
   }
   const reader = hub.addReader(stream, read(), () => {})
-  const judge = (ms = 100) =>
+  const start = (ms = 100) =>
     hub.deadlineAfterRead(
       ms,
       () => [reader],
-      () => log.push('condemned'),
+      () => log.push('passed'),
     )
-  return { clock, hub, stream, log, judge, reader }
+  return { clock, hub, stream, log, start, reader }
 }
 
 /** The kernel holds these: one comes at each poll. */
@@ -28,56 +28,56 @@ const arrive = (clock: FakeClock, stream: FakeReadable, texts: string[]): void =
   }
 }
 
-describe('judge', () => {
-  test('reads before it condemns: until a poll brings nothing more', () => {
-    const { clock, stream, log, judge } = setUp()
-    judge()
+describe('a deadline after reading', () => {
+  test('passes once a poll brings nothing more', () => {
+    const { clock, stream, log, start } = setUp()
+    start()
     arrive(clock, stream, ['a', 'b', 'c'])
     clock.advance(100)
     expect(log).toEqual(['read a', 'read b', 'read c'])
     clock.advance(50)
-    expect(log).toEqual(['read a', 'read b', 'read c', 'condemned'])
+    expect(log).toEqual(['read a', 'read b', 'read c', 'passed'])
   })
 
-  test('whoever still speaks is heard out: held up by the host in a write, he needs a moment to go on', () => {
-    const { clock, stream, log, judge } = setUp()
-    const judgement = judge()
+  test('is extended while bytes still arrive: a worker that the host blocked in a write needs a moment to go on', () => {
+    const { clock, stream, log, start } = setUp()
+    const deadline = start()
     arrive(clock, stream, ['the first half'])
     clock.advance(149)
     expect(log).toEqual(['read the first half'])
     stream.bring('the second half')
-    judgement.cancel()
+    deadline.cancel()
     clock.advance(1_000)
     expect(log).toEqual(['read the first half', 'read the second half'])
   })
 
-  test('what is read at the last moment may acquit', () => {
-    const { clock, stream, log, judge } = setUp()
-    const judgement = judge()
+  test('can be cancelled by what is read at the last moment', () => {
+    const { clock, stream, log, start } = setUp()
+    const deadline = start()
     clock.beforePoll = () => {
       clock.beforePoll = () => {}
       stream.bring('READY')
-      judgement.cancel()
+      deadline.cancel()
     }
     clock.advance(1_000)
     expect(log).toEqual(['read READY'])
   })
 
-  test('a timer runs before the poll of its own turn: one poll is not enough', () => {
-    const { clock, stream, log, judge } = setUp()
-    judge()
+  test('polls twice, because a timer runs before the poll of its own turn', () => {
+    const { clock, stream, log, start } = setUp()
+    start()
     clock.stall(100)
     clock.poll()
     expect(log).toEqual([])
     stream.bring('late')
     clock.pollUntilQuiet()
     clock.advance(50)
-    expect(log).toEqual(['read late', 'condemned'])
+    expect(log).toEqual(['read late', 'passed'])
   })
 
-  test("the host's own stall is added once", () => {
-    const { clock, log, judge } = setUp()
-    judge()
+  test("is extended once by the host's own stall", () => {
+    const { clock, log, start } = setUp()
+    start()
     clock.stall(180)
     clock.pollUntilQuiet()
     expect(log).toEqual([])
@@ -86,33 +86,33 @@ describe('judge', () => {
     // Late again: the second stall counts no more.
     clock.stall(500)
     clock.pollUntilQuiet()
-    expect(log).toEqual(['condemned'])
+    expect(log).toEqual(['passed'])
   })
 
-  test('a stall adds at most the time that was given', () => {
-    const { clock, log, judge } = setUp()
-    judge()
+  test('is extended by a stall at most by its own length', () => {
+    const { clock, log, start } = setUp()
+    start()
     clock.stall(60_000)
     clock.pollUntilQuiet()
     clock.advance(99)
     expect(log).toEqual([])
     clock.advance(1)
-    expect(log).toEqual(['condemned'])
+    expect(log).toEqual(['passed'])
   })
 
-  test('a few milliseconds late is no stall', () => {
-    const { clock, log, judge } = setUp()
-    judge()
+  test('is not extended when its timer is a few milliseconds late', () => {
+    const { clock, log, start } = setUp()
+    start()
     clock.stall(150)
     clock.pollUntilQuiet()
-    expect(log).toEqual(['condemned'])
+    expect(log).toEqual(['passed'])
   })
 
-  test('cancelled before, during the reading, or in the extension, it never condemns', () => {
-    const { clock, hub, log, judge } = setUp()
-    judge().cancel()
-    const reading = judge()
-    const extended = judge(150)
+  test('never passes when it is cancelled before the reading, during it, or in the extension', () => {
+    const { clock, hub, log, start } = setUp()
+    start().cancel()
+    const reading = start()
+    const extended = start(150)
     clock.stall(100)
     reading.cancel()
     clock.stall(200)
@@ -124,22 +124,22 @@ describe('judge', () => {
     expect(hub.registered().timers).toBe(0)
   })
 
-  test('a flood cannot put it off for ever', () => {
-    const { clock, stream, log, judge } = setUp()
-    judge()
+  test('passes in spite of an endless flood of bytes', () => {
+    const { clock, stream, log, start } = setUp()
+    start()
     clock.beforePoll = () => stream.bring('x')
     clock.stall(100)
-    for (let hearing = 0; hearing < 25; hearing++) {
+    for (let extension = 0; extension < 25; extension++) {
       clock.pollUntilQuiet(2_000)
       clock.advance(50)
     }
-    expect(log).toContain('condemned')
+    expect(log).toContain('passed')
   })
 
-  test('nobody is condemned after close', () => {
-    const { clock, hub, log, judge } = setUp()
-    judge()
-    judge(50)
+  test('does not pass after the hub is closed', () => {
+    const { clock, hub, log, start } = setUp()
+    start()
+    start(50)
     clock.stall(60)
     hub.close()
     clock.pollUntilQuiet()
@@ -147,14 +147,14 @@ describe('judge', () => {
     expect(log).toEqual([])
   })
 
-  test('readers are asked for at each look: one that is added later counts too', () => {
+  test('takes account of a reader that is added later', () => {
     const { clock, hub, log } = setUp()
     const later = new FakeReadable()
     const readers = [...Array(0)] as ReturnType<Hub['addReader']>[]
     hub.deadlineAfterRead(
       10,
       () => readers,
-      () => log.push('condemned'),
+      () => log.push('passed'),
     )
     readers.push(
       hub.addReader(
@@ -169,6 +169,6 @@ describe('judge', () => {
     clock.advance(10)
     expect(log).toEqual(['read a', 'read b'])
     clock.advance(10)
-    expect(log).toEqual(['read a', 'read b', 'condemned'])
+    expect(log).toEqual(['read a', 'read b', 'passed'])
   })
 })

@@ -5,10 +5,10 @@ interface FakeTimer {
   fn: () => void
 }
 
-/** Time that moves only when it is told to. `beforePoll` may bring bytes, as the kernel would. */
+/** Time that a test advances. `beforePoll` may bring bytes, as the kernel would. */
 export class FakeClock implements Clock {
   time = 0
-  /** What the process would be kept alive by. */
+  /** What would keep the process alive. */
   kept = false
   lifeEnded = false
   timersSet = 0
@@ -37,15 +37,15 @@ export class FakeClock implements Clock {
     this.#polls.push(fn)
   }
 
-  hostLife() {
+  keepAlive() {
     return {
-      keep: () => {
+      hold: () => {
         this.kept = true
       },
-      letGo: () => {
+      release: () => {
         this.kept = false
       },
-      end: () => {
+      close: () => {
         this.kept = false
         this.lifeEnded = true
       },
@@ -67,7 +67,7 @@ export class FakeClock implements Clock {
     for (const fn of this.#polls.splice(0)) fn()
   }
 
-  /** The loop polls until nobody waits for it. */
+  /** The loop polls until nothing waits for a poll. */
   pollUntilQuiet(limit = 10_000): void {
     for (let i = 0; this.#polls.length > 0; i++) {
       if (i > limit) throw new Error('It polls without end.')
@@ -88,7 +88,7 @@ export class FakeClock implements Clock {
     this.time = until
   }
 
-  /** The host is busy for `ms`: then whatever is due fires, late. */
+  /** The host is busy for `ms`: then all that is due fires, late. */
   stall(ms: number): void {
     this.time += ms
     for (let due = this.#first(); due !== undefined && due.at <= this.time; due = this.#first()) this.#fire(due)
@@ -170,7 +170,7 @@ export class FakeWritable extends FakeStream {
     if (--this.corks === 0) this.#toKernel()
   }
 
-  /** The other side has read: the kernel takes all, and the stream says so. */
+  /** The other side has read: the kernel takes all, and the stream emits drain. */
   drain(): void {
     this.#copy(Number.POSITIVE_INFINITY)
     if (!this.#needDrain) return

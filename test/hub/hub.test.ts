@@ -8,7 +8,7 @@ const setUp = () => {
 }
 
 describe('ticks', () => {
-  test('however often it is woken, one tick runs, after the poll', () => {
+  test('one tick runs after the poll, however often it was asked for', () => {
     const { clock, hub } = setUp()
     const seen: string[] = []
     hub.onTick(() => seen.push('a'))
@@ -88,7 +88,7 @@ describe('repeated calls', () => {
 })
 
 describe('keeping the host alive', () => {
-  test('is counted: the last release lets go', () => {
+  test('lasts until the last release', () => {
     const { clock, hub } = setUp()
     hub.hold()
     hub.hold()
@@ -101,7 +101,7 @@ describe('keeping the host alive', () => {
     expect(clock.kept).toBe(true)
   })
 
-  test('ends with close, whoever still holds', () => {
+  test('ends with close, in spite of holds without a release', () => {
     const { clock, hub } = setUp()
     hub.hold()
     hub.hold()
@@ -111,25 +111,25 @@ describe('keeping the host alive', () => {
     expect(clock.kept).toBe(false)
   })
 
-  test('the system clock keeps nothing alive by its timers, only by hostLife', () => {
+  test('the timers of the system clock do not keep the process alive, keepAlive does', () => {
     const active = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = active()
     const timer = systemClock.setTimer(() => {}, 1_000_000)
     expect(active()).toBe(before)
-    const life = systemClock.hostLife()
-    life.keep()
+    const life = systemClock.keepAlive()
+    life.hold()
     expect(active()).toBe(before + 1)
-    life.letGo()
+    life.release()
     expect(active()).toBe(before)
-    life.keep()
+    life.hold()
     expect(active()).toBe(before + 1)
-    life.end()
+    life.close()
     systemClock.clearTimer(timer)
     expect(active()).toBe(before)
   })
 })
 
-test('close empties the books, and nothing speaks afterwards', () => {
+test('after close nothing is registered, and nothing is called', () => {
   const { clock, hub } = setUp()
   const [readable, writable] = [new FakeReadable(), new FakeWritable()]
   const said: string[] = []
@@ -155,7 +155,7 @@ test('close empties the books, and nothing speaks afterwards', () => {
   hub.deadlineAfterRead(
     10,
     () => [],
-    () => said.push('condemned'),
+    () => said.push('passed'),
   )
   expect(hub.registered()).toEqual({ readers: 1, writers: 1, timers: 3 })
   hub.close()

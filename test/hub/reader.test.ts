@@ -45,7 +45,7 @@ describe('a reader', () => {
     expect(hub.registered().readers).toBe(0)
   })
 
-  test("ends with the stream's error; what its generator held is not lost", () => {
+  test("ends with the stream's error, and loses nothing that its generator kept", () => {
     const { stream, seen, ends } = setUp()
     const error = new Error('ECONNRESET')
     stream.bring('half a line')
@@ -70,7 +70,7 @@ describe('a reader', () => {
     expect(hub.registered().readers).toBe(0)
   })
 
-  test('a stale stream reaches nobody after stop', () => {
+  test('ignores its stream after stop', () => {
     const { hub, stream, reader, seen, ends } = setUp()
     reader.stop()
     reader.stop()
@@ -80,7 +80,7 @@ describe('a reader', () => {
     expect([seen, ends, reader.bytes, hub.registered().readers]).toEqual([[], [], 0, 0])
   })
 
-  test('a stream that closes while its chunk is read ends the reader all the same', () => {
+  test('ends when its stream closes while a chunk is read', () => {
     const box: { stream?: FakeReadable } = {}
     const closing = function* (): ReadGenerator {
       for (;;) {

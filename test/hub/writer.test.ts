@@ -65,7 +65,7 @@ describe('a writer', () => {
     expect(hub.registered().writers).toBe(0)
   })
 
-  test('writes nothing and says nothing after stop', () => {
+  test('writes and reports nothing after stop', () => {
     const { hub, stream, writer, queue, ends } = setUp()
     writer.stop()
     queue.push('late')

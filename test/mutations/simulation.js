@@ -205,7 +205,7 @@ export const mutations = [
     breaks: 'a deadline is judged when its timer fires, before the pipes are read',
     file: 'src/hub/hub.ts',
     find: 'deadline = this.#timers.add(ms, due(false))',
-    put: 'deadline = this.#timers.add(ms, () => condemn())',
+    put: 'deadline = this.#timers.add(ms, () => onPassed())',
   },
   {
     breaks: 'the drain event is lost',

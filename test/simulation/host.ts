@@ -1,4 +1,4 @@
-import type { Clock, HostLife } from '../../src/hub/index.js'
+import type { Clock, KeepAlive } from '../../src/hub/index.js'
 import { type Planned, settlePromises, type World } from './world.js'
 
 /** What the poll of the host's event loop may find. */
@@ -62,15 +62,15 @@ export class Host implements Clock {
     this.#plan()
   }
 
-  hostLife(): HostLife {
+  keepAlive(): KeepAlive {
     return {
-      keep: () => {
+      hold: () => {
         this.kept = true
       },
-      letGo: () => {
+      release: () => {
         this.kept = false
       },
-      end: () => {
+      close: () => {
         this.kept = false
         this.lifeEnded = true
       },

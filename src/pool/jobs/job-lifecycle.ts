@@ -1,4 +1,4 @@
-import type { Judgement } from '../../hub/index.js'
+import type { PendingDeadline } from '../../hub/index.js'
 import { decode } from '../../wire/codec/index.js'
 import { MemoryLimitError, SerializationError, SoftTimeLimitError, TimeLimitError } from '../../wire/errors.js'
 import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_UNSENDABLE, LimitStage, NO_STACK } from '../../wire/messages.js'
@@ -209,7 +209,7 @@ export class JobLifecycle {
     const { softLimit, hardLimit } = job.spec
     const slack = settings.watchdog ? settings.cancelGrace : 0
     const end = (hardLimit > 0 ? hardLimit : softLimit + 5 * settings.cancelGrace) + slack
-    const deadlines: Judgement[] = []
+    const deadlines: PendingDeadline[] = []
     if (!settings.watchdog && softLimit > 0) {
       deadlines.push(
         hub.deadlineAfterRead(

@@ -1,4 +1,4 @@
-import type { Hub, Judgement, Reader } from '../../hub/index.js'
+import type { Hub, PendingDeadline, Reader } from '../../hub/index.js'
 import type { LaunchedProcess } from './launcher.js'
 import type { WorkerOutput } from './worker-output.js'
 
@@ -14,7 +14,7 @@ export class ExitDrain {
   readonly #output: WorkerOutput
   readonly #onBuried: () => void
   #gone = false
-  #deadline: Judgement | undefined
+  #deadline: PendingDeadline | undefined
 
   constructor(hub: Hub, process: LaunchedProcess, pipes: readonly Reader[], output: WorkerOutput, onBuried: () => void) {
     this.#hub = hub

@@ -1,9 +1,9 @@
-import type { Hub, Judgement, Reader } from '../../hub/index.js'
+import type { Hub, PendingDeadline, Reader } from '../../hub/index.js'
 
 /** The one deadline that a worker has for what it is to do next: to say HELLO, to come up, to leave. */
 export class PhaseDeadline {
   readonly #hub: Hub
-  #deadline: Judgement | undefined
+  #deadline: PendingDeadline | undefined
 
   constructor(hub: Hub) {
     this.#hub = hub

@@ -16,7 +16,7 @@ class StillClock implements Clock {
   setTimer = (): unknown => undefined
   clearTimer = (): void => {}
   afterPoll = (fn: () => void): void => void this.polls.push(fn)
-  hostLife = () => ({ keep: () => {}, letGo: () => {}, end: () => {} })
+  keepAlive = () => ({ hold: () => {}, release: () => {}, close: () => {} })
 }
 
 /** Jobs that cost the host `ms` each to write. */
