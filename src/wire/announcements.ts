@@ -1,6 +1,6 @@
 /**
- * What a worker says of itself, read from its bytes. A task can write into its worker's pipes: what does not have the shape of
- * its message is refused here, as a ProtocolError that condemns that worker, before anything of the pool has acted on it.
+ * Reads the messages about a worker itself. A task can write into its worker's pipes, so a payload that does not have the shape
+ * of its message is refused here, before the pool acts on it, with a ProtocolError, for which the pool kills the worker.
  */
 import { decode } from './codec/index.js'
 import { ProtocolError } from './errors.js'
@@ -12,7 +12,7 @@ const refuse = (what: string): never => {
   throw new ProtocolError(`A ${what} frame whose content is not that of a ${what}.`)
 }
 
-/** Each item takes a byte at least: an array that claims more is all holes, and a walk over four thousand million of them a hang. */
+/** Each item takes a byte at least: a longer array has holes, and a walk over four thousand million of them would hang. */
 const isList = <T>(value: unknown, bytes: Buffer, isItem: (item: unknown) => item is T): value is T[] =>
   Array.isArray(value) && value.length <= bytes.length && value.every(isItem)
 

@@ -1,4 +1,4 @@
-/** The errors of prefork. Each has a stable `code`; match on it (or on `instanceof`), not on the message. */
+/** The errors of prefork. Each has a stable `code`: match on it, or with `instanceof`, not on the message. */
 
 export class PreforkError extends Error {
   /** Stable identifier, `ERR_PREFORK_…`. */
@@ -13,7 +13,7 @@ export class PreforkError extends Error {
 export type LostReason = 'exit' | 'signal' | 'frozen' | 'write failed' | 'protocol' | 'put back too often' | 'killed by the pool'
 
 export interface WorkerLostDetails {
-  /** True: the job had begun, or may have. False: it had certainly not. */
+  /** True: the job had begun, or may have begun. False: it had not. */
   accepted: boolean
   reason: LostReason
   exitCode?: number | null
@@ -46,11 +46,11 @@ export class WorkerStartError extends PreforkError {
   }
 }
 
-/** The hard time limit passed: the worker was ended. */
+/** The hard time limit passed: the worker was killed. */
 export class TimeLimitError extends PreforkError {
   /** The limit, in ms. */
   readonly limit: number
-  /** Where the task stood. */
+  /** The JavaScript stack of the task at that moment. */
   readonly taskStack: string
   constructor(message: string, limit: number, taskStack: string) {
     super('ERR_PREFORK_TIME_LIMIT', message)
@@ -59,11 +59,11 @@ export class TimeLimitError extends PreforkError {
   }
 }
 
-/** The soft time limit passed: the reason of the task's `AbortSignal`, and the rejection of a task that did not answer to it. */
+/** The soft time limit passed. It is the reason of the task's `AbortSignal`, and the rejection of a job that the signal did not stop. */
 export class SoftTimeLimitError extends PreforkError {
   /** The limit, in ms. */
   readonly limit: number
-  /** Where the task stood; empty in the reason of the task's own signal. */
+  /** The JavaScript stack of the task at that moment; empty in the reason of its signal. */
   readonly taskStack: string
   constructor(message: string, limit: number, taskStack = '') {
     super('ERR_PREFORK_SOFT_TIME_LIMIT', message)
@@ -72,7 +72,7 @@ export class SoftTimeLimitError extends PreforkError {
   }
 }
 
-/** The worker went over `hardMemoryLimit` while it ran the job. */
+/** The worker's memory exceeded `hardMemoryLimit` while it ran the job. */
 export class MemoryLimitError extends PreforkError {
   /** The limit, in bytes. */
   readonly limit: number
@@ -85,7 +85,7 @@ export class MemoryLimitError extends PreforkError {
   }
 }
 
-/** `maxQueue` jobs are already waiting. */
+/** `maxQueue` jobs are waiting already. */
 export class QueueFullError extends PreforkError {
   constructor(message: string) {
     super('ERR_PREFORK_QUEUE_FULL', message)
@@ -94,7 +94,7 @@ export class QueueFullError extends PreforkError {
 
 /** No task module exports a function of that name. */
 export class TaskNotFoundError extends PreforkError {
-  /** The names there are. */
+  /** The names of all tasks. */
   readonly known: readonly string[]
   constructor(message: string, known: readonly string[]) {
     super('ERR_PREFORK_TASK_NOT_FOUND', message)
@@ -111,7 +111,7 @@ export class SerializationError extends PreforkError {
 
 /** The pool was closed or terminated. */
 export class PoolClosedError extends PreforkError {
-  /** True: the job had begun, or may have. False: it had certainly not, or the call was refused. */
+  /** True: the job had begun, or may have begun. False: it had not, or the call was refused. */
   readonly accepted: boolean
   constructor(message: string, accepted = false) {
     super('ERR_PREFORK_POOL_CLOSED', message)
@@ -119,14 +119,14 @@ export class PoolClosedError extends PreforkError {
   }
 }
 
-/** A frame that cannot be read: it condemns the worker that sent it. */
+/** A frame that cannot be read. The pool kills the worker that sent it. */
 export class ProtocolError extends PreforkError {
   constructor(message: string) {
     super('ERR_PREFORK_PROTOCOL', message)
   }
 }
 
-// Set here, not in the classes: a bundler gives a class that names itself another name, which stacks would show.
+// Set here, not in the classes: a bundler renames a class that refers to itself, and stacks would show that name.
 PreforkError.prototype.name = 'PreforkError'
 WorkerLostError.prototype.name = 'WorkerLostError'
 WorkerStartError.prototype.name = 'WorkerStartError'

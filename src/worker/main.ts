@@ -147,7 +147,7 @@ class WorkerProcess {
   }
 
   #send(kind: Kind, value: unknown): void {
-    this.#loop.output.put(kind, 0, NO_JOB, encode(value, FRAME_HEAD, { lenient: true }))
+    this.#loop.output.put(kind, 0, NO_JOB, encode(value, FRAME_HEAD, { replaceUnsendable: true }))
     this.#loop.output.flush()
   }
 }
@@ -156,7 +156,7 @@ const failed =
   (loop: JobLoop) =>
   (failure: unknown): void => {
     const payload: StartFailed = failure instanceof StartFailure ? { module: failure.module, error: failure.cause } : { module: 'prefork', error: failure }
-    loop.output.put(Kind.START_FAILED, 0, NO_JOB, encode(payload, FRAME_HEAD, { lenient: true }))
+    loop.output.put(Kind.START_FAILED, 0, NO_JOB, encode(payload, FRAME_HEAD, { replaceUnsendable: true }))
     loop.output.flush()
     process.exit(EXIT_START_FAILED)
   }

@@ -181,7 +181,7 @@ export class SimProcess implements LaunchedProcess {
   }
 
   #send(kind: Kind, value: unknown): void {
-    this.loop.output.put(kind, 0, NOBODY, encode(value, FRAME_HEAD, { lenient: true }))
+    this.loop.output.put(kind, 0, NOBODY, encode(value, FRAME_HEAD, { replaceUnsendable: true }))
     this.loop.output.flush()
   }
 

@@ -4,14 +4,14 @@ import { classOf, DOM_EXCEPTION, isDOMException } from './error-classes.js'
 import { KIND_ERROR, reference } from './reference.js'
 import type { Snapshot } from './snapshot.js'
 
-/** `hidden`: own properties that are not enumerable, as an ordinary error's. `shown`: those that are. */
+/** `hidden`: own properties that are not enumerable, as an ordinary error's. `shown`: those that are. Both names are sent. */
 export interface ErrorRecord {
   hidden: Record<string, unknown>
   shown: Record<string, unknown>
 }
 
-/** Non-enumerable properties that are looked for; everything enumerable is taken. */
-const looked = ['cause', 'errors', 'code'] as const
+/** Non-enumerable properties that are sent; of the enumerable ones all are. */
+const NON_ENUMERABLE_KEYS = ['cause', 'errors', 'code'] as const
 
 export const isError = (value: object): boolean => types.isNativeError(value) || isDOMException(value)
 
@@ -28,7 +28,7 @@ const put = (object: Record<string, unknown>, key: string, value: unknown): void
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Puts the error's record into the snapshot, and `standIn` in its place (before anything inside the error is looked at). */
+/** Puts the error's record into the snapshot, and `standIn` in the error's place, before anything inside the error is read. */
 export const recordError = (snapshot: Snapshot, error: object, standIn: object): object => {
   const to = reference(KIND_ERROR, 0, 0)
   const record: ErrorRecord = { hidden: {}, shown: {} }
@@ -44,15 +44,15 @@ export const recordError = (snapshot: Snapshot, error: object, standIn: object):
     to.text = [message, name]
   } else {
     const known = classOf(error)
-    to.elements = known.place
+    to.elements = known.index
     ownName = known.name
     if (message !== '' || Object.hasOwn(error, 'message')) record.hidden.message = message
     if (name !== ownName || (Object.hasOwn(error, 'name') && !isEnumerable(error, 'name'))) record.hidden.name = name
   }
   record.hidden.stack = textOf(() => source.stack, `${name}: ${message}`)
-  for (const key of looked) {
+  for (const key of NON_ENUMERABLE_KEYS) {
     if (isEnumerable(error, key)) continue
-    // An inherited `code` (a getter of the class) is kept too: matching on it is what it is for.
+    // An inherited `code` (a getter of the class) is sent, too: code matches on it.
     if (Object.hasOwn(error, key) || (key === 'code' && !dom && key in error)) take(snapshot, record.hidden, source, key)
   }
   for (const key of keysOf(error)) {
@@ -72,16 +72,16 @@ const keysOf = (error: object): string[] => {
   }
 }
 
-/** `structuredClone` carries the cause, and refuses what cannot be; it drops the rest of an error, so a note in its place loses nothing. */
+/** `structuredClone` copies the cause, or refuses it. It drops the other properties of an error, so replacing one by a note loses nothing. */
 const take = (snapshot: Snapshot, to: Record<string, unknown>, source: Record<string, unknown>, key: string): void => {
-  const lenient = key === 'cause' ? 0 : 1
-  snapshot.lenient += lenient
+  const replaced = key === 'cause' ? 0 : 1
+  snapshot.replaceDepth += replaced
   put(
     to,
     key,
     snapshot.read(key, () => source[key]),
   )
-  snapshot.lenient -= lenient
+  snapshot.replaceDepth -= replaced
 }
 
 /** Gives an error made by `emptyError` what its record holds. */

@@ -1,16 +1,16 @@
-/** Values ↔ bytes: what `structuredClone` copies arrives as it left, everything else is refused. */
+/** Values ↔ bytes. What `structuredClone` copies arrives as it was; everything else is refused. */
 import { types } from 'node:util'
 import { PreforkError, SerializationError } from '../errors.js'
 import { LENGTH_BYTES } from '../frame.js'
-import type { Blobs } from './blobs.js'
-import { read, write } from './by-v8.js'
+import { BlobReader } from './blob-reader.js'
+import type { BlobWriter } from './blob-writer.js'
 import * as format from './format.js'
+import { describe } from './path.js'
 import { PlainReader } from './plain/reader.js'
 import { NOT_PLAIN, PlainWriter } from './plain/writer.js'
-import { Received } from './received.js'
 import type { References } from './reference.js'
 import { Snapshot } from './snapshot.js'
-import { checkTransfer, move } from './transfer.js'
+import { read, write } from './v8-content.js'
 
 export interface Encoded {
   /** `reserve` free bytes, then the encoded value. */
@@ -26,17 +26,17 @@ export interface EncodeOptions {
   copyBinaries?: boolean
   /** ArrayBuffers that are moved, not copied: detached once the value is encoded, and left alone if it cannot be. */
   transfer?: readonly ArrayBuffer[]
-  /** Where in its frame's body the encoded value will lie: large binaries are aligned by that. Default: behind the reserve, which begins with the frame's length. */
+  /** Place of the encoded value in its frame's body, by which large binaries are aligned. Default: behind the reserve, which begins with the frame's length. */
   at?: number
-  /** What the value is called in the path that an error names. Default `value`. */
+  /** The value's name in the path of an error. Default `value`. */
   root?: string
-  /** Put a note in the place of what cannot be sent, rather than refusing the whole. Default false. */
-  lenient?: boolean
+  /** Replace what cannot be sent by a note, instead of refusing the whole value. Default false. */
+  replaceUnsendable?: boolean
 }
 
 const none: readonly Uint8Array[] = []
 
-/** What `[]` comes to: one for all, because the arguments of each job that waits are kept. Not to be written to. */
+/** `[]`, encoded once for all jobs, because the arguments of each job that waits are kept. Must not be written to. */
 export const EMPTY_ARRAY: Encoded = { body: Buffer.of(format.CONST_EMPTY_ARRAY), binaries: none, size: 1 }
 
 /** The format byte of a value that needs no walk, or -1. */
@@ -49,7 +49,7 @@ const constant = (value: unknown): number => {
   return -1
 }
 
-/** An error of whatever kind as a SerializationError. */
+/** Any error as a SerializationError. */
 const unsendable = (root: string, cause: unknown): SerializationError => {
   if (cause instanceof SerializationError) return cause
   const message =
@@ -59,13 +59,37 @@ const unsendable = (root: string, cause: unknown): SerializationError => {
   return new SerializationError(`${root} ${message}`, { cause })
 }
 
-/** Encodes a value behind `reserve` free bytes. Throws SerializationError, and TypeError for a `transfer` that holds anything but ArrayBuffers. */
+/** Refuses a `transfer` list that cannot be moved, before anything is detached. */
+const checkTransfer = (transfer: readonly unknown[]): void => {
+  const listed = new Set<unknown>()
+  for (const [i, item] of transfer.entries()) {
+    if (!types.isArrayBuffer(item)) {
+      const hint = ArrayBuffer.isView(item) ? ': name its .buffer' : ''
+      throw new TypeError(`transfer[${i}] must be an ArrayBuffer, but is ${describe(item)}${hint}`)
+    }
+    if (listed.has(item)) throw new SerializationError(`transfer[${i}] is an ArrayBuffer that the list names twice`)
+    // Node 20 would detach the pool of all other Buffers in it; later majors refuse it themselves.
+    if (item === Buffer.allocUnsafe(1).buffer) throw new SerializationError(`transfer[${i}] is the pool that small Buffers share, which cannot be transferred`)
+    listed.add(item)
+  }
+}
+
+/** Moves all ArrayBuffers or none: they are detached, and those returned own their memory. */
+const detachAll = (transfer: readonly ArrayBuffer[]): ArrayBuffer[] => {
+  try {
+    return structuredClone(transfer as ArrayBuffer[], { transfer: transfer as ArrayBuffer[] })
+  } catch (cause) {
+    throw new SerializationError(`transfer: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** Encodes a value behind `reserve` free bytes. Throws SerializationError, and TypeError if `transfer` holds anything but ArrayBuffers. */
 export const encode = (value: unknown, reserve: number, options?: EncodeOptions): Encoded => {
   const transfer = options?.transfer !== undefined && options.transfer.length > 0 ? options.transfer : undefined
   if (transfer !== undefined) checkTransfer(transfer)
   const byte = constant(value)
   if (byte >= 0) {
-    if (transfer !== undefined) move(transfer)
+    if (transfer !== undefined) detachAll(transfer)
     if (byte === format.CONST_EMPTY_ARRAY && reserve === 0) return EMPTY_ARRAY
     const body = Buffer.allocUnsafe(reserve + 1)
     body[reserve] = byte
@@ -86,30 +110,30 @@ const encodePlain = (
   options: EncodeOptions | undefined,
   transfer: readonly ArrayBuffer[] | undefined,
 ): Encoded => {
-  const writer = PlainWriter.take()
+  const writer = PlainWriter.acquire()
   let size = NOT_PLAIN
   try {
     size = writer.write(value, 0)
   } catch {
-    // The walk meets it again, and knows its name.
+    // The snapshot meets the error again, and can name its path.
   }
   if (size < 0) {
-    const taken = writer.taken()
-    writer.giveBack()
-    return encodeWalked(value, reserve, root, options, transfer, taken)
+    const copies = writer.copies()
+    writer.release()
+    return encodeSnapshot(value, reserve, root, options, transfer, copies)
   }
   if (writer.blobs !== undefined) return plainWithBlobs(writer, writer.blobs, size, reserve, options, transfer)
-  if (transfer !== undefined) move(transfer)
+  if (transfer !== undefined) detachAll(transfer)
   const body = allocate(reserve + 1 + size)
-  body[reserve] = writer.same ? format.PLAIN | format.FLAG_SAME : format.PLAIN
+  body[reserve] = writer.hasBackReferences ? format.PLAIN | format.FLAG_BACK_REFERENCES : format.PLAIN
   writer.bytes.copy(body, reserve + 1, 0, size)
-  writer.giveBack()
+  writer.release()
   return { body, binaries: none, size: size + 1 }
 }
 
 const plainWithBlobs = (
   writer: PlainWriter,
-  blobs: Blobs,
+  blobs: BlobWriter,
   size: number,
   reserve: number,
   options: EncodeOptions | undefined,
@@ -119,23 +143,23 @@ const plainWithBlobs = (
   writer.fillReferences()
   const at = reserve + 1 + blobs.tableBytes
   const body = allocate(at + size + blobs.smallBytes)
-  body[reserve] = writer.same ? format.PLAIN | format.FLAG_SAME : format.PLAIN
+  body[reserve] = writer.hasBackReferences ? format.PLAIN | format.FLAG_BACK_REFERENCES : format.PLAIN
   writer.bytes.copy(body, at, 0, size)
-  writer.giveBack()
+  writer.release()
   return withBlobs(body, blobs, reserve, options, transfer)
 }
 
-const encodeWalked = (
+const encodeSnapshot = (
   value: unknown,
   reserve: number,
   root: string,
   options: EncodeOptions | undefined,
   transfer: readonly ArrayBuffer[] | undefined,
-  taken: ReadonlyMap<object, object> | undefined,
+  copies: ReadonlyMap<object, object> | undefined,
 ): Encoded => {
-  const snapshot = Snapshot.take(root)
-  snapshot.taken = taken
-  if (options?.lenient === true) snapshot.lenient = 1
+  const snapshot = Snapshot.acquire(root)
+  snapshot.knownCopies = copies
+  if (options?.replaceUnsendable === true) snapshot.replaceDepth = 1
   const copy = snapshot.copy(value, undefined)
   const { blobs, errors, references } = snapshot
   blobs?.resolve()
@@ -143,42 +167,48 @@ const encodeWalked = (
   const small = blobs?.smallBytes ?? 0
   const body =
     errors === undefined ? v8Body(copy, reserve, table, small, 0, references) : v8Body([copy, errors], reserve, table, small, format.FLAG_ERRORS, references)
-  snapshot.giveBack()
+  snapshot.release()
   if (blobs !== undefined) return withBlobs(body, blobs, reserve, options, transfer)
-  if (transfer !== undefined) move(transfer)
+  if (transfer !== undefined) detachAll(transfer)
   return { body, binaries: none, size: body.length - reserve }
 }
 
-/** `body`: reserve, format byte, room for the table, the content, room for the small binaries. */
-const withBlobs = (body: Buffer, blobs: Blobs, reserve: number, options: EncodeOptions | undefined, transfer: readonly ArrayBuffer[] | undefined): Encoded => {
+/** `body`: reserve, format byte, free bytes for the table, the content, free bytes for the small binaries. */
+const withBlobs = (
+  body: Buffer,
+  blobs: BlobWriter,
+  reserve: number,
+  options: EncodeOptions | undefined,
+  transfer: readonly ArrayBuffer[] | undefined,
+): Encoded => {
   body[reserve]! |= format.FLAG_BLOBS
   blobs.write(body, reserve + 1, body.length - reserve - 1 - blobs.tableBytes - blobs.smallBytes)
   const size = body.length - reserve
   if (blobs.largeBytes === 0) {
-    if (transfer !== undefined) move(transfer)
+    if (transfer !== undefined) detachAll(transfer)
     return { body, binaries: none, size }
   }
   const { views, adopt } = blobs.large(options?.copyBinaries === true, transfer)
-  // Last, because nothing may be detached if the call fails.
-  if (transfer !== undefined) adopt(move(transfer))
+  // Last: nothing may be detached if the call fails.
+  if (transfer !== undefined) adopt(detachAll(transfer))
   const padding = -((options?.at ?? reserve - LENGTH_BYTES) + size) & (format.ALIGNMENT - 1)
   const padded = padding === 0 ? body : Buffer.concat([body], body.length + padding)
   return { body: padded, binaries: views, size: size + padding + blobs.largeBytes }
 }
 
-/** Bodies that small come out of Node's pool, whose slabs are no larger than a few of them. */
+/** Smaller bodies lie in Node's pool, whose slabs hold only a few of them. */
 const POOLED = 4096
 
 const allocate = (bytes: number): Buffer => (bytes < POOLED ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes))
 
-/** A body of at least this size is not worth copying to be rid of the room that node:v8 has left behind it. */
-const WORTH_TRIMMING = 65_536
+/** A smaller body is copied, to free the memory that node:v8 has reserved behind it. */
+const TRIM_BELOW = 65_536
 
 const v8Body = (copy: unknown, reserve: number, table: number, small: number, flags: number, references: References | undefined): Buffer => {
   const head = reserve + 1 + table
   const written = write(copy, head, references)
   let body = written
-  if (small > 0 || written.length < WORTH_TRIMMING) {
+  if (small > 0 || written.length < TRIM_BELOW) {
     body = allocate(written.length + small)
     body.set(written, 0)
   }
@@ -212,13 +242,13 @@ export const decode = (bytes: Buffer, offset: number): unknown => {
 
 const decodeContent = (bytes: Buffer, offset: number, byte: number | undefined): unknown => {
   const known = (byte ?? 0) & (format.PLAIN | format.BY_V8)
-  const flags = known === format.PLAIN ? format.FLAG_SAME : format.FLAG_ERRORS
+  const flags = known === format.PLAIN ? format.FLAG_BACK_REFERENCES : format.FLAG_ERRORS
   if (byte === undefined || known === 0 || (byte & ~(known | flags | format.FLAG_BLOBS)) !== 0 || known === (format.PLAIN | format.BY_V8)) {
     throw new SerializationError(`a value of unknown format ${byte ?? '(no bytes)'}`)
   }
-  const blobs = (byte & format.FLAG_BLOBS) !== 0 ? new Received(bytes, offset + 1) : undefined
+  const blobs = (byte & format.FLAG_BLOBS) !== 0 ? new BlobReader(bytes, offset + 1) : undefined
   const start = blobs?.start ?? offset + 1
   const end = blobs?.end ?? bytes.length
-  if (known === format.PLAIN) return new PlainReader(bytes, start, end, (byte & format.FLAG_SAME) !== 0, blobs).read()
+  if (known === format.PLAIN) return new PlainReader(bytes, start, end, (byte & format.FLAG_BACK_REFERENCES) !== 0, blobs).read()
   return read(bytes.subarray(start, end), blobs, (byte & format.FLAG_ERRORS) !== 0)
 }

@@ -1,4 +1,4 @@
-/** Where in a value something stands, in the words of the programmer who wrote it. */
+/** The place of a part of a value, as a JavaScript expression. */
 
 /** A step from a container to what it holds. Numbers are indices of an array, strings are keys, `Entry` the rest. */
 export type Step = string | number | Entry
@@ -16,7 +16,7 @@ const identifier = /^[A-Za-z_$][\w$]*$/
 /** `args[0].options["my key"].callback` */
 export const pathText = (root: string, steps: readonly Step[]): string => {
   let text = root
-  // A path of a million steps is as useless as it is long.
+  // A path may have a million steps.
   const shown = steps.length > 40 ? steps.slice(0, 40) : steps
   for (const step of shown) {
     if (step instanceof Entry) text += step.text
@@ -29,7 +29,7 @@ export const pathText = (root: string, steps: readonly Step[]): string => {
 const className = (value: object): string => {
   try {
     const tag = Object.prototype.toString.call(value).slice(8, -1)
-    // `Array Iterator`: says more than its class does.
+    // `Array Iterator`, for example, says more than the name of its class.
     if (tag.includes(' ')) return tag
     const name: unknown = (value as { constructor?: { name?: unknown } }).constructor?.name
     if (typeof name === 'string' && name !== '' && name !== 'Object') return name

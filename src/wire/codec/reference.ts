@@ -1,8 +1,8 @@
 /**
- * What is not node:v8's to carry: binaries and errors.
+ * What node:v8 does not encode: binaries and errors.
  *
- * In a snapshot a view stands for itself, an ArrayBuffer or an error is stood for by an empty view: views are what
- * node:v8 hands to its delegate. A Map tells what they refer to.
+ * In a snapshot a view stays as it is, and an empty view takes the place of an ArrayBuffer or an error, because node:v8 hands
+ * views to its delegate. A Map has the reference of each.
  */
 export interface Reference {
   /** One of the kinds below, or an index into VIEW_NAMES. */
@@ -13,13 +13,13 @@ export interface Reference {
   offset: number
   /** Length; LENGTH_TRACKING for a view that grows with its buffer. Of an error: index of its class. */
   elements: number
-  /** What a DOMException cannot be given later: message and name. */
+  /** Message and name of a DOMException, which cannot be set later. */
   text: readonly [message: string, name: string] | undefined
 }
 
 export type References = Map<object, Reference>
 
-/** A reference to be filled in; always of one shape. */
+/** A new reference; all have one hidden class. */
 export const reference = (kind: number, offset: number, elements: number): Reference => ({ kind, index: 0, offset, elements, text: undefined })
 
 export const KIND_ERROR = 100
@@ -27,7 +27,7 @@ export const KIND_ARRAY_BUFFER = 101
 export const KIND_BUFFER = 102
 export const LENGTH_TRACKING = 0xffffffff
 
-/** The views there are; a view's kind is its place here. Append only. */
+/** All kinds of views; a view's kind is its index here. Append only. */
 export const VIEW_NAMES = [
   'DataView',
   'Uint8Array',

@@ -1,19 +1,18 @@
 /**
- * One walk over a value that is not plain: a copy of it that node:v8 carries exactly.
+ * Copies a value that is not plain into one that node:v8 encodes exactly.
  *
- * A copy rather than a look, because getters are to be called once, as `structuredClone` does: what was judged is what is sent.
+ * It is copied because getters must be called once, as by `structuredClone`: what was checked is what is sent.
  * Binaries and errors become references (see reference.ts).
  */
 import { types } from 'node:util'
 import { SerializationError } from '../errors.js'
-import { isDetached, viewReference } from './binary.js'
-import { Blobs } from './blobs.js'
-import { classify } from './classify.js'
+import { BlobWriter } from './blob-writer.js'
+import { classify, isPolluted } from './classify.js'
 import { type ErrorRecord, isError, recordError } from './error-record.js'
 import { describe, Entry, pathText, type Step } from './path.js'
-import { isPolluted } from './polluted.js'
 import { KIND_ARRAY_BUFFER, type Reference, type References, reference } from './reference.js'
-import { HOLES } from './v8-opcodes.js'
+import { MAX_HOLES } from './v8-opcodes.js'
+import { isDetached, viewReference } from './views.js'
 import { Visited } from './visited.js'
 
 const objectPrototype = Object.prototype
@@ -22,16 +21,16 @@ const { getPrototypeOf, hasOwn } = Object
 const tag = objectPrototype.toString
 
 export class Snapshot {
-  /** Inside an error: what cannot be sent is replaced by a note, because the error's news must arrive. */
-  lenient = 0
-  blobs: Blobs | undefined
+  /** Above 0: what cannot be sent is replaced by a note. So inside an error, which must arrive. */
+  replaceDepth = 0
+  blobs: BlobWriter | undefined
   errors: ErrorRecord[] | undefined
   references: References | undefined
-  /** Copies, one level deep, of objects that have been read before: their getters have been called. */
-  taken: ReadonlyMap<object, object> | undefined
+  /** Copies, one level deep, of objects that have been read before: their getters must not be called again. */
+  knownCopies: ReadonlyMap<object, object> | undefined
   #root = ''
-  readonly #met = new Visited()
-  /** Somebody has given Object.prototype an enumerable property. */
+  readonly #visited = new Visited()
+  /** Object.prototype has an enumerable property. */
   #polluted = false
   readonly #path: Step[] = []
   #depth = 0
@@ -40,8 +39,8 @@ export class Snapshot {
 
   static #idle: Snapshot | undefined
 
-  /** One to use; a getter in the value may make us need a second before the first is given back. */
-  static take(root: string): Snapshot {
+  /** One for use. A getter in the value may need a second before the first is released. */
+  static acquire(root: string): Snapshot {
     const snapshot = Snapshot.#idle ?? new Snapshot()
     Snapshot.#idle = undefined
     snapshot.#root = root
@@ -49,24 +48,24 @@ export class Snapshot {
     return snapshot
   }
 
-  /** To be called when the copy has been used; after a failure the snapshot is left to the garbage collector. */
-  giveBack(): void {
-    this.lenient = 0
+  /** To be called when the copy has been used. After an error the snapshot is left to the garbage collector. */
+  release(): void {
+    this.replaceDepth = 0
     this.blobs = undefined
     this.errors = undefined
     this.references = undefined
-    this.taken = undefined
+    this.knownCopies = undefined
     this.#holes = 0
-    this.#met.clear()
+    this.#visited.clear()
     Snapshot.#idle = this
   }
 
   #keep<T extends object>(value: object, copy: T): T {
-    this.#met.keep(value, copy)
+    this.#visited.keep(value, copy)
     return copy
   }
 
-  /** `standIn` goes into the copy, `to` is what it means. */
+  /** Puts `standIn` into the copy, in place of `value`. */
   refer(value: object, standIn: object, to: Reference): object {
     this.references ??= new Map()
     this.references.set(standIn, to)
@@ -78,7 +77,6 @@ export class Snapshot {
     return this.errors.push(record)
   }
 
-  /** The copy of any value. */
   copy(value: unknown, step: Step | undefined): unknown {
     switch (typeof value) {
       case 'string':
@@ -94,7 +92,7 @@ export class Snapshot {
     }
   }
 
-  /** Copies what `read` gives; a getter that throws is reported with its place. */
+  /** Copies what `read` gives. A getter that throws is reported with its path. */
   read(step: Step, read: () => unknown): unknown {
     let value: unknown
     try {
@@ -105,10 +103,10 @@ export class Snapshot {
     return this.copy(value, step)
   }
 
-  /** Ends the walk, or inside an error puts a note in the place of the value. */
+  /** Throws a SerializationError, or (`replaceDepth`) gives a note that takes the place of the value. */
   refuse(value: unknown, step: Step | undefined, why: string, cause?: unknown): unknown {
     const what = value === undefined ? why : `is ${describe(value)}${why === '' ? '' : `, ${why}`}`
-    if (this.lenient > 0) return `[not sent: ${what}]`
+    if (this.replaceDepth > 0) return `[not sent: ${what}]`
     const steps = this.#path.slice(0, this.#depth)
     if (step !== undefined) steps.push(step)
     const message = `${pathText(this.#root, steps)} ${what}`
@@ -119,7 +117,7 @@ export class Snapshot {
 
   #object(value: object, step: Step | undefined): unknown {
     if (types.isProxy(value)) return this.refuse(undefined, step, 'is a Proxy')
-    const before = this.#met.find(value)
+    const before = this.#visited.find(value)
     if (before !== undefined) return before
     if (step !== undefined) this.#path[this.#depth++] = step
     const prototype: unknown = getPrototypeOf(value)
@@ -134,7 +132,7 @@ export class Snapshot {
   #properties(value: object): unknown {
     let copy: Record<string, unknown>
     try {
-      copy = (this.taken?.get(value) as Record<string, unknown> | undefined) ?? { ...value }
+      copy = (this.knownCopies?.get(value) as Record<string, unknown> | undefined) ?? { ...value }
     } catch {
       copy = this.#readable(value)
     }
@@ -143,7 +141,7 @@ export class Snapshot {
       for (const key of Object.keys(copy)) this.#property(copy, key)
       return copy
     }
-    // `for in` because the engine then knows where each property lies.
+    // `for in` is the fastest: the engine then knows the slot of each property.
     for (const key in copy) {
       const from = copy[key]
       const to = this.copy(from, key)
@@ -152,13 +150,13 @@ export class Snapshot {
     return copy
   }
 
-  /** The same without haste, for any key. */
+  /** Slower, and right for any key. */
   #property(copy: Record<string, unknown>, key: string): void {
     const value = this.copy(copy[key], key)
     Object.defineProperty(copy, key, { value, enumerable: true, configurable: true, writable: true })
   }
 
-  /** The properties one by one, to name (or, if lenient, to leave out) the one that throws. */
+  /** Reads the properties one by one, to name (or to replace) the one that throws. */
   #readable(value: object): Record<string, unknown> {
     const copy: Record<string, unknown> = {}
     for (const key of Object.keys(value)) {
@@ -189,8 +187,9 @@ export class Snapshot {
   }
 
   #sparseArray(value: unknown[], length: number): unknown[] {
-    if (length <= HOLES) this.#holes += length
-    if (this.#holes > HOLES) return this.refuse(undefined, undefined, `and other arrays with holes have more than ${HOLES} elements together`) as unknown[]
+    if (length <= MAX_HOLES) this.#holes += length
+    if (this.#holes > MAX_HOLES)
+      return this.refuse(undefined, undefined, `and other arrays with holes have more than ${MAX_HOLES} elements together`) as unknown[]
     const copy: unknown[] = []
     copy.length = length
     this.#keep(value, copy)
@@ -216,24 +215,24 @@ export class Snapshot {
     if (types.isBoxedPrimitive(value)) return types.isSymbolObject(value) ? this.refuse(value, undefined, '') : this.#keep(value, value)
     if (types.isArrayBuffer(value)) return this.#arrayBuffer(value)
     if (types.isSharedArrayBuffer(value)) return this.refuse(value, undefined, 'which lives in one process only')
-    const verdict = classify(value, prototype)
-    if (verdict.data) return this.#properties(value)
-    if (verdict.cause !== undefined && this.lenient === 0) {
-      // Perhaps it is something inside that cannot be copied: that has a better name.
+    const classification = classify(value, prototype)
+    if (classification.data) return this.#properties(value)
+    if (classification.cause !== undefined && this.replaceDepth === 0) {
+      // Perhaps a part of it cannot be copied: an error then names that part.
       this.#properties(value)
     }
-    return this.refuse(value, undefined, verdict.why, verdict.cause)
+    return this.refuse(value, undefined, classification.why, classification.cause)
   }
 
   #view(value: ArrayBufferView): unknown {
-    this.blobs ??= new Blobs()
+    this.blobs ??= new BlobWriter()
     const to = viewReference(value, this.blobs)
     return typeof to === 'string' ? this.refuse(value, undefined, to) : this.refer(value, value, to)
   }
 
   #arrayBuffer(value: ArrayBuffer): unknown {
     if (value.byteLength === 0 && isDetached(value)) return this.refuse(value, undefined, 'which is detached')
-    this.blobs ??= new Blobs()
+    this.blobs ??= new BlobWriter()
     const to = reference(KIND_ARRAY_BUFFER, 0, 0)
     this.blobs.addWhole(to, value)
     return this.refer(value, new Uint8Array(0), to)
@@ -242,7 +241,7 @@ export class Snapshot {
   #map(value: Map<unknown, unknown>): Map<unknown, unknown> {
     const copy = new Map<unknown, unknown>()
     this.#keep(value, copy)
-    // Taken before anything inside is read, whose getters might change the map.
+    // The entries are read first: getters of a value inside might change the map.
     for (const [key, item] of [...Map.prototype.entries.call(value)]) {
       const name = typeof key === 'object' || typeof key === 'function' ? '…' : typeof key === 'string' ? JSON.stringify(key) : String(key)
       copy.set(this.copy(key, new Entry('<a key>')), this.copy(item, new Entry(`.get(${name})`)))

@@ -1,15 +1,15 @@
 /**
- * A look at node:v8's bytes before V8 gets them. V8 trusts their numbers more than it should: an array with holes is allocated
- * by the length that it claims, and arrays within arrays may each claim all that is left, so that a few bytes are enough to
- * end the process for want of memory. And it reads much that our writer never writes: memory of other threads, WebAssembly,
- * formats of former versions.
+ * Checks node:v8's bytes before V8 reads them. V8 does not check the numbers in them: an array with holes is allocated with
+ * the length that stands there, and arrays within arrays may each have a length of all that is left, so that a few bytes are
+ * enough to exhaust the memory of the process. V8 also reads much that v8-content.ts never writes: memory of other threads,
+ * WebAssembly, formats of former versions.
  *
- * The bytes are words, each of which tells its own length; how they nest is V8's to judge.
+ * The bytes are opcodes with operands, whose length follows from the opcode. How they nest is checked by V8.
  */
 import { KIND_ERROR } from './reference.js'
 
-/** Longer arrays with holes are kept as dictionaries, which cost what they hold; up to here the holes cost memory, too. */
-export const HOLES = 32 * 1024 * 1024
+/** Longer arrays with holes are dictionaries, whose size is that of their elements; up to here the holes take memory, too. */
+export const MAX_HOLES = 32 * 1024 * 1024
 
 const damaged = (): never => {
   throw new Error('damaged bytes of node:v8')
@@ -25,33 +25,33 @@ const DENSE = 7
 const SPARSE = 8
 const HOST = 9
 
-/** What follows each word that our writer writes. */
-const rest = new Uint8Array(256)
-const opcodes = (what: number, tags: string): void => {
-  for (const tag of tags) rest[tag.charCodeAt(0)] = what
+/** The operands of each opcode that v8-content.ts writes; 0: it does not write this one. */
+const operands = new Uint8Array(256)
+const define = (what: number, tags: string): void => {
+  for (const tag of tags) operands[tag.charCodeAt(0)] = what
 }
-// Padding, undefined, null, true, false, hole, object, Map, Set, boxed true and false; a boxed text or a pattern, whose text is a word of its own.
-opcodes(NOTHING, "\0_0TF-o;'yxsR")
+// Padding, undefined, null, true, false, hole, object, Map, Set, boxed true and false; a boxed text or a pattern, whose text is an opcode of its own.
+define(NOTHING, "\0_0TF-o;'yxsR")
 // int32, uint32, reference; the ends of an object, a Map and a Set with their sizes.
-opcodes(NUMBER, 'IU^{:,')
+define(NUMBER, 'IU^{:,')
 // The ends of arrays.
-opcodes(TWO_NUMBERS, '$@')
-opcodes(EIGHT_BYTES, 'NDn')
-opcodes(TEXT, '"c')
-opcodes(BIG, 'Zz')
-opcodes(DENSE, 'A')
-opcodes(SPARSE, 'a')
-opcodes(HOST, '\\')
+define(TWO_NUMBERS, '$@')
+define(EIGHT_BYTES, 'NDn')
+define(TEXT, '"c')
+define(BIG, 'Zz')
+define(DENSE, 'A')
+define(SPARSE, 'a')
+define(HOST, '\\')
 
 const FLAGS_FOLLOW = 'R'.charCodeAt(0)
 
-/** Throws unless the words, from `at` on (behind the header), are ours and ask for no more memory than they may. */
+/** Throws unless the opcodes, from `from` on (behind the header), are known and need no more memory than is allowed. */
 export const checkV8Opcodes = (bytes: Buffer, from: number): void => {
   const end = bytes.length
   let at = from
   let dense = 0
   let sparse = 0
-  /** A pattern's text has been announced: behind it stand its flags. */
+  /** The next text is that of a pattern: its flags follow it. */
   let pattern = false
 
   const number = (): number => {
@@ -60,12 +60,12 @@ export const checkV8Opcodes = (bytes: Buffer, from: number): void => {
       const byte = bytes[at++]
       if (byte === undefined || scale > 0xffff_ffff) return damaged()
       value += (byte & 0x7f) * scale
-      // As V8 does: what is beyond 32 bits is dropped.
+      // As in V8, bits beyond 32 are dropped.
       if (byte < 0x80) return value >>> 0
     }
   }
 
-  /** Steps over bytes whose number stands before them. */
+  /** Skips bytes whose number stands in front of them. */
   const skip = (bits = 0): void => {
     const count = number() >>> bits
     at += count
@@ -73,7 +73,7 @@ export const checkV8Opcodes = (bytes: Buffer, from: number): void => {
 
   while (at < end) {
     const tag = bytes[at++]!
-    switch (rest[tag]) {
+    switch (operands[tag]) {
       case NOTHING:
         if (tag === FLAGS_FOLLOW) pattern = true
         break
@@ -99,14 +99,14 @@ export const checkV8Opcodes = (bytes: Buffer, from: number): void => {
         skip(1)
         break
       case DENSE:
-        // Every element is a word.
+        // Every element is an opcode.
         dense += number()
         if (dense > end) damaged()
         break
       case SPARSE: {
         const length = number()
-        if (length <= HOLES) sparse += length
-        if (sparse > HOLES) damaged()
+        if (length <= MAX_HOLES) sparse += length
+        if (sparse > MAX_HOLES) damaged()
         break
       }
       case HOST: {

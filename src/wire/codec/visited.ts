@@ -1,14 +1,14 @@
-/** Up to so many objects are found again by a scan, which costs less than hashing them. */
-const SCANNED = 16
+/** Up to so many objects are found by a scan, which costs less than hashing them. */
+const MAX_SCANNED = 16
 
-/** The objects that a walk has met, and their copies: what appears twice must arrive as one. */
+/** The objects that a walk has visited, and their copies: an object that appears twice must arrive as one. */
 export class Visited {
   readonly #from: (object | undefined)[] = []
   readonly #to: (object | undefined)[] = []
   #count = 0
   #index: Map<object, object> | undefined
 
-  /** The copy of an object met before. */
+  /** The copy of an object visited before. */
   find(value: object): object | undefined {
     if (this.#index !== undefined) return this.#index.get(value)
     const from = this.#from
@@ -23,12 +23,12 @@ export class Visited {
     }
     this.#from[this.#count] = value
     this.#to[this.#count] = copy
-    if (++this.#count <= SCANNED) return
+    if (++this.#count <= MAX_SCANNED) return
     this.#index = new Map()
     for (let i = 0; i < this.#count; i++) this.#index.set(this.#from[i]!, this.#to[i]!)
   }
 
-  /** Emptied by hand: setting an array's `length` costs more than the few there mostly are. */
+  /** Clears the few entries one by one: setting an array's `length` costs more. */
   clear(): void {
     for (let i = 0; i < this.#count; i++) this.#from[i] = this.#to[i] = undefined
     this.#count = 0

@@ -1,7 +1,7 @@
-/** The worker's stack followed by the caller's: where it broke, and who asked. */
+/** Joins the stack of an error in a worker with the stack of its caller in the host. */
 import { fileURLToPath } from 'node:url'
 
-/** This package's own code: bundled, or (source maps on) as it was written. */
+/** The folders of this package's own code: the bundle, or (with source maps) the source. */
 const ownFolders = ((): string[] => {
   const here = import.meta.url
   const end = Math.max(here.lastIndexOf('/dist/'), here.lastIndexOf('/src/'))
@@ -16,7 +16,7 @@ const isInternal = (line: string): boolean => line.includes('node:internal/')
 
 const done = new WeakSet<object>()
 
-/** Without this package's own frames, nor what of Node's called them: neither tells the reader anything. */
+/** Without the frames of this package and of Node's code that called them. */
 const tidy = (stack: string): string => {
   const lines = stack.split('\n')
   const firstOwn = lines.findIndex((line) => isFrame(line) && isOwn(line))
@@ -24,10 +24,10 @@ const tidy = (stack: string): string => {
   return lines.filter((line, index) => !isFrame(line) || !(isOwn(line) || (index > firstOwn && isInternal(line)))).join('\n')
 }
 
-/** The same for the errors within: causes and the errors of an AggregateError. Each once, so that a circle ends. */
+/** The same for the errors inside: causes and the errors of an AggregateError. Each once, so that a circle ends. */
 const tidyInner = (error: object): void => {
   const { cause, errors } = error as { cause?: unknown; errors?: unknown }
-  // By its values: an array may be four thousand million holes long.
+  // By its values: an array may have four thousand million holes.
   for (const inner of [cause, ...(Array.isArray(errors) ? (Object.values(errors) as unknown[]) : [])]) {
     if (!(inner instanceof Error) || done.has(inner)) continue
     done.add(inner)
@@ -38,14 +38,14 @@ const tidyInner = (error: object): void => {
   }
 }
 
-/** Adds the frames of `callerFrames` (a `stack` captured in the host) that lie outside of this package. A second call changes nothing. */
+/** Appends the frames of `callerFrames` (a `stack` captured in the host) that are not this package's. A second call changes nothing. */
 export const appendCallerStack = (error: unknown, callerFrames: string): void => {
   if (typeof error !== 'object' || error === null || done.has(error)) return
   const frames = callerFrames.split('\n').filter((line) => isFrame(line) && !isOwn(line))
   try {
     const { stack } = error as { stack?: unknown }
     if (typeof stack !== 'string') return
-    // Frames of Node alone tell nothing.
+    // A stack of Node's frames alone is left out.
     const caller = frames.every(isInternal) ? [] : frames
     const tidied = tidy(stack)
     const kept = caller.length > 0 || tidied.split('\n').some(isFrame) ? tidied : stack
@@ -53,6 +53,6 @@ export const appendCallerStack = (error: unknown, callerFrames: string): void =>
     Object.defineProperty(error, 'stack', { value: [kept, ...caller].join('\n'), enumerable: false, configurable: true, writable: true })
     done.add(error)
   } catch {
-    // Frozen: it stays as it is.
+    // A frozen error stays as it is.
   }
 }

@@ -4,7 +4,7 @@ import { decode, type Encoded, encode } from '../codec/index.js'
 
 export { appendCallerStack } from './caller-stack.js'
 
-const options = { lenient: true, copyBinaries: true, root: 'error' } as const
+const options = { replaceUnsendable: true, copyBinaries: true, root: 'error' } as const
 
 const text = (read: () => unknown): string => {
   try {
@@ -26,17 +26,17 @@ export const bare = (thrown: unknown): unknown => {
   return error
 }
 
-/** Encodes anything thrown behind `reserve` free bytes. Never throws: what cannot be sent inside an error is replaced, one by one, by a note. */
+/** Encodes anything thrown behind `reserve` free bytes. Never throws: each part of an error that cannot be sent is replaced by a note. */
 export const encodeError = (thrown: unknown, reserve: number): Encoded => {
   if (!types.isProxy(thrown)) {
     try {
       return encode(thrown, reserve, options)
     } catch {
-      // Nested too deeply, for one.
+      // Nested too deeply, for example.
     }
   }
   return encode(bare(thrown), reserve, options)
 }
 
-/** Decodes what `encodeError` made: an error of its built-in class (or of prefork's own), with name, code, cause and own properties. */
+/** Decodes what `encodeError` made: an error of its class (built-in, or prefork's), with name, code, cause and own properties. */
 export const decodeError = (bytes: Buffer, offset: number): unknown => decode(bytes, offset)

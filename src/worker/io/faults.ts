@@ -9,10 +9,10 @@ import { type FrameOutput, NO_JOB } from './frame-output.js'
 /** Never throws: an error thrown here would end the process. */
 const encodeFault = (fault: Fault): Encoded => {
   try {
-    return encode(fault, FRAME_HEAD, { lenient: true })
+    return encode(fault, FRAME_HEAD, { replaceUnsendable: true })
   } catch {
     // Nested too deeply, for example.
-    return encode({ ...fault, error: bare(fault.error) }, FRAME_HEAD, { lenient: true })
+    return encode({ ...fault, error: bare(fault.error) }, FRAME_HEAD, { replaceUnsendable: true })
   }
 }
 

@@ -1,7 +1,7 @@
-/** Bytes → plain data. The bytes may be anything: no length is believed before it has been held against what there is. */
-import type { Received } from '../received.js'
-import { isOrdinary, type KnownShape, knownShape } from './known-shapes.js'
-import * as words from './opcodes.js'
+/** Bytes → plain data. The bytes may be anything: every length is checked against the bytes that there are. */
+import type { BlobReader } from '../blob-reader.js'
+import * as opcodes from './opcodes.js'
+import { type CachedShape, cachedShape, isOrdinary } from './shape-cache.js'
 import { readText } from './text.js'
 
 const damaged = (): never => {
@@ -16,21 +16,21 @@ export class PlainReader {
   readonly #bytes: Buffer
   #at: number
   readonly #end: number
-  /** The objects by number, if any is named again. */
-  readonly #met: object[] | undefined
-  readonly #binaries: Received | undefined
-  readonly #shapes: KnownShape[] = []
+  /** The objects by number, if there are back references. */
+  readonly #objects: object[] | undefined
+  readonly #binaries: BlobReader | undefined
+  readonly #shapes: CachedShape[] = []
   #depth = 0
 
-  constructor(bytes: Buffer, start: number, end: number, same: boolean, binaries: Received | undefined) {
+  constructor(bytes: Buffer, start: number, end: number, hasBackReferences: boolean, binaries: BlobReader | undefined) {
     this.#bytes = bytes
     this.#at = start
     this.#end = end
-    this.#met = same ? [] : undefined
+    this.#objects = hasBackReferences ? [] : undefined
     this.#binaries = binaries
   }
 
-  /** The one value that the bytes hold. */
+  /** The value that the bytes hold. */
   read(): unknown {
     const value = this.#value()
     return this.#at === this.#end ? value : damaged()
@@ -46,56 +46,56 @@ export class PlainReader {
 
   #value(): unknown {
     const at = this.#take(1)
-    const word = this.#bytes[at]!
-    if (word <= words.LAST_SMALL) return word
-    if (word < words.RECORD) return this.#text(word & words.SHORT_TEXT)
-    if (word < words.ARRAY) return this.#record(this.#shapes[word & words.FEW] ?? damaged())
-    if (word < words.UNDEFINED) return this.#array(word & words.FEW)
-    switch (word) {
-      case words.UNDEFINED:
+    const opcode = this.#bytes[at]!
+    if (opcode <= opcodes.MAX_SMALL_INTEGER) return opcode
+    if (opcode < opcodes.RECORD) return this.#text(opcode & opcodes.MAX_SHORT_TEXT)
+    if (opcode < opcodes.ARRAY) return this.#record(this.#shapes[opcode & opcodes.MAX_INLINE_COUNT] ?? damaged())
+    if (opcode < opcodes.UNDEFINED) return this.#array(opcode & opcodes.MAX_INLINE_COUNT)
+    switch (opcode) {
+      case opcodes.UNDEFINED:
         return undefined
-      case words.NULL:
+      case opcodes.NULL:
         return null
-      case words.FALSE:
+      case opcodes.FALSE:
         return false
-      case words.TRUE:
+      case opcodes.TRUE:
         return true
-      case words.INT16:
+      case opcodes.INT16:
         return this.#bytes.readInt16LE(this.#take(2))
-      case words.INT32:
+      case opcodes.INT32:
         return this.#bytes.readInt32LE(this.#take(4))
-      case words.DOUBLE:
+      case opcodes.DOUBLE:
         return this.#bytes.readDoubleLE(this.#take(8))
-      case words.LONG_TEXT:
+      case opcodes.LONG_TEXT:
         return this.#text(this.#length())
-      case words.WIDE_TEXT:
+      case opcodes.WIDE_TEXT:
         return this.#wideText()
-      case words.LONG_ARRAY:
+      case opcodes.LONG_ARRAY:
         return this.#array(this.#length())
-      case words.SHAPE:
+      case opcodes.SHAPE:
         return this.#defined()
-      case words.LATER_RECORD:
+      case opcodes.LONG_RECORD:
         return this.#record(this.#shapes[this.#bytes.readUInt16LE(this.#take(2))] ?? damaged())
-      case words.DICTIONARY:
+      case opcodes.DICTIONARY:
         return this.#dictionary()
-      case words.DATE:
+      case opcodes.DATE:
         return this.#keep(new Date(this.#bytes.readDoubleLE(this.#take(8))))
-      case words.SAME:
-        return this.#met?.[this.#length()] ?? damaged()
-      case words.MAP:
+      case opcodes.BACK_REFERENCE:
+        return this.#objects?.[this.#length()] ?? damaged()
+      case opcodes.MAP:
         return this.#map()
-      case words.SET:
+      case opcodes.SET:
         return this.#set()
-      case words.BIGINT:
+      case opcodes.BIGINT:
         return this.#bigint()
-      case words.BINARY:
+      case opcodes.BINARY:
         return this.#binary()
       default:
         return damaged()
     }
   }
 
-  /** The place of the next so many bytes, which are there. */
+  /** Advances by so many bytes, which must be there, and returns the place of the first. */
   #take(bytes: number): number {
     const at = this.#at
     const next = at + bytes
@@ -119,26 +119,26 @@ export class PlainReader {
   }
 
   #key(): string {
-    const word = this.#bytes[this.#take(1)]!
-    if (word >= words.TEXT && word < words.RECORD) return this.#text(word & words.SHORT_TEXT)
-    if (word === words.LONG_TEXT) return this.#text(this.#length())
-    return word === words.WIDE_TEXT ? this.#wideText() : damaged()
+    const opcode = this.#bytes[this.#take(1)]!
+    if (opcode >= opcodes.TEXT && opcode < opcodes.RECORD) return this.#text(opcode & opcodes.MAX_SHORT_TEXT)
+    if (opcode === opcodes.LONG_TEXT) return this.#text(this.#length())
+    return opcode === opcodes.WIDE_TEXT ? this.#wideText() : damaged()
   }
 
   #keep<T extends object>(object: T): T {
-    this.#met?.push(object)
+    this.#objects?.push(object)
     return object
   }
 
   #enter(): void {
-    if (++this.#depth > words.DEEPEST) damaged()
+    if (++this.#depth > opcodes.MAX_DEPTH) damaged()
   }
 
   #array(count: number): unknown[] {
     this.#enter()
     let array: unknown[]
-    // Literals, because an array that grows takes room for seventeen at first.
-    if (this.#met !== undefined || count > 3) array = this.#grown(count)
+    // Literals: an array that grows gets memory for seventeen elements at first.
+    if (this.#objects !== undefined || count > 3) array = this.#grown(count)
     else if (count === 0) array = []
     else if (count === 1) array = [this.#value()]
     else if (count === 2) array = [this.#value(), this.#value()]
@@ -147,7 +147,7 @@ export class PlainReader {
     return array
   }
 
-  /** Grown by its elements, whatever length is claimed. */
+  /** Grows with its elements: `count` may be wrong. */
   #grown(count: number): unknown[] {
     const array: unknown[] = this.#keep([])
     for (let i = 0; i < count; i++) array.push(this.#value())
@@ -158,12 +158,12 @@ export class PlainReader {
     const size = this.#bytes.readUInt16LE(this.#take(2))
     const count = this.#bytes[this.#take(1)]!
     const start = this.#take(size)
-    const shape = knownShape(this.#bytes, start, start + size, count, this)
+    const shape = cachedShape(this.#bytes, start, start + size, count, this)
     this.#shapes.push(shape)
     return this.#record(shape)
   }
 
-  #record(shape: KnownShape): object {
+  #record(shape: CachedShape): object {
     this.#enter()
     const object: Record<string, unknown> = this.#keep({})
     const { keys } = shape

@@ -1,10 +1,10 @@
-/** The shapes that the objects we encode have: a tree of keys, so that an object's own is found while its keys are enumerated, without hashing. */
+/** The shapes of the objects that are encoded: a tree of keys, so that an object's shape is found while its keys are enumerated, without hashing. */
 
-import { LONGEST_KEY, MOST_KEYS, SHAPE } from './opcodes.js'
-import { textRoom, writeText } from './text.js'
+import { MAX_KEY_LENGTH, MAX_KEYS, SHAPE } from './opcodes.js'
+import { maxTextBytes, writeText } from './text.js'
 
-/** So many keys are remembered at once. */
-const MOST_NODES = 4096
+/** Keys in the tree, at most. */
+const MAX_NODES = 4096
 
 const none = Buffer.alloc(0)
 
@@ -12,10 +12,10 @@ export class Shape {
   readonly key: string
   readonly parent: Shape | undefined
   readonly size: number
-  /** The one that was taken last: it mostly is the next one too. */
+  /** The child that was used last, and mostly is the next one to be used. */
   next: Shape | undefined
   #others: Map<string, Shape> | undefined
-  /** The message that knows this shape, and by which number. */
+  /** The message that has the definition of this shape, and the shape's number in it. */
   message = 0
   number = 0
   #definition = none
@@ -46,11 +46,11 @@ export class Shape {
     return keys.reverse()
   }
 
-  /** SHAPE and what belongs to it, made once. */
+  /** SHAPE and its operands; made once. */
   definition(): Buffer {
     if (this.#definition.length > 0) return this.#definition
     const keys = this.keys()
-    const bytes = Buffer.allocUnsafe(keys.reduce((sum, key) => sum + textRoom(key), 4))
+    const bytes = Buffer.allocUnsafe(keys.reduce((sum, key) => sum + maxTextBytes(key), 4))
     let at = 4
     for (const key of keys) at = writeText(bytes, at, key)
     bytes[0] = SHAPE
@@ -64,27 +64,27 @@ export class Shape {
 export class Shapes {
   root = new Shape('', undefined)
   #nodes = 0
-  /** Objects whose shape there was no room for. */
-  #strangers = 0
+  /** Objects whose shape found no place in the tree. */
+  #misses = 0
 
-  /** The shape with one key more; undefined: there is none, write a dictionary. */
+  /** The shape with one more key; undefined: there is none, and the object is a dictionary. */
   step(shape: Shape, key: string): Shape | undefined {
     const known = shape.child(key)
     if (known !== undefined) return known
-    if (shape.size === MOST_KEYS || key.length > LONGEST_KEY) return undefined
-    if (this.#nodes >= MOST_NODES) {
-      this.#strangers++
+    if (shape.size === MAX_KEYS || key.length > MAX_KEY_LENGTH) return undefined
+    if (this.#nodes >= MAX_NODES) {
+      this.#misses++
       return undefined
     }
     this.#nodes++
     return shape.add(key)
   }
 
-  /** Between two messages: forgets all shapes when they are mostly not those that come. */
-  settle(): void {
-    if (this.#strangers < MOST_NODES) return
+  /** To be called between two messages: drops all shapes when most objects have others. */
+  evict(): void {
+    if (this.#misses < MAX_NODES) return
     this.root = new Shape('', undefined)
     this.#nodes = 0
-    this.#strangers = 0
+    this.#misses = 0
   }
 }

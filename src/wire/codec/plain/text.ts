@@ -1,17 +1,17 @@
-/** Texts ↔ bytes. V8 keeps a text as one byte a unit or as two; so do we, which is exact for every text and the cheapest to read and write. */
-import { LONG_TEXT, SHORT_TEXT, TEXT, WIDE_TEXT } from './opcodes.js'
+/** Texts ↔ bytes, with one byte for each unit or with two, as V8 keeps them: exact for every text, and the fastest to read and write. */
+import { LONG_TEXT, MAX_SHORT_TEXT, TEXT, WIDE_TEXT } from './opcodes.js'
 
 const WIDE = /[^\0-\xff]/
 
-/** Bytes that a text takes at the most. */
-export const textRoom = (text: string): number => 5 + 2 * text.length
+/** Bytes that a text takes, at most. */
+export const maxTextBytes = (text: string): number => 5 + 2 * text.length
 
-/** Writes a text where there is room for it, and gives the place behind it. */
+/** Writes a text, for which there must be room, and returns the place behind it. */
 export const writeText = (bytes: Buffer, at: number, text: string): number => {
   const length = text.length
-  if (length > SHORT_TEXT) return writeLongText(bytes, at, text)
+  if (length > MAX_SHORT_TEXT) return writeLongText(bytes, at, text)
   let to = at + 1
-  // A call into Node for each text would cost more than the loop.
+  // A call into Node would cost more than the loop.
   for (let i = 0; i < length; i++) {
     const unit = text.charCodeAt(i)
     if (unit > 0xff) return writeUnits(bytes, at, text, WIDE_TEXT, 'utf16le')
@@ -21,19 +21,19 @@ export const writeText = (bytes: Buffer, at: number, text: string): number => {
   return to
 }
 
-/** The expression is not even run over a text that V8 keeps as one byte a unit. */
+/** V8 does not run the expression over a text that it keeps with one byte for each unit. */
 const writeLongText = (bytes: Buffer, at: number, text: string): number =>
   WIDE.test(text) ? writeUnits(bytes, at, text, WIDE_TEXT, 'utf16le') : writeUnits(bytes, at, text, LONG_TEXT, 'latin1')
 
-const writeUnits = (bytes: Buffer, at: number, text: string, word: number, encoding: 'latin1' | 'utf16le'): number => {
-  bytes[at] = word
+const writeUnits = (bytes: Buffer, at: number, text: string, opcode: number, encoding: 'latin1' | 'utf16le'): number => {
+  bytes[at] = opcode
   bytes.writeUInt32LE(text.length, at + 1)
   return at + 5 + bytes.write(text, at + 5, encoding)
 }
 
 const { fromCharCode: t } = String
 
-/** A text of one byte a unit. Without a call into Node while it is short. */
+/** Reads a text of one byte for each unit; a short one without a call into Node. */
 // biome-ignore format: a table
 export const readText = (b: Buffer, i: number, length: number): string => {
   switch (length) {

@@ -1,11 +1,12 @@
-/** Content by node:v8: everything that is not plain. Views come to us as "host objects". */
+/** Content by node:v8: everything that is not plain. node:v8 hands views to this delegate as "host objects". */
+
+import type { BlobReader } from './blob-reader.js'
 import { emptyError } from './error-classes.js'
 import { fillError } from './error-record.js'
-import type { Received } from './received.js'
 import { KIND_ERROR, type References } from './reference.js'
 import { checkV8Opcodes } from './v8-opcodes.js'
 
-/** What node:v8 calls, which its types leave out. */
+/** A method of node:v8 that its types leave out. */
 interface TreatsViews {
   _setTreatArrayBufferViewsAsHostObjects(yes: boolean): void
 }
@@ -42,10 +43,10 @@ const makeClasses = () => {
   }
 
   class Reader extends Deserializer {
-    readonly blobs: Received | undefined
+    readonly blobs: BlobReader | undefined
     readonly errors = new Map<number, Error>()
 
-    constructor(bytes: Buffer, blobs: Received | undefined) {
+    constructor(bytes: Buffer, blobs: BlobReader | undefined) {
       super(bytes)
       this.blobs = blobs
     }
@@ -70,13 +71,13 @@ const makeClasses = () => {
     }
   }
 
-  // Both ends are of one build and run by one Node: what has another header was not written by us.
+  // Both ends are of one build and run in one version of Node: bytes with another header were not written by `write`.
   const first = new Serializer()
   first.writeHeader()
   return { Writer, Reader, header: first.releaseBuffer() as Buffer }
 }
 
-/** Made when first needed: loading node:v8 is a millisecond of every worker's start, and most never see such a value. */
+/** Made when first needed: loading node:v8 takes a millisecond, and most workers never get such a value. */
 let classes: ReturnType<typeof makeClasses> | undefined
 
 /** `head` bytes left free, then the content. */
@@ -90,7 +91,7 @@ export const write = (value: unknown, head: number, references: References | und
 }
 
 /** The value that `write` was given. */
-export const read = (content: Buffer, blobs: Received | undefined, withErrors: boolean): unknown => {
+export const read = (content: Buffer, blobs: BlobReader | undefined, withErrors: boolean): unknown => {
   classes ??= makeClasses()
   const { header } = classes
   if (!header.equals(content.subarray(0, header.length))) throw new Error('bytes of another version of node:v8')

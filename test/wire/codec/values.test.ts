@@ -1,8 +1,8 @@
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { encode } from '../../src/wire/codec/index.js'
-import { sent, wire } from './codec-help.js'
-import { difference } from './codec-same.js'
+import { encode } from '../../../src/wire/codec/index.js'
+import { sent, wire } from './help.js'
+import { difference } from './same.js'
 
 const circle: Record<string, unknown> = { a: 1 }
 circle.self = circle

@@ -1,9 +1,9 @@
 import { deserialize, serialize } from 'node:v8'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decode, encode } from '../../src/wire/codec/index.js'
-import { checkV8Opcodes, HOLES } from '../../src/wire/codec/v8-opcodes.js'
-import { SerializationError } from '../../src/wire/errors.js'
+import { decode, encode } from '../../../src/wire/codec/index.js'
+import { checkV8Opcodes, MAX_HOLES } from '../../../src/wire/codec/v8-opcodes.js'
+import { SerializationError } from '../../../src/wire/errors.js'
 
 const BY_V8 = 16
 const head = [BY_V8, 0xff, 0x0f]
@@ -75,7 +75,7 @@ describe('words of node:v8', () => {
 
   it('of more holes than may be are refused by the sender, who can say where', () => {
     const many: unknown[] = []
-    many[HOLES - 1] = 1
+    many[MAX_HOLES - 1] = 1
     expect(() => encode({ list: [0, many, withHole()] }, 0)).toThrow(/^value\.list\[2\] and other arrays with holes have more than \d+ elements together$/)
   })
 })

@@ -1,19 +1,19 @@
 /** Views on binary memory. */
 import { types } from 'node:util'
-import type { Blobs, Resizable } from './blobs.js'
+import type { BlobWriter, Resizable } from './blob-writer.js'
 import { KIND_BUFFER, LENGTH_TRACKING, type Reference, reference, VIEW_NAMES } from './reference.js'
 
 const nameOf = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype) as object, Symbol.toStringTag)!.get as () => string
 
-/** Does a view on a resizable buffer grow with it? Only trying tells. */
+/** Whether a view on a resizable buffer grows with it, which can only be found out by a trial. */
 const tracksLength = (view: ArrayBufferView, buffer: Resizable): boolean => {
   if (view.byteOffset + view.byteLength + 8 <= buffer.byteLength) return false
-  const twin = structuredClone(view)
-  const memory = twin.buffer as Resizable & { resize(length: number): void }
-  const { byteLength } = twin
+  const clone = structuredClone(view)
+  const memory = clone.buffer as Resizable & { resize(length: number): void }
+  const { byteLength } = clone
   try {
     memory.resize(buffer.byteLength + 8 <= buffer.maxByteLength ? buffer.byteLength + 8 : Math.max(0, buffer.byteLength - 8))
-    return twin.byteLength !== byteLength && twin.byteLength !== 0
+    return clone.byteLength !== byteLength && clone.byteLength !== 0
   } catch {
     return false
   }
@@ -21,13 +21,13 @@ const tracksLength = (view: ArrayBufferView, buffer: Resizable): boolean => {
 
 const kindOf = (view: ArrayBufferView): number => (types.isDataView(view) ? 0 : VIEW_NAMES.indexOf(nameOf.call(view) as (typeof VIEW_NAMES)[number]))
 
-/** The reference for a view, or why there can be none. */
-export const viewReference = (view: ArrayBufferView, blobs: Blobs): Reference | string => {
+/** The reference for a view, or the reason why it cannot be sent. */
+export const viewReference = (view: ArrayBufferView, blobs: BlobWriter): Reference | string => {
   const { buffer } = view
   if (!types.isArrayBuffer(buffer)) return 'on memory shared between threads of one process'
   const resizable = (buffer as Resizable).resizable === true
   if (resizable || buffer.byteLength === 0) {
-    // Detached, or out of the bounds of a buffer that has shrunk.
+    // It may be detached, or out of the bounds of a buffer that has shrunk.
     try {
       structuredClone(view)
     } catch {

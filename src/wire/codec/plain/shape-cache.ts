@@ -1,26 +1,26 @@
-/** The shapes that have come in: a definition that has been read is not read again. Kept by its bytes, so that no message depends on another. */
+/** A cache of the shapes that have been read. The key is the bytes of the definition, so that no message depends on another. */
 import type { PlainReader } from './reader.js'
 
-export interface KnownShape {
+export interface CachedShape {
   readonly keys: readonly string[]
-  /** Assigning to any of them makes a property; `__proto__`, or a name that Object.prototype has, would do something else. */
+  /** Assignment creates a property for each key; `__proto__`, or a name that Object.prototype has, would act otherwise. */
   readonly ordinary: boolean
   readonly definition: Buffer
 }
 
-/** Slots: two shapes that share one displace each other. */
+/** Two shapes with one slot replace each other. */
 const SLOTS = 512
-const slots: (KnownShape | undefined)[] = new Array(SLOTS).fill(undefined)
+const slots: (CachedShape | undefined)[] = new Array(SLOTS).fill(undefined)
 
 export const isOrdinary = (key: string): boolean => !(key in Object.prototype)
 
 /** The shape whose definition lies at `start..end`; `read` reads its keys. */
-export const knownShape = (bytes: Buffer, start: number, end: number, count: number, reader: PlainReader): KnownShape => {
+export const cachedShape = (bytes: Buffer, start: number, end: number, count: number, reader: PlainReader): CachedShape => {
   let hash = count
   for (let i = start; i < end; i++) hash = (Math.imul(hash, 31) + bytes[i]!) | 0
   const slot = hash & (SLOTS - 1)
-  const known = slots[slot]
-  if (known !== undefined && known.keys.length === count && isSame(known.definition, bytes, start, end)) return known
+  const cached = slots[slot]
+  if (cached !== undefined && cached.keys.length === count && isSame(cached.definition, bytes, start, end)) return cached
   const keys = reader.keys(start, end, count)
   const shape = { keys, ordinary: keys.every(isOrdinary), definition: Buffer.from(bytes.subarray(start, end)) }
   slots[slot] = shape

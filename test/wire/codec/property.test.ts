@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { sent } from './codec-help.js'
-import { difference } from './codec-same.js'
+import { sent } from './help.js'
+import { difference } from './same.js'
 
 /** Objects are drawn from here too, so that references are shared and circular. */
 type Build = (pool: object[]) => unknown

@@ -1,4 +1,4 @@
-import { decode, type EncodeOptions, encode } from '../../src/wire/codec/index.js'
+import { decode, type EncodeOptions, encode } from '../../../src/wire/codec/index.js'
 
 const RESERVE = 20
 

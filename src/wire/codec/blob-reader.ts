@@ -2,13 +2,13 @@
 import { ALIGNMENT, BLOB_BUFFER, BLOB_ENTRY, BLOB_LARGE, BLOB_RESIZABLE, BLOB_TABLE_HEAD, LARGE } from './format.js'
 import { KIND_ARRAY_BUFFER, KIND_BUFFER, LENGTH_TRACKING, VIEW_NAMES } from './reference.js'
 
-/** A Buffer of at least this share of the message stays in the bytes that were received; a smaller one would pin the rest. */
+/** A Buffer of at least one SHARE-th of the message stays in the bytes that were received; a smaller one would keep the rest from being freed. */
 const SHARE = 4
 
 type ViewConstructor = new (buffer: ArrayBuffer, offset?: number, length?: number) => ArrayBufferView
 const constructors = VIEW_NAMES.map((name) => (globalThis as unknown as Record<string, ViewConstructor | undefined>)[name])
 
-/** Larger ones get memory of their own on every Node: what lies in its pool, 8 to 64 KiB, cannot be given away. */
+/** From this size on a copy gets memory of its own on every Node: what lies in its pool, of 8 to 64 KiB, cannot be transferred. */
 const POOLED = 4096
 
 const copyOf = (part: Buffer): Buffer => {
@@ -29,13 +29,13 @@ interface Blob {
   readonly length: number
   readonly limit: number
   readonly flags: number
-  /** Made when the first view asks for it, then shared by all. */
+  /** Made for the first view, then shared by all. */
   memory: ArrayBuffer | Buffer | undefined
-  /** That Buffer itself is one of the views: a second one that covers all of it is another object. */
-  given: boolean
+  /** The Buffer itself was used as a view: a second view of all of it must be another object. */
+  handedOut: boolean
 }
 
-export class Received {
+export class BlobReader {
   readonly #bytes: Buffer
   readonly #blobs: Blob[] = []
   /** The content lies from `start` to `end`. */
@@ -61,7 +61,7 @@ export class Received {
       const length = bytes.readUInt32LE(entry)
       const flags = bytes[entry + 8]!
       const isLarge = (flags & BLOB_LARGE) !== 0
-      this.#blobs.push({ start: isLarge ? large : small, length, limit: bytes.readUInt32LE(entry + 4), flags, memory: undefined, given: false })
+      this.#blobs.push({ start: isLarge ? large : small, length, limit: bytes.readUInt32LE(entry + 4), flags, memory: undefined, handedOut: false })
       if (isLarge) large += length
       else small += length
     }
@@ -70,10 +70,10 @@ export class Received {
   }
 
   /**
-   * May a Buffer lie in the bytes that were received? Not two of them, which would share an ArrayBuffer that they did not share;
-   * not one in an odd place, over which no Float64Array could be laid.
+   * Whether a Buffer may stay in the bytes that were received. Two of them may not: they would share an ArrayBuffer that they
+   * did not share. Nor one that is not aligned: a Float64Array could not be laid over it.
    */
-  #stays(part: Buffer): boolean {
+  #canStay(part: Buffer): boolean {
     return this.#blobs.length === 1 && part.length >= LARGE && part.byteOffset % ALIGNMENT === 0 && part.length * SHARE >= part.buffer.byteLength
   }
 
@@ -81,7 +81,7 @@ export class Received {
     if (blob.memory !== undefined) return blob.memory
     const part = this.#bytes.subarray(blob.start, blob.start + blob.length)
     if ((blob.flags & BLOB_BUFFER) !== 0) {
-      blob.memory = this.#stays(part) ? part : copyOf(part)
+      blob.memory = this.#canStay(part) ? part : copyOf(part)
     } else if ((blob.flags & BLOB_RESIZABLE) !== 0) {
       if (blob.limit < blob.length) damaged()
       blob.memory = new (ArrayBuffer as new (length: number, options: { maxByteLength: number }) => ArrayBuffer)(blob.length, { maxByteLength: blob.limit })
@@ -92,15 +92,15 @@ export class Received {
     return blob.memory
   }
 
-  /** The view (or ArrayBuffer) that a reference names. */
+  /** The view (or ArrayBuffer) of a reference. */
   view(kind: number, index: number, offset: number, length: number): object {
     const blob = this.#blobs[index]
     if (blob === undefined || !isCount(offset)) return damaged()
     const memory = this.#memory(blob)
     if (Buffer.isBuffer(memory)) {
       if (kind !== KIND_BUFFER || offset + length > memory.length) damaged()
-      if (blob.given || offset > 0 || length < memory.length) return memory.subarray(offset, offset + length)
-      blob.given = true
+      if (blob.handedOut || offset > 0 || length < memory.length) return memory.subarray(offset, offset + length)
+      blob.handedOut = true
       return memory
     }
     if (kind === KIND_ARRAY_BUFFER) return memory

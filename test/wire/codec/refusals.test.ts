@@ -4,9 +4,9 @@ import { BlockList, SocketAddress } from 'node:net'
 import { createHistogram } from 'node:perf_hooks'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decode, encode } from '../../src/wire/codec/index.js'
-import { SerializationError } from '../../src/wire/errors.js'
-import { refusal, sent, wire } from './codec-help.js'
+import { decode, encode } from '../../../src/wire/codec/index.js'
+import { SerializationError } from '../../../src/wire/errors.js'
+import { refusal, sent, wire } from './help.js'
 
 // The types of Node leave it to those of browsers.
 const { WebAssembly } = globalThis as unknown as { WebAssembly: { Memory: new (size: { initial: number }) => { buffer: ArrayBuffer } } }

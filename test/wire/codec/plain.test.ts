@@ -1,9 +1,9 @@
 /** Plain content: what takes that way, its tables, and where it ends. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decode } from '../../src/wire/codec/index.js'
-import { sent, wire } from './codec-help.js'
-import { difference } from './codec-same.js'
+import { decode } from '../../../src/wire/codec/index.js'
+import { sent, wire } from './help.js'
+import { difference } from './same.js'
 
 const PLAIN = 32
 const FLAG_SAME = 4

@@ -1,16 +1,16 @@
-/** The binaries of a value while it is encoded: which bytes travel, and how each view finds its own in them. */
+/** The binaries of a value while it is encoded: which bytes are sent, and where each view lies in them. */
 import { BLOB_BUFFER, BLOB_ENTRY, BLOB_LARGE, BLOB_RESIZABLE, BLOB_TABLE_HEAD, LARGE } from './format.js'
 import type { Reference } from './reference.js'
 
-interface Seen {
+interface SourceBuffer {
   readonly buffer: ArrayBuffer
-  /** Views that are no Buffers, and the ArrayBuffer itself: they need all of it. */
+  /** The ArrayBuffer itself, and views other than Buffers: they need all of it. */
   whole: Reference[]
-  /** Buffers: each needs its own bytes only. They may come out of Node's pool, which must not travel (nor leak). */
+  /** Buffers: each needs its own bytes only. They may lie in Node's pool, whose other bytes must not be sent. */
   parts: { to: Reference; start: number; end: number }[]
 }
 
-/** Bytes that travel as one. */
+/** Bytes that are sent as one. */
 export interface Blob {
   readonly buffer: ArrayBuffer
   readonly start: number
@@ -19,25 +19,25 @@ export interface Blob {
   readonly limit: number
 }
 
-/** ES2024, not in the library that TypeScript is told of. */
+/** ES2024, not yet in TypeScript's configured library. */
 export type Resizable = ArrayBuffer & { readonly resizable?: boolean; readonly maxByteLength: number }
 
-export class Blobs {
-  #seen: Seen[] = []
-  #byBuffer: Map<ArrayBuffer, Seen> | undefined
+export class BlobWriter {
+  #sources: SourceBuffer[] = []
+  #byBuffer: Map<ArrayBuffer, SourceBuffer> | undefined
   list: Blob[] = []
   smallBytes = 0
   largeBytes = 0
 
-  #of(buffer: ArrayBuffer): Seen {
-    let seen = this.#byBuffer === undefined ? this.#seen.find((s) => s.buffer === buffer) : this.#byBuffer.get(buffer)
-    if (seen === undefined) {
-      seen = { buffer, whole: [], parts: [] }
-      this.#seen.push(seen)
-      if (this.#byBuffer !== undefined) this.#byBuffer.set(buffer, seen)
-      else if (this.#seen.length > 16) this.#byBuffer = new Map(this.#seen.map((s) => [s.buffer, s]))
+  #of(buffer: ArrayBuffer): SourceBuffer {
+    let source = this.#byBuffer === undefined ? this.#sources.find((each) => each.buffer === buffer) : this.#byBuffer.get(buffer)
+    if (source === undefined) {
+      source = { buffer, whole: [], parts: [] }
+      this.#sources.push(source)
+      if (this.#byBuffer !== undefined) this.#byBuffer.set(buffer, source)
+      else if (this.#sources.length > 16) this.#byBuffer = new Map(this.#sources.map((each) => [each.buffer, each]))
     }
-    return seen
+    return source
   }
 
   addWhole(to: Reference, buffer: ArrayBuffer): void {
@@ -48,9 +48,9 @@ export class Blobs {
     this.#of(buffer.buffer as ArrayBuffer).parts.push({ to, start: buffer.byteOffset, end: buffer.byteOffset + buffer.length })
   }
 
-  /** Decides what travels; afterwards every reference knows its blob. */
+  /** Decides which bytes are sent. Afterwards every reference has the index of its blob. */
   resolve(): void {
-    for (const { buffer, whole, parts } of this.#seen) {
+    for (const { buffer, whole, parts } of this.#sources) {
       if (whole.length > 0) {
         const { resizable, maxByteLength } = buffer as Resizable
         const index = this.#add(buffer, 0, buffer.byteLength, resizable === true ? BLOB_RESIZABLE : 0, resizable === true ? maxByteLength : 0)
@@ -61,7 +61,7 @@ export class Blobs {
         }
         continue
       }
-      // Buffers that overlap travel together and still share their bytes on the other side.
+      // Buffers that overlap are sent as one blob, and still share their bytes on the other side.
       if (parts.length > 1) parts.sort((a, b) => a.start - b.start)
       for (let i = 0; i < parts.length; ) {
         const { start } = parts[i]!
@@ -88,7 +88,7 @@ export class Blobs {
     return BLOB_TABLE_HEAD + BLOB_ENTRY * this.list.length
   }
 
-  /** Writes the table at `at`, and the small blobs behind the content. */
+  /** Writes the table to `at`, and the small blobs behind the content. */
   write(body: Buffer, at: number, contentBytes: number): void {
     body.writeUInt32LE(contentBytes, at)
     body.writeUInt32LE(this.list.length, at + 4)
@@ -105,27 +105,27 @@ export class Blobs {
     }
   }
 
-  /** The large blobs: views on the caller's memory, or copies of it, except of what `moved` has taken over. */
-  large(copy: boolean, transfer: readonly ArrayBuffer[] | undefined): { views: Uint8Array[]; adopt: (moved: readonly ArrayBuffer[]) => void } {
+  /** The large blobs: views on the caller's memory, or copies of it. `adopt` replaces those whose ArrayBuffers were transferred. */
+  large(copy: boolean, transfer: readonly ArrayBuffer[] | undefined): { views: Uint8Array[]; adopt: (owned: readonly ArrayBuffer[]) => void } {
     const views: Uint8Array[] = []
-    const late: { at: number; blob: Blob; from: number }[] = []
+    const transferred: { at: number; blob: Blob; from: number }[] = []
     for (const blob of this.list) {
       if ((blob.flags & BLOB_LARGE) === 0) continue
       const view = new Uint8Array(blob.buffer, blob.start, blob.length)
       const from = transfer === undefined ? -1 : transfer.indexOf(blob.buffer)
-      if (from >= 0) late.push({ at: views.length, blob, from })
+      if (from >= 0) transferred.push({ at: views.length, blob, from })
       views.push(from < 0 && copy ? copyOf(view) : view)
     }
     return {
       views,
-      adopt: (moved) => {
-        for (const { at, blob, from } of late) views[at] = new Uint8Array(moved[from]!, blob.start, blob.length)
+      adopt: (owned) => {
+        for (const { at, blob, from } of transferred) views[at] = new Uint8Array(owned[from]!, blob.start, blob.length)
       },
     }
   }
 }
 
-/** Not `slice()`: that fills the memory with zeroes first. */
+/** Not by `slice()`, which fills the memory with zeroes first. */
 const copyOf = (view: Uint8Array): Uint8Array => {
   const copy = Buffer.allocUnsafeSlow(view.length)
   copy.set(view)

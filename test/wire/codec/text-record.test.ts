@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decode, encode } from '../../src/wire/codec/index.js'
-import { TextRecords } from '../../src/wire/codec/text-record.js'
+import { decode, encode } from '../../../src/wire/codec/index.js'
+import { TextRecords } from '../../../src/wire/codec/text-record.js'
 
 const texts = fc.oneof(fc.string({ unit: 'binary', maxLength: 80 }), fc.string({ maxLength: 40 }), fc.uuid(), fc.constant('\ud800'))
 
