@@ -1,8 +1,7 @@
 import { type Clock, type KeepAlive, systemClock } from './clock.js'
-import { Reader, type ReadGenerator } from './reader.js'
-import type { HubReadable, HubWritable } from './streams.js'
+import { type HubReadable, Reader, type ReadGenerator } from './reader.js'
 import { type Deadline, Timers } from './timers.js'
-import { type WriteGenerator, Writer } from './writer.js'
+import { type HubWritable, type WriteGenerator, Writer } from './writer.js'
 
 /** A timer that fires later than this, in ms, was delayed by the host itself: its event loop stalled. */
 const STALL_MS = 50

@@ -1,6 +1,5 @@
 export { type Clock, type KeepAlive, systemClock } from './clock.js'
 export { Hub, type PendingDeadline } from './hub.js'
-export type { Reader, ReadGenerator } from './reader.js'
-export type { HubReadable, HubWritable } from './streams.js'
+export type { HubReadable, Reader, ReadGenerator } from './reader.js'
 export type { Deadline } from './timers.js'
-export type { WriteGenerator, Writer } from './writer.js'
+export type { HubWritable, WriteGenerator, Writer } from './writer.js'

@@ -1,5 +1,12 @@
 import type { Clock } from './clock.js'
-import type { HubReadable } from './streams.js'
+
+/** What a reader needs of a stream: `net.Socket` has it, and so have the simulation's pipes. */
+export interface HubReadable {
+  on(event: 'data', listener: (chunk: Buffer) => void): unknown
+  on(event: 'end' | 'close', listener: () => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  destroy(): unknown
+}
 
 /** Runs until it needs more bytes; `next(chunk)` resumes it with them. */
 export type ReadGenerator = Generator<undefined, void, Buffer>

@@ -1,4 +1,14 @@
-import type { HubWritable } from './streams.js'
+/** What a writer needs of a stream: `net.Socket` has it, and so have the simulation's pipes. */
+export interface HubWritable {
+  write(bytes: Uint8Array): boolean
+  cork(): void
+  uncork(): void
+  /** Bytes taken by `write` that are not yet in the kernel. */
+  readonly writableLength: number
+  on(event: 'drain' | 'close', listener: () => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  destroy(): unknown
+}
 
 /** Writes until it yields: 'full' (`write()` returned false; resumed by the drain event) or 'idle' (resumed by `wake`). */
 export type WriteGenerator = Generator<'full' | 'idle', void, undefined>

@@ -1,4 +1,4 @@
-import type { RegisteredTask } from '../../src/worker/tasks/registry.js'
+import type { RegisteredTask } from '../../src/worker/tasks/load.js'
 import { itemOf, type Plan, resultOf, TASKS } from './plans.js'
 import type { SimProcess } from './process.js'
 import type { SimScope } from './scope.js'

@@ -46,27 +46,27 @@ describe('claim word', () => {
   test.each([1, 2, 3])('hammered by two threads gives every delivery to exactly one of them (%i)', async () => {
     const rounds = 40_000
     const shared = new SharedArrayBuffer(16)
-    const words = new Int32Array(shared)
+    const ints = new Int32Array(shared)
     const bundled = await build({
       stdin: {
         contents: `
           import { workerData, parentPort } from 'node:worker_threads'
           import { Recaller } from './claim.js'
-          const words = new Int32Array(workerData.shared)
-          const recaller = new Recaller(words, 0)
+          const ints = new Int32Array(workerData.shared)
+          const recaller = new Recaller(ints, 0)
           const recalled = []
           let took = false
           parentPort.postMessage('up')
           // On a busy machine either thread may stand still for all these rounds of the other's: then for as long as it takes.
-          for (let i = 0; i < workerData.rounds || !took || Atomics.load(words, 3) === 0; i++) {
-            if (i >= workerData.rounds) Atomics.wait(words, 2, 0, 1)
-            const written = Atomics.load(words, 1)
+          for (let i = 0; i < workerData.rounds || !took || Atomics.load(ints, 3) === 0; i++) {
+            if (i >= workerData.rounds) Atomics.wait(ints, 2, 0, 1)
+            const written = Atomics.load(ints, 1)
             const last = recaller.recall(written)
             took ||= last < written
             recalled.push(last, written)
-            for (let spin = (i * 7) % 50; spin > 0; spin--) Atomics.load(words, 2)
+            for (let spin = (i * 7) % 50; spin > 0; spin--) Atomics.load(ints, 2)
           }
-          Atomics.store(words, 2, 1)
+          Atomics.store(ints, 2, 1)
           parentPort.postMessage(recalled)`,
         resolveDir: new URL('../../src/worker', import.meta.url).pathname,
         loader: 'ts',
@@ -80,17 +80,17 @@ describe('claim word', () => {
     const recalled = new Promise<number[]>((resolve) => thread.on('message', (message) => Array.isArray(message) && resolve(message)))
     await new Promise((resolve) => thread.once('message', resolve))
 
-    const claimer = new Claimer(words, 0)
+    const claimer = new Claimer(ints, 0)
     const began = new Set<number>()
     let delivery = 0
-    while (Atomics.load(words, 2) === 0) {
+    while (Atomics.load(ints, 2) === 0) {
       // Up to eight written ahead, then taken up one after another.
       const written = delivery + 1 + (delivery % 8)
-      Atomics.store(words, 1, written)
+      Atomics.store(ints, 1, written)
       while (delivery < written) {
         if (!claimer.claim(++delivery)) continue
         began.add(delivery)
-        Atomics.store(words, 3, 1)
+        Atomics.store(ints, 3, 1)
       }
       if (delivery % 4096 === 0) await delay(0)
     }

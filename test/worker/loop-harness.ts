@@ -9,7 +9,7 @@ import type { WorkerJob } from '../../src/worker/jobs/job.js'
 import { JobLoop } from '../../src/worker/jobs/job-loop.js'
 import type { JobLoopOptions, JobScope } from '../../src/worker/jobs/loop-options.js'
 import type { WatchdogLink } from '../../src/worker/link.js'
-import { type RegisteredTask, TaskRegistry, type TaskRun } from '../../src/worker/tasks/registry.js'
+import { type RegisteredTask, TaskRegistry, type TaskRun } from '../../src/worker/tasks/load.js'
 
 export interface Frame {
   kind: Kind

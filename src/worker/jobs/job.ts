@@ -16,7 +16,7 @@ import {
 } from '../../wire/frame.js'
 import { defaultJobId, FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM, type JobDelivery, type JobMeta } from '../../wire/messages.js'
 import type { CurrentJob } from '../current-job.js'
-import type { TaskRun } from '../tasks/registry.js'
+import type { TaskRun } from '../tasks/load.js'
 import type { ItemPump } from './item-pump.js'
 import type { JobLog } from './job-log.js'
 import type { ProgressThrottle } from './progress.js'

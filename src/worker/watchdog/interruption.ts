@@ -66,15 +66,15 @@ export class Interruption {
   }
 
   #canInterrupt(): boolean {
-    const { words } = this.#context.records
-    return Atomics.load(words, Word.SYNC) === this.#delivery && Atomics.load(words, Word.WRITING) === 0
+    const { ints } = this.#context.records
+    return Atomics.load(ints, Word.SYNC) === this.#delivery && Atomics.load(ints, Word.WRITING) === 0
   }
 
   /** Called while the main thread is paused, so that the same call is not interrupted again and does not end unnoticed. */
   #markInterrupted(): true {
-    const { words } = this.#context.records
-    Atomics.store(words, Word.INTERRUPTED, this.#delivery)
-    Atomics.store(words, Word.SYNC, 0)
+    const { ints } = this.#context.records
+    Atomics.store(ints, Word.INTERRUPTED, this.#delivery)
+    Atomics.store(ints, Word.SYNC, 0)
     return true
   }
 
@@ -86,7 +86,7 @@ export class Interruption {
   #graceOver(): void {
     clearTimeout(this.#retryTimer)
     if (this.#isOver() || !this.#begun) return
-    if (Atomics.load(this.#context.records.words, Word.WRITING) === 1) {
+    if (Atomics.load(this.#context.records.ints, Word.WRITING) === 1) {
       // The main thread waits in a write because the host is not reading: the task is not the cause.
       setTimeout(() => this.#graceOver(), WRITING_RETRY)
       return

@@ -29,13 +29,13 @@ export class LimitTimer {
     const { records } = this.#context
     clearTimeout(this.#timer)
     // Before the records are read: a job that begins meanwhile is either read here, or finds this and sends a message.
-    Atomics.store(records.words, Word.ARMED, NOT_ARMED)
+    Atomics.store(records.ints, Word.ARMED, NOT_ARMED)
     const now = monotonic()
     let next = Number.POSITIVE_INFINITY
     for (let slot = 0; slot < records.slots; slot++) next = Math.min(next, this.#checkSlot(slot, now))
     if (next === Number.POSITIVE_INFINITY) return
     this.#timer = setTimeout(() => this.check(), Math.max(0, Math.min(next - now, NOT_ARMED - 1)) + 1)
-    Atomics.store(records.words, Word.ARMED, Math.min(Math.floor(next - records.times[Time.BASE]!), NOT_ARMED))
+    Atomics.store(records.ints, Word.ARMED, Math.min(Math.floor(next - records.times[Time.BASE]!), NOT_ARMED))
   }
 
   /** Returns when the slot's next deadline is due. */

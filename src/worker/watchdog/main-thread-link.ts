@@ -1,12 +1,35 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { decode } from '../../wire/codec/index.js'
 import { NO_STACK, type WorkerConfig } from '../../wire/messages.js'
 import { Claimer, Recaller } from '../claim.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
 import { killProcess, Lifeline, resultsLostText } from './lifeline.js'
-import { Waker } from './waker.js'
 
 /** How long the host may take to kill this process once BROKEN has been written, ms. The end of the host goes unnoticed meanwhile. */
 const BROKEN_MS = 1_000
+
+/** Calls back soon, out of a native callback of its own: the main thread posts itself a message. */
+export class Waker {
+  readonly #port: MessagePort
+  #pending = false
+
+  constructor(onWake: () => void) {
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    port2.on('message', () => {
+      this.#pending = false
+      onWake()
+    })
+    port2.unref()
+    port1.unref()
+  }
+
+  wake(): void {
+    if (this.#pending) return
+    this.#pending = true
+    this.#port.postMessage(0)
+  }
+}
 
 /** With `watchdog: false` the main thread owns the lifeline: it handles a message when its event loop turns, and the host keeps all limits. */
 export class MainThreadLink implements WatchdogLink {

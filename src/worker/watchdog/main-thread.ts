@@ -63,7 +63,7 @@ export class MainThread {
 
   /** Whether its event loop has turned to a message: `turn` is what the call that sent it returned. */
   hasTurned(turn: number): boolean {
-    return Atomics.load(this.#records.words, Word.TURN) - turn >= 0
+    return Atomics.load(this.#records.ints, Word.TURN) - turn >= 0
   }
 
   #post(message: ToMain): number {

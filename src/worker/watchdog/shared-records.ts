@@ -58,7 +58,7 @@ export const monotonic = (): number => {
 export class SharedRecords {
   readonly buffer: SharedArrayBuffer
   readonly slots: number
-  readonly words: Int32Array
+  readonly ints: Int32Array
   readonly times: Float64Array
 
   /** Each thread has its own view of the same memory. Without `buffer` it is allocated. */
@@ -66,11 +66,11 @@ export class SharedRecords {
     const timesAt = Math.ceil((Word.SLOTS + slots) / 2) * 8
     this.slots = slots
     this.buffer = buffer ?? new SharedArrayBuffer(timesAt + (Time.SLOTS + slots * SLOT_TIMES) * 8)
-    this.words = new Int32Array(this.buffer, 0, Word.SLOTS + slots)
+    this.ints = new Int32Array(this.buffer, 0, Word.SLOTS + slots)
     this.times = new Float64Array(this.buffer, timesAt)
     if (buffer === undefined) {
       this.times[Time.BASE] = monotonic()
-      this.words[Word.ARMED] = NOT_ARMED
+      this.ints[Word.ARMED] = NOT_ARMED
     }
   }
 
@@ -80,7 +80,7 @@ export class SharedRecords {
   }
 
   deliveryIn(slot: number): number {
-    return Atomics.load(this.words, Word.SLOTS + slot)
+    return Atomics.load(this.ints, Word.SLOTS + slot)
   }
 
   /** The slot in which the delivery runs; -1: it does not, yet or any more. */

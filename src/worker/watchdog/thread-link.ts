@@ -7,9 +7,8 @@ import { Claimer } from '../claim.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
 import { killProcess, resultsLostText } from './lifeline.js'
 import type { ToMain, ToWatchdog, WatchdogData } from './main-thread.js'
-import { MainThreadLink } from './main-thread-link.js'
+import { MainThreadLink, Waker } from './main-thread-link.js'
 import { monotonic, SharedRecords, SlotTime, Time, Word } from './shared-records.js'
-import { Waker } from './waker.js'
 
 /** Starts the watchdog beside the main thread, or (`watchdog: false`) gives its duties to the main thread. */
 export const startWatchdog = (config: WorkerConfig, events: LinkEvents): WatchdogLink =>
@@ -57,7 +56,7 @@ class ThreadLink implements WatchdogLink {
   readonly claimer: Claimer
   readonly #events: LinkEvents
   readonly #records: SharedRecords
-  readonly #words: Int32Array
+  readonly #ints: Int32Array
   readonly #times: Float64Array
   readonly #port: MessagePort
   #detached: (() => void) | undefined
@@ -71,10 +70,10 @@ class ThreadLink implements WatchdogLink {
   constructor(config: WorkerConfig, events: LinkEvents) {
     this.#events = events
     this.#records = new SharedRecords(config.concurrency)
-    this.#words = this.#records.words
+    this.#ints = this.#records.ints
     this.#times = this.#records.times
     this.#times[Time.TURNED_AT] = monotonic()
-    this.claimer = new Claimer(this.#words, Word.CLAIM)
+    this.claimer = new Claimer(this.#ints, Word.CLAIM)
     this.#waker = new Waker(() => events.onWake())
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
@@ -89,7 +88,7 @@ class ThreadLink implements WatchdogLink {
     if (softLimit === 0 && hardLimit === 0) {
       times[at + SlotTime.SOFT_AT] = 0
       times[at + SlotTime.HARD_AT] = 0
-      this.#words[Word.SLOTS + slot] = delivery
+      this.#ints[Word.SLOTS + slot] = delivery
       return
     }
     this.#limited++
@@ -98,10 +97,10 @@ class ThreadLink implements WatchdogLink {
     times[at + SlotTime.HARD_AT] = hardLimit === 0 ? 0 : now + hardLimit
     times[at + SlotTime.SOFT_LIMIT] = softLimit
     times[at + SlotTime.BLOCKED_BEFORE] = times[Time.BLOCKED]!
-    Atomics.store(this.#words, Word.SLOTS + slot, delivery)
+    Atomics.store(this.#ints, Word.SLOTS + slot, delivery)
     const earliest = Math.floor(now + (softLimit === 0 ? hardLimit : softLimit) - times[Time.BASE]!)
-    if (earliest < Atomics.load(this.#words, Word.ARMED)) {
-      Atomics.store(this.#words, Word.ARMED, earliest)
+    if (earliest < Atomics.load(this.#ints, Word.ARMED)) {
+      Atomics.store(this.#ints, Word.ARMED, earliest)
       this.#port.postMessage('deadline' satisfies ToWatchdog)
     }
   }
@@ -109,28 +108,28 @@ class ThreadLink implements WatchdogLink {
   ended(slot: number): void {
     const at = this.#records.timesOf(slot)
     if (this.#times[at + SlotTime.SOFT_AT] !== 0 || this.#times[at + SlotTime.HARD_AT] !== 0) this.#limited--
-    this.#words[Word.SLOTS + slot] = 0
+    this.#ints[Word.SLOTS + slot] = 0
   }
 
   entering(delivery: number): void {
     this.#inside = delivery
-    this.#words[Word.SYNC] = delivery
+    this.#ints[Word.SYNC] = delivery
     this.#staleStores?.note()
   }
 
   left(): void {
-    if (this.#words[Word.INTERRUPTED] !== 0) this.#awaitTermination()
+    if (this.#ints[Word.INTERRUPTED] !== 0) this.#awaitTermination()
     this.#inside = 0
-    this.#words[Word.SYNC] = 0
+    this.#ints[Word.SYNC] = 0
   }
 
   beforeWrite(): void {
-    this.#words[Word.WRITING] = 1
+    this.#ints[Word.WRITING] = 1
     if (this.#limited > 0) this.#times[Time.WRITING_SINCE] = monotonic()
   }
 
   afterWrite(): void {
-    this.#words[Word.WRITING] = 0
+    this.#ints[Word.WRITING] = 0
     const since = this.#times[Time.WRITING_SINCE]!
     if (since === 0) return
     this.#times[Time.BLOCKED] = this.#times[Time.BLOCKED]! + monotonic() - since
@@ -157,12 +156,12 @@ class ThreadLink implements WatchdogLink {
 
   /** A termination takes effect at the next loop or call. Ordered in the last instructions of a task, it would hit the worker's own code: it is awaited here. */
   #awaitTermination(): void {
-    while (this.#inside !== 0 && Atomics.load(this.#words, Word.INTERRUPTED) === this.#inside);
+    while (this.#inside !== 0 && Atomics.load(this.#ints, Word.INTERRUPTED) === this.#inside);
   }
 
   #turn(message: ToMain): void {
     this.#times[Time.TURNED_AT] = monotonic()
-    Atomics.store(this.#words, Word.TURN, message.turn)
+    Atomics.store(this.#ints, Word.TURN, message.turn)
     switch (message.kind) {
       case 'soft':
         this.#events.onSoftLimit(message.delivery, message.limit)
@@ -177,7 +176,7 @@ class ThreadLink implements WatchdogLink {
         break
       case 'interrupted':
         // The call was terminated before it could clear these words, perhaps on its way into a write.
-        Atomics.store(this.#words, Word.INTERRUPTED, 0)
+        Atomics.store(this.#ints, Word.INTERRUPTED, 0)
         this.left()
         this.afterWrite()
         this.#staleStores?.clear()

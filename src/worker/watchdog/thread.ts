@@ -13,7 +13,7 @@ import { SharedRecords, Word } from './shared-records.js'
 const data = workerData as WatchdogData
 const records = new SharedRecords(data.slots, data.memory)
 const main = new MainThread(data.port, records)
-const recaller = new Recaller(records.words, Word.CLAIM)
+const recaller = new Recaller(records.ints, Word.CLAIM)
 
 const lifeline: Lifeline = new Lifeline(
   {

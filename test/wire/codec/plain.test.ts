@@ -168,11 +168,11 @@ describe('bytes that nobody wrote', () => {
   })
 
   test('any of them', () => {
-    const word = fc.oneof(fc.constantFrom(0x81, 0x61, 0xd2, 0xc0, 0xea, 0xec, 0xee, 0xef, 0xf0, 0xf1, 0, 1, 2), fc.integer({ min: 0, max: 255 }))
+    const opcode = fc.oneof(fc.constantFrom(0x81, 0x61, 0xd2, 0xc0, 0xea, 0xec, 0xee, 0xef, 0xf0, 0xf1, 0, 1, 2), fc.integer({ min: 0, max: 255 }))
     fc.assert(
-      fc.property(fc.constantFrom(PLAIN, PLAIN | FLAG_SAME), fc.array(word, { maxLength: 40 }), (format, words) => {
+      fc.property(fc.constantFrom(PLAIN, PLAIN | FLAG_SAME), fc.array(opcode, { maxLength: 40 }), (format, opcodes) => {
         try {
-          decode(Buffer.from([format, ...words]), 0)
+          decode(Buffer.from([format, ...opcodes]), 0)
         } catch (error) {
           expect((error as { code?: string }).code).toBe('ERR_PREFORK_SERIALIZATION')
         }
