@@ -11,7 +11,7 @@ const bytes = (value: unknown): Buffer => {
 const line = { time: 1, stream: 'log', text: 'a line' }
 const up = { pid: 7, tasks: [{ name: 'work', timeLimit: 5, softTimeLimit: undefined, retryLost: 0 }], rss: 1 }
 
-describe('what a worker says of itself', () => {
+describe('messages of a worker about itself', () => {
   it.each([
     ['HELLO', readHello, { protocol: 1, pid: 7, node: 'v20' }],
     ['WORKER_UP', readWorkerUp, up],

@@ -12,7 +12,7 @@ const frame = (body: Uint8Array): Buffer => {
   return Buffer.concat([head, body])
 }
 
-/** The bodies that come out when these chunks go in. */
+/** The bodies of the frames in these chunks. */
 const read = (chunks: readonly Buffer[], max = MAX): Buffer[] => {
   const bodies: Buffer[] = []
   const reader = frameReader((bytes, start, end) => bodies.push(bytes.subarray(start, end)), max)
@@ -29,7 +29,7 @@ const cutAt = (bytes: Buffer, cuts: readonly number[]): Buffer[] => {
 const body = fc.uint8Array({ minLength: FIXED_BYTES, maxLength: 200 })
 
 describe('the frame reader', () => {
-  test('frames cut anywhere, into any number of chunks, come out the same', () => {
+  test('gives the same frames for any chunks into which they are cut', () => {
     const cuts = fc.array(fc.nat({ max: 3_000 }), { maxLength: 60 })
     fc.assert(
       fc.property(fc.array(body, { maxLength: 12 }), cuts, (bodies, places) => {
@@ -43,14 +43,14 @@ describe('the frame reader', () => {
     )
   })
 
-  test('two frames cut at every byte, and byte by byte', () => {
+  test('reads two frames cut at every byte, and byte by byte', () => {
     const bodies = [Buffer.alloc(FIXED_BYTES, 1), Buffer.from('the body of the second frame')]
     const bytes = Buffer.concat(bodies.map(frame))
     for (let at = 0; at <= bytes.length; at++) expect(read(cutAt(bytes, [at]))).toEqual(bodies)
     expect(read([...bytes].map((byte) => Buffer.of(byte)))).toEqual(bodies)
   })
 
-  test('a hundred frames in one chunk come out without a copy', () => {
+  test('reads a hundred frames in one chunk without a copy', () => {
     const bodies = Array.from({ length: 100 }, (_, i) => Buffer.alloc(FIXED_BYTES + i, i))
     const chunk = Buffer.concat(bodies.map(frame))
     const read100 = read([chunk])

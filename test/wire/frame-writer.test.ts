@@ -21,7 +21,7 @@ const setUp = () => {
 
 const head = (delivery: number): JobHead => ({ delivery, job: delivery + 2 ** 40, attempt: 2, flags: 3, task: 513, softLimit: 70_000, hardLimit: 80_000 })
 
-/** The frame's bytes, written down a second time. */
+/** The frame's bytes, coded a second time. */
 const expectedFrame = (kind: number, flags: number, attempt: number, delivery: number, job: number, payload: Uint8Array): Buffer => {
   const out = Buffer.alloc(20)
   out.writeUInt32LE(FIXED_BYTES + payload.length, 0)
@@ -71,7 +71,7 @@ describe('the frame writer', () => {
             expected.push(expectedFrame(Kind.CANCEL, 1, 0, i, 7, payload ?? Buffer.alloc(0)))
           } else if (each.do === 'wake') {
             stream.takes = () => each.takes
-            // The hub wakes no writer that is full.
+            // The hub does not wake a writer that is full.
             if (states.at(-1) !== 'full') run()
             expect(states.at(-1)).toBe(stream.writableLength > 0 ? 'full' : 'idle')
           } else stream.drain()
@@ -98,7 +98,7 @@ describe('the frame writer', () => {
     expect(writer.writes).toBe(1)
   })
 
-  test('large payloads go as they are, small ones are copied beside their head', () => {
+  test('large payloads are written as they are, small ones are copied behind their head', () => {
     const { stream, writer, run } = setUp()
     const [small, large] = [Buffer.alloc(8 * 1024, 1), Buffer.alloc(8 * 1024 + 1, 2)]
     writer.job(head(1), [small, large, small], sizeOf([small, large, small]))
@@ -133,7 +133,7 @@ describe('the frame writer', () => {
     expect(new Set(stream.parts.map((part) => part.buffer)).size).toBe(1)
   })
 
-  test('what is gathered while a write is answered at once is written too', () => {
+  test('what is gathered in the callback of a write is written, too', () => {
     const { stream, writer, run } = setUp()
     const write = stream.write.bind(stream)
     let answers = 3
@@ -148,7 +148,7 @@ describe('the frame writer', () => {
     expect(stream.bytes).toEqual(Buffer.concat(deliveries.map((each) => expectedFrame(Kind.PULL, 0, 0, each, 0, Buffer.alloc(0)))))
   })
 
-  test('a stream that says no, but whose bytes are in the kernel, is not waited for', () => {
+  test('a stream that returns false, but whose bytes are in the kernel, is not waited for', () => {
     const { stream, writer, run } = setUp()
     const write = stream.write.bind(stream)
     stream.write = (part) => {

@@ -11,7 +11,7 @@ const u16 = (value: number): number[] => [value & 0xff, value >> 8]
 const u32 = (value: number): number[] => [...Buffer.from(Uint32Array.of(value).buffer)]
 const f64 = (value: number): number[] => [...Buffer.from(Float64Array.of(value).buffer)]
 
-// The bytes of the protocol, written down a second time: two builds of one version must agree on them.
+// The bytes of the protocol, coded a second time: two builds of one version must agree on them.
 
 test('the head of a frame: length, kind, flags, attempt, delivery, job', () => {
   const bytes = bytesOf(22, (to) => frame.writeHead(to, 2, 1_000_000, 20, 9, 513, 70_000, 2 ** 40))

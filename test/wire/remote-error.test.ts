@@ -153,7 +153,7 @@ describe('always arrives', () => {
     expect(copy.stack).toContain('x')
   })
 
-  test('though it is nested without end, or is a Proxy', () => {
+  test('though it is nested too deeply, or is a Proxy', () => {
     const error = new RangeError('deep')
     let value: unknown = []
     for (let i = 0; i < 200_000; i++) value = [value]
@@ -176,7 +176,7 @@ describe('the caller’s stack', () => {
     expect(Object.keys(error)).toEqual([])
   })
 
-  test('is left out where there is no place for it', () => {
+  test('is left out where it cannot be added', () => {
     const frozen = Object.freeze(new Error('x'))
     const { stack } = frozen
     appendCallerStack(frozen, caller)

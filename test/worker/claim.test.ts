@@ -9,7 +9,7 @@ const pair = (): { claimer: Claimer; recaller: Recaller } => {
   return { claimer: new Claimer(word, 0), recaller: new Recaller(word, 0) }
 }
 
-// esbuild's service would live as long as this process, which other suites share.
+// esbuild's service would run as long as this process, which other suites share.
 afterAll(() => stop())
 
 describe('claim word', () => {
@@ -42,7 +42,7 @@ describe('claim word', () => {
   })
 
   // The main thread claims 1, 2, 3 …; another thread recalls, each time a little beyond what was claimed last, as a host does
-  // that writes ahead. It writes nothing new before it knows the answer, so what a recall took back is certain.
+  // that writes ahead. It writes nothing new before it has the answer, so what a recall took back is certain.
   test.each([1, 2, 3])('hammered by two threads gives every delivery to exactly one of them (%i)', async () => {
     const rounds = 40_000
     const shared = new SharedArrayBuffer(16)
@@ -57,7 +57,7 @@ describe('claim word', () => {
           const recalled = []
           let took = false
           parentPort.postMessage('up')
-          // On a busy machine either thread may stand still for all these rounds of the other's: then for as long as it takes.
+          // On a busy machine either thread may not run during all these rounds of the other: then as long as it takes.
           for (let i = 0; i < workerData.rounds || !took || Atomics.load(ints, 3) === 0; i++) {
             if (i >= workerData.rounds) Atomics.wait(ints, 2, 0, 1)
             const written = Atomics.load(ints, 1)
@@ -84,7 +84,7 @@ describe('claim word', () => {
     const began = new Set<number>()
     let delivery = 0
     while (Atomics.load(ints, 2) === 0) {
-      // Up to eight written ahead, then taken up one after another.
+      // Up to eight written ahead, then claimed one after another.
       const written = delivery + 1 + (delivery % 8)
       Atomics.store(ints, 1, written)
       while (delivery < written) {
@@ -99,7 +99,7 @@ describe('claim word', () => {
     const takenBack = new Set<number>()
     for (let i = 0; i < answers.length; i += 2) {
       const [last, upTo] = [answers[i]!, answers[i + 1]!]
-      // What a recall names as claimed last has begun; nothing between it and the mark ever does.
+      // The delivery that a recall returns has begun; no later one up to the mark ever begins.
       if (last > 0) expect(began.has(last)).toBe(true)
       for (let one = last + 1; one <= upTo; one++) {
         takenBack.add(one)

@@ -3,7 +3,7 @@ import { currentJob, defineTask, onJobEnd, onJobStart, onWorkerStart, onWorkerSt
 import { workerState } from '../../src/worker/state.js'
 
 describe('defineTask', () => {
-  test('returns the function itself, and remembers its options', () => {
+  test('returns the function itself, and keeps its options', () => {
     const task = async (width: number) => width * 2
     const defined = defineTask({ timeLimit: 10, softTimeLimit: 5 }, task)
     expect(defined).toBe(task)
@@ -46,7 +46,7 @@ describe('currentJob', () => {
     workerState().inWorker = false
   })
 
-  test('outside a worker is a job that nobody cancels and that reports to nobody', () => {
+  test('outside a worker is a job that is never cancelled and whose reports go nowhere', () => {
     const { id, name, attempt, signal, log, progress, context } = currentJob()
     log('a line')
     log.error('another')

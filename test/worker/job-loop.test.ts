@@ -14,7 +14,7 @@ describe('the job loop', () => {
     expect(errorOf(harness.frames.at(-1)!)).toBeInstanceOf(SerializationError)
   })
 
-  test('lets READY of one job and ACCEPTED of the next ride in one write, and tells the end of a job before its READY', () => {
+  test('puts READY of one job and ACCEPTED of the next into one write, and reports the end of a job to the watchdog before its READY', () => {
     const harness = new Harness({ add: (a, b) => (a as number) + (b as number) })
     harness.give(jobFrame(1, 0, { args: [1, 2] }), jobFrame(2, 0, { args: [3, 4] }), jobFrame(3, 0, { args: [5, 6] }))
     expect(harness.writes).toEqual([['ACCEPTED 1'], ['READY 1', 'ACCEPTED 2'], ['READY 2', 'ACCEPTED 3'], ['READY 3']])
@@ -23,7 +23,7 @@ describe('the job loop', () => {
     expect(harness.frames[0]).toMatchObject({ attempt: 1, job: 1001 })
   })
 
-  test('gives the same for any cut of the bytes', () => {
+  test('gives the same for all chunks into which the bytes are cut', () => {
     const bytes = Buffer.concat([jobFrame(1, 0, { args: ['x'.repeat(300)] }), jobFrame(2, 0, { args: [2] }), frameOf(Kind.QUIT, 0)])
     for (let cut = 1; cut < bytes.length; cut += 1) {
       const harness = new Harness({ echo: (value) => value })
@@ -34,7 +34,7 @@ describe('the job loop', () => {
     }
   })
 
-  test('keeps the bytes of held jobs when the read buffer is used again', async () => {
+  test('keeps the bytes of waiting jobs when the read buffer is used again', async () => {
     const gate = deferred()
     const harness = new Harness({ wait: () => gate.promise, echo: (value) => value })
     const chunk = Buffer.concat([jobFrame(1, 0), jobFrame(2, 1, { args: ['kept'] })])
@@ -57,7 +57,7 @@ describe('the job loop', () => {
     expect(harness.said.slice(2)).toEqual(['ACCEPTED 2', 'READY 2'])
   })
 
-  test('runs as many at once as it has slots, each with its own', async () => {
+  test('runs as many jobs at once as it has slots, each in its own', async () => {
     const gates = [deferred(), deferred(), deferred()]
     const harness = new Harness({ wait: (index) => gates[index as number]!.promise }, {}, { concurrency: 2 })
     harness.give(...[0, 1, 2].map((index) => jobFrame(index + 1, 0, { args: [index] })))
@@ -68,7 +68,7 @@ describe('the job loop', () => {
     expect(harness.link.said).toContain('began 1 3 0 0')
   })
 
-  test('drops what was recalled, and goes on beyond it', async () => {
+  test('drops the jobs that were recalled, and runs those behind them', async () => {
     const gate = deferred()
     const harness = new Harness({ wait: () => gate.promise, echo: (value) => value })
     harness.give(jobFrame(1, 0), jobFrame(2, 1), jobFrame(3, 1))
@@ -79,7 +79,7 @@ describe('the job loop', () => {
     expect(harness.said).toEqual(['ACCEPTED 1', 'READY 1', 'ACCEPTED 4', 'READY 4'])
   })
 
-  test('sees PULL and QUIT behind held jobs at once; finishes, then says so once', async () => {
+  test('handles PULL and QUIT behind waiting jobs at once, and reports once that it has finished', async () => {
     const gate = deferred()
     const harness = new Harness({ wait: () => gate.promise })
     harness.give(jobFrame(1, 0), jobFrame(2, 0), frameOf(Kind.QUIT, 0))
@@ -106,7 +106,7 @@ describe('the job loop', () => {
 })
 
 describe('limits and cancellation', () => {
-  test('the soft limit and a cancellation abort the signal of their job, whoever asks for it later', async () => {
+  test('the soft limit and a cancellation abort the signal of their job, also if the signal is read later', async () => {
     const signals: AbortSignal[] = []
     const gate = deferred()
     const harness: Harness = new Harness(
@@ -136,7 +136,7 @@ describe('limits and cancellation', () => {
     expect(harness.of(Kind.READY).map(sentBy)).toEqual(['anyhow', 'anyhow'])
   })
 
-  test('an interrupted call is settled with its stack; held and running neighbours go on', async () => {
+  test('an interrupted call is settled with its stack; waiting and running jobs go on', async () => {
     const gate = deferred()
     let cleaned = false
     const harness = new Harness(
@@ -196,7 +196,7 @@ describe('limits and cancellation', () => {
 })
 
 describe('hooks around jobs', () => {
-  test('see each job and how it ended; a throw of the first fails the job, of the second is a fault', async () => {
+  test('get each job and its outcome; an error of a start hook fails the job, an error of an end hook is a fault', async () => {
     const seen: string[] = []
     const harness = new Harness(
       { work: async (how) => (how === 'throw' ? Promise.reject(new Error('failed')) : how), spin: () => spin() },

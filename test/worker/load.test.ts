@@ -37,7 +37,7 @@ describe('loadTasks', () => {
     expect(failure.cause).toMatchObject({ message: expect.stringMatching(/'arrow'.*kinds\.js.*twin\.js/) })
   })
 
-  test('says which module failed, and leaves the mark of loading while it does', async () => {
+  test('names the module that failed, and marks it as loading meanwhile', async () => {
     const failure = await failureOf(loadTasks([fixture('kinds.js'), fixture('throws.js')]))
     expect(failure.module).toMatch(/throws\.js$/)
     expect(failure.cause).toMatchObject({ name: 'RangeError', message: 'cannot be loaded' })

@@ -215,7 +215,7 @@ export const spin = (): never => {
   for (;;) Math.sqrt(Math.random())
 }
 
-/** Runs `fn` and cuts it off as the watchdog does: no catch and no finally inside it runs. */
+/** Runs `fn` and terminates it as the watchdog does: no catch and no finally inside it runs. */
 export const terminated = (fn: () => void): void => {
   Object.assign(globalThis, { cutOff: fn })
   expect(() => runInThisContext('cutOff()', { timeout: 30 })).toThrow(/timed out/)

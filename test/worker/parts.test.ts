@@ -6,7 +6,7 @@ import { helloFrame } from '../../src/worker/io/hello.js'
 import { JobLog, LINE_COST, LOG_BOUND, LOG_MARKER } from '../../src/worker/jobs/job-log.js'
 import { FrameCutter } from './loop-harness.js'
 
-test('HELLO, made without the codec, is what the codec reads', () => {
+test('the codec reads HELLO, which is made without it', () => {
   const [frame, ...rest] = new FrameCutter().take(helloFrame(4_000_000_000, 'v20.20.2'))
   expect(rest).toEqual([])
   expect(decode(frame!.payload, 0)).toEqual({ protocol: PROTOCOL_VERSION, pid: 4_000_000_000, node: 'v20.20.2' })
@@ -43,7 +43,7 @@ describe('a job log', () => {
     expect(texts()).toEqual(['one', 'two', 'three', '', 'other'])
   })
 
-  test('is bounded over all its streams, and then says so once', () => {
+  test('is bounded over all its streams, and ends with one marker', () => {
     const { log, texts } = make(9 + LINE_COST)
     log.write('stdout', '12345\n')
     log.entry('log', 'äöü')
@@ -53,7 +53,7 @@ describe('a job log', () => {
     expect(texts()).toEqual(['12345', 'äö', LOG_MARKER])
   })
 
-  test('short lines are charged for being lines: each is an object in the host', () => {
+  test('counts more for a short line than its text: each line is an object in the host', () => {
     const { log, texts } = make()
     log.write('stdout', 'x\n'.repeat(LOG_BOUND / 2))
     expect(texts().at(-1)).toBe(LOG_MARKER)
@@ -61,7 +61,7 @@ describe('a job log', () => {
     expect(texts().length).toBeGreaterThan(LOG_BOUND / (LINE_COST + 1) / 2)
   })
 
-  test('an endless line without an end is bounded too', () => {
+  test('bounds an endless line, too', () => {
     const { log, texts } = make()
     for (let i = 0; i < 100; i += 1) log.write('stdout', 'x'.repeat(10_000))
     log.flush()

@@ -8,7 +8,7 @@ import { frameOf, sentBy } from './loop-harness.js'
 import { fixture, WorkerUnderTest } from './worker-process.js'
 
 describe('a worker process', () => {
-  test('says HELLO, then WORKER_UP with its tasks, then answers; QUIT runs the stop hooks and ends it', async () => {
+  test('sends HELLO, then WORKER_UP with its tasks, then results; QUIT runs the stop hooks and ends it', async () => {
     const journal = join(mkdtempSync(join(tmpdir(), 'prefork-')), 'journal')
     const worker = await new WorkerUnderTest({}, { JOURNAL: journal }).up()
     expect(worker.frames.map(({ kind }) => kind)).toEqual([Kind.HELLO, Kind.WORKER_UP])
@@ -16,7 +16,7 @@ describe('a worker process', () => {
     expect(sentBy(worker.frames[1]!)).toMatchObject({ pid: worker.child.pid, rss: expect.any(Number) })
     expect(await worker.value('add', 1, 2)).toBe(3)
     expect(await worker.value('about')).toEqual({ argv: [], title: 'prefork worker 7', env: '7' })
-    // A handle that nobody closes does not keep it.
+    // A handle that is never closed does not keep it alive.
     await worker.value('holdOpen')
     worker.jobs.write(Buffer.concat([worker.frame('wait', [50]), worker.frame('add', [3, 4]), frameOf(Kind.QUIT, 0)]))
     expect(await worker.exit).toEqual([0, null])
@@ -26,7 +26,7 @@ describe('a worker process', () => {
     expect(readFileSync(journal, 'utf8')).toBe('start\nstop first\nstop\n')
   })
 
-  test('tells a failed start with its module and error', async () => {
+  test('reports a failed start with its module and error', async () => {
     const worker = new WorkerUnderTest({ tasks: [fixture('kinds.js'), fixture('throws.js')] })
     expect(await worker.exit).toEqual([1, null])
     expect(sentBy(worker.of(Kind.START_FAILED)[0]!)).toMatchObject({
@@ -35,7 +35,7 @@ describe('a worker process', () => {
     })
   })
 
-  test('honours QUIT while its tasks load', async () => {
+  test('exits on QUIT while its tasks load', async () => {
     const worker = new WorkerUnderTest({ tasks: [fixture('slow.js')] })
     await worker.until(Kind.HELLO)
     worker.quit()
@@ -55,7 +55,7 @@ describe('a worker process', () => {
     if (process.platform === 'linux') expect(cpuOf(worker.child.pid!) - before).toBeLessThan(15)
   })
 
-  test('leaves at once when nobody reads its results', async () => {
+  test('exits at once when its results are not read', async () => {
     const worker = await new WorkerUnderTest().up()
     worker.results.destroy()
     worker.jobs.write(worker.frame('noop'))
@@ -63,14 +63,14 @@ describe('a worker process', () => {
     expect(code ?? signal).not.toBe(0)
   })
 
-  test('cannot go on after a frame that it cannot read, and says so', async () => {
+  test('exits after a frame that it cannot read, and reports it', async () => {
     const worker = await new WorkerUnderTest().up()
     worker.jobs.write(Buffer.from([255, 255, 255, 255, 0]))
     expect(await worker.exit).toEqual([70, null])
     expect(worker.stderr).toMatch(/^prefork: the worker cannot go on: .*4294967295 bytes/)
   })
 
-  test('writes what is larger than the pipe holds, whole', async () => {
+  test("writes a result larger than the pipe's buffer completely", async () => {
     const worker = await new WorkerUnderTest().up()
     const answer = (await worker.value('large', 5_000_000)) as Buffer
     expect(answer.equals(Buffer.alloc(5_000_000, 1))).toBe(true)
@@ -104,7 +104,7 @@ describe('the context of a job', () => {
     expect(ready.map(sentBy).sort()).toEqual(['pool-1002', 'pool-1003'])
   })
 
-  test('the stores of one job are not seen by the next, however many come in one chunk', async () => {
+  test('the stores of one job are not seen by the next, also when many come in one chunk', async () => {
     const worker = await new WorkerUnderTest({ concurrency: 2 }).up()
     const jobs = ['stay', 'store', 'storeLater', 'stay', 'stayAsync', 'store', 'store', 'storeLater'].map((task, index) =>
       worker.frame(task, [`store ${index}`]),
@@ -115,7 +115,7 @@ describe('the context of a job', () => {
     expect(await worker.value('storeLater')).toBeNull()
   })
 
-  test('neither are those of one that was interrupted', async () => {
+  test('nor are those of a job that was interrupted', async () => {
     const worker = await new WorkerUnderTest().up()
     const ready = await worker.run(worker.frame('spinInStore', [], { soft: 100 }), ...['store', 'storeLater', 'store'].map((task) => worker.frame(task)))
     expect(ready.map(({ flags }) => flags)).toEqual([FLAG_ERROR | FLAG_INTERRUPTED | FLAG_SOFT, 0, 0, 0])
@@ -148,11 +148,11 @@ describe('output', () => {
       .flatMap((frame) => sentBy(frame) as LogLine[])
       .map(({ stream, text }) => `${stream}: ${text}`)
 
-  test('is captured for its job, the unfinished line with its end', async () => {
+  test("is captured for its job, an unfinished line at the job's end", async () => {
     const worker = await new WorkerUnderTest({ output: 'capture' }).up()
     await worker.value('print')
     expect(linesOf(worker, 1)).toEqual(['stdout: a line', 'stderr: an error', 'log: mine', 'stdout: unfinished'])
-    // Counted first: the late line may be here before the answer is looked at.
+    // Counted first: the late line may arrive before the result is checked.
     const before = worker.of(Kind.LOG).length
     await worker.value('printLater')
     await worker.until(Kind.LOG, before + 1)
@@ -163,7 +163,7 @@ describe('output', () => {
     expect([worker.stdout, worker.stderr]).toEqual(['', ''])
   })
 
-  test('goes its ordinary way when it is inherited; log lines travel', async () => {
+  test('goes to the inherited streams; log lines are sent', async () => {
     const worker = await new WorkerUnderTest().up()
     await worker.value('print')
     worker.quit()

@@ -29,7 +29,7 @@ describe('reports', () => {
     expect(values()).toHaveLength(3)
   })
 
-  test('a value is taken at the call; one that cannot be sent throws in the task', () => {
+  test('a progress value is encoded at the call; one that cannot be sent throws in the task', () => {
     const harness: Harness = new Harness({
       work: () => {
         const { progress } = harness.loop.reports.currentOf(harness.loop.running[0]!)
@@ -66,7 +66,7 @@ describe('reports', () => {
     expect(errorOf(harness.of(Kind.READY)[0]!)).toMatchObject({ message: expect.stringContaining('progress value has 2') })
   })
 
-  test('a flood of lines that belong to no job goes out in frames that the host can take in one go', () => {
+  test('many lines of no job are sent in frames of bounded size', () => {
     const harness = new Harness({ work: () => {} })
     harness.loop.reports.write(undefined, 'stdout', 'x\n'.repeat(20_000))
     const frames = harness.of(Kind.LOG).map((frame) => (sentBy(frame) as unknown[]).length)
@@ -74,7 +74,7 @@ describe('reports', () => {
     expect(Math.max(...frames)).toBeLessThanOrEqual(1024)
   })
 
-  test('log lines are formatted and sent at once; after the job they belong to nobody', () => {
+  test('log lines are formatted and sent at once; after the job they are lines of no job', () => {
     const logs: unknown[] = []
     const harness: Harness = new Harness({
       work: () => {

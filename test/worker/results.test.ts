@@ -30,7 +30,7 @@ describe('a result', () => {
     }
   })
 
-  test('that cannot be sent, or is too large, is that job alone', async () => {
+  test('that cannot be sent, or is too large, fails its own job only', async () => {
     const large = 'x'.repeat(2000)
     for (const value of [() => {}, Promise.resolve(Symbol('s')), large, new WeakMap()]) {
       const ready = await run(() => value, { maxMessageSize: 1000 })
@@ -43,16 +43,16 @@ describe('a result', () => {
       },
       { maxMessageSize: 1000 },
     )
-    // It threw: nothing was returned that could not be sent.
+    // The task threw: it returned no value that could not be sent.
     expect(ready.flags).toBe(FLAG_ERROR)
     expect(errorOf(ready)).toBeInstanceOf(SerializationError)
   })
 
-  test('that is a thenable of another kind, or throws when it is looked at', async () => {
-    // biome-ignore lint/suspicious/noThenProperty: that is what is tried.
+  test('that is another kind of thenable, or throws when its `then` is read', async () => {
+    // biome-ignore lint/suspicious/noThenProperty: this is what is tested.
     expect(sentBy(await run(() => ({ then: (resolve: (value: unknown) => void) => resolve('answered') })))).toBe('answered')
     const trap = {
-      // biome-ignore lint/suspicious/noThenProperty: that is what is tried.
+      // biome-ignore lint/suspicious/noThenProperty: this is what is tested.
       get then() {
         throw new Error('do not look')
       },
@@ -60,13 +60,13 @@ describe('a result', () => {
     expect(errorOf(await run(() => trap))).toMatchObject({ message: 'do not look' })
   })
 
-  test('of a generator that was called with run() says what to call instead', async () => {
+  test('of a generator that was called with run() is an error that names pool.stream()', async () => {
     for (const task of [function* () {}, async function* () {}]) {
       expect(errorOf(await run(task))).toMatchObject({ message: expect.stringContaining('pool.stream') })
     }
   })
 
-  test('of an unknown task lists the known', () => {
+  test('of an unknown task is an error with the names of the known tasks', () => {
     const harness = new Harness({ one: () => 1, two: () => 2 })
     harness.give(jobFrame(1, 7))
     const error = errorOf(harness.frames.at(-1)!) as TaskNotFoundError
@@ -74,14 +74,14 @@ describe('a result', () => {
     expect(error.known).toEqual(['one', 'two'])
   })
 
-  test('large binaries travel beside it', async () => {
+  test('has large binaries behind its body', async () => {
     const ready = await run(() => ({ a: Buffer.alloc(100_000, 7), b: new Float64Array(20_000).fill(0.5) }))
     const value = sentBy(ready) as { a: Buffer; b: Float64Array }
     expect(value.a.equals(Buffer.alloc(100_000, 7))).toBe(true)
     expect(value.b).toEqual(new Float64Array(20_000).fill(0.5))
   })
 
-  test('carries what was measured', async () => {
+  test('has the statistics', async () => {
     for (const [value, flags] of [
       ['fine', FLAG_STATS],
       [() => {}, FLAG_STATS | FLAG_ERROR | FLAG_UNSENDABLE],
@@ -94,7 +94,7 @@ describe('a result', () => {
   })
 })
 
-test('arguments nested too deep are the failure of their job', () => {
+test('arguments nested too deep fail their job', () => {
   const harness = new Harness({ echo: (value) => typeof value })
   const broken = encode([[1]], 0).body
   harness.give(jobFrame(1, 0, { raw: broken.subarray(0, broken.length - 1) }), jobFrame(2, 0, { raw: encode('no array', 0).body }), jobFrame(3, 0))

@@ -29,13 +29,13 @@ describe('a streamed task', () => {
     expect(items(harness)).toEqual([0, 1, 2, 3, 4])
     expect(harness.of(Kind.END)).toMatchObject([{ flags: 0, delivery: 1 }])
     expect(harness.of(Kind.READY)).toEqual([])
-    // Credit for what has ended is nobody's.
+    // Credit for a stream that has ended is ignored.
     harness.give(pullFrame(1, 2), jobFrame(2, 0, { stream: true }), pullFrame(2, 1))
     await harness.turn()
     expect(items(harness)).toEqual([0, 1, 2, 3, 4, 0])
   })
 
-  test('credit that comes before the job is taken up counts', async () => {
+  test('credit that comes before the job is claimed counts', async () => {
     let open = (): void => {}
     const gate = new Promise<void>((resolve) => {
       open = resolve
@@ -76,7 +76,7 @@ describe('a streamed task', () => {
     }
   })
 
-  test('that is no generator fails with a sentence', async () => {
+  test('that returns no iterable fails with an error that names pool.run()', async () => {
     for (const task of [() => 5, async () => undefined, () => 'text']) {
       const harness = await start(task)
       expect(errorOf(harness.of(Kind.END)[0]!)).toMatchObject({ message: expect.stringContaining('pool.run') })
@@ -114,7 +114,7 @@ describe('a streamed task', () => {
     }
   })
 
-  test('a cancellation runs the finally of the generator, whether it waits for credit or for itself', async () => {
+  test('a cancellation runs the finally of the generator, whether it waits for credit or in its own code', async () => {
     const seen: string[] = []
     const waiting = async function* (): AsyncGenerator<unknown> {
       const { signal } = waits.loop.reports.currentOf(waits.loop.running[0]!)
@@ -147,7 +147,7 @@ describe('a streamed task', () => {
     expect(starved.of(Kind.END)).toHaveLength(1)
   })
 
-  test('a cancellation before the iterable is there closes it when it comes', async () => {
+  test('a cancellation before the task has returned its iterable closes that later', async () => {
     let give = (_iterable: unknown): void => {}
     const promise = new Promise((resolve) => {
       give = resolve

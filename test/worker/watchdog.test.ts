@@ -46,9 +46,9 @@ describe('lifeline', () => {
     expect((await worker.exit).signal).toBe('SIGKILL')
   })
 
-  test('its end takes the children of the tasks along, unless killTree is false', async () => {
+  test('its end kills the children of the tasks, too, unless killTree is false', async () => {
     const lives = (pid: number): boolean => {
-      // A zombie whose new parent has not yet reaped it does not live.
+      // A zombie that its new parent has not reaped yet is dead.
       const { stdout } = execaSync('ps', ['-o', 'state=', '-p', String(pid)], { reject: false })
       return !['', 'Z'].includes(stdout)
     }
@@ -69,7 +69,7 @@ describe('lifeline', () => {
 })
 
 describe('heartbeat', () => {
-  test('goes on in a busy loop and says what runs and for how long the main thread has not turned', async () => {
+  test("goes on in a busy loop, with the job that runs and the age of the main thread's last turn", async () => {
     const worker = await up()
     const delivery = worker.run('sync')
     await vi.waitFor(() => {
@@ -80,7 +80,7 @@ describe('heartbeat', () => {
     }, 15_000)
   })
 
-  test('of an idle worker says that its main thread turns', async () => {
+  test('of an idle worker shows that its main thread turns', async () => {
     const worker = await up()
     const beats = (): Buffer[] => worker.frames.filter((frame) => frame.kind === Kind.HEARTBEAT).map(({ payload }) => payload)
     // Long after it started, the age of its last turn is small again and again.
@@ -115,7 +115,7 @@ describe('recall', () => {
     expect(worker.events.filter(({ event }) => event === 'accepted')).toHaveLength(2)
   })
 
-  test('by a cancellation of a job that had not begun', async () => {
+  test('by the cancellation of a job that had not begun', async () => {
     const worker = await up()
     const first = worker.run('spin', {})
     await worker.event('accepted', first)
@@ -145,7 +145,7 @@ const unsafePlaces = ['afterAwait', 'inTimer', 'inTick', 'inMicrotask', 'inImmed
 const nativePlaces = ['exec', 'pbkdf2']
 
 describe('soft limit', () => {
-  test.each(safePlaces)('interrupts %s, and the worker lives on', async (task) => {
+  test.each(safePlaces)('interrupts %s, and the worker goes on', async (task) => {
     const worker = await up({ cancelGrace: 10_000 })
     const delivery = worker.run(task, { soft: 100 })
     const { stack, cause } = await worker.event('interrupted', delivery)
@@ -167,7 +167,7 @@ describe('soft limit', () => {
     }
   })
 
-  test.each([...unsafePlaces, ...nativePlaces])('does not touch %s, and says that the worker is stuck', async (task) => {
+  test.each([...unsafePlaces, ...nativePlaces])('does not interrupt %s, and reports that the worker is stuck', async (task) => {
     // A third of the grace is for the stack, 330 ms at the most: as much as it has by default.
     const worker = await up({ cancelGrace: 1_000 })
     const before = worker.age
@@ -183,7 +183,7 @@ describe('soft limit', () => {
     expect(worker.events.some(({ event }) => event === 'interrupted')).toBe(false)
   })
 
-  test('only asks a task that awaits; alone it ends five graces later', async () => {
+  test('only asks a task that awaits; without a hard limit it asks for the kill five graces later', async () => {
     const worker = await up({ cancelGrace: 400 })
     const before = worker.age
     const delivery = worker.run('idle', { soft: 100 })
@@ -205,7 +205,7 @@ describe('soft limit', () => {
     expect(worker.events.some(({ event }) => event === 'interrupted')).toBe(false)
   })
 
-  test('leaves the neighbours alone, with async hooks in use too', async () => {
+  test('does not affect other jobs, also with async hooks in use', async () => {
     const worker = await up({ concurrency: 2, cancelGrace: 10_000 })
     expect(await worker.value('withHooks')).toBe('hooked')
     const neighbour = worker.run('neighbour')
@@ -214,7 +214,7 @@ describe('soft limit', () => {
     expect(await worker.value('innocents')).toBe('settled,ran')
   })
 
-  test.each(['short', 'flat'])('that passes as the task (%s) ends gives one answer', async (task) => {
+  test.each(['short', 'flat'])('that passes as the task (%s) ends gives one result', async (task) => {
     const worker = await up({ cancelGrace: 10_000 })
     const answers = { done: 0, interrupted: 0 }
     for (let i = 0; i < Number(process.env.PREFORK_TEST_ROUNDS ?? 30); i++) {
@@ -227,13 +227,13 @@ describe('soft limit', () => {
     expect(answers.interrupted).toBeGreaterThan(0)
   })
 
-  test('a process that exits while it is looked at is not held up', async () => {
+  test('a process that exits during an inspection is not delayed', async () => {
     const worker = await up()
     worker.run('exits', { soft: 80 })
     expect(await worker.exit).toEqual({ code: 7, signal: null })
   })
 
-  test('a job that ends in time hears nothing', async () => {
+  test('a job that ends in time gets no abort', async () => {
     const worker = await up()
     for (let i = 0; i < 20; i++) expect(await worker.value('value', { soft: 500, hard: 600 })).toBe(42)
     // All the limits pass meanwhile.
@@ -243,7 +243,7 @@ describe('soft limit', () => {
 })
 
 describe('hard limit', () => {
-  test('closes the claim word and brings the stack', async () => {
+  test('closes the claim word and reports the stack', async () => {
     const worker = await up()
     const before = worker.age
     const delivery = worker.run('afterAwait', { hard: 200 })
@@ -301,7 +301,7 @@ describe('cancellation', () => {
     expect(await worker.event('cancel', delivery)).toMatchObject({ reason: 'enough' })
   })
 
-  test('of code that cannot be interrupted says that the worker is stuck', async () => {
+  test('of code that cannot be interrupted reports that the worker is stuck', async () => {
     const worker = await up()
     const delivery = worker.run('inTimer')
     await worker.event('accepted', delivery)
@@ -342,7 +342,7 @@ describe('thread', () => {
 })
 
 describe('without a watchdog', () => {
-  test('the main thread obeys when it turns', async () => {
+  test('the main thread handles messages when it turns', async () => {
     const worker = await up({ watchdog: false })
     const first = worker.run('idle')
     await worker.event('accepted', first)

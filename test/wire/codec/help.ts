@@ -2,7 +2,7 @@ import { decode, type EncodeOptions, encode } from '../../../src/wire/codec/inde
 
 const RESERVE = 20
 
-/** What a worker would receive. */
+/** The bytes that a worker would receive. */
 export const wire = (value: unknown, options?: EncodeOptions): Buffer => {
   const { body, binaries, size } = encode(value, RESERVE, options)
   const bytes = Buffer.concat([body, ...binaries])
@@ -10,7 +10,7 @@ export const wire = (value: unknown, options?: EncodeOptions): Buffer => {
   return bytes
 }
 
-/** There. */
+/** The value that a worker would receive. */
 export const sent = <T>(value: T, options?: EncodeOptions): T => decode(wire(value, options), RESERVE) as T
 
 export const refusal = (value: unknown, options?: EncodeOptions): Error => {

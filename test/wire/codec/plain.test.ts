@@ -1,4 +1,4 @@
-/** Plain content: what takes that way, its tables, and where it ends. */
+/** Plain content: which values it takes, its tables, and its limits. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decode } from '../../../src/wire/codec/index.js'
@@ -49,7 +49,7 @@ describe('goes as plain content', () => {
     })
   }
 
-  test('what appears twice, and what holds itself', () => {
+  test('objects that appear twice, or hold themselves', () => {
     for (const value of [[twice, twice], circle, [new Date(1), twice, [twice.a]]]) {
       expect(formatOf(value) & PLAIN).toBe(PLAIN)
       same(value)
@@ -60,7 +60,7 @@ describe('goes as plain content', () => {
   })
 })
 
-describe('goes another way', () => {
+describe('goes by node:v8', () => {
   const other: Record<string, unknown> = {
     'deeper than it goes': Array.from({ length: 401 }).reduce<unknown>((inner) => ({ inner }), 0),
     'an error behind much that is plain': [...Array.from({ length: 100 }, (_, i) => ({ i, inner: { i } })), new Map([[1, new Error('x')]])],
@@ -76,7 +76,7 @@ describe('goes another way', () => {
     })
   }
 
-  test('and no getter is called a second time for it', () => {
+  test('without calling a getter a second time', () => {
     const calls: Record<string, number> = {}
     const counting = (name: string, rest: object): object =>
       Object.defineProperty(rest, name, {
@@ -107,16 +107,16 @@ describe('goes another way', () => {
   })
 })
 
-test('a body needs no other body, and is read whatever came before', () => {
+test('a body is read without regard to those before it', () => {
   const value = [{ id: 1, name: 'a' }, { id: 2, name: 'b' }, { id: 3 }]
   const first = wire(value)
-  // More shapes, and more keys, than either side remembers.
+  // More shapes, and more keys, than either side keeps.
   for (let i = 0; i < 10_000; i++) sent({ [`key ${i}`]: i, more: { [`inner ${i % 700}`]: 1 } })
   expect(decode(first, 20)).toEqual(value)
   expect(sent(value)).toEqual(value)
 })
 
-test('a getter that encodes takes no shape away from what is being encoded', () => {
+test('a getter that encodes a value does not disturb the encoding under way', () => {
   const row = (n: number): object => ({
     n,
     get inner(): unknown {
@@ -138,7 +138,7 @@ test('a getter that changes its own object', () => {
   expect(sent([value])).toEqual([{ a: 1, c: 3 }])
 })
 
-describe('bytes that nobody wrote', () => {
+describe('bytes that no writer made', () => {
   const refused = (hex: string): void => expect(() => decode(Buffer.from(hex, 'hex'), 0), hex).toThrow(/cannot be decoded|unknown format/)
   test('are refused', () => {
     const bytes: Record<string, string> = {
@@ -161,7 +161,7 @@ describe('bytes that nobody wrote', () => {
     for (const hex of Object.values(bytes)) refused(hex)
   })
 
-  test('nesting has its end', () => {
+  test('too deep nesting is refused', () => {
     refused(`20${'d1'.repeat(100_000)}`)
     refused(`20${'f001000000'.repeat(100_000)}`)
     refused(`20ea0200018161${'c0'.repeat(100_000)}`)

@@ -99,7 +99,7 @@ describe('nesting', () => {
     return value
   }
   test('a thousand levels', () => expect(JSON.stringify(sent(nested(1000)))).toBe(JSON.stringify(nested(1000))))
-  test('a million levels are the job’s own error, and the next value goes through', () => {
+  test('a million levels are an error of their own job, and the next value is sent', () => {
     expect(refusal(nested(1_000_000), { root: 'args' }).message).toBe('args is nested too deeply')
     expect(sent([{ a: 1 }])).toEqual([{ a: 1 }])
   })
@@ -119,14 +119,14 @@ test('a getter may itself encode', () => {
 })
 
 describe('transfer', () => {
-  test('moves what it names and copies the rest', () => {
+  test('moves the listed buffers and copies the rest', () => {
     const [moved, kept] = [new Uint8Array(20_000).fill(1), new Uint8Array(20_000).fill(2)]
     const copy = sent([moved, kept], { copyBinaries: true, transfer: [moved.buffer] })
     expect([moved.byteLength, kept.byteLength]).toEqual([0, 20_000])
     expect([copy[0]![19_999], copy[1]![0]]).toEqual([1, 2])
   })
 
-  test('also what is small, and what the value does not hold', () => {
+  test('also small buffers, and those that the value does not hold', () => {
     const [small, absent] = [new Uint8Array([1, 2, 3]), new ArrayBuffer(8)]
     expect(sent([small], { transfer: [small.buffer, absent] })[0]).toEqual(new Uint8Array([1, 2, 3]))
     expect([small.byteLength, absent.byteLength]).toEqual([0, 0])
@@ -158,7 +158,7 @@ describe('transfer', () => {
     expect(new Uint8Array(buffer)[0]).toBe(7)
   })
 
-  test('refuses what is no ArrayBuffer, what is named twice, and the pool', () => {
+  test('refuses what is no ArrayBuffer, what is listed twice, and the pool', () => {
     const buffer = new ArrayBuffer(8)
     const attempt = (transfer: unknown[]) => () => encode([1], 0, { transfer: transfer as ArrayBuffer[] })
     expect(attempt([buffer, new Uint8Array(8)])).toThrow(new TypeError('transfer[1] must be an ArrayBuffer, but is an Uint8Array: name its .buffer'))
@@ -215,7 +215,7 @@ describe('bytes that are no value', () => {
     )
   })
 
-  test('claims of enormous lengths cost nothing', () => {
+  test('enormous lengths allocate nothing', () => {
     const before = process.memoryUsage().rss
     for (const bytes of [
       '20e7ffffffff',

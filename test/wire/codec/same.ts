@@ -1,9 +1,9 @@
-/** Are two values the same graph: types, prototypes, keys and their order, holes, `-0`, and which objects are one? */
+/** Compares two values as graphs: types, prototypes, keys and their order, holes, `-0`, and the identity of objects. */
 import { types } from 'node:util'
 
 const tagOf = (value: object): string => Object.prototype.toString.call(value)
 
-/** The first difference, in words; undefined when there is none. */
+/** The first difference, as text; undefined: there is none. */
 export const difference = (a: unknown, b: unknown, path = 'value', met = new Map<object, object>(), back = new Map<object, object>()): string | undefined => {
   if (typeof a !== 'object' || a === null || typeof b !== 'object' || b === null)
     return Object.is(a, b) ? undefined : `${path}: ${String(a)} is not ${String(b)}`

@@ -13,11 +13,11 @@ const holds = (records: TextRecords): void =>
   )
 
 describe('a record of one text', () => {
-  it('is read as what it was made of', () => {
+  it('decodes to the object', () => {
     holds(new TextRecords('id', 4))
   })
 
-  it('also when the codec was full of other shapes at first, and has forgotten them since', () => {
+  it("also when the codec's shapes were full at first, and have been dropped since", () => {
     const records = new TextRecords('id', 4)
     for (let key = 0; key < 5_000; key++) encode({ [`before${key}`]: key }, 0)
     records.encode('')

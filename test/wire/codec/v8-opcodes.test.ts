@@ -23,8 +23,8 @@ const refusedAll = (...parts: Buffer[]): void => {
   expect(heapTotal - began.heapTotal + arrayBuffers - began.arrayBuffers).toBeLessThan(50_000_000)
 }
 
-describe('words of node:v8', () => {
-  it('are known, for whatever is written', () => {
+describe('opcodes of node:v8', () => {
+  it('are known, for every value that is written', () => {
     const anything = fc.anything({ withBigInt: true, withBoxedValues: true, withDate: true, withMap: true, withSet: true, withSparseArray: true })
     fc.assert(
       fc.property(anything, fc.string(), (value, text) => {
@@ -43,13 +43,13 @@ describe('words of node:v8', () => {
 
   const [A, SPARSE, ONE, END] = ['A', 'a', 'I', '@'].map((tag) => tag.charCodeAt(0)) as [number, number, number, number]
 
-  it('that claim more than there is are refused before anything is allocated', () => {
+  it('with a length beyond the bytes are refused before anything is allocated', () => {
     refused(A, ...varint(30_000_000))
     refused(A, ...varint(0xffff_ffff))
     const claim = [A, ...varint(900_000)]
     refusedAll(Buffer.from(Array.from({ length: 300 }, () => claim).flat()), Buffer.alloc(1_000_000, '0'))
     refused(...Array.from({ length: 5 }, () => [SPARSE, ...varint(30_000_000), ONE, 0]).flat())
-    // V8 drops what is beyond 32 bits.
+    // V8 drops the bits beyond 32.
     refused(...Array.from({ length: 5 }, () => [SPARSE, ...varint(2 ** 32 + 30_000_000), ONE, 0]).flat())
     refused('"'.charCodeAt(0), ...varint(0xffff_fff0))
     refused('Z'.charCodeAt(0), ...varint(0xffff_fff0))
@@ -73,7 +73,7 @@ describe('words of node:v8', () => {
     refused(END, 0)
   })
 
-  it('of more holes than may be are refused by the sender, who can say where', () => {
+  it('with too many holes are refused by the sender, with the path', () => {
     const many: unknown[] = []
     many[MAX_HOLES - 1] = 1
     expect(() => encode({ list: [0, many, withHole()] }, 0)).toThrow(/^value\.list\[2\] and other arrays with holes have more than \d+ elements together$/)

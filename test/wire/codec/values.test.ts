@@ -104,7 +104,7 @@ describe('arrives as structuredClone would have copied it', () => {
     expect([...copy]).toEqual([1.5, 2])
   })
 
-  test('what is another class there is an object here', () => {
+  test('an instance of an unknown class arrives as an object', () => {
     for (const make of [() => new URL('http://a/b'), () => new Headers({ a: '1' }), () => new URLSearchParams('a=1')]) {
       let expected: unknown
       try {
@@ -129,7 +129,7 @@ test('a getter is called once', () => {
   expect(calls).toBe(1)
 })
 
-test('properties that somebody added to Object.prototype do not travel', () => {
+test('properties that were added to Object.prototype are not sent', () => {
   Object.defineProperty(Object.prototype, 'added', { value: () => 1, enumerable: true, configurable: true, writable: true })
   try {
     expect(Object.keys(sent({ a: { b: 1 } }).a)).toEqual(['b'])
@@ -147,7 +147,7 @@ describe('Buffers', () => {
     }
   })
 
-  test('a small one neither ships nor leaks the pool it lies in', () => {
+  test('a small one is sent without the pool in which it lies', () => {
     Buffer.from('the secret of somebody else')
     const small = Buffer.from('mine')
     const bytes = wire([small, new Map([[1, Buffer.from('also mine')]])])
@@ -180,7 +180,7 @@ describe('Buffers', () => {
     }
   })
 
-  test('large ones stand beside the body, and are the memory of the caller unless copied', () => {
+  test('large ones follow the body, and are the memory of the caller unless copied', () => {
     const large = Buffer.alloc(50_000)
     expect(encode([large], 20).binaries[0]!.buffer).toBe(large.buffer)
     const { binaries, body } = encode([large], 20, { copyBinaries: true })
@@ -190,7 +190,7 @@ describe('Buffers', () => {
   })
 })
 
-test('small bodies do not pin large slabs', () => {
+test('small bodies do not keep large slabs in memory', () => {
   encode('x'.repeat(5_000_000), 20)
   expect(encode([{ a: 1 }], 20).body.buffer.byteLength).toBeLessThanOrEqual(Buffer.poolSize + 1024)
   expect(encode('x'.repeat(100_000), 20).body.buffer.byteLength).toBeLessThan(101_000)
