@@ -34,10 +34,6 @@ export class FrameOutput {
     this.#write = write
   }
 
-  get pending(): boolean {
-    return this.#used > 0 || this.#chunks.length > 0
-  }
-
   /** Adds a frame without payload. */
   putHead(kind: Kind, flags: number, job: FrameJob): void {
     this.#reserve(FRAME_HEAD)
