@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { ProtocolError, SerializationError, SoftTimeLimitError } from '../../src/wire/errors.js'
-import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, Kind } from '../../src/wire/messages.js'
-import { deferred, errorOf, frameOf, Harness, jobFrame, sentBy, spin, terminated } from './loop-harness.js'
+import { ProtocolError, SerializationError, SoftTimeLimitError } from '../../../src/wire/errors.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, Kind } from '../../../src/wire/messages.js'
+import { deferred, errorOf, frameOf, Harness, jobFrame, sentBy, spin, terminated } from '../loop-harness.js'
 
 describe('the job loop', () => {
   test('puts ACCEPTED into the kernel before the arguments are decoded and the task begins', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { encode } from '../../src/wire/codec/index.js'
-import { SerializationError, TaskNotFoundError } from '../../src/wire/errors.js'
-import { FLAG_ERROR, FLAG_STATS, FLAG_UNSENDABLE, Kind } from '../../src/wire/messages.js'
-import { errorOf, Harness, jobFrame, sentBy } from './loop-harness.js'
+import { encode } from '../../../src/wire/codec/index.js'
+import { SerializationError, TaskNotFoundError } from '../../../src/wire/errors.js'
+import { FLAG_ERROR, FLAG_STATS, FLAG_UNSENDABLE, Kind } from '../../../src/wire/messages.js'
+import { errorOf, Harness, jobFrame, sentBy } from '../loop-harness.js'
 
 describe('a result', () => {
   const run = async (task: (...args: unknown[]) => unknown, config = {}) => {

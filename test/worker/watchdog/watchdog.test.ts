@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { execaSync } from 'execa'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { Kind, LimitStage, NO_STACK } from '../../src/wire/messages.js'
-import { bundle, type Options, TestWorker } from './watchdog/worker.js'
+import { Kind, LimitStage, NO_STACK } from '../../../src/wire/messages.js'
+import { bundle, type Options, TestWorker } from './worker.js'
 
 /** The clocks of two processes may differ by so much, ms. */
 const EARLY = 10

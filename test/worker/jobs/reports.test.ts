@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { SerializationError } from '../../src/wire/errors.js'
-import { Kind } from '../../src/wire/messages.js'
-import { deferred, errorOf, Harness, jobFrame, sentBy } from './loop-harness.js'
+import { SerializationError } from '../../../src/wire/errors.js'
+import { Kind } from '../../../src/wire/messages.js'
+import { deferred, errorOf, Harness, jobFrame, sentBy } from '../loop-harness.js'
 
 describe('reports', () => {
   test('progress: the first at once, then at most one each 50 ms, the last before the result', async () => {

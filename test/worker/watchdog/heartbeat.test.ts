@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { untilBeat } from '../../src/worker/watchdog/heartbeat.js'
+import { untilBeat } from '../../../src/worker/watchdog/heartbeat.js'
 
 const INTERVAL = 1_000
 

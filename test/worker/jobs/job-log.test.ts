@@ -1,16 +1,6 @@
-// The small parts of the worker.
 import { describe, expect, test } from 'vitest'
-import { decode } from '../../src/wire/codec/index.js'
-import { type LogLine, PROTOCOL_VERSION } from '../../src/wire/messages.js'
-import { helloFrame } from '../../src/worker/io/hello.js'
-import { JobLog, LINE_COST, LOG_BOUND, LOG_MARKER } from '../../src/worker/jobs/job-log.js'
-import { FrameCutter } from './loop-harness.js'
-
-test('the codec reads HELLO, which is made without it', () => {
-  const [frame, ...rest] = new FrameCutter().take(helloFrame(4_000_000_000, 'v20.20.2'))
-  expect(rest).toEqual([])
-  expect(decode(frame!.payload, 0)).toEqual({ protocol: PROTOCOL_VERSION, pid: 4_000_000_000, node: 'v20.20.2' })
-})
+import type { LogLine } from '../../../src/wire/messages.js'
+import { JobLog, LINE_COST, LOG_BOUND, LOG_MARKER } from '../../../src/worker/jobs/job-log.js'
 
 describe('a job log', () => {
   const make = (bound?: number) => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { currentJob, defineTask, onJobEnd, onJobStart, onWorkerStart, onWorkerStop } from '../../src/worker/index.js'
-import { workerState } from '../../src/worker/state.js'
+import { currentJob, defineTask, onJobEnd, onJobStart, onWorkerStart, onWorkerStop } from '../../../src/worker/index.js'
+import { workerState } from '../../../src/worker/state.js'
 
 describe('defineTask', () => {
   test('returns the function itself, and keeps its options', () => {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { workerState } from '../../src/worker/state.js'
-import { defineTask } from '../../src/worker/tasks/define-task.js'
-import { loaded, loadTasks, runStartHooks, StartFailure } from '../../src/worker/tasks/load.js'
+import { workerState } from '../../../src/worker/state.js'
+import { defineTask } from '../../../src/worker/tasks/define-task.js'
+import { loaded, loadTasks, runStartHooks, StartFailure } from '../../../src/worker/tasks/load.js'
 
-const fixture = (name: string): string => new URL(`./fixtures/${name}`, import.meta.url).href
+const fixture = (name: string): string => new URL(`../fixtures/${name}`, import.meta.url).href
 const failureOf = async (promise: Promise<unknown>): Promise<StartFailure> => {
   const reason: unknown = await promise.then(
     () => undefined,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { FLAG_ERROR, FLAG_UNSENDABLE, Kind } from '../../src/wire/messages.js'
-import type { TaskRun } from '../../src/worker/tasks/load.js'
-import { errorOf, Harness, jobFrame, pullFrame, sentBy } from './loop-harness.js'
+import { FLAG_ERROR, FLAG_UNSENDABLE, Kind } from '../../../src/wire/messages.js'
+import type { TaskRun } from '../../../src/worker/tasks/load.js'
+import { errorOf, Harness, jobFrame, pullFrame, sentBy } from '../loop-harness.js'
 
 const start = async (task: TaskRun, items = 16, config = {}): Promise<Harness> => {
   const harness = new Harness({ task }, {}, config)
