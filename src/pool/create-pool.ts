@@ -3,8 +3,7 @@ import { PreforkError, WorkerStartError } from '../wire/errors.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
 import type { AnyTasks, PoolOptions } from './types.js'
-import { isDirectory } from './worker/directory.js'
-import { processLauncher } from './worker/process-launcher.js'
+import { isDirectory, processLauncher } from './worker/process-launcher.js'
 
 /** Descriptors that one worker costs the host: three pipes, stdout, stderr, and one to spare. */
 const DESCRIPTORS_PER_WORKER = 6
@@ -22,7 +21,7 @@ export const createPool = async <T = AnyTasks>(options: PoolOptions): Promise<Po
   return pool
 }
 
-/** A pool whose first worker is on its way. Throws what `createPool` rejects with for its options. */
+/** A pool whose first worker is being started. Throws what `createPool` rejects with for its options. */
 export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   refusePlatform()
   refuseWhileLoading()
@@ -34,7 +33,7 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
       entry: workerEntry,
       execArgv: settings.execArgv,
       env: settings.env,
-      // As it is now: what the host's own options name relative to it (--import ./setup.js) is found by later workers, too.
+      // As it is now, so that later workers find what the host's own options name relative to it (--import ./setup.js).
       cwd: settings.cwd ?? workingDirectory(),
       config: {
         poolId,
@@ -52,7 +51,7 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   )
 }
 
-/** Resolves when its first worker is up; where none can be, it rejects, and nothing is left of the pool. */
+/** Resolves when its first worker is up. Rejects where none can be started, once the pool is terminated. */
 export const whenUp = async (pool: Pool): Promise<void> => {
   try {
     await pool.firstWorkerUp()

@@ -1,37 +1,17 @@
 import { fileURLToPath } from 'node:url'
 import { PoolClosedError, WorkerLostError, WorkerStartError } from '../wire/errors.js'
-import { appendCallerStack } from '../wire/remote-error/index.js'
 import type { JobRecord } from './jobs/job.js'
 import type { PoolWorker } from './worker/worker.js'
 
-/** The sentences with which jobs are refused and given up. */
-
-/** The error as the caller gets it: below the worker's frames (or none) stand the caller's. */
-export const errorWithCaller = (error: unknown): unknown => {
-  if (error instanceof Error) {
-    const frames = framesHere()
-    if (frames !== undefined) appendCallerStack(error, frames)
-  }
-  return error
-}
-
-/** A host's own `Error.prepareStackTrace` may answer with anything, or throw: then an error goes without its caller's frames. */
-const framesHere = (): string | undefined => {
-  try {
-    const stack: unknown = new Error().stack
-    return typeof stack === 'string' ? stack : undefined
-  } catch {
-    return undefined
-  }
-}
+/** The errors with which jobs are refused, cancelled and lost, and their messages. */
 
 /** The pool ends a worker by SIGKILL alone: any other end was its own, even if the pool was about to. */
 const endedByItself = ({ exit }: PoolWorker): boolean => exit !== undefined && (exit.exitCode !== null || (exit.signal !== null && exit.signal !== 'SIGKILL'))
 
 const howItEnded = (worker: PoolWorker): string => {
-  const { exit, killReason: condemned } = worker
+  const { exit, killReason } = worker
   const pid = `worker ${worker.id} (pid ${worker.pid ?? 'none'})`
-  if (condemned !== undefined && !endedByItself(worker)) return `${pid} was ended: ${condemned.error?.message ?? `${condemned.reason}.`}`
+  if (killReason !== undefined && !endedByItself(worker)) return `${pid} was ended: ${killReason.error?.message ?? `${killReason.reason}.`}`
   if (exit?.signal) return `${pid} was killed by ${exit.signal}.`
   if (exit?.exitCode !== undefined && exit.exitCode !== null) return `${pid} exited with code ${exit.exitCode}.`
   return `${pid} is gone.`
@@ -42,7 +22,7 @@ export const lostReason = (worker: PoolWorker): WorkerLostError['reason'] => {
   return worker.exit?.signal ? 'signal' : 'exit'
 }
 
-/** Why it left, in a few words. */
+/** Why it ended, in a few words. */
 export const deathReason = (worker: PoolWorker): string => worker.killReason?.error?.message ?? lostReason(worker)
 
 const details = (worker: PoolWorker, accepted: boolean) => ({
@@ -70,10 +50,11 @@ export const putBackTooOften = (worker: PoolWorker, job: JobRecord): WorkerLostE
 export const poolClosedError = (job: { name: string }, accepted: boolean): PoolClosedError =>
   new PoolClosedError(`The pool was terminated before the job '${job.name}' had ${accepted ? 'ended' : 'begun'}.`, accepted)
 
-/** A call after close() or terminate(). */
+/** The pool closed during `pool.restart()`. */
 export const restartCutShort = (): PoolClosedError =>
   new PoolClosedError('The pool was closed before pool.restart() was through: some workers may not have been replaced.')
 
+/** A call after close() or terminate(). */
 export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} is refused: the pool is closed or closing; nothing was run.`)
 
 /** The pool closed while a map was under way; all that it had submitted has succeeded. */
@@ -82,7 +63,7 @@ export const mapCutShort = (submitted: number): PoolClosedError =>
     `The pool was closed before pool.map() had taken its source to the end: ${submitted} ${submitted === 1 ? 'job was' : 'jobs were'} run, and the results delivered; nothing else was run.`,
   )
 
-/** What a module threw may be anything, and not everything can be made a string of. */
+/** A module may throw anything, also what cannot be converted to a string. */
 const textOf = (thrown: unknown): string => {
   try {
     return String(thrown)
@@ -99,10 +80,10 @@ export const startError = (worker: PoolWorker, attempts: number, tasks: readonly
     const message = textOf(failure.error instanceof Error ? failure.error.message : failure.error)
     return new WorkerStartError(`No worker could be started (${tries}): ${failure.module}: ${message}`, { cause: failure.error })
   }
-  const { exit, killReason: condemned } = worker
-  const error = exit?.error ?? condemned?.error
+  const { exit, killReason } = worker
+  const error = exit?.error ?? killReason?.error
   const modules = tasks.map((url) => fileURLToPath(url)).join(', ')
-  const loading = worker.upOnce || exit?.error !== undefined ? '' : `. It was to load ${modules}.`
+  const loading = worker.upAt !== 0 || exit?.error !== undefined ? '' : `. It was to load ${modules}.`
   const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
   if (error !== undefined)
     return new WorkerStartError(`No worker could be started (${tries}): ${error.message.replace(/\.$/, '')}${loading}${last}`, { cause: error })

@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { type Channel, channel } from 'node:diagnostics_channel'
+import { notify } from '../util/notify.js'
 import type { PoolEvents } from './types.js'
 
 const NAMES = [
@@ -20,11 +21,11 @@ const NAMES = [
 type Name = keyof PoolEvents
 type Listener = (event: never) => void
 
-/** Binds a listener to the async context of the caller who adds it. */
+/** Binds a listener to the async context in which it is added. */
 export const inCallersContext = <F extends (...args: never[]) => unknown>(fn: F): F =>
   AsyncResource.bind(fn as unknown as (...args: unknown[]) => unknown) as unknown as F
 
-/** The pool's events: to its listeners, and to the diagnostics channels `prefork:<name>`. A listener that throws costs no job anything. */
+/** The pool's events: to its listeners, and to the diagnostics channels `prefork:<name>`. A listener that throws affects no job. */
 export class EventHub {
   readonly #listeners = new Map<Name, Map<Listener, Listener>>()
   readonly #channels = new Map<Name, Channel>(NAMES.map((name) => [name, channel(`prefork:${name}`)]))
@@ -51,7 +52,7 @@ export class EventHub {
     if (listeners?.size === 0) this.#listeners.delete(name)
   }
 
-  /** False: nobody listens, so the event need not be made. */
+  /** False: there is no listener, so the event need not be built. */
   wants(name: Name): boolean {
     return this.#listeners.has(name) || this.#channels.get(name)!.hasSubscribers
   }
@@ -62,14 +63,7 @@ export class EventHub {
     const listeners = this.#listeners.get(name)
     if (listeners === undefined) return
     for (const bound of [...listeners.values()]) {
-      try {
-        bound(event as never)
-      } catch (error) {
-        // The application's own mistake: it must be seen, but not in the middle of the pool's book-keeping.
-        process.nextTick(() => {
-          throw error
-        })
-      }
+      notify(bound, event as never)
     }
   }
 }

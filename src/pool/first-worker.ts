@@ -1,6 +1,6 @@
 import type { PoolState } from './pool-state.js'
 
-/** Whoever waits for a pool's first worker; he keeps the host alive meanwhile. */
+/** The wait of `createPool` for the first worker; it keeps the host alive meanwhile. */
 export class FirstWorker {
   readonly #pool: PoolState
   #waiting: { resolve: () => void; reject: (error: Error) => void } | undefined
@@ -20,11 +20,12 @@ export class FirstWorker {
     })
   }
 
+  /** A worker is up. */
   resolve(): void {
     this.#waiting?.resolve()
   }
 
-  /** None will come. */
+  /** None will come up. */
   reject(error: Error): void {
     this.#waiting?.reject(error)
   }

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Hub } from '../hub/index.js'
 import type { TaskInfo } from '../wire/messages.js'
 import type { EventHub } from './events.js'
+import { OrphanedJobs } from './fleet/orphaned-jobs.js'
+import { StartRecord } from './fleet/start-record.js'
 import { Histogram } from './histogram.js'
 import type { JobRecord } from './jobs/job.js'
 import type { Settings } from './options.js'
@@ -17,17 +19,21 @@ export type Phase = 'open' | 'closing' | 'terminating' | 'closed'
 export class PoolState {
   readonly id = randomBytes(4).toString('hex')
   phase: Phase = 'open'
-  /** Jobs that wait for a worker. */
+  /** Jobs that wait for any worker. */
   readonly outbox = new Outbox<JobRecord>()
-  /** Every worker that is not buried, by id. */
+  /** Jobs that wait for a worker that is still to be chosen by the fleet. */
+  readonly orphanedJobs = new OrphanedJobs()
+  /** By id: every worker whose process lives, or whose pipes are still read. */
   readonly workers = new Map<number, PoolWorker>()
+  /** How the starts of workers have gone. */
+  readonly starts = new StartRecord()
   /** The tasks as the newest worker announced them. */
   tasks = new Map<string, TaskInfo>()
-  readonly meters = new TaskMeters()
-  /** Workers whose slots may be taken up at once, be it by those who leave or by those who follow. */
+  readonly taskMeters = new TaskMeters()
+  /** How many workers may have their slots taken up at once, those on their way out included. */
   slotTarget = 0
-  /** Unsettled jobs. */
-  pending = 0
+  /** Jobs that have not settled: `queued` + `running`. */
+  unsettled = 0
   /** Unsettled jobs that no worker has accepted. */
   queued = 0
   /** Unsettled jobs that a worker has accepted. */
@@ -44,11 +50,16 @@ export class PoolState {
     workersDied: 0,
     workersRecycled: 0,
   }
-  readonly wait = new Histogram()
-  readonly run = new Histogram()
-  readonly roundTrip = new Histogram()
-  /** Workers that are gone, and their writes. */
-  readonly past = { workers: 0, writes: 0 }
+  /** Submission to acceptance, ms. */
+  readonly waitTimes = new Histogram()
+  /** Acceptance to settlement, ms. */
+  readonly runTimes = new Histogram()
+  /** Submission to settlement, ms. */
+  readonly roundTrips = new Histogram()
+  /** Workers that are no longer in `workers`, and the writes made to them. */
+  readonly formerWorkers = { count: 0, writes: 0 }
+  /** Something has changed since the fleet was last balanced: a balance costs more than a short job. */
+  balanceDue = true
 
   constructor(
     readonly hub: Hub,
@@ -58,5 +69,18 @@ export class PoolState {
 
   get log(): Settings['logger'] {
     return this.settings.logger
+  }
+
+  /** Has the fleet balanced in the next tick. */
+  requestBalance(): void {
+    this.balanceDue = true
+    this.hub.wake()
+  }
+
+  /** Takes out all jobs that wait for no worker in particular. */
+  takeWaiting(): JobRecord[] {
+    const jobs = [...this.outbox.drain(), ...this.orphanedJobs.takeAll()]
+    for (const job of jobs) job.inOutbox = false
+    return jobs
   }
 }

@@ -1,18 +1,19 @@
 import { Hub } from '../hub/index.js'
 import { closeTimeout, count, shown } from '../util/checks.js'
-import type { WorkerStartError } from '../wire/errors.js'
+import { MAX_WORKERS } from '../util/limits.js'
 import type { TaskInfo } from '../wire/messages.js'
 import { closedError } from './errors.js'
 import { EventHub } from './events.js'
 import { FirstWorker } from './first-worker.js'
 import { Fleet } from './fleet/fleet.js'
 import { HealthMonitor } from './fleet/health-monitor.js'
-import { Broadcast, broadcastTooWide, checkBroadcastOptions } from './jobs/broadcast.js'
+import { Retirement } from './fleet/retirement.js'
+import { Broadcast } from './jobs/broadcast.js'
 import type { JobFollower, JobRecord } from './jobs/job.js'
 import { JobLifecycle } from './jobs/job-lifecycle.js'
 import { mapJobs, readMapOptions, type Source } from './jobs/map.js'
 import { StreamConsumer } from './jobs/stream.js'
-import { BROADCAST, type CallKind, MAP, queueFull, RUN, STREAM, SUBMIT, Submission, unknownTask } from './jobs/submission.js'
+import { BROADCAST, broadcastTooWide, type CallKind, checkBroadcastOptions, MAP, queueFull, RUN, STREAM, SUBMIT, Submission } from './jobs/submission.js'
 import type { Settings } from './options.js'
 import { PoolState } from './pool-state.js'
 import { Dispatcher } from './queue/dispatcher.js'
@@ -38,71 +39,48 @@ import type {
 } from './types.js'
 import type { Launcher } from './worker/launcher.js'
 import type { PoolWorker } from './worker/worker.js'
-import { WorkerEvents } from './worker/worker-events.js'
+import { type PoolParts, WorkerEvents } from './worker/worker-events.js'
 
 /**
  * A pool of worker processes. Made by `createPool`; `T` is the type of the task module (`typeof import('./tasks.js')`).
  */
 export class Pool<T = AnyTasks> implements AsyncDisposable {
   readonly #state: PoolState
-  readonly #life: JobLifecycle
+  readonly #jobs: JobLifecycle
+  readonly #submission: Submission
+  readonly #intake: JobIntake
+  readonly #capacity: QueueCapacity
   readonly #dispatcher: Dispatcher
   readonly #fleet: Fleet
-  readonly #keeper: HealthMonitor
-  readonly #submission: Submission
-  readonly #admission: JobIntake
-  readonly #room: QueueCapacity
-  readonly #firstUp: FirstWorker
-  readonly #ending: PoolShutdown
+  readonly #firstWorker: FirstWorker
+  readonly #shutdown: PoolShutdown
 
   /** @internal Use `createPool`. */
   constructor(settings: Settings, makeLauncher: (poolId: string) => Launcher, hub: Hub = new Hub()) {
     const state = new PoolState(hub, settings, new EventHub(this))
+    const retirement = new Retirement(state)
+    const capacity = new QueueCapacity(state)
+    const jobs = new JobLifecycle(state, retirement, capacity)
+    const firstWorker = new FirstWorker(state)
+    const fleet = new Fleet(state, makeLauncher(state.id), jobs, retirement, firstWorker)
+    const health = new HealthMonitor(state, fleet, retirement)
+    const parts: PoolParts = { state, jobs, capacity, fleet, health, firstWorker }
     this.#state = state
-    this.#life = new JobLifecycle(state, {
-      settled: () => this.#settled(),
-      retry: (jobs) => this.#fleet.retry(jobs),
-      retire: (worker) => this.#fleet.retirement.retire(worker, 'recycle'),
-      markUnresponsive: (worker) => this.#fleet.retirement.markUnresponsive(worker),
-    })
-    this.#admission = new JobIntake(state, this.#life)
-    this.#submission = new Submission(state, {
-      poolId: state.id,
-      cancelJob: (job, reason) => this.#life.cancel(job, reason),
-      withdrawJob: (job, reason) => this.#life.withdraw(job, reason),
-    })
-    this.#dispatcher = new Dispatcher(state)
-    this.#dispatcher.onUnknownTask = (worker, job) => this.#life.fail(job, unknownTask(job.name, [...worker.tasks.keys()]))
-    this.#fleet = new Fleet(state, makeLauncher(state.id), {
-      owner: new WorkerEvents(state, this.#life, {
-        up: (worker) => this.#up(worker),
-        proven: () => this.#fleet.proven(),
-        checkRecycling: (worker) => this.#keeper.check(worker),
-        heartbeat: (worker) => this.#keeper.heartbeat(worker),
-        accepted: () => {
-          if (this.#room.hasWaiters) state.hub.wake()
-        },
-        changed: () => this.#fleet.changed(),
-        exited: (worker) => this.#fleet.exited(worker),
-        drained: (worker) => this.#fleet.drained(worker),
-      }),
-      cannotStart: (error) => this.#cannotStart(error),
-      unanswered: (share) => {
-        share.broadcast?.markUnanswered(share)
-        this.#life.cancel(share, new DOMException(`No worker is left to answer the broadcast of '${share.name}'.`, 'AbortError'))
-      },
-    })
-    this.#keeper = new HealthMonitor(state, this.#fleet)
-    this.#room = new QueueCapacity(state)
-    this.#firstUp = new FirstWorker(state)
-    this.#ending = new PoolShutdown({ state, life: this.#life, fleet: this.#fleet, keeper: this.#keeper, room: this.#room, firstUp: this.#firstUp })
+    this.#jobs = jobs
+    this.#submission = new Submission(state, jobs)
+    this.#intake = new JobIntake(state, jobs)
+    this.#capacity = capacity
+    this.#dispatcher = new Dispatcher(state, jobs)
+    this.#fleet = fleet
+    this.#firstWorker = firstWorker
+    this.#shutdown = new PoolShutdown(parts)
     hub.onTick(this.#tick)
-    this.#fleet.balance()
+    fleet.begin(new WorkerEvents(parts))
   }
 
   /** @internal Resolves when the first worker is up. */
   firstWorkerUp(): Promise<void> {
-    return this.#firstUp.wait()
+    return this.#firstWorker.wait()
   }
 
   // ---- jobs
@@ -151,8 +129,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const { concurrency } = this.#state.settings
     const { ordered, ahead, run } = readMapOptions(name, source, options, 2 * this.#fleet.scale.max * concurrency)
     const { signal } = run as { signal?: AbortSignal }
-    const room = this.#room.forMap(signal)
-    return mapJobs((args) => this.#submit(MAP, name, args, run), source as Source, ordered, ahead, room) as AsyncIterableIterator<TaskResult<T, N>>
+    const capacity = this.#capacity.forMap(signal)
+    return mapJobs((args) => this.#submit(MAP, name, args, run), source as Source, ordered, ahead, capacity) as AsyncIterableIterator<TaskResult<T, N>>
   }
 
   /**
@@ -169,11 +147,11 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         const state = this.#state
         const full = state.queued >= state.settings.maxQueue
         // It is submitted by its first item's being asked for; its place is that of the call.
-        this.#admission.enter(job, (each) => {
+        this.#intake.add(job, (each) => {
           each.inOutbox = true
           state.outbox.putBack(each)
         })
-        if (full) this.#life.fail(job, queueFull(state.settings.maxQueue))
+        if (full) this.#jobs.fail(job, queueFull(state.settings.maxQueue))
         return job
       },
       (each) => this.#state.workers.get(each.worker),
@@ -197,7 +175,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const jobs = places.map((place) => {
       const job = this.#submission.make(BROADCAST, name, rest[0], rest[1])
       job.broadcast = broadcast
-      if (!job.isSettled) this.#admission.enter(job, place)
+      if (!job.isSettled) this.#intake.add(job, place)
       return job
     })
     if (jobs.length === 0) return [await this.run(name, ...rest)]
@@ -210,14 +188,14 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   /** Resolves when there is room in the queue (`maxQueue`); rejects with `PoolClosedError` on close. */
   ready(): Promise<void> {
-    return this.#room.ready()
+    return this.#capacity.ready()
   }
 
   // ---- workers
 
   /** Sets how many workers there are; those beyond it leave when their jobs have ended, as with `restart()`; an autoscaling pool keeps its `min` (at most `n`) and gets `n` for its `max`. */
   resize(n: number): void {
-    const workers = count('workers', n, 1, 10_000)
+    const workers = count('workers', n, 1, MAX_WORKERS)
     if (this.#state.phase !== 'open') throw closedError('pool.resize()')
     const { minWorkers, maxWorkers } = this.#state.settings
     if (minWorkers === maxWorkers) this.#fleet.scale.resize(workers, workers)
@@ -267,8 +245,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   end(id: number, reason: string): void {
     if (typeof reason !== 'string' || reason === '') throw new TypeError("pool.end(id, 'reason'): say why, for the errors of its jobs.")
     const worker = this.#living(id)
-    worker.endedByCaller = true
-    worker.killFor('killed by the pool', new Error(reason))
+    worker.killFor('killed by the pool', new Error(reason), 'caller')
   }
 
   /** @internal What `defineTask` said of a task. */
@@ -299,12 +276,12 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     } catch (error) {
       return Promise.reject(error)
     }
-    return this.#ending.close(timeout)
+    return this.#shutdown.close(timeout)
   }
 
   /** Stops now: every worker is killed; what had not begun is cancelled, what had is lost; all reject with `PoolClosedError`. */
   terminate(): Promise<void> {
-    return this.#ending.terminate()
+    return this.#shutdown.terminate()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -321,9 +298,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     throw new RangeError(`There is no worker ${id}; ${ids.length === 0 ? 'there are none' : `there are: ${ids.join(', ')}`}.`)
   }
 
-  #submit(wish: CallKind, name: string, args: unknown, given: unknown): JobRecord {
-    const job = this.#submission.make(wish, name, args, given)
-    if (!job.isSettled) this.#admission.enter(job)
+  #submit(kind: CallKind, name: string, args: unknown, given: unknown): JobRecord {
+    const job = this.#submission.make(kind, name, args, given)
+    if (!job.isSettled) this.#intake.add(job)
     return job
   }
 
@@ -335,29 +312,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       this.#dispatcher.tick()
       if (this.#dispatcher.saturated) this.#fleet.backlog()
     }
-    this.#admission.releaseWhenIdle()
-    this.#room.release()
-    this.#ending.check()
-  }
-
-  #settled(): void {
-    this.#fleet.settled()
-    if (this.#state.pending === 0 || this.#room.hasWaiters) this.#state.hub.wake()
-  }
-
-  #up(worker: PoolWorker): void {
-    this.#fleet.up(worker)
-    this.#keeper.up(worker)
-    this.#firstUp.resolve()
-  }
-
-  /** No worker can be started: those who wait are told why. */
-  #cannotStart(error: WorkerStartError): void {
-    this.#firstUp.reject(error)
-    for (const job of this.#ending.takeWaiting()) {
-      job.inOutbox = false
-      if (!job.isSettled) this.#life.fail(job, error)
-    }
+    this.#intake.releaseWhenIdle()
+    this.#capacity.release()
+    this.#shutdown.check()
   }
 }
 

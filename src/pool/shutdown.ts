@@ -1,28 +1,13 @@
 import { PoolClosedError } from '../wire/errors.js'
-import type { FirstWorker } from './first-worker.js'
-import type { Fleet } from './fleet/fleet.js'
-import type { HealthMonitor } from './fleet/health-monitor.js'
-import type { JobRecord } from './jobs/job.js'
-import type { JobLifecycle } from './jobs/job-lifecycle.js'
-import type { PoolState } from './pool-state.js'
-import type { QueueCapacity } from './queue/queue-capacity.js'
+import type { PoolParts } from './worker/worker-events.js'
 
-interface ShutdownParts {
-  readonly state: PoolState
-  readonly life: JobLifecycle
-  readonly fleet: Fleet
-  readonly keeper: HealthMonitor
-  readonly room: QueueCapacity
-  readonly firstUp: FirstWorker
-}
-
-/** The end of a pool: all jobs first, then all workers; or both at once. */
+/** `close()` and `terminate()`: all jobs first, then all workers; or both at once. */
 export class PoolShutdown {
-  readonly #parts: ShutdownParts
+  readonly #parts: PoolParts
   #closing: Promise<void> | undefined
-  #quiet: (() => void) | undefined
+  #recheck: (() => void) | undefined
 
-  constructor(parts: ShutdownParts) {
+  constructor(parts: PoolParts) {
     this.#parts = parts
   }
 
@@ -36,60 +21,55 @@ export class PoolShutdown {
   }
 
   async #close(): Promise<void> {
-    const { state, fleet, keeper, room } = this.#parts
+    const { state, fleet, health, capacity } = this.#parts
     state.phase = 'closing'
     state.hub.hold()
-    room.close()
-    await this.#untilQuiet(() => state.pending === 0 || state.phase === 'terminating')
-    if (state.phase === 'closing') fleet.dismiss()
-    await this.#untilQuiet(() => state.workers.size === 0)
-    // A recall that was answered during the end has brought these back.
-    this.#closeLeftovers()
+    capacity.close()
+    await this.#until(() => state.unsettled === 0 || state.phase === 'terminating')
+    if (state.phase === 'closing') fleet.retireAll()
+    await this.#until(() => state.workers.size === 0)
+    // A recall that was answered meanwhile has brought these back.
+    this.#closeWaiting()
     state.phase = 'closed'
-    keeper.stop()
+    health.stop()
     state.hub.close()
   }
 
   terminate(): Promise<void> {
-    const { state, life, fleet, firstUp } = this.#parts
+    const { state, jobs, fleet, firstWorker } = this.#parts
     if (state.phase === 'closed') return this.#closing ?? Promise.resolve()
     const closing = this.#closing
     this.#closing ??= this.#close()
     state.phase = 'terminating'
-    firstUp.reject(new PoolClosedError('The pool was terminated before a worker was up.'))
-    this.#closeLeftovers()
-    for (const worker of state.workers.values()) {
-      for (const job of [...worker.isolatedRetries.splice(0), ...worker.pinned.splice(0)]) life.closeUnbegun(job)
+    firstWorker.reject(new PoolClosedError('The pool was terminated before a worker was up.'))
+    this.#closeWaiting()
+    for (const { reserved } of state.workers.values()) {
+      for (const job of [...reserved.takeRetries(), ...reserved.takeShares()]) jobs.closeUnbegun(job)
     }
     fleet.killAll()
     this.check()
     return closing ?? this.#closing
   }
 
-  /** Something has ended: does the pool go on to its own end? */
+  /** Called in each tick: does the shutdown go on? */
   check(): void {
-    this.#quiet?.()
+    this.#recheck?.()
   }
 
-  /** All that waits, in the outbox and behind workers that are gone; it is in neither afterwards. */
-  takeWaiting(): JobRecord[] {
-    const { state, fleet } = this.#parts
-    return [...state.outbox.drain(), ...fleet.takeOrphanedJobs()]
+  #closeWaiting(): void {
+    const { state, jobs } = this.#parts
+    for (const job of state.takeWaiting()) jobs.closeUnbegun(job)
   }
 
-  #closeLeftovers(): void {
-    for (const job of this.takeWaiting()) this.#parts.life.closeUnbegun(job)
-  }
-
-  #untilQuiet(done: () => boolean): Promise<void> {
+  /** Resolves when `done()` holds; `check` looks again. */
+  #until(done: () => boolean): Promise<void> {
     return new Promise((resolve) => {
-      const look = (): void => {
+      this.#recheck = () => {
         if (!done()) return
-        this.#quiet = undefined
+        this.#recheck = undefined
         resolve()
       }
-      this.#quiet = look
-      look()
+      this.#recheck()
     })
   }
 }

@@ -7,9 +7,9 @@ const workerStats = (worker: PoolWorker, now: number): WorkerStats => {
   return {
     id: worker.id,
     pid: worker.pid,
-    state: worker.state,
+    state: worker.shownState,
     spare: worker.spare,
-    rss: worker.rss,
+    rss: worker.heartbeats.rss,
     uptime: now - worker.startedAt,
     jobs: worker.jobs.done,
     job:
@@ -19,17 +19,17 @@ const workerStats = (worker: PoolWorker, now: number): WorkerStats => {
     running: worker.jobs.running.size,
     writtenAhead: worker.jobs.sent.size,
     bytesWritten: worker.writer.bytes,
-    stalled: worker.mainAge,
+    stalled: worker.heartbeats.mainAge,
   }
 }
 
 /** Writes per worker, as Celery's pool reports them (`celery inspect stats`, pool → writes); shares of the workers there are. */
-const writesStats = ({ past, workers }: PoolState): WritesStats => {
+const writesStats = ({ formerWorkers, workers }: PoolState): WritesStats => {
   const living = [...workers.values()]
-  const total = living.reduce((sum, worker) => sum + worker.writer.writes, past.writes)
+  const total = living.reduce((sum, worker) => sum + worker.writer.writes, formerWorkers.writes)
   return {
     total,
-    average: living.length + past.workers === 0 ? 0 : total / (living.length + past.workers),
+    average: living.length + formerWorkers.count === 0 ? 0 : total / (living.length + formerWorkers.count),
     shares: Object.fromEntries(living.map((worker) => [worker.id, total === 0 ? 0 : worker.writer.writes / total])),
   }
 }
@@ -42,7 +42,7 @@ export const poolStats = (pool: PoolState): PoolStats => {
     queued: pool.queued,
     running: pool.running,
     totals: { ...pool.totals },
-    latency: { wait: pool.wait.stats(), run: pool.run.stats(), roundTrip: pool.roundTrip.stats() },
+    latency: { wait: pool.waitTimes.stats(), run: pool.runTimes.stats(), roundTrip: pool.roundTrips.stats() },
     writes: writesStats(pool),
   }
 }

@@ -6,7 +6,7 @@ export const mutations = [
   {
     breaks: 'jobs that wait to be run again are forgotten when the worker they wait for dies, too',
     file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '[...again, ...worker.isolatedRetries.splice(0)]',
+    find: '[...again, ...worker.reserved.takeRetries()]',
     put: '[...again]',
   },
   {

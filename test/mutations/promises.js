@@ -119,8 +119,8 @@ export const mutations = [
     promise: 8,
     breaks: 'a frozen worker is never noticed',
     file: 'src/pool/fleet/health-monitor.ts',
-    find: '    if (settings.watchdog) this.#lookLater()',
-    put: '    if (!settings.watchdog) this.#lookLater()',
+    find: '    if (settings.watchdog) this.#checkLater()',
+    put: '    if (!settings.watchdog) this.#checkLater()',
     test: 'test/faults/frozen-and-stalled.test.ts',
   },
   {

@@ -6,12 +6,12 @@ export const mutations = [
   // ---- dispatcher
   {
     breaks: 'a worker may accept one job more than its quota',
-    file: 'src/pool/worker/worker.ts',
-    find: 'return most - this.jobs.accepted - this.jobs.sent.size',
-    put: 'return most - this.jobs.accepted - this.jobs.sent.size + 1',
+    file: 'src/pool/worker/in-flight-jobs.ts',
+    find: 'return most - this.accepted - this.sent.size',
+    put: 'return most - this.accepted - this.sent.size + 1',
   },
   {
-    breaks: 'slots of those who leave are not counted',
+    breaks: 'slots of draining workers are not counted',
     file: 'src/pool/queue/dispatcher.ts',
     find: '      if (!worker.alive) continue\n      const slots',
     put: '      if (!worker.isUp) continue\n      const slots',
@@ -19,20 +19,20 @@ export const mutations = [
   {
     breaks: 'slots taken up within a tick are not counted',
     file: 'src/pool/queue/dispatcher.ts',
-    find: '      else this.#slack--\n',
+    find: '      else this.#freeSlots--\n',
     put: '',
   },
   {
-    breaks: 'who runs alone what a death left is given other jobs beside it',
+    breaks: 'a worker that runs an isolated retry is given other jobs beside it',
     file: 'src/pool/queue/dispatcher.ts',
-    find: '      worker.isolatedRetry === undefined &&\n      worker.isolatedRetries.length === 0 &&\n      worker.pinned',
-    put: '      worker.isolatedRetries.length === 0 &&\n      worker.pinned',
+    find: '      worker.reserved.idle &&\n',
+    put: '      worker.reserved.empty &&\n',
   },
   {
-    breaks: 'after one look that found nothing, nothing is taken back any more',
+    breaks: 'after one check that found nothing, nothing is recalled any more',
     file: 'src/pool/queue/dispatcher.ts',
-    find: '    if (suspects.length === 0) {\n      this.#recallArmed = false\n',
-    put: '    if (suspects.length === 0) {\n',
+    find: '    if (held.length === 0) {\n      this.#recallArmed = false\n',
+    put: '    if (held.length === 0) {\n',
   },
   {
     breaks: 'a job may be written ahead of a free slot that another worker still holds',
@@ -75,8 +75,8 @@ export const mutations = [
   {
     breaks: 'a recall that brings nothing back is never over',
     file: 'src/pool/worker/worker.ts',
-    find: '    if (this.recalls > 0) this.recalls--\n    const back = this.jobs.recalled(claimed, upTo)\n',
-    put: '    const back = this.jobs.recalled(claimed, upTo)\n    if (this.recalls > 0 && back.length > 0) this.recalls--\n',
+    find: '    if (this.#recalls > 0) this.#recalls--\n    const back = this.jobs.recalled(claimed, upTo)\n',
+    put: '    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n',
   },
   {
     breaks: 'a recall is answered before the claim word is closed',
@@ -118,8 +118,8 @@ export const mutations = [
   {
     breaks: 'ACCEPTED is told a microtask later, after the READY of the same chunk',
     file: 'src/pool/worker/worker.ts',
-    find: '    this.#owner.onAccepted(this, job)\n',
-    put: '    queueMicrotask(() => this.#owner.onAccepted(this, job))\n',
+    find: '    this.#listener.onAccepted(this, job)\n',
+    put: '    queueMicrotask(() => this.#listener.onAccepted(this, job))\n',
   },
   {
     breaks: 'a job that is lost and runs again still counts as running',
@@ -166,7 +166,7 @@ export const mutations = [
   {
     breaks: 'close() waits only for what has not begun',
     file: 'src/pool/shutdown.ts',
-    find: "state.pending === 0 || state.phase === 'terminating'",
+    find: "state.unsettled === 0 || state.phase === 'terminating'",
     put: "state.queued === 0 || state.phase === 'terminating'",
   },
   // ---- workers that come and go
@@ -178,21 +178,33 @@ export const mutations = [
   },
   {
     breaks: "the jobs pipe's writer is not removed when its worker is gone",
-    file: 'src/pool/worker/worker.ts',
-    find: '    this.#jobsPort.stop()\n',
+    file: 'src/pool/worker/pipes.ts',
+    find: '    this.#jobs.stop()\n',
     put: '',
   },
   {
-    breaks: 'a worker that is to leave is told so while it still runs a job',
-    file: 'src/pool/fleet/retirement.ts',
-    find: 'books.inFlight === 0 && pinned.length === 0',
-    put: 'books.sent.size === 0 && pinned.length === 0',
+    breaks: 'a draining worker is asked to quit while it still runs a job',
+    file: 'src/pool/worker/worker.ts',
+    find: 'this.jobs.inFlight === 0 && this.reserved.empty',
+    put: 'this.jobs.sent.size === 0 && this.reserved.empty',
   },
   {
     breaks: 'a worker that was killed while it started comes up all the same, and is given jobs',
-    file: 'src/pool/worker/worker.ts',
-    find: "    if (this.state === 'retiring') return\n    this.rss",
-    put: "    if (this.state === 'retiring') this.state = 'starting'\n    this.rss",
+    file: 'src/pool/worker/lifecycle.ts',
+    find: "  retiring: ['dead'],",
+    put: "  retiring: ['up', 'dead'],",
+  },
+  {
+    breaks: 'a worker that has not come up drains',
+    file: 'src/pool/worker/lifecycle.ts',
+    find: "  starting: ['up', 'retiring', 'dead'],",
+    put: "  starting: ['up', 'draining', 'retiring', 'dead'],",
+  },
+  {
+    breaks: 'a worker that drains, or has not come up, begins to drain',
+    file: 'src/pool/worker/lifecycle.ts',
+    find: "    return this.#mayBecome('draining') && ",
+    put: '    return this.alive && ',
   },
   {
     breaks: 'two failed starts are enough to give up',
@@ -261,8 +273,8 @@ export const mutations = [
   {
     breaks: 'a main thread held by what a task left behind is held for ever',
     file: 'src/pool/fleet/stall-detector.ts',
-    find: 'if (worker.stalledBeats < BEATS || !runsNothing(worker)) return',
-    put: 'if (worker.stalledBeats < 1_000_000 || !runsNothing(worker)) return',
+    find: 'if (beats < BEATS || !runsNothing(worker)) return',
+    put: 'if (beats < 1_000_000 || !runsNothing(worker)) return',
   },
   {
     breaks: 'without a watchdog, nobody sees that a job is not taken up',
@@ -293,7 +305,7 @@ export const mutations = [
   {
     breaks: 'the share of a worker that died is dropped before its replacement is there',
     file: 'src/pool/fleet/fleet.ts',
-    find: 'const noneStarts = this.#roster.starting === 0',
+    find: 'const noneStarts = this.#workers.starting === 0',
     put: 'const noneStarts = true',
   },
   {
@@ -305,7 +317,7 @@ export const mutations = [
   {
     breaks: 'a worker that is starting is not asked',
     file: 'src/pool/fleet/fleet.ts',
-    find: "!(worker.isUp || worker.state === 'starting') || worker === doubled",
+    find: '!(worker.isUp || worker.isStarting) || worker === doubled',
     put: '!worker.isUp || worker === doubled',
   },
 ]

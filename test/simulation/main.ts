@@ -7,7 +7,7 @@ const HELP = `npm run test:soak -- --minutes N     plays new runs for N minutes
 npm run test:soak -- --runs N        plays N runs
   --seed S --path P                  one run again, as a failure prints it
   --first                            stops at the first failure, without making it smaller
-  --whole                            fails also if an arrow of a job's life was never taken, or runs were short
+  --whole                            fails also if an arrow or a transition was never taken, or runs were short
   --lines N                          of the log after a failure (60)`
 
 /** On average: a run that closes its pool early has fewer steps than it was given. */
@@ -16,7 +16,7 @@ const LEAST_STEPS = 90
 const incomplete = (coverage: Coverage, runs: number): string | undefined => {
   if (coverage.runs < runs) return `${coverage.runs} runs were played, ${runs} were wanted`
   if (coverage.steps / coverage.runs < LEAST_STEPS) return `a run has ${coverage.steps / coverage.runs} steps, ${LEAST_STEPS} are wanted`
-  return coverage.missing.length === 0 ? undefined : `arrows of a job that were never taken: ${coverage.missing.join(', ')}`
+  return coverage.missing.length === 0 ? undefined : `arrows of jobs, or transitions of workers, that were never taken: ${coverage.missing.join(', ')}`
 }
 
 const { values } = parseArgs({

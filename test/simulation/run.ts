@@ -1,6 +1,7 @@
 import { Hub } from '../../src/hub/index.js'
 import { readOptions } from '../../src/pool/options.js'
 import { Pool } from '../../src/pool/pool.js'
+import { transitions } from '../../src/pool/worker/lifecycle.js'
 import { WorkerStartError } from '../../src/wire/errors.js'
 import { optionsOf, type RunConfig } from './config.js'
 import { Faults } from './faults.js'
@@ -27,6 +28,7 @@ export const play = async (config: RunConfig, steps: readonly number[], coverage
     return await playWithoutStacks(config, steps, coverage, traced)
   } finally {
     Error.stackTraceLimit = stackTraceLimit
+    transitions.observe = undefined
   }
 }
 
@@ -53,6 +55,7 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
     const say = (details: object, message: string): void => world.say(`  the pool says: ${message} ${JSON.stringify(details)}`)
     settings.logger = { trace: say, debug: say, info: say, warn: say, error: say }
   }
+  transitions.observe = (worker, from, to) => truth.transition(worker, from, to)
   const hub = new Hub(host)
   const pool = new Pool(
     settings,

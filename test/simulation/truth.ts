@@ -60,9 +60,24 @@ const ARROWS = [
   'written → lost',
 ] as const
 
-/** How often each arrow was taken, and each kind of fault struck, over all runs. */
+/** The changes of a worker's mode that the pool may make. The pool has a table of its own, in src/pool/worker/lifecycle.ts. */
+const TRANSITIONS = [
+  'starting → up',
+  'starting → retiring',
+  'starting → dead',
+  'up → draining',
+  'up → retiring',
+  'up → dead',
+  'draining → retiring',
+  'draining → dead',
+  'retiring → dead',
+] as const
+
+/** How often each arrow and each transition was taken, and each kind of fault struck, over all runs. */
 export class Coverage {
   readonly arrows = new Map<string, number>(ARROWS.map((arrow) => [arrow, 0]))
+  /** Of workers. */
+  readonly transitions = new Map<string, number>(TRANSITIONS.map((transition) => [transition, 0]))
   readonly faults = new Map<string, number>()
   readonly outcomes = new Map<string, number>()
   runs = 0
@@ -79,7 +94,7 @@ export class Coverage {
   }
 
   get missing(): string[] {
-    return [...this.arrows].filter(([, times]) => times === 0).map(([arrow]) => arrow)
+    return [...this.arrows, ...this.transitions].filter(([, times]) => times === 0).map(([arrow]) => arrow)
   }
 
   report(): string {
@@ -88,6 +103,7 @@ export class Coverage {
     return [
       `${this.runs} runs, ${this.steps} steps, ${this.jobs} jobs, ${this.beginnings} beginnings`,
       table('arrows', this.arrows),
+      table('transitions of workers', this.transitions),
       table('outcomes', this.outcomes),
       table('faults', this.faults),
     ].join('\n')
@@ -189,6 +205,15 @@ export class Truth {
     this.#coverage.arrows.set(arrow, times + 1)
     this.#world.say(`job ${job.number} ${arrow}`)
     this.onArrow(job, from, to)
+  }
+
+  /** A worker of the pool changes its mode. */
+  transition(worker: number, from: string, to: string): void {
+    const transition = `${from} → ${to}`
+    const times = this.#coverage.transitions.get(transition)
+    if (times === undefined) this.violated(`worker ${worker} went ${transition}, which no worker may`)
+    else this.#coverage.transitions.set(transition, times + 1)
+    this.#world.say(`worker ${worker} ${transition}`)
   }
 
   /** Set by the judge. */

@@ -5,20 +5,18 @@ import type { PoolWorker } from '../worker/worker.js'
 /** A backlog must last this long before another worker is started for it: starting one costs more than most jobs. */
 const SCALE_AFTER_MS = 10
 
-/** How many workers are wanted: between `min` and `max`, by backlog and idleness. */
+/** The number of workers wanted: between `min` and `max`, by backlog and idle time. */
 export class Autoscaler {
-  /** Workers wanted at work. */
+  /** Workers wanted, without stand-bys. */
   target: number
-  /** Workers that may be at work at the most. */
+  /** The most that `target` may be. */
   max: number
   #min: number
   readonly #pool: PoolState
-  readonly #changed: () => void
   #timer: Deadline | undefined
 
-  constructor(pool: PoolState, changed: () => void) {
+  constructor(pool: PoolState) {
     this.#pool = pool
-    this.#changed = changed
     this.#min = pool.settings.minWorkers
     this.max = pool.settings.maxWorkers
     this.target = Math.max(1, this.#min)
@@ -28,21 +26,21 @@ export class Autoscaler {
     this.#min = min
     this.max = max
     this.target = Math.min(max, Math.max(min, this.target))
-    this.#changed()
+    this.#pool.requestBalance()
   }
 
-  /** Somebody must run what a death left, also where a pool may shrink to no worker at all. */
+  /** A worker must run the orphaned jobs, also where a pool may shrink to no worker at all. */
   atLeastOne(): void {
     this.target = Math.max(1, this.target)
   }
 
-  /** A smaller figure counts once those that were too many have left. */
+  /** A smaller target counts once the surplus workers are gone. */
   updateSlotTarget(alive: readonly PoolWorker[]): void {
-    const leaving = alive.some((worker) => (worker.state === 'draining' || worker.state === 'retiring') && !worker.recycled && !worker.spare)
+    const leaving = alive.some((worker) => (worker.isDraining || worker.isRetiring) && !worker.isBeingReplaced && !worker.spare)
     this.#pool.slotTarget = leaving ? Math.max(this.#pool.slotTarget, this.target) : this.target
   }
 
-  /** Jobs wait and no worker has room: more workers, up to `max`, if the backlog lasts. */
+  /** Jobs wait and no worker has room: wants more workers, up to `max`, if the backlog lasts. `starting`: workers on their way up. */
   backlog(starting: number): void {
     const { hub, outbox, settings } = this.#pool
     if (this.target >= this.max) return
@@ -53,27 +51,26 @@ export class Autoscaler {
       const needed = Math.ceil(outbox.size / settings.concurrency) - starting
       if (needed > 0) {
         this.target = Math.min(this.max, this.target + needed)
-        this.#changed()
+        this.#pool.requestBalance()
       }
       return
     }
     this.#timer ??= hub.callLater(SCALE_AFTER_MS - waited, () => {
       this.#timer = undefined
-      this.#changed()
+      this.#pool.requestBalance()
     })
   }
 
-  /** Those that are wanted no more: above `min`, and idle for `keepAlive`. */
+  /** Takes those out of the target that have been idle for `keepAlive`, down to `min`. */
   idle(serving: readonly PoolWorker[]): PoolWorker[] {
     const { hub, settings, outbox } = this.#pool
     if (this.target <= this.#min || outbox.size > 0) return []
     const now = hub.now()
     const idle = serving.filter(
-      ({ state, jobs, pinned, isolatedRetries, lastProgressAt }) =>
-        state === 'up' && jobs.inFlight === 0 && pinned.length === 0 && isolatedRetries.length === 0 && now - lastProgressAt >= settings.keepAlive,
+      ({ isUp, jobs, reserved, progress }) => isUp && jobs.inFlight === 0 && reserved.empty && now - progress.lastAt >= settings.keepAlive,
     )
-    const leaving = idle.slice(0, this.target - this.#min)
-    this.target -= leaving.length
-    return leaving
+    const surplus = idle.slice(0, this.target - this.#min)
+    this.target -= surplus.length
+    return surplus
   }
 }

@@ -2,329 +2,288 @@ import { availableParallelism } from 'node:os'
 import type { Deadline } from '../../hub/index.js'
 import type { WorkerStartError } from '../../wire/errors.js'
 import { lostReason, restartCutShort, startError } from '../errors.js'
+import type { FirstWorker } from '../first-worker.js'
 import type { Broadcast } from '../jobs/broadcast.js'
 import type { JobRecord } from '../jobs/job.js'
+import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import type { PoolState } from '../pool-state.js'
 import type { Launcher } from '../worker/launcher.js'
 import { PoolWorker } from '../worker/worker.js'
-import type { WorkerOwner } from '../worker/worker-owner.js'
+import type { WorkerListener } from '../worker/worker-listener.js'
 import { Autoscaler } from './autoscaler.js'
-import { hasIsolatedRetries, OrphanedJobs } from './orphaned-jobs.js'
-import { holdsNothing, Retirement } from './retirement.js'
+import type { OrphanedJobs } from './orphaned-jobs.js'
+import type { Retirement } from './retirement.js'
 import { RollingRestart } from './rolling-restart.js'
-import { StartRecord } from './start-record.js'
+import type { StartRecord } from './start-record.js'
 import { WorkerSet } from './worker-set.js'
 
-export interface FleetEvents {
-  /** The pool's worker owner, given to each worker. */
-  owner: WorkerOwner
-  /** Enough starts have failed and no worker is up. */
-  cannotStart(error: WorkerStartError): void
-  /** The place of this share of a broadcast has been taken away: nobody answers it. */
-  unanswered(share: JobRecord): void
-}
-
-/** Keeps the right number of workers: starts, replaces, recycles, scales, and bounds what is alive at once. */
+/** Keeps the right number of workers: starts, replaces, recycles and scales them, and bounds how many processes live at once. */
 export class Fleet {
   /** How many workers are wanted. */
   readonly scale: Autoscaler
   readonly #pool: PoolState
-  readonly #roster: WorkerSet
+  readonly #workers: WorkerSet
   readonly #launch: Launcher
-  readonly #events: FleetEvents
-  readonly #startsAtOnce = Math.max(2, availableParallelism())
-  #nextId = 1
-  #dismissed = false
-  /** Something has changed since the last round: a round costs more than a short job. */
-  #changed = true
-  readonly #starts = new StartRecord()
-  readonly #leftovers = new OrphanedJobs()
-  #retryTimer: Deadline | undefined
+  readonly #jobs: JobLifecycle
+  readonly #retirement: Retirement
+  readonly #firstWorker: FirstWorker
   readonly #restarts: RollingRestart
-  readonly retirement: Retirement
+  readonly #starts: StartRecord
+  readonly #orphanedJobs: OrphanedJobs
+  readonly #startsAtOnce = Math.max(2, availableParallelism())
+  #listener: WorkerListener<PoolWorker> | undefined
+  #nextId = 1
+  /** The pool closes: no worker is started any more. */
+  #closing = false
+  #nextStart: Deadline | undefined
 
-  constructor(pool: PoolState, launch: Launcher, events: FleetEvents) {
+  constructor(pool: PoolState, launch: Launcher, jobs: JobLifecycle, retirement: Retirement, firstWorker: FirstWorker) {
     this.#pool = pool
-    this.#roster = new WorkerSet(pool)
+    this.#workers = new WorkerSet(pool)
     this.#launch = launch
-    this.#events = events
-    this.scale = new Autoscaler(pool, () => this.changed())
-    this.retirement = new Retirement(pool, () => this.changed())
-    this.#restarts = new RollingRestart((worker) => this.retirement.retire(worker, 'restart'))
+    this.#jobs = jobs
+    this.#retirement = retirement
+    this.#firstWorker = firstWorker
+    this.#starts = pool.starts
+    this.#orphanedJobs = pool.orphanedJobs
+    this.scale = new Autoscaler(pool)
+    this.#restarts = new RollingRestart(retirement)
   }
 
-  /** Asks for a round in the next tick. */
-  changed(): void {
-    this.#changed = true
-    this.#pool.hub.wake()
+  /** Starts the first worker. `listener`: for the events of each worker. */
+  begin(listener: WorkerListener<PoolWorker>): void {
+    this.#listener = listener
+    this.balance()
   }
 
   /**
-   * The places that a broadcast asks: each worker that is up, starts or is wanted, stand-bys included; in a rolling restart one
-   * for two. What it answers with takes the share of each place.
+   * The places of a broadcast: each worker that is up, starts or is wanted, stand-bys included; in a rolling restart one place for
+   * the old worker and its successor. Each is a function that takes the share of its place.
    */
   places(broadcast: Broadcast): ((share: JobRecord) => void)[] {
     const places: ((share: JobRecord) => void)[] = []
-    const serving = this.#roster.serving()
+    const serving = this.#workers.serving()
     const doubled = this.#restarts.doubled(serving, this.scale.target)
-    for (const worker of this.#roster.all()) {
-      if (!(worker.isUp || worker.state === 'starting') || worker === doubled) continue
+    for (const worker of this.#workers.alive()) {
+      if (!(worker.isUp || worker.isStarting) || worker === doubled) continue
       broadcast.ask(worker)
-      places.push((share) => worker.pinned.push(share))
+      places.push((share) => worker.reserved.addShare(share))
     }
-    const missing = Math.max(0, this.scale.target - serving.length) + this.#roster.missingSpares
-    for (let i = 0; i < missing; i++) places.push((share) => this.#leftovers.share([share]))
+    const missing = Math.max(0, this.scale.target - serving.length) + this.#workers.missingSpares
+    for (let i = 0; i < missing; i++) places.push((share) => this.#orphanedJobs.addShares([share]))
     return places
   }
 
-  // ---- the round, once a tick
+  // ---- balance, in each tick
 
-  /** Brings the fleet nearer to what is wanted: at most one process is started at a time. */
-  readonly balance = (): void => {
-    const { phase } = this.#pool
-    if (!this.#changed) return
-    this.#changed = false
-    this.scale.updateSlotTarget(this.#roster.all())
-    if (phase === 'terminating' || phase === 'closed' || this.#dismissed) return
-    this.#passOn()
-    if (!this.#leftovers.empty) this.scale.atLeastOne()
-    this.#handOut()
-    this.#restarts.release(this.#roster.serving(), this.scale.target)
-    const serving = this.#roster.serving()
+  /** Brings the fleet nearer to what is wanted, if anything has changed: at most one process is started at a time. */
+  balance(): void {
+    const pool = this.#pool
+    if (!pool.balanceDue) return
+    pool.balanceDue = false
+    this.scale.updateSlotTarget(this.#workers.alive())
+    if (pool.phase === 'terminating' || pool.phase === 'closed' || this.#closing) return
+    this.#takeReserved()
+    if (!this.#orphanedJobs.empty) this.scale.atLeastOne()
+    this.#assignOrphans()
+    this.#restarts.release(this.#workers.serving(), this.scale.target)
+    const serving = this.#workers.serving()
     const wanted = this.scale.target + this.#restarts.extra(serving)
-    this.#leave(serving.length >= wanted)
+    this.#quitDrained(serving.length >= wanted)
     this.#restarts.settle(serving.length >= this.scale.target && serving.every((worker) => worker.isUp), this.scale.target)
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
     else if (serving.length < wanted) {
       if (this.#promote()) {
-        this.#handOut()
-        this.changed()
+        this.#assignOrphans()
+        pool.requestBalance()
       } else this.#start(false)
-    } else if (this.#roster.spares < this.#pool.settings.spare && this.#starts.everUp) this.#start(true)
+    } else if (this.#workers.spares < pool.settings.spare && this.#starts.everUp) this.#start(true)
   }
 
-  /** What a worker on its way out will not run any more goes to others. */
-  #passOn(): void {
-    for (const worker of this.#roster.all()) {
-      // One that has nothing in hand would wait for a slot, perhaps that of its own predecessor.
-      const goesOn = worker.jobs.inFlight > 0 && !worker.unusable && worker.quota(this.#pool.settings.maxJobsPerWorker) > 0
-      if (worker.state !== 'draining' || goesOn) continue
-      this.#leftovers.share(worker.pinned.splice(0))
-      if (worker.isolatedRetries.length > 0) this.#leftovers.group(worker.isolatedRetries.splice(0))
+  /** Takes the reserved jobs of a draining worker that will not run them any more. */
+  #takeReserved(): void {
+    for (const worker of this.#workers.alive()) {
+      // One with nothing in flight would wait for a slot, perhaps for that of its own predecessor.
+      const goesOn = worker.jobs.inFlight > 0 && !worker.unusable && worker.jobs.quota(this.#pool.settings.maxJobsPerWorker) > 0
+      if (!worker.isDraining || goesOn) continue
+      this.#orphanedJobs.addShares(worker.reserved.takeShares())
+      if (worker.reserved.hasRetries) this.#orphanedJobs.addRetries(worker.reserved.takeRetries())
     }
   }
 
-  /** A worker that is to leave does so once it holds nothing and its successor is up, or cannot be started before it is gone. */
-  #leave(complete: boolean): void {
-    for (const worker of this.#roster.all()) {
-      if (worker.state !== 'draining' || !holdsNothing(worker)) continue
-      const successor = this.#roster.successor(worker)
-      if (!worker.recycled || successor?.isUp || (successor === undefined && (complete || !this.#mayStart()))) worker.quit(5 * this.#pool.settings.cancelGrace)
+  /** A draining worker quits once it holds nothing and its successor is up, or cannot be started before it is gone. */
+  #quitDrained(complete: boolean): void {
+    for (const worker of this.#workers.alive()) {
+      if (!worker.isDraining || !worker.holdsNothing) continue
+      const successor = this.#workers.successor(worker)
+      if (!worker.isBeingReplaced || successor?.isUp || (successor === undefined && (complete || !this.#mayStart())))
+        worker.quit(5 * this.#pool.settings.cancelGrace)
     }
   }
 
   #mayStart(): boolean {
-    return this.#roster.all().length < this.scale.max + this.#pool.settings.spare + 1
+    return this.#workers.alive().length < this.scale.max + this.#pool.settings.spare + 1
   }
 
   #start(spare: boolean): void {
     const pool = this.#pool
     const { hub, settings } = pool
     if (!this.#mayStart()) return
-    // One after another stands still: whether any can serve is told to those who wait before the next is tried.
-    if (this.#starts.broken && this.#roster.all().some((worker) => worker.quarantined)) return
-    if (this.#roster.starting >= (this.#starts.everUp ? this.#startsAtOnce : 1)) return
+    // One worker after another stalls: before the next is tried, the death of this one decides whether the start is given up.
+    if (this.#starts.broken && this.#workers.alive().some((worker) => worker.quarantined)) return
+    if (this.#workers.starting >= (this.#starts.everUp ? this.#startsAtOnce : 1)) return
     const now = hub.now()
     // A start takes the host some ms and keeps a core busy: the first job's caller would wait for it.
-    const notBefore = Math.max(this.#starts.notBefore, pool.pending > 0 ? this.#starts.firstJobUntil : 0)
+    const notBefore = Math.max(this.#starts.notBefore, pool.unsettled > 0 ? this.#starts.firstJobUntil : 0)
+    // The time may have changed since it was last set.
+    hub.cancel(this.#nextStart)
     if (now < notBefore) {
-      this.#retryTimer ??= hub.callLater(notBefore - now, () => {
-        this.#retryTimer = undefined
-        this.changed()
-      })
+      this.#nextStart = hub.callLater(notBefore - now, () => pool.requestBalance())
       return
     }
     const id = this.#nextId++
     const launched = this.#launch(id)
-    const worker = new PoolWorker(
-      id,
-      hub,
-      this.#events.owner,
-      {
-        maxMessageSize: settings.maxMessageSize,
-        lostWorkerTimeout: settings.lostWorkerTimeout,
-        aliveTimeout: settings.aliveTimeout,
-        captureOutput: settings.output === 'capture',
-        forwardStderr: settings.output === 'inherit',
-      },
-      launched,
-      this.#starts.timeoutFactor,
-    )
-    worker.spare = spare
-    if (!spare) worker.predecessor = this.#roster.withoutSuccessor()
+    const predecessor = spare ? undefined : this.#workers.withoutSuccessor()
+    const worker = new PoolWorker(id, hub, this.#listener!, settings, { launched, timeoutFactor: this.#starts.timeoutFactor, spare, predecessor })
     pool.workers.set(id, worker)
     pool.totals.workersStarted++
     pool.log?.debug({ worker: id, pid: launched.pid, spare }, 'worker started')
     if (pool.events.wants('workerStart')) pool.events.emit('workerStart', { worker: id, pid: launched.pid })
     // One process in a tick: starting one blocks the host.
-    this.changed()
+    pool.requestBalance()
   }
 
   /** A warm stand-by goes to work. */
   #promote(): boolean {
-    const spare = this.#roster.all().find((worker) => worker.spare && worker.isUp)
+    const spare = this.#workers.alive().find((worker) => worker.spare && worker.isUp)
     if (spare === undefined) return false
-    spare.spare = false
-    spare.predecessor = this.#roster.withoutSuccessor()
+    spare.promote(this.#workers.withoutSuccessor())
     // To a rolling restart it is a successor that has just come up.
     this.#restarts.up(spare)
     this.#pool.log?.debug({ worker: spare.id }, 'spare worker goes to work')
     return true
   }
 
-  /** Gives what a death left over to a worker: first to one that has just come up, else to one that is idle. */
-  #handOut(): void {
-    if (this.#leftovers.empty) return
-    const up = this.#roster.all().filter((worker) => worker.isUp)
-    const able = up.filter((worker) => !worker.spare && !hasIsolatedRetries(worker))
+  /** Gives orphaned jobs to workers: first to those that have just come up, else to those with the fewest jobs. */
+  #assignOrphans(): void {
+    if (this.#orphanedJobs.empty) return
+    const up = this.#workers.alive().filter((worker) => worker.isUp)
+    const able = up.filter((worker) => !worker.spare && !worker.reserved.isolated)
     const fresh = able.filter((worker) => worker.jobs.deliveries === 0)
-    const serving = this.#roster.serving()
-    const noneStarts = this.#roster.starting === 0
+    const serving = this.#workers.serving()
+    const noneStarts = this.#workers.starting === 0
     const complete = noneStarts && serving.length >= this.scale.target + this.#restarts.extra(serving)
-    // Whoever is there does it when no fresh worker is to be expected: it takes nothing else before it is through.
+    // The others are used where no fresh worker is to be expected: such a worker takes nothing else until it has run them.
     const others = complete || this.#starts.broken ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.jobs.inFlight - b.jobs.inFlight) : []
-    const given = this.#leftovers.assignGroups([...fresh, ...others])
-    const shared = this.#leftovers.assignShares(up.filter((worker) => !worker.unusable))
-    if (given || shared) this.changed()
+    const assigned = this.#orphanedJobs.assignGroups([...fresh, ...others])
+    const shared = this.#orphanedJobs.assignShares(up.filter((worker) => !worker.unusable))
+    if (assigned || shared) this.#pool.requestBalance()
     // A stand-by that died has a successor as well.
-    const nobodyToCome = noneStarts && (this.#starts.broken || (complete && this.#roster.missingSpares === 0))
-    if (nobodyToCome && up.length > 0) for (const share of this.#leftovers.unanswerable(up)) this.#events.unanswered(share)
+    const noneToCome = noneStarts && (this.#starts.broken || (complete && this.#workers.missingSpares === 0))
+    if (noneToCome && up.length > 0) for (const share of this.#orphanedJobs.takeUnanswerable(up)) this.#markUnanswered(share)
+  }
+
+  /** The place of this share is gone, and no worker is left that could answer it. */
+  #markUnanswered(share: JobRecord): void {
+    share.broadcast?.markUnanswered(share)
+    this.#jobs.cancel(share, new DOMException(`No worker is left to answer the broadcast of '${share.name}'.`, 'AbortError'))
   }
 
   #shrink(serving: PoolWorker[], surplus: number): void {
     const leastFirst = serving.sort(
-      (a, b) => Number(b.state === 'starting') - Number(a.state === 'starting') || a.jobs.inFlight - b.jobs.inFlight || a.lastProgressAt - b.lastProgressAt,
+      (a, b) => Number(b.isStarting) - Number(a.isStarting) || a.jobs.inFlight - b.jobs.inFlight || a.progress.lastAt - b.progress.lastAt,
     )
-    for (const worker of leastFirst.slice(0, surplus)) this.retirement.retire(worker, 'shrink')
+    for (const worker of leastFirst.slice(0, surplus)) this.#retirement.retire(worker, 'shrink')
   }
 
   // ---- what happens to workers
 
   up(worker: PoolWorker): void {
     this.#starts.up(this.#pool.hub.now())
-    worker.upOnce = true
     this.#restarts.up(worker)
-    if (!worker.spare) worker.predecessor ??= this.#roster.withoutSuccessor()
-    this.changed()
-  }
-
-  /** A job was accepted: the tasks are known to load and to be taken up. */
-  proven(): void {
-    if (this.#starts.proven()) this.#startNow()
-  }
-
-  /** A job has settled: what waited for the first may start. */
-  settled(): void {
-    if (this.#starts.settled()) this.#startNow()
-  }
-
-  /** Whatever failed before is no sign any more. */
-  #startAnew(): void {
-    this.#starts.anew()
-    this.#startNow()
-  }
-
-  /** Whatever has put off the next start does so no more. */
-  #startNow(): void {
-    this.#pool.hub.cancel(this.#retryTimer)
-    this.#retryTimer = undefined
-    this.changed()
+    if (!worker.spare) worker.replace(this.#workers.withoutSuccessor())
+    this.#pool.requestBalance()
   }
 
   exited(worker: PoolWorker): void {
     const { totals, log, phase } = this.#pool
     const unproven = worker.jobs.accepted === 0
     const died = !worker.expected || worker.exit?.error !== undefined
-    // One that came up and stood still before it took anything up failed as well, even if it left when it was told to.
+    // One that came up and stalled before it accepted a job has failed as well, even if it quit when it was asked to.
     if (unproven && phase !== 'terminating' && (died || worker.quarantined)) {
-      this.#starts.failed(this.#pool.hub.now(), this.#blameless(worker), worker.startTimedOut)
+      this.#starts.failed(this.#pool.hub.now(), this.#modulesNotAtFault(worker), worker.killReason?.cause === 'start timeout')
     }
-    // The last one, and it was good: starts that failed while it worked are no reason to give up its successor unseen.
-    if (!unproven && died && !this.#roster.anyUp) this.#startAnew()
+    // The last one, and it had run jobs: starts that failed meanwhile are no reason to give up its successor before it is tried.
+    if (!unproven && died && !this.#workers.anyUp) this.#starts.reset()
     if (died) {
       totals.workersDied++
       log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
     }
-    this.changed()
+    this.#pool.requestBalance()
   }
 
-  /** That no process can be made, where one could before, will pass: no descriptors are left just now, or no memory. */
-  #blameless(worker: PoolWorker): boolean {
+  /** Nor are they where no process can be made now and one could before: descriptors or memory are short for a while. */
+  #modulesNotAtFault(worker: PoolWorker): boolean {
     return worker.modulesNotAtFault || (this.#starts.everUp && worker.exit?.error !== undefined)
   }
 
   drained(worker: PoolWorker): void {
     const pool = this.#pool
     pool.workers.delete(worker.id)
-    pool.past.workers++
-    pool.past.writes += worker.writer.writes
-    for (const each of pool.workers.values()) if (each.predecessor === worker) each.predecessor = undefined
-    this.#leftovers.share(worker.pinned.splice(0))
+    pool.formerWorkers.count++
+    pool.formerWorkers.writes += worker.writer.writes
+    for (const each of pool.workers.values()) each.forget(worker)
+    this.#orphanedJobs.addShares(worker.reserved.takeShares())
     if (this.#starts.broken && worker.jobs.accepted === 0 && (!worker.expected || worker.quarantined)) {
-      const error = startError(worker, this.#starts.failures(this.#blameless(worker)), pool.settings.tasks)
+      const error = startError(worker, this.#starts.failures(this.#modulesNotAtFault(worker)), pool.settings.tasks)
       this.#restarts.fail(error)
-      if (!this.#roster.anyUp) {
+      if (!this.#workers.anyUp) {
         pool.log?.error({ err: error }, 'no worker can be started')
-        this.#events.cannotStart(error)
+        this.#giveUp(error)
       }
     }
     this.#restarts.gone(worker)
-    this.changed()
+    this.#pool.requestBalance()
   }
 
-  /** Jobs that a death left: for its replacement, before anything else. */
-  retry(jobs: JobRecord[]): void {
-    this.#leftovers.group(jobs)
-  }
-
-  /** Jobs in the fleet's own hands, which are in no outbox and no worker. */
-  takeOrphanedJobs(): JobRecord[] {
-    return this.#leftovers.takeAll()
+  /** No worker can be started: `createPool` and all jobs that wait reject. */
+  #giveUp(error: WorkerStartError): void {
+    this.#firstWorker.reject(error)
+    for (const job of this.#pool.takeWaiting()) if (!job.isSettled) this.#jobs.fail(job, error)
   }
 
   // ---- how many
 
   /** Jobs wait and no worker has room. */
   backlog(): void {
-    this.scale.backlog(this.#roster.serving().filter((worker) => worker.state === 'starting').length)
+    this.scale.backlog(this.#workers.serving().filter((worker) => worker.isStarting).length)
   }
 
-  /** Workers above `min` that have been idle for `keepAlive` leave. */
+  /** Workers above `min` that have been idle for `keepAlive` are retired. */
   retireIdle(): void {
-    if (this.#leftovers.empty) for (const worker of this.scale.idle(this.#roster.serving())) this.retirement.retire(worker, 'shrink')
+    if (this.#orphanedJobs.empty) for (const worker of this.scale.idle(this.#workers.serving())) this.#retirement.retire(worker, 'shrink')
   }
 
   restart(): Promise<void> {
-    for (const worker of this.#roster.all()) {
-      // One that holds no job, because it stands by or is still starting, is simply replaced.
-      if (worker.spare || worker.state === 'starting') this.retirement.retire(worker, 'shrink')
+    for (const worker of this.#workers.alive()) {
+      // A stand-by, or one that is still starting, has no jobs: it is replaced without a successor that is up first.
+      if (worker.spare || worker.isStarting) this.#retirement.retire(worker, 'shrink')
     }
-    // Whoever asks for it has mended what kept them from starting.
-    if (this.#starts.broken) this.#startAnew()
-    const done = this.#restarts.begin(this.#roster.serving().filter((worker) => worker.isUp))
-    this.changed()
+    // The application asks for it once it has repaired what kept workers from starting.
+    if (this.#starts.broken) this.#starts.reset()
+    const done = this.#restarts.begin(this.#workers.serving().filter((worker) => worker.isUp))
+    this.#pool.requestBalance()
     return done
   }
 
   // ---- the end
 
-  /** All jobs are done: every worker is asked to leave. */
-  dismiss(): void {
-    this.#dismissed = true
+  /** All jobs are done: every worker is asked to quit. */
+  retireAll(): void {
+    this.#closing = true
     this.#restarts.fail(restartCutShort())
-    for (const worker of this.#roster.all()) {
-      worker.expected = true
-      if (worker.state === 'starting') worker.kill()
+    for (const worker of this.#workers.alive()) {
+      if (worker.isStarting) worker.discard()
       else worker.quit(5 * this.#pool.settings.cancelGrace)
     }
   }
@@ -332,9 +291,6 @@ export class Fleet {
   /** Every worker is ended now. */
   killAll(): void {
     this.#restarts.fail(restartCutShort())
-    for (const worker of this.#roster.all()) {
-      worker.expected = true
-      worker.kill()
-    }
+    for (const worker of this.#workers.alive()) worker.discard()
   }
 }

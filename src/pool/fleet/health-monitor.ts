@@ -4,29 +4,32 @@ import { MAX_DELIVERY } from '../../worker/claim.js'
 import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { Fleet } from './fleet.js'
+import type { Retirement } from './retirement.js'
 import { StallDetector } from './stall-detector.js'
 
-/** Watches over the health of workers: recycling, memory, age, heartbeats, and the round of maintenance below all of it. */
+/** The health checks of workers: recycling, memory, age, heartbeats; and, every `maintainInterval`, all of them once more. */
 export class HealthMonitor {
   readonly #pool: PoolState
   readonly #fleet: Fleet
-  readonly #standstill: StallDetector
+  readonly #retirement: Retirement
+  readonly #stallDetector: StallDetector
   readonly #stop: (() => void)[]
-  /** Silence that is watched from then on, ms. */
-  readonly #suspicious: number
-  #nextLook: Deadline | undefined
+  /** A worker is checked often once it has been silent for so long, ms. */
+  readonly #watchedAfter: number
+  #nextCheck: Deadline | undefined
   #stopped = false
   #warned = false
 
-  constructor(pool: PoolState, fleet: Fleet) {
+  constructor(pool: PoolState, fleet: Fleet, retirement: Retirement) {
     this.#pool = pool
     this.#fleet = fleet
+    this.#retirement = retirement
     const { hub, settings } = pool
-    this.#standstill = new StallDetector(pool, (worker, why) => fleet.retirement.quarantine(worker, why))
+    this.#stallDetector = new StallDetector(pool, retirement)
     this.#stop = [hub.callRepeatedly(settings.maintainInterval, (late) => this.#maintain(late))]
-    // Two looks at least lie between suspicion and verdict, so that what stopped host and workers alike is told from silence.
-    this.#suspicious = Math.max(settings.heartbeatInterval, settings.heartbeatTimeout - 2 * settings.heartbeatInterval)
-    if (settings.watchdog) this.#lookLater()
+    // At least two checks lie between then and the timeout, so that a pause of the whole machine is told from the silence of one worker.
+    this.#watchedAfter = Math.max(settings.heartbeatInterval, settings.heartbeatTimeout - 2 * settings.heartbeatInterval)
+    if (settings.watchdog) this.#checkLater()
     const scaling = settings.minWorkers < settings.maxWorkers
     if (scaling && settings.keepAlive < settings.maintainInterval) {
       this.#stop.push(hub.callRepeatedly(Math.max(20, settings.keepAlive / 2), () => fleet.retireIdle()))
@@ -35,92 +38,92 @@ export class HealthMonitor {
 
   stop(): void {
     this.#stopped = true
-    this.#pool.hub.cancel(this.#nextLook)
+    this.#pool.hub.cancel(this.#nextCheck)
     for (const stop of this.#stop) stop()
   }
 
   /** A heartbeat has come. */
   heartbeat(worker: PoolWorker): void {
     this.check(worker)
-    this.#standstill.heartbeat(worker)
+    this.#stallDetector.heartbeat(worker)
   }
 
   /** A worker has come up. */
   up(worker: PoolWorker): void {
     const { settings, log } = this.#pool
-    if (worker.rss <= settings.maxMemoryPerWorker || this.#warned) return
+    const { rss } = worker.heartbeats
+    if (rss <= settings.maxMemoryPerWorker || this.#warned) return
     this.#warned = true
     log?.warn(
-      { worker: worker.id, rss: worker.rss, maxMemoryPerWorker: settings.maxMemoryPerWorker },
+      { worker: worker.id, rss, maxMemoryPerWorker: settings.maxMemoryPerWorker },
       'a worker is over maxMemoryPerWorker before its first job: it will be replaced after each',
     )
   }
 
-  /** Judged at each answer, each acceptance and each heartbeat: a worker that is due gets no new job. */
+  /** At each acceptance, answer and heartbeat: a worker that is due for recycling gets no new job. */
   check(worker: PoolWorker): void {
     const { settings, hub } = this.#pool
-    const { jobs: books } = worker
-    if (worker.rss > settings.hardMemoryLimit && books.running.size > 0) {
+    const { jobs, heartbeats } = worker
+    if (heartbeats.rss > settings.hardMemoryLimit && jobs.running.size > 0) {
       worker.killFor(
         'killed by the pool',
         new MemoryLimitError(
-          `The worker's resident memory of ${worker.rss} bytes is over hardMemoryLimit (${settings.hardMemoryLimit} bytes).`,
+          `The worker's resident memory of ${heartbeats.rss} bytes is over hardMemoryLimit (${settings.hardMemoryLimit} bytes).`,
           settings.hardMemoryLimit,
-          worker.rss,
+          heartbeats.rss,
         ),
       )
       return
     }
     if (!worker.isUp) return
     const due =
-      books.accepted >= settings.maxJobsPerWorker ||
-      books.deliveries >= MAX_DELIVERY ||
-      // One that is over it before its first job is no better replaced: so would be the next.
-      (worker.rss > settings.maxMemoryPerWorker && books.accepted > 0) ||
+      jobs.accepted >= settings.maxJobsPerWorker ||
+      jobs.deliveries >= MAX_DELIVERY ||
+      // To replace one that is over it before its first job would not help: so would be the next.
+      (heartbeats.rss > settings.maxMemoryPerWorker && jobs.accepted > 0) ||
       (settings.maxAgePerWorker !== Number.POSITIVE_INFINITY && hub.now() - worker.upAt > settings.maxAgePerWorker)
-    if (due) this.#fleet.retirement.retire(worker, 'recycle')
+    if (due) this.#retirement.retire(worker, 'recycle')
   }
 
-  /** An idle host is not woken for workers that were just heard: the next look is when one of them may have been silent for long. */
-  #lookLater(): void {
+  /** An idle host is not woken for workers whose heartbeat has just come: the next check is when one may have been silent for long. */
+  #checkLater(): void {
     const { hub, settings, workers } = this.#pool
     const now = hub.now()
-    let wait = this.#suspicious
+    let wait = this.#watchedAfter
     for (const worker of workers.values()) {
-      if (worker.alive && worker.upAt !== 0) wait = Math.min(wait, worker.lastHeardAt + this.#suspicious - now)
+      if (worker.alive && worker.upAt !== 0) wait = Math.min(wait, worker.heartbeats.lastAt + this.#watchedAfter - now)
     }
-    this.#nextLook = hub.callLater(Math.max(wait, settings.heartbeatInterval), (late) => {
-      this.#look(late)
-      if (!this.#stopped) this.#lookLater()
+    this.#nextCheck = hub.callLater(Math.max(wait, settings.heartbeatInterval), (late) => {
+      this.#checkSilence(late)
+      if (!this.#stopped) this.#checkLater()
     })
   }
 
-  /** A worker whose watchdog is silent is frozen: killed, once its pipes are read and the host's own stalls are left out. */
-  #look(late: number): void {
+  /** Kills the workers whose watchdog was silent for `heartbeatTimeout`, once their pipes are read; the host's own stalls do not count. */
+  #checkSilence(late: number): void {
     const { hub, settings, workers } = this.#pool
     const now = hub.now()
     for (const worker of workers.values()) {
       if (!worker.alive || worker.upAt === 0) continue
-      // What the host was late itself is no silence of the worker's.
-      if (late > settings.heartbeatInterval / 2) worker.lastHeardAt = Math.min(now, worker.lastHeardAt + late)
-      if (now - worker.lastHeardAt < settings.heartbeatTimeout) continue
+      if (late > settings.heartbeatInterval / 2) worker.heartbeats.excuse(late, now)
+      if (now - worker.heartbeats.lastAt < settings.heartbeatTimeout) continue
       hub.whenReadEmpty(
         () => worker.readers,
         () => {
-          if (!worker.alive || hub.now() - worker.lastHeardAt < settings.heartbeatTimeout) return
+          if (!worker.alive || hub.now() - worker.heartbeats.lastAt < settings.heartbeatTimeout) return
           worker.killFor('frozen', new Error(`its watchdog was silent for ${settings.heartbeatTimeout} ms.`))
         },
       )
     }
   }
 
-  /** The net below what is seen at once. */
+  /** Finds what the events have missed. */
   #maintain(late: number): void {
     for (const worker of this.#pool.workers.values()) {
       if (worker.alive) this.check(worker)
     }
-    this.#standstill.scan(late)
+    this.#stallDetector.scan(late)
     this.#fleet.retireIdle()
-    this.#fleet.changed()
+    this.#pool.requestBalance()
   }
 }

@@ -1,4 +1,5 @@
 import type { PoolWorker } from '../worker/worker.js'
+import type { Retirement } from './retirement.js'
 
 interface Round {
   readonly waiting: PoolWorker[]
@@ -15,11 +16,11 @@ interface Round {
  * target; when it is up the old one retires, and when that is gone the next follows.
  */
 export class RollingRestart {
-  readonly #retire: (worker: PoolWorker) => void
+  readonly #retirement: Retirement
   #rounds: Round[] = []
 
-  constructor(retire: (worker: PoolWorker) => void) {
-    this.#retire = retire
+  constructor(retirement: Retirement) {
+    this.#retirement = retirement
   }
 
   /**
@@ -45,7 +46,7 @@ export class RollingRestart {
   /** There are enough others, because fewer are wanted now: the one being replaced needs no successor. */
   release(serving: readonly PoolWorker[], target: number): void {
     const current = this.#rounds[0]?.current
-    if (current?.isUp && serving.filter((worker) => worker !== current && worker.isUp).length >= target) this.#retire(current)
+    if (current?.isUp && serving.filter((worker) => worker !== current && worker.isUp).length >= target) this.#retirement.retire(current, 'restart')
   }
 
   /** How many more workers than its target the fleet wants. */
@@ -66,8 +67,8 @@ export class RollingRestart {
     for (const round of this.#rounds) round.ups++
     const current = this.#rounds[0]?.current
     if (!current?.isUp || worker === current) return
-    worker.predecessor ??= current
-    this.#retire(current)
+    worker.replace(current)
+    this.#retirement.retire(current, 'restart')
   }
 
   gone(worker: PoolWorker): void {

@@ -1,7 +1,7 @@
 import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 
-/** Who is there: the workers of a pool by what they are doing. */
+/** The living workers of a pool, by what they are doing. */
 export class WorkerSet {
   readonly #pool: PoolState
 
@@ -10,40 +10,41 @@ export class WorkerSet {
   }
 
   /** Every worker whose process lives. */
-  all(): PoolWorker[] {
+  alive(): PoolWorker[] {
     return [...this.#pool.workers.values()].filter((worker) => worker.alive)
   }
 
-  /** At work, or starting to be. */
+  /** Up or starting, without stand-bys. */
   serving(): PoolWorker[] {
-    return this.all().filter((worker) => !worker.spare && (worker.isUp || worker.state === 'starting'))
+    return this.alive().filter((worker) => !worker.spare && (worker.isUp || worker.isStarting))
   }
 
   get starting(): number {
-    return this.all().filter((worker) => worker.state === 'starting').length
+    return this.alive().filter((worker) => worker.isStarting).length
   }
 
+  /** A worker is up, or drains. */
   get anyUp(): boolean {
-    return this.all().some((worker) => worker.isUp || worker.state === 'draining')
+    return this.alive().some((worker) => worker.isUp || worker.isDraining)
   }
 
-  /** Stand-bys whose processes live, those on their way out included. */
+  /** Stand-bys whose processes live, those that drain or retire included. */
   get spares(): number {
-    return this.all().filter((worker) => worker.spare).length
+    return this.alive().filter((worker) => worker.spare).length
   }
 
-  /** Stand-bys that are still to be started, those included that wait for the place of one on its way out. */
+  /** Stand-bys that are still to be started, those included that wait until one that drains or retires is gone. */
   get missingSpares(): number {
-    const present = this.all().filter((worker) => worker.spare && (worker.isUp || worker.state === 'starting'))
+    const present = this.alive().filter((worker) => worker.spare && (worker.isUp || worker.isStarting))
     return Math.max(0, this.#pool.settings.spare - present.length)
   }
 
   successor(worker: PoolWorker): PoolWorker | undefined {
-    return this.all().find((each) => each.predecessor === worker)
+    return this.alive().find((each) => each.predecessor === worker)
   }
 
-  /** A worker on its way out that nobody replaces yet. */
+  /** A worker that is on its way out and has no successor yet. */
   withoutSuccessor(): PoolWorker | undefined {
-    return this.all().find((worker) => !worker.spare && (worker.recycled || worker.state === 'draining') && this.successor(worker) === undefined)
+    return this.alive().find((worker) => !worker.spare && (worker.isBeingReplaced || worker.isDraining) && this.successor(worker) === undefined)
   }
 }

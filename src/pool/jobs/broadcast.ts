@@ -1,42 +1,23 @@
-import { knownNames, plainObject } from '../../util/checks.js'
-import { QueueFullError } from '../../wire/errors.js'
-import type { BroadcastOptions } from '../types.js'
-import type { PoolWorker } from '../worker/worker.js'
-import type { JobRecord } from './job.js'
-import { nameText } from './submission.js'
-
-const NAMES = ['timeLimit', 'softTimeLimit', 'signal', 'priority', 'retryLost', 'context'] as const satisfies readonly (keyof BroadcastOptions)[]
-
-/** What one job alone may have (an id, memory that is moved) is refused. Throws TypeError. */
-export const checkBroadcastOptions = (name: unknown, given: unknown): void =>
-  knownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}), NAMES)
-
-export const broadcastTooWide = (name: string, places: number, maxQueue: number): QueueFullError =>
-  new QueueFullError(
-    places > maxQueue
-      ? `A broadcast of '${name}' to ${places} workers can never be queued where maxQueue is ${maxQueue}: raise it.`
-      : `There is no room in the queue (maxQueue, ${maxQueue}) for a broadcast of '${name}' to ${places} workers; wait for pool.ready(), or raise maxQueue.`,
-  )
-
-/** One call of `pool.broadcast`: each worker is asked once, whoever leaves or comes meanwhile. */
+/** One call of `pool.broadcast`: which workers have been asked, each once, and which shares no worker can answer. */
 export class Broadcast {
-  readonly #asked = new WeakSet<PoolWorker>()
-  readonly #unanswered = new WeakSet<JobRecord>()
+  readonly #asked = new Set<number>()
+  readonly #unanswered = new Set<number>()
 
-  ask(worker: PoolWorker): void {
-    this.#asked.add(worker)
+  /** `worker`: one that the share of a place was given to, or is kept for. */
+  ask({ id }: { readonly id: number }): void {
+    this.#asked.add(id)
   }
 
-  hasAsked(worker: PoolWorker): boolean {
-    return this.#asked.has(worker)
+  hasAsked({ id }: { readonly id: number }): boolean {
+    return this.#asked.has(id)
   }
 
-  /** The place that this share was for has been taken away. */
-  markUnanswered(share: JobRecord): void {
-    this.#unanswered.add(share)
+  /** The place that this share (a job) was for has been taken away. */
+  markUnanswered({ number }: { readonly number: number }): void {
+    this.#unanswered.add(number)
   }
 
-  isUnanswered(share: JobRecord): boolean {
-    return this.#unanswered.has(share)
+  isUnanswered({ number }: { readonly number: number }): boolean {
+    return this.#unanswered.has(number)
   }
 }

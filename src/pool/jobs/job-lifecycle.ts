@@ -4,45 +4,35 @@ import { MemoryLimitError, SerializationError, SoftTimeLimitError, TimeLimitErro
 import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_UNSENDABLE, LimitStage, NO_STACK } from '../../wire/messages.js'
 import { decodeError } from '../../wire/remote-error/index.js'
 import { deathReason, lostError, poolClosedError, putBackTooOften } from '../errors.js'
+import type { Retirement } from '../fleet/retirement.js'
 import type { PoolState } from '../pool-state.js'
+import type { QueueCapacity } from '../queue/queue-capacity.js'
 import type { PoolWorker } from '../worker/worker.js'
-import type { JobOutcome, JobRecord } from './job.js'
-
-/** What a job's life asks of the rest of the pool. */
-export interface LifecycleActions {
-  /** A job has settled. */
-  settled(): void
-  /** Accepted jobs of a dead worker that may run again, to be run one after another. */
-  retry(jobs: JobRecord[]): void
-  /** No new job, and a replacement, once it has finished what it runs. */
-  retire(worker: PoolWorker): void
-  /** The worker's main thread does not turn: no new job, and a replacement. */
-  markUnresponsive(worker: PoolWorker): void
-}
-
-/** A job that comes back to a worker's own list has its old place there, too. */
-const inOrder = (list: JobRecord[], job: JobRecord): void => {
-  list.push(job)
-  list.sort((a, b) => a.number - b.number)
-}
+import type { JobOutcome, JobOwner, JobRecord } from './job.js'
 
 /**
- * The arrows of a job's life: queued → writing → written → accepted → settled, and back. Every promise about a job is kept
- * here; each job passes `settle` exactly once.
+ * The states of a job: queued → writing → written → accepted → settled, and back. Every promise about a job is kept here; each
+ * job passes `settle` exactly once.
  */
-export class JobLifecycle {
+export class JobLifecycle implements JobOwner {
   readonly #pool: PoolState
-  readonly #events: LifecycleActions
+  readonly #retirement: Retirement
+  readonly #capacity: QueueCapacity
 
-  constructor(pool: PoolState, events: LifecycleActions) {
+  constructor(pool: PoolState, retirement: Retirement, capacity: QueueCapacity) {
     this.#pool = pool
-    this.#events = events
+    this.#retirement = retirement
+    this.#capacity = capacity
+  }
+
+  get poolId(): string {
+    return this.#pool.id
   }
 
   // ---- settling
 
   /** `now`: on the hub's clock, where it has just been read. */
-  settle(job: JobRecord, verdict: JobOutcome, now = this.#pool.hub.now()): void {
+  settle(job: JobRecord, outcome: JobOutcome, now = this.#pool.hub.now()): void {
     if (job.isSettled) return
     const pool = this.#pool
     if (job.state === 'accepted') pool.running--
@@ -52,26 +42,28 @@ export class JobLifecycle {
       pool.outbox.forget()
     }
     if (job.state === 'queued') job.markBegan(job.attempt > 1)
-    pool.pending--
-    pool.totals[verdict.state]++
-    if (job.acceptedAt > 0) pool.run.record(now - job.acceptedAt)
-    pool.roundTrip.record(now - job.spec.submittedAt)
-    job.settle(verdict)
+    pool.unsettled--
+    pool.totals[outcome.state]++
+    if (job.acceptedAt > 0) pool.runTimes.record(now - job.acceptedAt)
+    pool.roundTrips.record(now - job.spec.submittedAt)
+    job.settle(outcome)
     if (pool.log !== undefined) {
-      if (verdict.state === 'succeeded') pool.log.debug({ job: job.id, task: job.name, ms: Math.round(now - job.spec.submittedAt) }, 'job succeeded')
-      else pool.log.warn({ job: job.id, task: job.name, worker: job.worker, err: verdict.error }, `job ${verdict.state}`)
+      if (outcome.state === 'succeeded') pool.log.debug({ job: job.id, task: job.name, ms: Math.round(now - job.spec.submittedAt) }, 'job succeeded')
+      else pool.log.warn({ job: job.id, task: job.name, worker: job.worker, err: outcome.error }, `job ${outcome.state}`)
     }
     if (pool.events.wants('jobSettled')) {
       pool.events.emit('jobSettled', {
         id: job.id,
         name: job.name,
-        state: verdict.state,
+        state: outcome.state,
         worker: job.worker === 0 ? undefined : job.worker,
         ms: now - job.spec.submittedAt,
-        error: verdict.state === 'succeeded' ? undefined : verdict.error,
+        error: outcome.state === 'succeeded' ? undefined : outcome.error,
       })
     }
-    this.#events.settled()
+    // The start of a second worker may have waited for the first job.
+    if (pool.starts.settled()) pool.requestBalance()
+    if (pool.unsettled === 0 || this.#capacity.hasWaiters) pool.hub.wake()
     job.notifySettled()
   }
 
@@ -79,12 +71,12 @@ export class JobLifecycle {
     this.settle(job, { state: 'failed', error })
   }
 
-  // ---- what the worker says
+  // ---- messages of the worker
 
   accepted(worker: PoolWorker, job: JobRecord, now = this.#pool.hub.now()): void {
     job.markBegan(true)
     if (job.isSettled) {
-      // Cancelled while it was on its way, and the worker claimed it first: now it is a running job that was cancelled.
+      // It was cancelled while it was on its way, and the worker claimed it first: it is a running job that was cancelled.
       this.#watchCancelled(worker, job)
       return
     }
@@ -94,16 +86,16 @@ export class JobLifecycle {
     job.acceptedAt = now
     pool.queued--
     pool.running++
-    if (job.attempt === 1) pool.wait.record(now - job.spec.submittedAt)
+    if (job.attempt === 1) pool.waitTimes.record(now - job.spec.submittedAt)
     if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#watchLimits(worker, job)
     if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })
-    // Last, as its end: who is told may end it at once, and that has events of its own.
+    // Last, as with its settlement: the follower may cancel it at once, and that has events of its own.
     job.notifyBegan()
   }
 
   answered(job: JobRecord, flags: number, payload: Buffer, now: number): void {
     if (job.isSettled) return
-    this.#pool.meters.record(job.task, now - job.acceptedAt)
+    this.#pool.taskMeters.record(job.task, now - job.acceptedAt)
     if ((flags & FLAG_SOFT) !== 0) this.#softTimedOut(job)
     if ((flags & FLAG_INTERRUPTED) !== 0) {
       this.#softTimedOut(job)
@@ -123,8 +115,8 @@ export class JobLifecycle {
     }
   }
 
-  /** Something it sent before its result cannot be read: that is its own failure, not its worker's. */
-  unreadable(worker: PoolWorker, job: JobRecord, what: string, cause: unknown): void {
+  /** An item or a progress value cannot be decoded: that fails the job, and not its worker. */
+  undecodable(worker: PoolWorker, job: JobRecord, what: string, cause: unknown): void {
     if (job.isSettled) return
     const error = new SerializationError(`${what} of '${job.name}' cannot be decoded: ${(cause as Error).message}`, { cause })
     this.fail(job, error)
@@ -138,23 +130,23 @@ export class JobLifecycle {
       if (job !== undefined && !job.isSettled) this.#softTimedOut(job, worker)
       return
     }
-    // The watchdog has closed the claim word for good: even if the answer wins, this worker takes no job up any more.
-    worker.claimsClosed = true
+    // The watchdog has closed the claim word for good: even if the answer comes first, this worker takes up no other job.
+    worker.markDefective('claims closed')
     this.#pool.hub.whenReadEmpty(
       () => worker.readers,
       () => {
         const job = worker.jobs.running.get(delivery)
         if (job === undefined) {
-          // On its way out already, it may have been given something in between.
+          // It answered in time; while it drains it may have been given something since.
           worker.recall()
-          this.#events.retire(worker)
+          this.#retirement.retire(worker, 'recycle')
         } else if (stage === LimitStage.HARD) this.#timeUp(worker, job, stack)
         else {
           if (!job.isSettled) {
             this.#softTimedOut(job)
             this.fail(job, this.#softError(job, stack))
           }
-          this.#events.markUnresponsive(worker)
+          this.#retirement.markUnresponsive(worker)
         }
       },
     )
@@ -185,7 +177,7 @@ export class JobLifecycle {
     }
     job.withdrawal ??= { reason }
     const worker = this.#pool.workers.get(job.worker)
-    // Of a worker that is gone it comes back by itself.
+    // From a worker that is gone it comes back without a recall.
     if (worker?.alive) worker.recall()
   }
 
@@ -203,7 +195,7 @@ export class JobLifecycle {
 
   // ---- limits
 
-  /** The host's own deadlines: the net below the watchdog's, and the only ones without it. */
+  /** The host's own deadlines: the fallback of the watchdog's, and the only ones without it. */
   #watchLimits(worker: PoolWorker, job: JobRecord): void {
     const { hub, settings } = this.#pool
     const { softLimit, hardLimit } = job.spec
@@ -267,7 +259,7 @@ export class JobLifecycle {
     return new SoftTimeLimitError(`The job '${job.name}' did not end at its soft time limit of ${limit} ms.`, limit, stack)
   }
 
-  // ---- coming back
+  // ---- put back, lost, run again
 
   /** A recall brought these back: none of them began. */
   recalled(worker: PoolWorker, jobs: readonly JobRecord[]): void {
@@ -297,15 +289,15 @@ export class JobLifecycle {
     }
     pool.totals.putBack++
     if (pool.events.wants('jobPutBack')) pool.events.emit('jobPutBack', { id: job.id, name: job.name, worker: worker.id })
-    if (job.broadcast !== undefined && job.attempt === 1) inOrder(worker.pinned, job)
-    else if (job.attempt > 1) inOrder(worker.isolatedRetries, job)
+    if (job.broadcast !== undefined && job.attempt === 1) worker.reserved.putBackShare(job)
+    else if (job.attempt > 1) worker.reserved.putBackRetry(job)
     else {
       job.inOutbox = true
       pool.outbox.putBack(job)
     }
   }
 
-  /** The worker is gone and all it wrote is read: what it had accepted is lost or runs again, what it had not goes back. */
+  /** The worker is gone and all that it wrote is read: what it had accepted is lost or runs again, what it had not goes back. */
   workerGone(worker: PoolWorker): void {
     const terminating = this.#pool.phase === 'terminating'
     const { settings } = this.#pool
@@ -351,13 +343,13 @@ export class JobLifecycle {
         this.#pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt, worker: worker.id, reason: deathReason(worker) })
       this.#pool.log?.warn({ job: job.id, task: job.name, attempt: job.attempt }, 'job runs again after its worker died')
     }
-    const suspects = [...again, ...worker.isolatedRetries.splice(0)].filter((job) => !job.isSettled).sort((a, b) => a.number - b.number)
-    if (suspects.length > 0) this.#events.retry(suspects)
+    const retries = [...again, ...worker.reserved.takeRetries()].filter((job) => !job.isSettled).sort((a, b) => a.number - b.number)
+    if (retries.length > 0) this.#pool.orphanedJobs.addRetries(retries)
   }
 
   #mayRunAgain(worker: PoolWorker, job: JobRecord): boolean {
     if (job.attempt > job.spec.retryLost || job.streamed) return false
-    // One job over the memory limit is its own culprit; of several, each runs again alone.
+    // A single job over the memory limit has caused that itself; of several, each runs again alone.
     return !(worker.killReason?.error instanceof MemoryLimitError) || worker.jobs.running.size > 1
   }
 }

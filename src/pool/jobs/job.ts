@@ -1,11 +1,11 @@
+import { throwLater } from '../../util/notify.js'
 import { defaultJobId, type LogLine } from '../../wire/messages.js'
-import { errorWithCaller } from '../errors.js'
+import { appendCallerStack } from '../../wire/remote-error/index.js'
 import { inCallersContext } from '../events.js'
 import type { Job, JobEvents, JobState } from '../types.js'
-import type { PoolWorker } from '../worker/worker.js'
 import type { Broadcast } from './broadcast.js'
 
-/** What a task's result, or its refusal, came to. */
+/** How a job has ended. */
 export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown }
 
 /** A job as it was given: what does not change in its life. */
@@ -32,38 +32,44 @@ export interface JobSpec {
   readonly signal?: AbortSignal | undefined
 }
 
+/** What sends the items of a stream: a worker. */
+export interface ItemSource {
+  /** Credit: so many more items, and bytes, may be sent. */
+  pull(delivery: number, items: number, bytes: number): void
+}
+
 /** What receives the items of a stream. */
 export interface ItemSink {
   /** The job was accepted: its first credit is due. */
-  granted(worker: PoolWorker, job: JobRecord): void
+  grant(source: ItemSource, job: JobRecord): void
   item(value: unknown, bytes: number): void
 }
 
-/** What the job asks of the pool. */
+/** What a job needs of its pool; an interface, so that this file imports nothing of the pool. */
 export interface JobOwner {
   readonly poolId: string
-  cancelJob(job: JobRecord, reason: unknown): boolean
-  withdrawJob(job: JobRecord, reason: unknown): void
+  cancel(job: JobRecord, reason: unknown): boolean
+  withdraw(job: JobRecord, reason: unknown): void
 }
 
 /**
- * Follows a job without a promise, for a caller through whose hands all jobs go: those of a job would cost him more than the rest of it.
- * Called in the midst of the pool's work.
+ * Follows a job without promises: for a node, where they would cost more than the rest of the job. Its methods are called while
+ * the pool is at work, so they must not wait.
  */
 export interface JobFollower {
   /** `worker` has accepted it: once for each attempt. */
   began(job: Job, worker: number): void
   succeeded(job: Job, value: unknown): void
   /**
-   * It did not succeed. As a rejection of `result`: later, with the caller's frames. `returned`: the task has, but with a value that
-   * cannot be sent.
+   * It did not succeed. Called when `result` would reject: later, and with the caller's frames in the error. `returned`: the task
+   * returned, but a value that cannot be sent.
    */
   ended(job: Job, error: unknown, returned: boolean): void
 }
 
 type Listeners = { [E in keyof JobEvents]?: Map<JobEvents[E], JobEvents[E]> }
 
-/** One submitted job: its state, its place in a worker, and the promises made about it. */
+/** One submitted job: its state, the worker that holds it, and its promises. */
 export class JobRecord implements Job {
   readonly spec: JobSpec
   readonly #owner: JobOwner
@@ -77,20 +83,20 @@ export class JobRecord implements Job {
   delivery = 0
   acceptedAt = 0
   softTimedOut = false
-  /** Failed, because the value that its task has returned cannot be sent. */
+  /** It failed because the value that its task returned cannot be sent. */
   returned = false
   /** It waits in the outbox. */
   inOutbox = false
-  /** It is one of its shares, for one worker alone. */
+  /** Set: the job is its share for one worker. */
   broadcast: Broadcast | undefined
   items: ItemSink | undefined
   /** An item has arrived: it is not run again. */
   streamed = false
-  /** It is to be cancelled if it comes back unbegun. */
+  /** It is to be cancelled if a recall brings it back. */
   withdrawal: { readonly reason: unknown } | undefined
-  /** Undoes what hangs on the job from outside (the caller's signal, host deadlines). */
+  /** Takes the job out of the registry of its caller's signal. */
   onSettled: (() => void) | undefined
-  /** Undoes the deadlines of the attempt that is over. */
+  /** Cancels the host's deadlines of this attempt. */
   endAttempt: (() => void) | undefined
   outcome: JobOutcome | undefined
   #began: boolean | undefined
@@ -121,7 +127,7 @@ export class JobRecord implements Job {
     return this.state === 'queued'
   }
 
-  /** A follower's jobs come from queues without an end: the public `priority` is strict, theirs is bounded. */
+  /** The jobs of a follower come from queues that may never be empty: the public `priority` is strict, theirs is bounded. */
   get takesTurns(): boolean {
     return this.#follower !== undefined
   }
@@ -177,7 +183,7 @@ export class JobRecord implements Job {
     this.#resolveBegan = undefined
   }
 
-  /** One promise and nothing beside it: of jobs that wait there may be a million, and the collector copies each. */
+  /** One promise and nothing beside it: a million jobs may wait, and the garbage collector copies each. */
   get result(): Promise<unknown> {
     if (this.#result === undefined) {
       this.#result = new Promise((resolve) => {
@@ -188,32 +194,32 @@ export class JobRecord implements Job {
     return this.#result
   }
 
-  #answer(verdict: JobOutcome): void {
-    this.#resolveResult?.(verdict.state === 'succeeded' ? verdict.value : this.#rejection(verdict))
+  #answer(outcome: JobOutcome): void {
+    this.#resolveResult?.(outcome.state === 'succeeded' ? outcome.value : this.#rejection(outcome))
     this.#resolveResult = undefined
   }
 
   /**
-   * The result's promise is resolved with this one: an error that is built here has the async frames of who awaits the result
-   * in its stack, at no cost for jobs that succeed.
+   * The promise of the result is resolved with this one: so an error that is built here has the async frames of the code that awaits
+   * the result in its stack, at no cost for jobs that succeed.
    */
-  async #rejection(verdict: JobOutcome & { state: 'failed' | 'cancelled' | 'lost' }): Promise<never> {
-    // The one promise hangs on the other from the second turn on.
+  async #rejection(outcome: JobOutcome & { state: 'failed' | 'cancelled' | 'lost' }): Promise<never> {
+    // The outer promise follows this one from the second microtask on.
     await undefined
     await undefined
-    // A reason for cancelling is the caller's own object and is handed back untouched.
-    const error = verdict.state === 'cancelled' ? verdict.error : errorWithCaller(verdict.error)
+    // The reason of a cancellation is the caller's own object and is handed back unchanged.
+    const error = outcome.state === 'cancelled' ? outcome.error : errorWithCaller(outcome.error)
     // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
     this.#result?.catch(() => {})
     throw error
   }
 
-  settle(verdict: JobOutcome): void {
-    this.outcome = verdict
-    this.state = verdict.state
+  settle(outcome: JobOutcome): void {
+    this.outcome = outcome
+    this.state = outcome.state
     this.#resolveSettled?.()
     this.#resolveSettled = undefined
-    this.#answer(verdict)
+    this.#answer(outcome)
     this.#listeners = undefined
     this.endAttempt?.()
     this.endAttempt = undefined
@@ -221,7 +227,7 @@ export class JobRecord implements Job {
     this.onSettled = undefined
   }
 
-  /** To be called as soon as it is submitted. */
+  /** To be called right after the submission. */
   follow(follower: JobFollower): void {
     this.#follower = follower
     if (this.isSettled) this.notifySettled()
@@ -241,25 +247,25 @@ export class JobRecord implements Job {
     const follower = this.#follower
     if (follower === undefined) return
     this.#follower = undefined
-    const verdict = this.outcome!
-    if (verdict.state !== 'succeeded') {
+    const outcome = this.outcome!
+    if (outcome.state !== 'succeeded') {
       this.result.catch((error: unknown) => follower.ended(this, error, this.returned))
       return
     }
     try {
-      follower.succeeded(this, verdict.value)
+      follower.succeeded(this, outcome.value)
     } catch (error) {
       throwLater(error)
     }
   }
 
   cancel(reason?: unknown): boolean {
-    return this.#owner.cancelJob(this, reason)
+    return this.#owner.cancel(this, reason)
   }
 
   async withdraw(reason?: unknown): Promise<boolean> {
     if (this.isSettled || this.#began === true) return false
-    this.#owner.withdrawJob(this, reason)
+    this.#owner.withdraw(this, reason)
     return !(await this.began) && this.state === 'cancelled'
   }
 
@@ -301,9 +307,21 @@ export class JobRecord implements Job {
   }
 }
 
-/** Whoever was told made a mistake of his own: it must be seen, but not in the middle of the pool's book-keeping. */
-const throwLater = (error: unknown): void => {
-  process.nextTick(() => {
-    throw error
-  })
+/** The error as the caller gets it: the frames of the worker (or none), then those of the caller. */
+const errorWithCaller = (error: unknown): unknown => {
+  if (error instanceof Error) {
+    const frames = framesHere()
+    if (frames !== undefined) appendCallerStack(error, frames)
+  }
+  return error
+}
+
+/** Undefined where the host's own `Error.prepareStackTrace` returns no text, or throws: then the caller's frames are left out. */
+const framesHere = (): string | undefined => {
+  try {
+    const stack: unknown = new Error().stack
+    return typeof stack === 'string' ? stack : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -39,12 +39,12 @@ interface Failure {
 }
 
 /** Whether the queue has room, as `pool.ready()` sees it. */
-export interface MapRoom {
+export interface MapCapacity {
   readonly full: boolean
   ready(): Promise<void>
   /** Resolves when the host's loop has turned. */
   nextTurn(): Promise<void>
-  /** Calls `aborted` when the caller's signal aborts, and `closed` when the pool closes; returns what undoes it. */
+  /** Calls `aborted` when the caller's signal aborts, and `closed` when the pool closes. Returns the function that ends that. */
   watch?(aborted: (reason: unknown) => void, closed: () => void): () => void
 }
 
@@ -58,9 +58,9 @@ export const mapJobs = (
   source: Source,
   ordered: boolean,
   ahead: number,
-  room?: MapRoom,
+  capacity?: MapCapacity,
 ): AsyncGenerator<unknown, void, undefined> => {
-  const run = new MapRun(submit, source, ordered, ahead, room)
+  const run = new MapRun(submit, source, ordered, ahead, capacity)
   const results = iterate(run)
   // The generator's own return() and throw() would wait for the result that is being waited for.
   const leave = results.return.bind(results)
@@ -112,7 +112,7 @@ class MapRun {
   readonly #source: Source
   readonly #ordered: boolean
   readonly #ahead: number
-  readonly #room: MapRoom | undefined
+  readonly #capacity: MapCapacity | undefined
   /** undefined: not begun, at its end, or told to return. */
   #iterator: Iterator<unknown> | AsyncIterator<unknown> | undefined
   /** Nothing more is taken from it. */
@@ -139,17 +139,17 @@ class MapRun {
   failed: JobRecord | undefined
   ended = false
 
-  constructor(submit: (args: unknown) => JobRecord, source: Source, ordered: boolean, ahead: number, room: MapRoom | undefined) {
+  constructor(submit: (args: unknown) => JobRecord, source: Source, ordered: boolean, ahead: number, capacity: MapCapacity | undefined) {
     this.#submit = submit
     this.#source = source
     this.#ordered = ordered
     this.#ahead = ahead
-    this.#room = room
+    this.#capacity = capacity
   }
 
   /** A source that has fallen silent, or does not close, must not outlast the caller's signal, nor the pool. */
   watch(): (() => void) | undefined {
-    return this.#room?.watch?.(
+    return this.#capacity?.watch?.(
       (error) => {
         this.#letGo?.()
         // What was submitted has the signal as well.
@@ -207,10 +207,10 @@ class MapRun {
         this.#sourceEnded = true
         return
       }
-      while (this.#taking && this.#room?.full) await this.#room.ready()
+      while (this.#taking && this.#capacity?.full) await this.#capacity.ready()
       if (this.#taking) this.#add(step.value)
       // A source that has everything at once must not keep the host's loop to itself.
-      if (++taken % AT_ONCE === 0) await this.#room?.nextTurn()
+      if (++taken % AT_ONCE === 0) await this.#capacity?.nextTurn()
     }
   }
 

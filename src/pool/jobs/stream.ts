@@ -1,6 +1,5 @@
 import { Deque } from '../../util/deque.js'
-import type { PoolWorker } from '../worker/worker.js'
-import type { ItemSink, JobRecord } from './job.js'
+import type { ItemSink, ItemSource, JobRecord } from './job.js'
 
 /** Credit: how much a worker may send ahead of the consumer. */
 const ITEMS = 16
@@ -12,7 +11,7 @@ const BYTES = 1024 * 1024
  */
 export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
   readonly #start: () => JobRecord
-  readonly #workerOf: (job: JobRecord) => PoolWorker | undefined
+  readonly #sourceOf: (job: JobRecord) => ItemSource | undefined
   #job: JobRecord | undefined
   readonly #items = new Deque<{ value: I; bytes: number }>()
   /** Taken since the last grant. */
@@ -23,9 +22,9 @@ export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
   #ended = false
   #over = false
 
-  constructor(start: () => JobRecord, workerOf: (job: JobRecord) => PoolWorker | undefined) {
+  constructor(start: () => JobRecord, sourceOf: (job: JobRecord) => ItemSource | undefined) {
     this.#start = start
-    this.#workerOf = workerOf
+    this.#sourceOf = sourceOf
   }
 
   [Symbol.asyncIterator](): this {
@@ -33,8 +32,8 @@ export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
   }
 
   /** The job was accepted: the worker gets its first credit. */
-  granted(worker: PoolWorker, job: JobRecord): void {
-    worker.pull(job.delivery, ITEMS, BYTES)
+  grant(source: ItemSource, job: JobRecord): void {
+    source.pull(job.delivery, ITEMS, BYTES)
   }
 
   item(value: unknown, bytes: number): void {
@@ -86,7 +85,7 @@ export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
     this.#takenBytes += bytes
     if (this.#takenItems < ITEMS / 2 && this.#takenBytes < BYTES / 2) return
     if (job.isSettled || job.state !== 'accepted') return
-    this.#workerOf(job)?.pull(job.delivery, this.#takenItems, this.#takenBytes)
+    this.#sourceOf(job)?.pull(job.delivery, this.#takenItems, this.#takenBytes)
     this.#takenItems = 0
     this.#takenBytes = 0
   }

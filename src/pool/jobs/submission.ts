@@ -1,3 +1,4 @@
+import { knownNames, plainObject } from '../../util/checks.js'
 import { nearest } from '../../util/nearest.js'
 import { EMPTY_ARRAY, type EncodeOptions, encode } from '../../wire/codec/index.js'
 import { QueueFullError, SerializationError, TaskNotFoundError } from '../../wire/errors.js'
@@ -5,6 +6,7 @@ import { JOB_HEAD, LENGTH_BYTES } from '../../wire/frame.js'
 import { FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM } from '../../wire/messages.js'
 import { closedError } from '../errors.js'
 import type { PoolState } from '../pool-state.js'
+import type { BroadcastOptions } from '../types.js'
 import { type JobOwner, JobRecord, type JobSpec } from './job.js'
 import { DeliverySections, metaSection } from './job-sections.js'
 import { type JobOptions, mergeOptions } from './run-options.js'
@@ -14,9 +16,9 @@ const NO_ARGS: readonly Uint8Array[] = [EMPTY_ARRAY.body]
 const ARGS_AT = JOB_HEAD - LENGTH_BYTES
 const ARGS: EncodeOptions = { copyBinaries: true, root: 'args', at: ARGS_AT }
 
-/** What is asked of the pool beside the job itself. */
+/** Through which method of the pool a job is submitted. */
 export interface CallKind {
-  /** The call's name, for its errors: 'run', 'submit' … */
+  /** The method's name, for errors: 'run', 'submit' … */
   call: string
   stream?: boolean
   /** What the job is called instead of its task. */
@@ -30,8 +32,8 @@ export const STREAM: CallKind = { call: 'stream', stream: true }
 export const BROADCAST: CallKind = { call: 'broadcast' }
 
 /**
- * The door: everything about a job is checked and encoded here, at the call. A job that is refused exists all the same, and
- * rejects; nothing of it is written.
+ * Checks and encodes everything about a job at the call. For a call that is refused a job is made all the same: it rejects, and
+ * nothing of it is written.
  */
 export class Submission {
   readonly #pool: PoolState
@@ -44,21 +46,22 @@ export class Submission {
     this.#owner = owner
   }
 
-  /** A new job; a refused one has settled already. */
-  make(wish: CallKind, name: unknown, args: unknown, given: unknown): JobRecord {
+  /** A new job; one that is refused has settled already. */
+  make(kind: CallKind, name: unknown, args: unknown, given: unknown): JobRecord {
     const number = ++this.#number
     try {
-      return new JobRecord(this.#owner, this.#admit(number, wish, name, args, given))
+      return new JobRecord(this.#owner, this.#spec(number, kind, name, args, given))
     } catch (error) {
       const id = typeof (given as { id?: unknown } | undefined)?.id === 'string' ? (given as { id: string }).id : undefined
-      const job = new JobRecord(this.#owner, this.#spec(number, nameText(name), id, NO_META, 0, 0, undefined, wish.calledAs))
+      const job = new JobRecord(this.#owner, this.#build(number, nameText(name), id, NO_META, 0, 0, undefined, kind.calledAs))
       job.markBegan(false)
       job.settle({ state: 'failed', error })
       return job
     }
   }
 
-  #admit(number: number, { call, stream, calledAs }: CallKind, name: unknown, args: unknown, given: unknown): JobSpec {
+  /** Throws where the call is refused. */
+  #spec(number: number, { call, stream, calledAs }: CallKind, name: unknown, args: unknown, given: unknown): JobSpec {
     const { phase, tasks, settings, queued } = this.#pool
     if (phase !== 'open') throw closedError(`pool.${call}('${nameText(name)}')`)
     if (typeof name !== 'string') throw new TypeError(`A task is called by its name: pool.${call}('name', [arguments]).`)
@@ -92,10 +95,10 @@ export class Submission {
     if (total > settings.maxMessageSize) {
       throw new SerializationError(`The arguments of '${calledAs ?? name}' take ${total} bytes, more than maxMessageSize (${settings.maxMessageSize}).`)
     }
-    return this.#spec(number, name, options.id, parts, total, flags, options, calledAs)
+    return this.#build(number, name, options.id, parts, total, flags, options, calledAs)
   }
 
-  #spec(
+  #build(
     number: number,
     name: string,
     id: string | undefined,
@@ -123,7 +126,7 @@ export class Submission {
   }
 }
 
-/** A name that is none must not throw in the midst of its refusal. */
+/** The text of anything that was given as a name; its refusal must not throw. */
 export const nameText = (name: unknown): string => {
   try {
     return String(name)
@@ -134,6 +137,19 @@ export const nameText = (name: unknown): string => {
 
 export const queueFull = (maxQueue: number): QueueFullError =>
   new QueueFullError(`maxQueue (${maxQueue}) jobs are waiting already; wait for pool.ready(), or raise maxQueue.`)
+
+const BROADCAST_OPTIONS = ['timeLimit', 'softTimeLimit', 'signal', 'priority', 'retryLost', 'context'] as const satisfies readonly (keyof BroadcastOptions)[]
+
+/** What makes sense for one job alone (an id, memory that is moved) is refused. Throws TypeError. */
+export const checkBroadcastOptions = (name: unknown, given: unknown): void =>
+  knownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}), BROADCAST_OPTIONS)
+
+export const broadcastTooWide = (name: string, places: number, maxQueue: number): QueueFullError =>
+  new QueueFullError(
+    places > maxQueue
+      ? `A broadcast of '${name}' to ${places} workers can never be queued where maxQueue is ${maxQueue}: raise it.`
+      : `There is no room in the queue (maxQueue, ${maxQueue}) for a broadcast of '${name}' to ${places} workers; wait for pool.ready(), or raise maxQueue.`,
+  )
 
 export const unknownTask = (name: string, known: readonly string[]): TaskNotFoundError => {
   const near = nearest(name, known)

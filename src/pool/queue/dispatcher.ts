@@ -1,41 +1,42 @@
 import type { JobRecord } from '../jobs/job.js'
+import type { JobLifecycle } from '../jobs/job-lifecycle.js'
+import { unknownTask } from '../jobs/submission.js'
 import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 import { LONG_MS } from './task-meters.js'
 
-/** Work of one tick is bounded: the host's other business comes first, ms. */
+/** So long may one tick deal jobs, ms: the host has other work. */
 const TICK_MS = 2
-/** Jobs that wait for a worker whose code is newer are passed over, so many in one tick: others need not wait for it. */
+/** So many jobs that wait for a worker with newer task modules are passed over in one tick, so that others need not wait behind them. */
 const MAX_ASIDE = 64
-/** How many jobs are dealt between two looks at the clock. */
+/** The clock is read after so many jobs. */
 const CLOCK_EVERY = 64
 /** Jobs written ahead in one worker's pipe under 'fast'. */
 const FAST_AHEAD = 256
 /** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that what is held is never half written. */
 const MAX_AHEAD_BYTES = 200 * 1024
-/** A main thread that has not turned for so long is stuck, even if it runs no job, ms. */
+/** A main thread that has not turned for so long takes up no job, even if it runs none, ms. */
 const MAIN_STUCK_MS = 1_000
-/** First and longest time that a worker whose main thread does not turn gets no new job, ms. */
-const STUCK_FIRST = 10
-const STUCK_MAX = 1_000
 
-/** Deals the jobs of the outbox to the workers, once a tick, and takes back what waits too long. */
+/** Deals the jobs of the outbox to the workers in each tick, and recalls what waits in a worker for too long. */
 export class Dispatcher {
   readonly #pool: PoolState
+  readonly #jobs: JobLifecycle
   /** Jobs per worker that may be in its pipe and running, where the dispatch has a fixed window; 0: adaptive. */
   readonly #window: number
   readonly #adaptive: boolean
   readonly #mayRecall: boolean
   #recallArmed = false
   /** Slots that may still be taken up in this tick. */
-  #slack = 0
-  /** The same of the stand-bys. */
-  #spareSlack = 0
+  #freeSlots = 0
+  /** The same for stand-bys, which have slots of their own. */
+  #freeSpareSlots = 0
   /** No worker could take the job at the head of the outbox in the last tick. */
   saturated = false
 
-  constructor(pool: PoolState) {
+  constructor(pool: PoolState, jobs: JobLifecycle) {
     this.#pool = pool
+    this.#jobs = jobs
     const { dispatch, concurrency, watchdog } = pool.settings
     // Without a watchdog nothing is taken back from a busy worker, so nothing is written ahead of one.
     this.#adaptive = dispatch === 'adaptive' && watchdog
@@ -44,13 +45,12 @@ export class Dispatcher {
     else this.#window = dispatch === 'fast' ? concurrency + FAST_AHEAD : concurrency
   }
 
-  /** One tick. */
-  readonly tick = (): void => {
+  tick(): void {
     const pool = this.#pool
-    this.#countSlack()
+    this.#countFreeSlots()
     const ready: PoolWorker[] = []
     for (const worker of pool.workers.values()) {
-      if (worker.isUp || worker.state === 'draining') this.#own(worker)
+      if (worker.isUp || worker.isDraining) this.#writeReserved(worker)
       if (this.#takesAny(worker)) ready.push(worker)
     }
     const more = this.#deal(ready)
@@ -61,32 +61,36 @@ export class Dispatcher {
     this.#armRecall()
   }
 
-  /** A worker's own jobs: those it must run alone, and those meant for it. */
-  #own(worker: PoolWorker): void {
+  /** The jobs that wait for this worker alone: isolated retries first, then shares of broadcasts. */
+  #writeReserved(worker: PoolWorker): void {
     if (worker.recalls > 0 || worker.unusable) return
-    if (worker.isolatedRetry !== undefined && (worker.isolatedRetry.isSettled || worker.isolatedRetry.streamed || worker.isolatedRetry.state === 'queued'))
-      worker.isolatedRetry = undefined
-    const { jobs: books, isolatedRetries: suspects, pinned } = worker
-    while (worker.isolatedRetry === undefined && books.inFlight === 0 && suspects.length > 0 && this.#mayTake(worker)) {
-      const job = suspects.shift()!
+    const { jobs, reserved } = worker
+    reserved.endRetry()
+    while (reserved.retrying === undefined && reserved.hasRetries && jobs.inFlight === 0 && this.#mayTake(worker)) {
+      const job = reserved.nextRetry()!
       if (job.isSettled) continue
       if (!worker.tasks.has(job.task)) {
-        this.onUnknownTask(worker, job)
+        this.#failUnknown(worker, job)
         continue
       }
-      worker.isolatedRetry = job
+      reserved.beginRetry(job)
       this.#write(worker, job)
     }
-    while (pinned.length > 0 && worker.isolatedRetry === undefined && suspects.length === 0 && this.#mayTake(worker)) {
-      const job = pinned.shift()!
+    while (reserved.hasShares && !reserved.isolated && this.#mayTake(worker)) {
+      const job = reserved.nextShare()!
       if (job.isSettled) continue
       if (worker.tasks.has(job.task)) this.#assign(worker, job)
-      else this.onUnknownTask(worker, job)
+      else this.#failUnknown(worker, job)
     }
   }
 
+  /** The worker does not know the task: its task modules are of another version than those of the worker that announced it. */
+  #failUnknown(worker: PoolWorker, job: JobRecord): void {
+    this.#jobs.fail(job, unknownTask(job.name, [...worker.tasks.keys()]))
+  }
+
   #mayTake(worker: PoolWorker): boolean {
-    return this.#freeSlots(worker) > 0 && this.#quota(worker) > 0
+    return this.#slotsFor(worker) > 0 && this.#quota(worker) > 0
   }
 
   #takesAny(worker: PoolWorker): boolean {
@@ -95,70 +99,68 @@ export class Dispatcher {
       !worker.unusable &&
       !worker.spare &&
       worker.recalls === 0 &&
-      worker.isolatedRetry === undefined &&
-      worker.isolatedRetries.length === 0 &&
-      worker.pinned.length === 0 &&
+      worker.reserved.idle &&
       !worker.blocked &&
-      worker.stuckUntil <= this.#pool.hub.now() &&
+      worker.progress.pausedUntil <= this.#pool.hub.now() &&
       this.#quota(worker) > 0
     )
   }
 
   /** Jobs that it may still be given before it is recycled. */
   #quota(worker: PoolWorker): number {
-    return worker.quota(this.#pool.settings.maxJobsPerWorker)
+    return worker.jobs.quota(this.#pool.settings.maxJobsPerWorker)
   }
 
-  /** Slots that nobody has taken up, whoever he is: a worker that leaves hands its own over to its successor one by one. */
-  #countSlack(): void {
-    const { workers, settings, slotTarget: figure } = this.#pool
+  /** Counts the slots that are not taken up: a draining worker passes its slots on to its successor one by one. */
+  #countFreeSlots(): void {
+    const { workers, settings, slotTarget } = this.#pool
     let used = 0
     let usedBySpares = 0
     for (const worker of workers.values()) {
       if (!worker.alive) continue
-      const slots = worker.slotsUsed(settings.concurrency)
+      const slots = worker.jobs.slotsUsed(settings.concurrency)
       if (worker.spare) usedBySpares += slots
       else used += slots
     }
-    this.#slack = figure * settings.concurrency - used
-    // One that was promoted as it ran a share takes its slot along, while its predecessor may still run something.
-    this.#spareSlack = settings.spare * settings.concurrency - usedBySpares + Math.min(0, this.#slack)
+    this.#freeSlots = slotTarget * settings.concurrency - used
+    // A stand-by that was promoted while it ran a share keeps its slot, and its predecessor may still run something.
+    this.#freeSpareSlots = settings.spare * settings.concurrency - usedBySpares + Math.min(0, this.#freeSlots)
   }
 
-  #freeSlots(worker: PoolWorker): number {
+  #slotsFor(worker: PoolWorker): number {
     const free = this.#pool.settings.concurrency - worker.jobs.inFlight
-    // Stand-bys have their own: a broadcast reaches them, too.
-    return Math.min(free, worker.spare ? this.#spareSlack : this.#slack)
+    // Stand-bys have slots of their own, for broadcasts.
+    return Math.min(free, worker.spare ? this.#freeSpareSlots : this.#freeSlots)
   }
 
   /** How many more jobs may be written to it now, whatever they are. */
   #room(worker: PoolWorker): number {
     const { concurrency } = this.#pool.settings
     const { inFlight, sentBytes } = worker.jobs
-    if (inFlight < concurrency || this.#window === concurrency) return Math.min(this.#freeSlots(worker), this.#quota(worker))
+    if (inFlight < concurrency || this.#window === concurrency) return Math.min(this.#slotsFor(worker), this.#quota(worker))
     if (sentBytes > MAX_AHEAD_BYTES) return 0
     return Math.min(this.#window - inFlight, this.#quota(worker))
   }
 
-  /** Whether this job may be written ahead of others that are short, behind jobs that have not held it long. */
+  /** Whether this short job may be written to a worker without a free slot, whose jobs are short as well. */
   #mayWriteAhead(worker: PoolWorker, job: JobRecord, now: number): boolean {
-    const { jobs: books } = worker
-    // A worker with a free slot that it may not take up would begin what is meant to wait.
-    if (books.inFlight < this.#pool.settings.concurrency) return false
-    // Back from a worker that died, it waits behind nobody: others' crashes must not make it one that is given up.
+    const { jobs } = worker
+    // A worker with a slot that is free, but not its to take up, would begin the job instead of holding it.
+    if (jobs.inFlight < this.#pool.settings.concurrency) return false
+    // It was put back by a worker that died: it must not be given up because other jobs crash their workers.
     if (job.putBacks > 0) return false
-    if (books.sentBytes + job.spec.size > MAX_AHEAD_BYTES || now - worker.lastProgressAt > LONG_MS || this.#quota(worker) <= 0) return false
-    return books.sent.size < this.#pool.meters.ahead(job.task) && !books.running.some(this.#isLong)
+    if (jobs.sentBytes + job.spec.size > MAX_AHEAD_BYTES || now - worker.progress.lastAt > LONG_MS || this.#quota(worker) <= 0) return false
+    return jobs.sent.size < this.#pool.taskMeters.ahead(job.task) && !jobs.running.some(this.#isLong)
   }
 
-  readonly #isLong = ({ task }: JobRecord): boolean => this.#pool.meters.ahead(task) === 0
+  readonly #isLong = ({ task }: JobRecord): boolean => this.#pool.taskMeters.ahead(task) === 0
 
   /** True: there is more to do in another tick. */
   #deal(ready: PoolWorker[]): boolean {
     const aside: JobRecord[] = []
     const more = this.#dealFrom(ready, aside)
     for (const job of aside) {
-      // It may have been cancelled meanwhile.
+      // It may have been cancelled since.
       if (!job.waiting) continue
       job.inOutbox = true
       this.#pool.outbox.putBack(job)
@@ -194,7 +196,7 @@ export class Dispatcher {
     return false
   }
 
-  /** This worker does not know the task: to one that does, if there is any. True: the job is to wait for it. */
+  /** This worker does not know the task: deals the job to one that does, if there is any. True: the job is to wait for such a worker. */
   #dealElsewhere(than: PoolWorker, ready: readonly PoolWorker[], job: JobRecord, now: number): boolean {
     const knows = (worker: PoolWorker): boolean => worker.tasks.has(job.task)
     const worker = this.#choose(ready.filter(knows), job, now)
@@ -203,19 +205,19 @@ export class Dispatcher {
       return false
     }
     for (const each of this.#pool.workers.values()) {
-      if (each.state === 'starting' || (each.isUp && !each.spare && !each.unusable && this.#quota(each) > 0 && knows(each))) return true
+      if (each.isStarting || (each.isUp && !each.spare && !each.unusable && this.#quota(each) > 0 && knows(each))) return true
     }
-    this.onUnknownTask(than, job)
+    this.#failUnknown(than, job)
     return false
   }
 
-  /** Among those with room: fewest jobs, then longest idle; only if none has room, one that the job may be written ahead to. */
+  /** Of the workers with room the one with the fewest jobs, then the longest idle; only if none has room, one that the job may be written ahead to. */
   #choose(ready: readonly PoolWorker[], job: JobRecord, now: number): PoolWorker | undefined {
     let best: PoolWorker | undefined
     let bestJobs = Number.POSITIVE_INFINITY
     for (const worker of ready) {
       const jobs = worker.jobs.inFlight
-      if (jobs > bestJobs || (jobs === bestJobs && worker.lastProgressAt >= best!.lastProgressAt)) continue
+      if (jobs > bestJobs || (jobs === bestJobs && worker.progress.lastAt >= best!.progress.lastAt)) continue
       if (this.#room(worker) <= 0) continue
       best = worker
       bestJobs = jobs
@@ -231,53 +233,48 @@ export class Dispatcher {
   }
 
   #assign(worker: PoolWorker, job: JobRecord): void {
-    if (worker.jobs.sent.size === 0) worker.heldSince = this.#pool.hub.now()
+    if (worker.jobs.sent.size === 0) worker.progress.written(this.#pool.hub.now())
     this.#write(worker, job)
   }
 
   #write(worker: PoolWorker, job: JobRecord): void {
     if (worker.jobs.inFlight < this.#pool.settings.concurrency) {
-      if (worker.spare) this.#spareSlack--
-      else this.#slack--
+      if (worker.spare) this.#freeSpareSlots--
+      else this.#freeSlots--
     }
     worker.assign(job)
   }
 
-  /** Set by the pool: refuses a job that this worker does not know, for its code is of another version than the one that announced the task. */
-  onUnknownTask: (worker: PoolWorker, job: JobRecord) => void = () => {}
-
-  // ---- taking back
+  // ---- recall
 
   #armRecall(): void {
     if (this.#recallArmed || !this.#mayRecall) return
     for (const worker of this.#pool.workers.values()) {
       if (worker.jobs.sent.size === 0 || !worker.alive) continue
       this.#recallArmed = true
-      this.#pool.hub.callLater(LONG_MS, () => this.#takeBack())
+      this.#pool.hub.callLater(LONG_MS, () => this.#recallHeld())
       return
     }
   }
 
   /** Recalls what a worker has held for longer than `LONG_MS` without taking anything up. */
-  #takeBack(): void {
+  #recallHeld(): void {
     const { hub, workers } = this.#pool
-    const suspects = [...workers.values()].filter((worker) => this.#holdsTooLong(worker))
-    if (suspects.length === 0) {
+    const held = [...workers.values()].filter((worker) => this.#holdsTooLong(worker))
+    if (held.length === 0) {
       this.#recallArmed = false
       this.#armRecall()
       return
     }
     hub.whenReadEmpty(
-      () => suspects.flatMap((worker) => worker.readers),
+      () => held.flatMap((worker) => worker.readers),
       () => {
         this.#recallArmed = false
-        for (const worker of suspects) {
+        for (const worker of held) {
           if (!this.#holdsTooLong(worker)) continue
           worker.recall()
-          worker.stuckFor = Math.min(STUCK_MAX, Math.max(STUCK_FIRST, 2 * worker.stuckFor))
-          worker.stuckUntil = hub.now() + worker.stuckFor
-          // Someone must look again when the worker may be tried again.
-          hub.callLater(worker.stuckFor, () => hub.wake())
+          // A tick must come when the worker may be tried again.
+          hub.callLater(worker.progress.backOff(hub.now()), () => hub.wake())
         }
         this.#armRecall()
       },
@@ -292,12 +289,12 @@ export class Dispatcher {
   }
 
   #holdsTooLong(worker: PoolWorker): boolean {
-    const { jobs: books } = worker
-    if (!worker.alive || worker.recalls > 0 || books.sent.size === 0 || books.sent.peek()?.broadcast !== undefined) return false
-    // An idle worker holds nothing back: it is still reading a large job, or about to. Nor does one that is still being written to.
-    if ((books.running.size === 0 && worker.mainAge < MAIN_STUCK_MS) || worker.writing) return false
-    const held = this.#pool.hub.now() - Math.max(worker.lastProgressAt, worker.heldSince)
-    // One that turns slowly is given longer each time, or it would never get to take anything up; not if another could do it now.
-    return held >= LONG_MS && (held >= worker.stuckFor || this.#anotherIsFree(worker))
+    const { jobs } = worker
+    if (!worker.alive || worker.recalls > 0 || jobs.sent.size === 0 || jobs.sent.peek()?.broadcast !== undefined) return false
+    // An idle worker is still reading a large job, or about to. One that is still being written to has not got it yet.
+    if ((jobs.running.size === 0 && worker.heartbeats.mainAge < MAIN_STUCK_MS) || worker.writing) return false
+    const held = this.#pool.hub.now() - worker.progress.heldSince
+    // One whose event loop turns slowly gets longer each time, or it would never take anything up; unless another worker could now.
+    return held >= LONG_MS && (held >= worker.progress.pause || this.#anotherIsFree(worker))
   }
 }

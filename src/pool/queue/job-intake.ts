@@ -4,40 +4,40 @@ import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import type { PoolState } from '../pool-state.js'
 
-/** Where a job that can be run enters the pool; pending jobs keep the host alive, an idle pool does not. */
+/** Takes submitted jobs into the pool. Unsettled jobs keep the host alive, an idle pool does not. */
 export class JobIntake {
   readonly #pool: PoolState
-  readonly #life: JobLifecycle
-  readonly #signals: AbortRegistry<JobRecord>
+  readonly #jobs: JobLifecycle
+  readonly #abortSignals: AbortRegistry<JobRecord>
   #holding = false
 
-  constructor(pool: PoolState, life: JobLifecycle) {
+  constructor(pool: PoolState, jobs: JobLifecycle) {
     this.#pool = pool
-    this.#life = life
-    this.#signals = new AbortRegistry((job, reason) => life.cancel(job, reason))
+    this.#jobs = jobs
+    this.#abortSignals = new AbortRegistry((job, reason) => jobs.cancel(job, reason))
   }
 
-  /** `place`: where it waits instead of the outbox. */
-  enter(job: JobRecord, place?: (job: JobRecord) => void): void {
+  /** `place`: takes the job instead of the outbox. */
+  add(job: JobRecord, place?: (job: JobRecord) => void): void {
     const pool = this.#pool
     const { signal } = job.spec
     pool.totals.submitted++
     pool.queued++
-    pool.pending++
+    pool.unsettled++
     if (!this.#holding) {
       this.#holding = true
       pool.hub.hold()
     }
     if (pool.events.wants('jobSubmitted')) pool.events.emit('jobSubmitted', { id: job.id, name: job.name })
     if (signal?.aborted) {
-      this.#life.cancel(job, signal.reason)
+      this.#jobs.cancel(job, signal.reason)
       return
     }
     if (pool.phase !== 'open') {
-      this.#life.settle(job, { state: 'failed', error: closedError(`pool.${job.name}`) })
+      this.#jobs.settle(job, { state: 'failed', error: closedError(`pool.${job.name}`) })
       return
     }
-    if (signal !== undefined) job.onSettled = this.#signals.watch(signal, job)
+    if (signal !== undefined) job.onSettled = this.#abortSignals.watch(signal, job)
     if (place !== undefined) place(job)
     else {
       job.inOutbox = true
@@ -47,7 +47,7 @@ export class JobIntake {
   }
 
   releaseWhenIdle(): void {
-    if (!this.#holding || this.#pool.pending > 0) return
+    if (!this.#holding || this.#pool.unsettled > 0) return
     this.#holding = false
     this.#pool.hub.release()
   }

@@ -1,21 +1,20 @@
 import { AbortRegistry } from '../../util/abort-registry.js'
 import { closedError } from '../errors.js'
-import type { MapRoom } from '../jobs/map.js'
+import type { MapCapacity } from '../jobs/map.js'
 import type { PoolState } from '../pool-state.js'
 
-/** Those who wait until the queue has room (`maxQueue`). */
+/** The calls of `pool.ready()` and of maps that wait until the queue has room (`maxQueue`). */
 export class QueueCapacity {
   readonly #pool: PoolState
   readonly #waiters: { resolve: () => void; reject: (error: Error) => void }[] = []
-  /** Maps that are under way. */
+  /** For each map that is under way: ends it when the pool closes. */
   readonly #maps = new Set<() => void>()
-  readonly #signals = new AbortRegistry<(reason: unknown) => void>((aborted, reason) => aborted(reason))
+  readonly #abortSignals = new AbortRegistry<(reason: unknown) => void>((aborted, reason) => aborted(reason))
 
   constructor(pool: PoolState) {
     this.#pool = pool
   }
 
-  /** Somebody waits. */
   get hasWaiters(): boolean {
     return this.#waiters.length > 0
   }
@@ -27,11 +26,11 @@ export class QueueCapacity {
     return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }))
   }
 
-  /** As many as there is room for. */
+  /** Resolves as many calls as there is room for. */
   release(): void {
     const { queued, settings, hub } = this.#pool
     for (let room = settings.maxQueue - queued; room > 0 && this.hasWaiters; room--) this.#waiters.shift()!.resolve()
-    // One that was let in may submit nothing: the others must not wait for an unrelated event.
+    // A caller that was resolved may submit nothing: the others must not wait for an unrelated event.
     if (this.hasWaiters && queued < settings.maxQueue) hub.wake()
   }
 
@@ -40,8 +39,8 @@ export class QueueCapacity {
     for (const closed of this.#maps) closed()
   }
 
-  /** What a map needs of it; a source that has fallen silent must not outlast its signal, nor the pool. */
-  forMap(signal: AbortSignal | undefined): MapRoom {
+  /** As a map sees it. A source that brings nothing more must not outlast the caller's signal, nor the pool. */
+  forMap(signal: AbortSignal | undefined): MapCapacity {
     const pool = this.#pool
     return {
       get full() {
@@ -51,7 +50,7 @@ export class QueueCapacity {
       nextTurn: () => new Promise((resolve) => pool.hub.clock.afterPoll(resolve)),
       watch: (aborted, closed) => {
         this.#maps.add(closed)
-        const unwatch = signal === undefined ? undefined : this.#signals.watch(signal, aborted)
+        const unwatch = signal === undefined ? undefined : this.#abortSignals.watch(signal, aborted)
         if (signal?.aborted) aborted(signal.reason)
         if (pool.phase !== 'open') closed()
         return () => {

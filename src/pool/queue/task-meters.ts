@@ -1,4 +1,4 @@
-/** A run longer than this makes others wait noticeably, ms: also the bound within which a held job is taken back. */
+/** A run that takes longer is long, ms. A job that waits in a worker for longer is recalled. */
 export const LONG_MS = 5
 /** Weight of the newest run. */
 const ALPHA = 1 / 16
@@ -14,7 +14,7 @@ interface Meter {
   longShare: number
 }
 
-/** How long each task runs: what the adaptive dispatcher writes ahead by. A task never measured counts as long. */
+/** How long each task runs: the adaptive dispatcher writes ahead by it. A task that was never measured counts as long. */
 export class TaskMeters {
   readonly #meters = new Map<string, Meter>()
 

@@ -2,29 +2,29 @@ import type { Hub, PendingDeadline, Reader } from '../../hub/index.js'
 import type { LaunchedProcess } from './launcher.js'
 import type { WorkerOutput } from './worker-output.js'
 
-/** How long the output pipes of a dead worker are waited for once its results are read: what it left alive may hold them open. */
+/** How long the output of a dead worker is waited for once its results are read, ms: processes that it left behind may hold the pipes open. */
 const OUTPUT_WAIT_MS = 250
 
-/** What is left of a worker that is gone: everything it had written is read, and then it is buried, once. */
+/** Reads everything that a dead worker had written, then closes its pipes. */
 export class ExitDrain {
   done = false
   readonly #hub: Hub
   readonly #process: LaunchedProcess
   readonly #pipes: readonly Reader[]
   readonly #output: WorkerOutput
-  readonly #onBuried: () => void
+  readonly #onDrained: () => void
   #gone = false
   #deadline: PendingDeadline | undefined
 
-  constructor(hub: Hub, process: LaunchedProcess, pipes: readonly Reader[], output: WorkerOutput, onBuried: () => void) {
+  constructor(hub: Hub, process: LaunchedProcess, pipes: readonly Reader[], output: WorkerOutput, onDrained: () => void) {
     this.#hub = hub
     this.#process = process
     this.#pipes = pipes
     this.#output = output
-    this.#onBuried = onBuried
+    this.#onDrained = onDrained
   }
 
-  /** The process is gone: its pipes get so long, ms; none where it never was there. */
+  /** The process is gone: its pipes are read for `within` ms at most; 0 where there never was a process. */
   begin(within: number): void {
     this.#gone = true
     if (within === 0) this.finish()
@@ -34,7 +34,7 @@ export class ExitDrain {
     }
   }
 
-  /** Is everything read that it had written? */
+  /** Finishes once everything is read that it had written. */
   check(): void {
     if (!this.#gone || this.done || !this.#pipes.every((pipe) => pipe.ended)) return
     if (this.#output.ended) this.finish()
@@ -49,7 +49,7 @@ export class ExitDrain {
     this.#output.finish()
     const { jobs, results, lifeline, stdout, stderr } = this.#process
     for (const stream of [jobs, results, lifeline, stdout, stderr]) stream?.destroy()
-    this.#onBuried()
+    this.#onDrained()
   }
 
   #within(ms: number, readers: readonly Reader[]): void {

@@ -1,11 +1,64 @@
 import { Deque } from '../../util/deque.js'
 import { ProtocolError } from '../../wire/errors.js'
 import type { JobRecord } from '../jobs/job.js'
-import { RunningJobs } from './running-jobs.js'
 
 /**
- * Which jobs one worker holds: those written and not accepted, in order of delivery, and those accepted and not settled.
- * After a death they say exactly what can have begun and what has not.
+ * The jobs that a worker has accepted and not answered, in order of acceptance. There is mostly one at a time, and a new one for each
+ * job that the worker runs: a Map with so many insertions and deletions would rebuild its table again and again.
+ */
+export class RunningJobs {
+  #deliveries: number[] = []
+  #jobs: JobRecord[] = []
+
+  get size(): number {
+    return this.#jobs.length
+  }
+
+  add(job: JobRecord): void {
+    this.#deliveries.push(job.delivery)
+    this.#jobs.push(job)
+  }
+
+  get(delivery: number): JobRecord | undefined {
+    return this.#jobs[this.#deliveries.indexOf(delivery)]
+  }
+
+  /** Takes it out. */
+  take(delivery: number): JobRecord | undefined {
+    const at = this.#deliveries.indexOf(delivery)
+    if (at === -1) return undefined
+    // A call that makes an array of what goes would cost more than the rest.
+    if (at === this.#jobs.length - 1) {
+      this.#deliveries.pop()
+      return this.#jobs.pop()
+    }
+    this.#deliveries.splice(at, 1)
+    return this.#jobs.splice(at, 1)[0]
+  }
+
+  /** The one that has been running longest. */
+  get oldest(): JobRecord | undefined {
+    return this.#jobs[0]
+  }
+
+  [Symbol.iterator](): IterableIterator<JobRecord> {
+    return this.#jobs[Symbol.iterator]()
+  }
+
+  /** Whether `test` holds for any. */
+  some(test: (job: JobRecord) => boolean): boolean {
+    return this.#jobs.some(test)
+  }
+
+  clear(): void {
+    this.#deliveries = []
+    this.#jobs = []
+  }
+}
+
+/**
+ * The jobs of one worker: those written and not accepted, in order of delivery, and those accepted and not answered. After its death
+ * they say exactly what can have begun and what has not.
  */
 export class InFlightJobs {
   /** Written, not accepted; in order of delivery. */
@@ -24,6 +77,16 @@ export class InFlightJobs {
 
   get inFlight(): number {
     return this.sent.size + this.running.size
+  }
+
+  /** Slots that they take up: no more run at once, however much was written ahead. */
+  slotsUsed(concurrency: number): number {
+    return Math.min(this.inFlight, concurrency)
+  }
+
+  /** How many more may be written, where the worker may accept `most` in its life. */
+  quota(most: number): number {
+    return most - this.accepted - this.sent.size
   }
 
   write(job: JobRecord, worker: number): void {
@@ -47,7 +110,7 @@ export class InFlightJobs {
 
   accept(delivery: number): JobRecord {
     const job = this.sent.peek()
-    // It stays in the books then: the worker is ended, and what it held goes back.
+    // It stays in `sent` then: the worker is ended, and what it held goes back.
     if (job === undefined || job.delivery !== delivery) {
       throw new ProtocolError(`ACCEPTED of delivery ${delivery}; ${job === undefined ? 'none was written' : `${job.delivery} comes first`}.`)
     }

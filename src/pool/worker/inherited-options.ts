@@ -1,4 +1,4 @@
-/** What workers inherit of the host's own Node options: not what makes sense once only, or would fight for a port. */
+/** What workers inherit of the host's own Node options: not what makes sense for one process only, or would use the same port twice. */
 
 const DROPPED = /^--(inspect|eval|print|test|watch|experimental-test|cpu-prof|heap-prof|input-type|check|interactive)|^-(e|p|pe|c|i)$/
 /** Those whose value is code, which may begin with a dash. */
@@ -13,7 +13,7 @@ export const inheritedExecArgv = (hostArgv: readonly string[]): string[] => {
       kept.push(option)
       continue
     }
-    // A dropped option takes its value with it, which Node may have been given as a word of its own.
+    // The value of a dropped option is dropped with it; it may be an argument of its own.
     const next = hostArgv[i + 1]
     if (next !== undefined && (CODE.has(option) || !next.startsWith('-'))) i++
   }

@@ -7,7 +7,7 @@ export interface ProcessExit {
   error?: Error
 }
 
-/** One started process, as the pool sees it. */
+/** One started process. */
 export interface LaunchedProcess {
   readonly pid: number | undefined
   readonly jobs: HubWritable
@@ -17,7 +17,7 @@ export interface LaunchedProcess {
   readonly stderr: HubReadable | undefined
   /** Called once, when the process is gone (or could not be started). */
   onExit(fn: (exit: ProcessExit) => void): void
-  /** SIGKILL, to the process or, with killTree, to its group. Harmless when it is gone. */
+  /** SIGKILL, to the process or, with killTree, to its group. Does nothing when it is gone. */
   kill(): void
   /** Ends what the process left behind in its group, once it is gone. */
   killRest(): void

@@ -8,12 +8,12 @@ import type { JobRecord } from '../jobs/job.js'
 /** Frames of the lifeline stay small. */
 export const LIFELINE_MAX = 1024 * 1024
 
-/** What the pool asks of a worker's watchdog, past whatever its main thread is busy with. */
+/** The requests of the pool to a worker's watchdog, which answers while the main thread is busy. */
 export class WorkerLifeline {
   readonly #writer = new FrameWriter()
   readonly #port: Writer
   readonly #stacks = new Map<number, (text: string) => void>()
-  #stackAsked = 0
+  #stackRequests = 0
 
   constructor(hub: Hub, stream: HubWritable, onEnd: (error?: Error) => void) {
     this.#port = hub.addWriter(stream, this.#writer.generator(stream), onEnd)
@@ -41,15 +41,15 @@ export class WorkerLifeline {
   /** What the worker is executing right now. */
   stack(): Promise<string> {
     return new Promise((resolve) => {
-      const question = ++this.#stackAsked
-      this.#stacks.set(question, resolve)
-      this.#frame(Kind.STACK_ASK, 0, undefined, question)
+      const request = ++this.#stackRequests
+      this.#stacks.set(request, resolve)
+      this.#frame(Kind.STACK_ASK, 0, undefined, request)
     })
   }
 
-  stackReceived(question: number, text: string): void {
-    this.#stacks.get(question)?.(text)
-    this.#stacks.delete(question)
+  stackReceived(request: number, text: string): void {
+    this.#stacks.get(request)?.(text)
+    this.#stacks.delete(request)
   }
 
   /** The process is gone. */
@@ -65,13 +65,13 @@ export class WorkerLifeline {
   }
 }
 
-/** CANCEL_HEAD free bytes, then the reason; none where it cannot be sent, for the cancellation itself must pass. */
+/** CANCEL_HEAD free bytes, then the reason; no reason where it cannot be encoded or is too large, for the cancellation itself must be sent. */
 const reasonBytes = (reason: unknown): Buffer => {
   try {
     const { body, binaries, size } = encode(reason, CANCEL_HEAD)
     if (size <= LIFELINE_MAX / 2) return Buffer.concat([body, ...binaries])
   } catch {
-    // Not to be sent.
+    // It cannot be encoded.
   }
   return Buffer.from(encode(undefined, CANCEL_HEAD).body)
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS, type WorkerConfig } from '../../wire/messages.js'
-import { isDirectory } from './directory.js'
 import type { LaunchedProcess, Launcher } from './launcher.js'
 
 export interface LaunchOptions {
@@ -14,6 +14,8 @@ export interface LaunchOptions {
   env: Record<string, string | undefined>
   cwd: string | undefined
 }
+
+export const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
 /** Starts workers as child processes of the host. */
 export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOptions): Launcher => {
@@ -30,7 +32,7 @@ export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOpt
     })
     const pid = subprocess.pid
     if (pid === undefined) return neverStarted(errorOf(subprocess, cwd))
-    // Of a process that runs: it could not be killed.
+    // An error of a process that runs: it could not be killed.
     subprocess.on('error', () => {})
     const streams = subprocess.stdio as unknown as (Socket | null)[]
     subprocess.unref()
@@ -58,7 +60,7 @@ export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOpt
       },
     }
   }
-  // Whatever the host has done to what a spawn needs, it is told as a start that failed.
+  // Whatever spawn() throws counts as a start that failed.
   return (id) => {
     try {
       return launch(id)

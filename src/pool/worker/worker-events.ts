@@ -1,40 +1,44 @@
+import { inspect } from 'node:util'
 import { decode } from '../../wire/codec/index.js'
 import type { Fault, LimitStage, LogLine, WorkerUp } from '../../wire/messages.js'
 import { deathReason } from '../errors.js'
+import type { FirstWorker } from '../first-worker.js'
+import type { Fleet } from '../fleet/fleet.js'
+import type { HealthMonitor } from '../fleet/health-monitor.js'
 import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import type { PoolState } from '../pool-state.js'
-import { UnhandledFaults } from './unhandled-faults.js'
+import type { QueueCapacity } from '../queue/queue-capacity.js'
 import type { PoolWorker } from './worker.js'
-import type { WorkerOwner } from './worker-owner.js'
+import type { WorkerListener } from './worker-listener.js'
 
-export interface PoolActions {
-  up(worker: PoolWorker): void
-  /** There is more room in the queue. */
-  accepted(): void
-  /** A worker has accepted a job. */
-  proven(): void
-  /** Is it due for recycling? */
-  checkRecycling(worker: PoolWorker): void
-  /** Its heartbeat has come. */
-  heartbeat(worker: PoolWorker): void
-  /** A worker that is to leave holds less, or one was found damaged. */
-  changed(): void
-  exited(worker: PoolWorker): void
-  drained(worker: PoolWorker): void
+/** The parts of a pool that the events of its workers go to. */
+export interface PoolParts {
+  readonly state: PoolState
+  readonly jobs: JobLifecycle
+  readonly capacity: QueueCapacity
+  readonly fleet: Fleet
+  readonly health: HealthMonitor
+  readonly firstWorker: FirstWorker
 }
 
-/** Where the workers report: each report goes to the part of the pool it concerns. */
-export class WorkerEvents implements WorkerOwner {
+/** Passes each event of a worker to the parts of the pool that it concerns. */
+export class WorkerEvents implements WorkerListener<PoolWorker> {
   readonly #pool: PoolState
-  readonly #life: JobLifecycle
-  readonly #events: PoolActions
-  readonly #unheard = new UnhandledFaults()
+  readonly #jobs: JobLifecycle
+  readonly #capacity: QueueCapacity
+  readonly #fleet: Fleet
+  readonly #health: HealthMonitor
+  readonly #firstWorker: FirstWorker
+  readonly #warned = new WeakSet<PoolWorker>()
 
-  constructor(pool: PoolState, life: JobLifecycle, events: PoolActions) {
-    this.#pool = pool
-    this.#life = life
-    this.#events = events
+  constructor({ state, jobs, capacity, fleet, health, firstWorker }: PoolParts) {
+    this.#pool = state
+    this.#jobs = jobs
+    this.#capacity = capacity
+    this.#fleet = fleet
+    this.#health = health
+    this.#firstWorker = firstWorker
   }
 
   onUp(worker: PoolWorker, up: WorkerUp): void {
@@ -43,47 +47,50 @@ export class WorkerEvents implements WorkerOwner {
     const ms = hub.now() - worker.startedAt
     log?.info({ worker: worker.id, pid: up.pid, ms: Math.round(ms) }, 'worker up')
     if (events.wants('workerUp')) events.emit('workerUp', { worker: worker.id, pid: up.pid, ms })
-    this.#events.up(worker)
+    this.#fleet.up(worker)
+    this.#health.up(worker)
+    this.#firstWorker.resolve()
   }
 
   onAccepted(worker: PoolWorker, job: JobRecord): void {
-    this.#events.proven()
-    this.#life.accepted(worker, job, worker.lastProgressAt)
-    if (!job.isSettled) job.items?.granted(worker, job)
-    this.#events.accepted()
-    // Judged now, not at its answer: the successor starts while the last job runs.
-    this.#events.checkRecycling(worker)
+    const pool = this.#pool
+    if (pool.starts.proven()) pool.requestBalance()
+    this.#jobs.accepted(worker, job, worker.progress.lastAt)
+    if (!job.isSettled) job.items?.grant(worker, job)
+    if (this.#capacity.hasWaiters) pool.hub.wake()
+    // Checked now, not at the answer: the successor starts while the last job runs.
+    this.#health.check(worker)
   }
 
   onAnswered(worker: PoolWorker, job: JobRecord, flags: number, payload: Buffer): void {
-    this.#life.answered(job, flags, payload, worker.lastProgressAt)
-    this.#events.checkRecycling(worker)
-    this.#moved(worker)
+    this.#jobs.answered(job, flags, payload, worker.progress.lastAt)
+    this.#health.check(worker)
+    this.#roomMade(worker)
   }
 
   onItem(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
     if (job.isSettled || job.items === undefined) return
     if (!job.streamed) {
       job.streamed = true
-      // A stream that ran alone is alone no more.
-      if (worker.isolatedRetry === job) this.#pool.hub.wake()
+      // With its first item the isolation of a stream that runs again is over.
+      if (worker.reserved.retrying === job) this.#pool.hub.wake()
     }
-    const value = this.#read(worker, job, 'An item', payload)
-    if (value !== undefined) job.items.item(value.read, payload.length)
+    const decoded = this.#decode(worker, job, 'An item', payload)
+    if (decoded !== undefined) job.items.item(decoded.value, payload.length)
   }
 
   onProgress(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
     if (job.isSettled) return
-    const value = this.#read(worker, job, 'A progress value', payload)
-    if (value !== undefined) job.emit('progress', value.read)
+    const decoded = this.#decode(worker, job, 'A progress value', payload)
+    if (decoded !== undefined) job.emit('progress', decoded.value)
   }
 
-  /** Undefined: it cannot be read (nested too deep, for one), which ends that job alone. */
-  #read(worker: PoolWorker, job: JobRecord, what: string, payload: Buffer): { read: unknown } | undefined {
+  /** Undefined: it cannot be decoded (nested too deep, for one), which ends that job alone. */
+  #decode(worker: PoolWorker, job: JobRecord, what: string, payload: Buffer): { value: unknown } | undefined {
     try {
-      return { read: payload.length === 0 ? undefined : decode(payload, 0) }
+      return { value: payload.length === 0 ? undefined : decode(payload, 0) }
     } catch (cause) {
-      this.#life.unreadable(worker, job, what, cause)
+      this.#jobs.undecodable(worker, job, what, cause)
       return undefined
     }
   }
@@ -102,40 +109,58 @@ export class WorkerEvents implements WorkerOwner {
     const { events, log } = this.#pool
     log?.error({ worker: worker.id, job: job?.id, err: fault.error }, `${fault.type} in a worker`)
     if (events.wants('workerFault')) events.emit('workerFault', { worker: worker.id, type: fault.type, error: fault.error, job: job?.id })
-    else if (log === undefined) this.#unheard.warn(worker, fault, job)
+    else if (log === undefined) this.#warn(worker, fault, job)
+  }
+
+  /**
+   * Without a listener and a logger an error that no task caught becomes a warning of the host's: a plain Node process would have
+   * printed it, and ended. Once for each worker: a task that fails so a thousand times would hide everything else that the host prints.
+   */
+  #warn(worker: PoolWorker, { type, error }: Fault, job: JobRecord | undefined): void {
+    if (this.#warned.has(worker)) return
+    this.#warned.add(worker)
+    const where = job === undefined ? `worker ${worker.id}` : `worker ${worker.id}, in the job '${job.name}'`
+    process.emitWarning(
+      `An ${type} in ${where}: no task caught it, and no job rejects with it. Each is in the event 'workerFault' of the pool, and in its log.`,
+      {
+        type: 'PreforkWarning',
+        code: 'PREFORK_WORKER_FAULT',
+        detail: inspect(error),
+      },
+    )
   }
 
   onHeartbeat(worker: PoolWorker): void {
-    this.#events.heartbeat(worker)
+    this.#health.heartbeat(worker)
   }
 
   onRecalled(worker: PoolWorker, back: JobRecord[]): void {
-    this.#life.recalled(worker, back)
-    this.#moved(worker)
+    this.#jobs.recalled(worker, back)
+    this.#roomMade(worker)
   }
 
-  /** It has room again; or, on its way out, perhaps nothing left to do. */
-  #moved(worker: PoolWorker): void {
-    if (worker.state === 'draining') this.#events.changed()
+  /** It has room for jobs; if it drains, it may hold nothing any more. */
+  #roomMade(worker: PoolWorker): void {
+    if (worker.isDraining) this.#pool.requestBalance()
     else this.#pool.hub.wake()
   }
 
   onLimit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void {
-    this.#life.limit(worker, delivery, stage, stack)
+    this.#jobs.limit(worker, delivery, stage, stack)
   }
 
   onDamaged(): void {
-    this.#events.changed()
+    this.#pool.requestBalance()
   }
 
   onExit(worker: PoolWorker): void {
-    this.#events.exited(worker)
+    this.#fleet.exited(worker)
   }
 
   onDrained(worker: PoolWorker): void {
     const { events } = this.#pool
     const jobs = [...worker.jobs.running].map((job) => job.id)
-    this.#life.workerGone(worker)
+    this.#jobs.workerGone(worker)
     if (events.wants('workerExit')) {
       events.emit('workerExit', {
         worker: worker.id,
@@ -148,6 +173,6 @@ export class WorkerEvents implements WorkerOwner {
         jobs,
       })
     }
-    this.#events.drained(worker)
+    this.#fleet.drained(worker)
   }
 }

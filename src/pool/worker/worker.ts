@@ -1,334 +1,340 @@
-import type { Hub, Reader, Writer } from '../../hub/index.js'
+import type { Deadline, Hub, PendingDeadline, Reader } from '../../hub/index.js'
 import { type LostReason, PreforkError } from '../../wire/errors.js'
-import { FIXED_BYTES, PULL_BYTES, writeCredit } from '../../wire/frame.js'
-import { frameReader } from '../../wire/frame-reader.js'
-import { FrameWriter, type JobHead } from '../../wire/frame-writer.js'
-import { type Fault, type Hello, Kind, type LimitStage, type LogLine, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../wire/messages.js'
+import type { FrameWriter } from '../../wire/frame-writer.js'
+import { type Fault, type Hello, type LimitStage, type LogLine, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
+import type { WorkerState } from '../types.js'
 import { ExitDrain } from './exit-drain.js'
+import { Heartbeats, Progress } from './health.js'
+import { InFlightJobs } from './in-flight-jobs.js'
 import type { LaunchedProcess, ProcessExit } from './launcher.js'
-import { LIFELINE_MAX, WorkerLifeline } from './lifeline.js'
-import { lifelineDecoder, resultsDecoder, type WorkerMessageHandler } from './message-decoder.js'
-import { PhaseDeadline } from './phase-deadline.js'
-import { WorkerOutput } from './worker-output.js'
-import type { WorkerOwner, WorkerSettings } from './worker-owner.js'
-import { WorkerRecord } from './worker-state.js'
+import { type KillReason, WorkerLifecycle } from './lifecycle.js'
+import type { WorkerLifeline } from './lifeline.js'
+import type { WorkerMessageHandler } from './message-decoder.js'
+import { type PipeName, type PipeSettings, WorkerPipes } from './pipes.js'
+import { ReservedJobs } from './reserved-jobs.js'
+import type { WorkerListener } from './worker-listener.js'
 
-const GREETING_MAX = 64 * 1024
-/** Filled in for each job, and read before the next. */
-const head: JobHead = { delivery: 0, job: 0, attempt: 0, flags: 0, task: 0, softLimit: 0, hardLimit: 0 }
-/** The end of a pipe can be seen this much before the exit that caused it. */
+/** The end of a pipe can be seen this much before the exit that caused it, ms. */
 const EXIT_NEWS_MS = 200
 
-/** The parent's side of one worker process, from its start to its burial. */
-export class PoolWorker extends WorkerRecord implements WorkerMessageHandler {
-  readonly process: LaunchedProcess
+export interface WorkerSettings extends PipeSettings {
+  /** ms. */
+  lostWorkerTimeout: number
+  aliveTimeout: number
+}
+
+/** How one worker is started, beside the settings of all. */
+export interface WorkerStart {
+  readonly launched: LaunchedProcess
+  /** Times that the deadlines of the start are stretched. */
+  readonly timeoutFactor: number
+  readonly spare: boolean
+  readonly predecessor: WorkerLifecycle | undefined
+}
+
+/** The parent's side of one worker process, from its start until everything that it had written is read. */
+export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler {
   readonly startedAt: number
-  readonly writer = new FrameWriter()
+  readonly jobs = new InFlightJobs()
+  readonly reserved = new ReservedJobs()
+  readonly heartbeats: Heartbeats
+  readonly progress = new Progress()
+  readonly writer: FrameWriter
   /** To its watchdog. */
   readonly lifeline: WorkerLifeline
+  readonly readers: readonly Reader[]
   readonly #hub: Hub
-  readonly #owner: WorkerOwner
+  readonly #listener: WorkerListener<PoolWorker>
   readonly #settings: WorkerSettings
-  readonly #jobsPort: Writer
+  readonly #process: LaunchedProcess
+  readonly #timeoutFactor: number
+  readonly #pipes: WorkerPipes
   readonly #results: Reader
-  readonly #lifeline: Reader
-  readonly #output: WorkerOutput
-  readonly #patience: PhaseDeadline
-  readonly #burial: ExitDrain
-  /** It has said itself that it writes no more results: nothing of what it did is unknown. */
-  #wholeToItsEnd = false
+  readonly #exitDrain: ExitDrain
+  /** For what it is to do next: send HELLO, come up, exit. */
+  #phaseDeadline: PendingDeadline | undefined
+  #drainDeadline: Deadline | undefined
+  #upAt = 0
+  #tasks = new Map<string, number>()
+  #recalls = 0
+  #startFailure: StartFailed | undefined
+  #resultsDamaged = false
+  /** It has announced that it writes no more results: nothing of what it did is unknown. */
+  #resultsComplete = false
 
   constructor(
     readonly id: number,
     hub: Hub,
-    owner: WorkerOwner,
+    listener: WorkerListener<PoolWorker>,
     settings: WorkerSettings,
-    launched: LaunchedProcess,
-    /** Times that the start's deadlines are stretched. */
-    readonly timeoutFactor: number,
+    { launched, timeoutFactor, spare, predecessor }: WorkerStart,
   ) {
-    super()
+    super(spare, predecessor)
     this.#hub = hub
-    this.#owner = owner
+    this.#listener = listener
     this.#settings = settings
-    this.process = launched
+    this.#process = launched
+    this.#timeoutFactor = timeoutFactor
     this.startedAt = hub.now()
-    this.lastHeardAt = this.startedAt
-    // A small limit is meant for values: the worker's own greetings must still pass.
-    const frames = Math.max(settings.maxMessageSize, GREETING_MAX) + FIXED_BYTES
-    this.#results = hub.addReader(launched.results, frameReader(resultsDecoder(this), frames), (error) => this.#pipeEnded('results', error))
-    this.#lifeline = hub.addReader(launched.lifeline, frameReader(lifelineDecoder(this), LIFELINE_MAX), (error) => this.#pipeEnded('lifeline', error))
-    this.#jobsPort = hub.addWriter(launched.jobs, this.writer.generator(launched.jobs), (error) => this.#pipeEnded('jobs', error))
-    this.lifeline = new WorkerLifeline(hub, launched.lifeline, (error) => this.#pipeEnded('lifeline', error))
-    this.#output = new WorkerOutput(
+    this.heartbeats = new Heartbeats(this.startedAt)
+    const pipes = new WorkerPipes(
       hub,
       launched,
-      settings.captureOutput ? 'lines' : settings.forwardStderr ? 'forward' : 'drop',
+      settings,
+      this,
+      (pipe, error) => this.#pipeEnded(pipe, error),
       (line) => this.log(this.jobs.running.size === 1 ? this.jobs.running.oldest!.delivery : 0, [line]),
-      () => this.#burial.check(),
+      () => this.#exitDrain.check(),
     )
-    this.#burial = new ExitDrain(hub, launched, this.readers, this.#output, () => owner.onDrained(this))
-    this.#patience = new PhaseDeadline(hub)
+    this.#pipes = pipes
+    this.#results = pipes.results
+    this.readers = pipes.readers
+    this.writer = pipes.writer
+    this.lifeline = pipes.lifeline
+    this.#exitDrain = new ExitDrain(hub, launched, pipes.readers, pipes.output, () => listener.onDrained(this))
     this.#expect('HELLO', 2 * settings.aliveTimeout * timeoutFactor)
     launched.onExit((exit) => this.#exited(exit))
   }
 
+  // ---- what is known of it
+
   get pid(): number | undefined {
-    return this.process.pid
+    return this.#process.pid
   }
 
-  get isUp(): boolean {
-    return this.state === 'up' || this.state === 'busy'
+  /** As `pool.stats()` shows it. */
+  get shownState(): WorkerState {
+    return this.state(this.jobs.inFlight)
   }
 
-  /** It must be given nothing more, whatever its state: it is damaged, or about to be killed. */
-  get unusable(): boolean {
-    return this.damaged || this.unresponsive || this.quarantined || this.claimsClosed || this.killReason !== undefined
+  /** When it came up, ms on the hub's clock; 0: it never was. */
+  get upAt(): number {
+    return this.#upAt
   }
 
-  /** Slots that it takes up: it runs no more at once, however much was written ahead. */
-  slotsUsed(concurrency: number): number {
-    return Math.min(this.jobs.inFlight, concurrency)
+  /** The index of each task in its own table, by name. */
+  get tasks(): ReadonlyMap<string, number> {
+    return this.#tasks
   }
 
-  /** How many more jobs it may be given, where it may accept `most` in its life. */
-  quota(most: number): number {
-    return most - this.jobs.accepted - this.jobs.sent.size
+  /** RECALLs under way: no JOB is written until each is answered. */
+  get recalls(): number {
+    return this.#recalls
   }
 
-  /** Its process is not known to be gone. */
-  get alive(): boolean {
-    return this.exit === undefined
+  get startFailure(): StartFailed | undefined {
+    return this.#startFailure
   }
 
-  /** It died without its task modules being to blame: they had loaded, or somebody killed it before they could. */
+  /** Its results could not be read to their end: what it had not handed back may have begun. */
+  get resultsDamaged(): boolean {
+    return this.#resultsDamaged
+  }
+
+  /** Nothing is in flight, nothing waits for it, and no RECALL is under way. */
+  get holdsNothing(): boolean {
+    return this.jobs.inFlight === 0 && this.reserved.empty && this.#recalls === 0
+  }
+
+  /** Its death says nothing about the task modules: they had loaded, or it was killed from outside before they could. */
   get modulesNotAtFault(): boolean {
-    return this.upOnce || this.endedByCaller || (this.exit?.signal === 'SIGKILL' && this.killReason === undefined)
+    return this.#upAt !== 0 || this.killReason?.cause === 'caller' || (this.exit?.signal === 'SIGKILL' && this.killReason === undefined)
   }
 
   get stderr(): string {
-    return this.#output.tail.text
+    return this.#pipes.output.tail.text
   }
 
-  get readers(): readonly Reader[] {
-    return [this.#results, this.#lifeline]
+  /** What was written to it is not yet all in the kernel. */
+  get writing(): boolean {
+    return this.#pipes.writing
+  }
+
+  /** The kernel's buffer is full: it does not read. */
+  get blocked(): boolean {
+    return this.#pipes.blocked
   }
 
   // ---- what the pool does with it
 
   assign(job: JobRecord): void {
-    const task = this.tasks.get(job.task)!
     this.jobs.write(job, this.id)
-    if (this.state === 'up') this.state = 'busy'
-    const { spec } = job
-    head.delivery = job.delivery
-    head.job = spec.number
-    head.attempt = job.attempt
-    head.flags = spec.flags
-    head.task = task
-    head.softLimit = spec.softLimit
-    head.hardLimit = spec.hardLimit
-    this.writer.job(head, spec.parts, spec.size)
+    this.#pipes.job(job, this.#tasks.get(job.task)!)
   }
 
   /** Writes what was gathered in this tick. */
   flush(): void {
-    if (!this.writer.empty) this.#jobsPort.wake()
-    if (this.jobs.unflushed > 0 && this.writer.empty && this.#jobsPort.pending === 0) this.jobs.flushed()
-  }
-
-  /** What was written to it is not yet all in the kernel. */
-  get writing(): boolean {
-    return !this.writer.empty || this.#jobsPort.pending > 0
-  }
-
-  /** The kernel's buffer is full: it does not read. */
-  get blocked(): boolean {
-    return this.#jobsPort.full
+    this.#pipes.flush()
+    if (this.jobs.unflushed > 0 && !this.#pipes.writing) this.jobs.flushed()
   }
 
   pull(delivery: number, items: number, bytes: number): void {
-    const payload = Buffer.allocUnsafe(PULL_BYTES)
-    writeCredit(payload, 0, items, bytes)
-    this.writer.frame(Kind.PULL, 0, delivery, 0, payload)
-    this.#jobsPort.wake()
+    this.#pipes.pull(delivery, items, bytes)
   }
 
   /** Takes back everything written and not claimed. */
   recall(): void {
-    if (this.recalls > 0 || this.jobs.sent.size === 0) return
-    this.recalls++
+    if (this.#recalls > 0 || this.jobs.sent.size === 0) return
+    this.#recalls++
     this.lifeline.recall(this.jobs.deliveries)
   }
 
   /** Asks for one job to be cancelled; what was written and not claimed comes back too. */
   cancel(job: JobRecord, reason: unknown): void {
-    this.recalls++
+    this.#recalls++
     this.lifeline.cancel(job, this.jobs.deliveries, reason)
   }
 
-  /** Asks it to leave: it has nothing in flight. */
-  quit(graceMs: number): void {
-    if (this.state === 'retiring' || this.state === 'dead') return
-    this.state = 'retiring'
-    this.expected = true
-    this.#hub.cancel(this.drainDeadline)
-    this.writer.frame(Kind.QUIT, 0, 0, 0)
-    this.#jobsPort.wake()
-    this.#patience.within(
-      graceMs,
-      () => this.readers,
-      () => this.kill(),
-    )
+  /** What ends its drain, unless it retires before. */
+  drainUntil(deadline: Deadline): void {
+    this.#drainDeadline = deadline
   }
 
-  /** Ends it for a reason that its jobs will be told. */
-  killFor(reason: LostReason, error?: Error): void {
-    this.killReason ??= { reason, ...(error === undefined ? {} : { error }) }
+  /** Asks it to exit, for it has nothing in flight; SIGKILL `graceMs` later. */
+  quit(graceMs: number): void {
+    if (!this.retire()) return
+    this.#hub.cancel(this.#drainDeadline)
+    this.#pipes.quit()
+    this.#within(graceMs, this.readers, () => this.kill())
+  }
+
+  /** Kills it for a reason of the pool's own: no failure. */
+  discard(): void {
+    this.retire()
+    this.#hub.cancel(this.#drainDeadline)
+    this.kill()
+  }
+
+  /** Kills it for a reason that is in the errors of its jobs. The first reason stays. */
+  killFor(reason: LostReason, error?: Error, cause?: KillReason['cause']): void {
+    this.setKillReason(reason, error, cause)
     this.kill()
   }
 
   kill(): void {
-    if (this.alive) this.process.kill()
+    if (this.alive) this.#process.kill()
   }
 
-  // ---- what it says
+  // ---- its messages
 
   hello(hello: Hello): void {
     if (hello.protocol !== PROTOCOL_VERSION) {
       this.killFor('protocol', new Error(`The worker speaks version ${hello.protocol} of the protocol, this pool ${PROTOCOL_VERSION}.`))
       return
     }
-    this.#heard()
-    this.#expect('WORKER_UP', this.#settings.aliveTimeout * this.timeoutFactor)
+    this.heartbeats.received(this.#hub.now())
+    this.#expect('WORKER_UP', this.#settings.aliveTimeout * this.#timeoutFactor)
   }
 
   up(up: WorkerUp): void {
-    this.#patience.end()
-    this.#heard()
-    // It is being killed, and this was in its pipe already: nobody must count on it any more.
-    if (this.state === 'retiring') return
-    this.rss = up.rss
-    this.upAt = this.#hub.now()
-    this.lastProgressAt = this.upAt
-    this.tasks = new Map(up.tasks.map((task, index) => [task.name, index]))
-    if (this.state === 'starting') this.state = 'up'
-    this.#owner.onUp(this, up)
+    this.heartbeats.received(this.#hub.now())
+    if (!this.comeUp()) return
+    this.#endPhase()
+    this.heartbeats.measured(up.rss)
+    this.#upAt = this.#hub.now()
+    this.progress.cameUp(this.#upAt)
+    this.#tasks = new Map(up.tasks.map((task, index) => [task.name, index]))
+    this.#listener.onUp(this, up)
   }
 
   startFailed(failure: StartFailed): void {
-    this.startFailure = failure
+    this.#startFailure = failure
   }
 
   accepted(delivery: number): void {
     const job = this.jobs.accept(delivery)
-    this.#progressed()
-    this.#owner.onAccepted(this, job)
+    this.progress.made(this.#results.at)
+    this.#listener.onAccepted(this, job)
   }
 
   answered(delivery: number, flags: number, payload: Buffer, rss: number): void {
     const job = this.jobs.answer(delivery)
-    if (rss > 0) this.rss = rss
-    this.#progressed()
-    if (this.jobs.inFlight === 0 && this.state === 'busy') this.state = 'up'
-    this.#owner.onAnswered(this, job, flags, payload)
+    this.heartbeats.measured(rss)
+    this.progress.made(this.#results.at)
+    this.#listener.onAnswered(this, job, flags, payload)
   }
 
   item(delivery: number, payload: Buffer): void {
     const job = this.jobs.running.get(delivery)
-    if (job !== undefined) this.#owner.onItem(this, job, payload)
+    if (job !== undefined) this.#listener.onItem(this, job, payload)
   }
 
-  progress(delivery: number, payload: Buffer): void {
+  progressed(delivery: number, payload: Buffer): void {
     const job = this.jobs.running.get(delivery)
-    if (job !== undefined) this.#owner.onProgress(this, job, payload)
+    if (job !== undefined) this.#listener.onProgress(this, job, payload)
   }
 
   log(delivery: number, lines: LogLine[]): void {
-    this.#output.add(lines)
-    this.#owner.onLog(this, this.jobs.running.get(delivery), lines)
+    this.#pipes.output.add(lines)
+    this.#listener.onLog(this, this.jobs.running.get(delivery), lines)
   }
 
   fault(fault: Fault): void {
-    this.#owner.onFault(this, fault, this.jobs.running.get(fault.delivery ?? 0))
+    this.#listener.onFault(this, fault, this.jobs.running.get(fault.delivery ?? 0))
   }
 
   bye(): void {
-    this.expected = true
+    this.retire()
   }
 
   heartbeat(rss: number, mainAge: number): void {
-    this.#heard()
-    if (rss > 0) this.rss = rss
-    this.mainAge = mainAge
-    this.#owner.onHeartbeat(this)
+    this.heartbeats.beat(this.#hub.now(), rss, mainAge)
+    this.#listener.onHeartbeat(this)
   }
 
   recalled(claimed: number, upTo: number): void {
-    this.#heard()
-    if (this.recalls > 0) this.recalls--
+    this.heartbeats.received(this.#hub.now())
+    if (this.#recalls > 0) this.#recalls--
     const back = this.jobs.recalled(claimed, upTo)
-    if (this.jobs.inFlight === 0 && this.state === 'busy') this.state = 'up'
-    this.#owner.onRecalled(this, back)
+    this.#listener.onRecalled(this, back)
   }
 
-  stackReceived(question: number, text: string): void {
-    this.lifeline.stackReceived(question, text)
+  stackReceived(request: number, text: string): void {
+    this.lifeline.stackReceived(request, text)
   }
 
   limit(delivery: number, stage: LimitStage, stack: string): void {
-    this.#heard()
-    this.#owner.onLimit(this, delivery, stage, stack)
+    this.heartbeats.received(this.#hub.now())
+    this.#listener.onLimit(this, delivery, stage, stack)
   }
 
-  /** It cannot tell its results any more. What it had written is whole: what it had not accepted has not begun. */
+  /** It cannot send its results any more. What it had written is whole: what it had not accepted has not begun. */
   broken(why: string): void {
-    this.#wholeToItsEnd = true
+    this.#resultsComplete = true
     this.killFor('protocol', new Error(why))
   }
 
   // ---- its end
 
-  #heard(): void {
-    this.lastHeardAt = this.#hub.now()
+  /** `late` is called once `readers` have brought nothing more, `ms` from now; it takes the place of the deadline before. */
+  #within(ms: number, readers: readonly Reader[], late: () => void): void {
+    this.#endPhase()
+    this.#phaseDeadline = this.#hub.deadlineAfterRead(ms, () => readers, late)
   }
 
-  /** Its main thread takes jobs up. */
-  #progressed(): void {
-    this.lastProgressAt = this.#results.at
-    this.heldSince = this.lastProgressAt
-    this.stuckUntil = 0
-    this.stuckFor = 0
+  #endPhase(): void {
+    this.#phaseDeadline?.cancel()
+    this.#phaseDeadline = undefined
   }
 
   #expect(what: 'HELLO' | 'WORKER_UP', ms: number): void {
-    this.#patience.within(
-      ms,
-      () => [this.#results],
-      () => {
-        if (!this.alive || this.state !== 'starting') return
-        this.startTimedOut = true
-        const behind = what === 'HELLO' ? 'the process had not got so far as to load the tasks' : 'the task modules and start hooks were not through'
-        this.killFor(
-          'killed by the pool',
-          new PreforkError('ERR_PREFORK_START_TIMEOUT', `No ${what} within ${ms} ms: ${behind}. See the option 'aliveTimeout'.`),
-        )
-      },
-    )
+    this.#within(ms, [this.#results], () => {
+      if (!this.isStarting) return
+      const behind = what === 'HELLO' ? 'the process had not got so far as to load the tasks' : 'the task modules and start hooks were not through'
+      const text = `No ${what} within ${ms} ms: ${behind}. See the option 'aliveTimeout'.`
+      this.killFor('killed by the pool', new PreforkError('ERR_PREFORK_START_TIMEOUT', text), 'start timeout')
+    })
   }
 
-  #pipeEnded(pipe: string, error?: Error): void {
-    if (this.#burial.done) return
-    // What it says on this pipe can be trusted no more.
-    if (pipe === 'results' && error !== undefined) this.resultsDamaged = true
-    if (this.alive && this.state !== 'retiring') {
-      // Damaged pipes are never used again. Mostly it is an exit whose news is still on its way: that one names the cause.
-      this.damaged = true
-      if (this.isUp) {
-        this.state = 'draining'
-        this.recycled = true
-      }
+  #pipeEnded(pipe: PipeName, error?: Error): void {
+    if (this.#exitDrain.done) return
+    // What comes over this pipe can be trusted no more.
+    if (pipe === 'results' && error !== undefined) this.#resultsDamaged = true
+    if (this.alive && !this.isRetiring) {
+      // A damaged pipe is never used again. Mostly it is an exit whose news is still on its way: that one names the cause.
+      this.markPipeBroken()
+      this.drain('damaged')
       // The watchdog knows what was claimed.
       if (pipe === 'results') this.recall()
       this.#hub.deadlineAfterRead(
@@ -336,24 +342,22 @@ export class PoolWorker extends WorkerRecord implements WorkerMessageHandler {
         () => this.readers,
         () => {
           if (!this.alive) return
-          if (pipe === 'results' && !this.#wholeToItsEnd) this.resultsDamaged = true
+          if (pipe === 'results' && !this.#resultsComplete) this.#resultsDamaged = true
           this.killFor(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
         },
       )
-      this.#owner.onDamaged(this)
+      this.#listener.onDamaged(this)
     }
-    this.#burial.check()
+    this.#exitDrain.check()
   }
 
   #exited(exit: ProcessExit): void {
-    this.exit = exit
-    this.state = 'dead'
-    this.#patience.end()
-    this.#hub.cancel(this.drainDeadline)
-    this.process.killRest()
-    this.#jobsPort.stop()
-    this.lifeline.stop()
-    this.#owner.onExit(this)
-    this.#burial.begin(exit.error === undefined ? this.#settings.lostWorkerTimeout : 0)
+    this.die(exit)
+    this.#endPhase()
+    this.#hub.cancel(this.#drainDeadline)
+    this.#process.killRest()
+    this.#pipes.stop()
+    this.#listener.onExit(this)
+    this.#exitDrain.begin(exit.error === undefined ? this.#settings.lostWorkerTimeout : 0)
   }
 }

@@ -1,55 +1,48 @@
 import { expect, it } from 'vitest'
 import { Hub } from '../../../src/hub/index.js'
 import { EventHub } from '../../../src/pool/events.js'
+import type { FirstWorker } from '../../../src/pool/first-worker.js'
 import { Fleet } from '../../../src/pool/fleet/fleet.js'
+import { Retirement } from '../../../src/pool/fleet/retirement.js'
+import type { JobLifecycle } from '../../../src/pool/jobs/job-lifecycle.js'
 import { PoolState } from '../../../src/pool/pool-state.js'
-import type { LaunchedProcess } from '../../../src/pool/worker/launcher.js'
 import type { PoolWorker } from '../../../src/pool/worker/worker.js'
-import type { WorkerOwner } from '../../../src/pool/worker/worker-owner.js'
-import { FakeClock, FakeReadable, FakeWritable } from '../../hub/fakes.js'
+import type { WorkerListener } from '../../../src/pool/worker/worker-listener.js'
+import type { WorkerUp } from '../../../src/wire/messages.js'
+import { FakeClock } from '../../hub/fakes.js'
+import { FakeProcess } from '../fake-process.js'
 import { read } from '../option-help.js'
 
-/** A process that does nothing by itself. */
-const launch = (): LaunchedProcess => ({
-  pid: 1,
-  jobs: new FakeWritable(),
-  results: new FakeReadable(),
-  lifeline: new FakeWritable(),
-  stdout: undefined,
-  stderr: undefined,
-  onExit: () => {},
-  kill: () => {},
-  killRest: () => {},
-})
-
-/** A fleet whose workers come up, and die, when they are told to. */
+/** A fleet whose workers come up, and die, as the test wants it. */
 const setUp = () => {
   const clock = new FakeClock()
   const hub = new Hub(clock)
-  const state = new PoolState(hub, read({ workers: 2, aliveTimeout: 600_000 }), new EventHub(undefined))
+  const state = new PoolState(hub, read({ workers: 2, aliveTimeout: 600_000, lostWorkerTimeout: 1 }), new EventHub(undefined))
   const starts: number[] = []
-  const fleet = new Fleet(
-    state,
-    () => {
-      starts.push(clock.time)
-      return launch()
-    },
-    { owner: {} as WorkerOwner, cannotStart: () => {}, unanswered: () => {} },
-  )
-  hub.onTick(fleet.balance)
-  fleet.changed()
+  const processes = new Map<number, FakeProcess>()
+  const launch = (id: number): FakeProcess => {
+    starts.push(clock.time)
+    const process = new FakeProcess()
+    processes.set(id, process)
+    return process
+  }
+  const firstWorker = { reject: () => {} } as unknown as FirstWorker
+  const fleet = new Fleet(state, launch, {} as JobLifecycle, new Retirement(state), firstWorker)
+  hub.onTick(() => fleet.balance())
+  fleet.begin({
+    onUp: (worker: PoolWorker) => fleet.up(worker),
+    onExit: (worker: PoolWorker) => fleet.exited(worker),
+    onDrained: () => {},
+  } as unknown as WorkerListener<PoolWorker>)
   clock.pollUntilQuiet()
-  const starting = (): PoolWorker[] => [...state.workers.values()].filter((worker) => worker.state === 'starting')
+  const starting = (): PoolWorker[] => [...state.workers.values()].filter((worker) => worker.isStarting)
   const up = (worker: PoolWorker): void => {
-    worker.state = 'up'
+    worker.up({ pid: 1, tasks: [], rss: 1 } as WorkerUp)
     worker.jobs.accepted = 1
-    fleet.up(worker)
     clock.pollUntilQuiet()
   }
   const die = (worker: PoolWorker): void => {
-    worker.exit = { exitCode: 1, signal: null }
-    worker.state = 'dead'
-    fleet.exited(worker)
+    processes.get(worker.id)!.exit({ exitCode: 1, signal: null })
     fleet.drained(worker)
     clock.pollUntilQuiet()
   }
@@ -63,7 +56,7 @@ const setUp = () => {
   return { clock, fleet, starts, starting, up, die, fail }
 }
 
-it('what failed before the last good worker died does not put off the starts after it, those that fail included', () => {
+it('failures before the death of the last good worker do not delay the starts after it, even if those fail', () => {
   const { clock, starts, starting, up, die, fail } = setUp()
   const [good] = starting()
   up(good!)
@@ -76,7 +69,7 @@ it('what failed before the last good worker died does not put off the starts aft
   expect(starts.at(-1)).toBe(since + 200)
 })
 
-it('nor those after a restart', () => {
+it('nor do they delay the starts after a restart', () => {
   const { clock, fleet, starts, starting, up, fail } = setUp()
   up(starting()[0]!)
   fail(6)

@@ -11,45 +11,43 @@ import { read } from '../option-help.js'
 const MINUTE = 60_000
 const NEVER = Number.POSITIVE_INFINITY
 
-/** A worker that runs one job of these limits and is to leave. */
+/** A worker that runs one job with these limits, and is retired. */
 const setUp = (options: Partial<PoolOptions>, spec: { softLimit?: number; hardLimit?: number } = {}) => {
   const clock = new FakeClock()
   const state = new PoolState(new Hub(clock), read(options), new EventHub(undefined))
-  const said: string[] = []
-  const books = { running: new Set([{ spec: { softLimit: 0, hardLimit: 0, ...spec } }]), inFlight: 1 }
+  const calls: string[] = []
   const worker = {
     isUp: true,
-    state: 'up',
-    jobs: books,
-    pinned: [],
-    isolatedRetries: [],
-    recalls: 0,
+    jobs: { running: new Set([{ spec: { softLimit: 0, hardLimit: 0, ...spec } }]) },
+    holdsNothing: false,
+    drain: () => {},
+    drainUntil: () => {},
     recall: () => {},
-    quit: () => said.push('asked to leave'),
-    killFor: () => said.push('ended'),
+    quit: () => calls.push('quit'),
+    killFor: () => calls.push('killed'),
   }
-  new Retirement(state, () => {}).retire(worker as unknown as PoolWorker, 'recycle')
-  return { clock, said, books }
+  new Retirement(state).retire(worker as unknown as PoolWorker, 'recycle')
+  return { clock, calls, worker }
 }
 
 it.each([
   ['a minute where it has no limit', {}, {}, MINUTE],
   ['drainTimeout', { drainTimeout: 90_000 }, {}, 90_000],
   ['its hard limit', {}, { hardLimit: 10 * MINUTE, softLimit: MINUTE }, 10 * MINUTE],
-  ['its soft limit and the graces until it is ended', {}, { softLimit: 5 * MINUTE }, 5 * MINUTE + 5_000],
-])('a job has %s, and then its worker is ended', (_, options, limits, time) => {
-  const { clock, said } = setUp(options, limits)
+  ['its soft limit and the grace until it is killed', {}, { softLimit: 5 * MINUTE }, 5 * MINUTE + 5_000],
+])('a job has %s, and then its worker is killed', (_, options, limits, time) => {
+  const { clock, calls } = setUp(options, limits)
   clock.advance(time - 1)
-  expect(said).toEqual([])
+  expect(calls).toEqual([])
   clock.advance(1)
-  expect(said).toEqual(['ended'])
+  expect(calls).toEqual(['killed'])
 })
 
-it('a job has as long as it takes, with drainTimeout Infinity; its worker leaves when it has ended, whether a successor comes or not', () => {
-  const { clock, said, books } = setUp({ drainTimeout: NEVER })
+it('a job has as long as it takes, with drainTimeout Infinity; its worker quits when it has ended, with or without a successor', () => {
+  const { clock, calls, worker } = setUp({ drainTimeout: NEVER })
   clock.advance(1_000 * MINUTE)
-  expect(said).toEqual([])
-  books.inFlight = 0
+  expect(calls).toEqual([])
+  worker.holdsNothing = true
   clock.advance(MINUTE)
-  expect(said).toEqual(['asked to leave'])
+  expect(calls).toEqual(['quit'])
 })

@@ -4,13 +4,13 @@ import { type JobOutcome, type JobOwner, JobRecord, type JobSpec } from '../../.
 export const makeJob = (number: number, spec: Partial<JobSpec> = {}, settled?: (job: JobRecord, reason: unknown) => void): JobRecord => {
   const owner: JobOwner = {
     poolId: 'test',
-    cancelJob: (job, error) => {
+    cancel: (job, error) => {
       if (job.isSettled) return false
       job.settle({ state: 'cancelled', error })
       settled?.(job, error)
       return true
     },
-    withdrawJob: () => {},
+    withdraw: () => {},
   }
   return new JobRecord(owner, {
     number,

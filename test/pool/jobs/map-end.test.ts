@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { collect, endless, HandRoom, HandSource, MapBench, Noted, quiet } from './map-help.js'
+import { collect, endless, FakeCapacity, HandSource, MapBench, Noted, quiet } from './map-help.js'
 
 const modes = [true, false]
 
@@ -39,8 +39,8 @@ describe('leaving the loop', () => {
   test.each(['abort', 'close'] as const)('waits for a source that does not close until %s', async (end) => {
     const { source } = endless()
     source.return = () => new Promise(() => {})
-    const room = new HandRoom()
-    const bench = new MapBench(source, { room })
+    const capacity = new FakeCapacity()
+    const bench = new MapBench(source, { capacity })
     bench.next()
     await quiet()
     bench.succeed(0)
@@ -48,9 +48,9 @@ describe('leaving the loop', () => {
     const left = new Noted(bench.results.return())
     await quiet()
     expect(left.outcome).toBeUndefined()
-    room[end](new Error('no more'))
+    capacity[end](new Error('no more'))
     await quiet()
-    expect([left.outcome, room.watched]).toEqual([{ done: true }, false])
+    expect([left.outcome, capacity.watched]).toEqual([{ done: true }, false])
   })
 
   test.each(modes)('while a result is waited for ends the wait (ordered: %s)', async (ordered) => {
@@ -257,12 +257,12 @@ describe('a next() that answers with no object', () => {
 
 describe('a pool that closes', () => {
   test.each(modes)('costs no result of what was submitted, and closes the source at once (ordered: %s)', async (ordered) => {
-    const room = new HandRoom()
+    const capacity = new FakeCapacity()
     const { source, taken, returned } = endless()
-    const bench = new MapBench(source, { ordered, room })
+    const bench = new MapBench(source, { ordered, capacity })
     const nexts = [bench.next(), bench.next(), bench.next(), bench.next()]
     await quiet()
-    room.close()
+    capacity.close()
     await quiet()
     expect([taken(), returned(), nexts[0]!.outcome]).toEqual([3, 1, undefined])
     for (const index of [2, 1, 0]) bench.succeed(index)
@@ -274,12 +274,12 @@ describe('a pool that closes', () => {
   })
 
   test('does not run the item for which a busy source was asked', async () => {
-    const room = new HandRoom()
+    const capacity = new FakeCapacity()
     const source = new HandSource()
-    const bench = new MapBench(source, { room })
+    const bench = new MapBench(source, { capacity })
     const next = bench.next()
     await quiet()
-    room.close()
+    capacity.close()
     await quiet()
     expect(next.outcome?.error).toMatchObject({ message: expect.stringContaining('to the end: 0 jobs were run,') })
     await source.give(['too late'])
@@ -287,11 +287,11 @@ describe('a pool that closes', () => {
   })
 
   test('does not disturb a map that has all of its source', async () => {
-    const room = new HandRoom()
-    const bench = new MapBench([['a'], ['b']], { room })
+    const capacity = new FakeCapacity()
+    const bench = new MapBench([['a'], ['b']], { capacity })
     const got = collect(bench.results)
     await quiet()
-    room.close()
+    capacity.close()
     bench.succeed(0)
     bench.succeed(1)
     expect(await got).toEqual(['result 0', 'result 1'])

@@ -1,5 +1,5 @@
 import type { JobRecord } from '../../../src/pool/jobs/job.js'
-import { type MapRoom, mapJobs, type Source } from '../../../src/pool/jobs/map.js'
+import { type MapCapacity, mapJobs, type Source } from '../../../src/pool/jobs/map.js'
 import { failed, makeJob, succeeded } from './jobs.js'
 
 /** All reactions that are due have run. */
@@ -8,7 +8,7 @@ export const quiet = (): Promise<void> => new Promise((resolve) => setImmediate(
 export interface MapSetUp {
   ordered?: boolean
   ahead?: number
-  room?: MapRoom
+  capacity?: MapCapacity
   /** Settles each job at once with this. */
   answer?: (args: unknown) => unknown
 }
@@ -20,7 +20,7 @@ export class MapBench {
   readonly cancelled: number[] = []
   readonly results: AsyncGenerator<unknown, void, undefined>
 
-  constructor(source: Source, { ordered = true, ahead = 3, room, answer }: MapSetUp = {}) {
+  constructor(source: Source, { ordered = true, ahead = 3, capacity, answer }: MapSetUp = {}) {
     const submit = (args: unknown): JobRecord => {
       const job = makeJob(this.jobs.length, {}, (each) => this.cancelled.push(each.number))
       this.jobs.push(job)
@@ -28,7 +28,7 @@ export class MapBench {
       if (answer !== undefined) job.settle(succeeded(answer(args)))
       return job
     }
-    this.results = mapJobs(submit, source, ordered, ahead, room)
+    this.results = mapJobs(submit, source, ordered, ahead, capacity)
   }
 
   succeed(index: number, value: unknown = `result ${index}`): void {
@@ -46,7 +46,7 @@ export class MapBench {
 }
 
 /** Room without end; the test aborts the caller's signal, and closes the pool. */
-export class HandRoom implements MapRoom {
+export class FakeCapacity implements MapCapacity {
   readonly full = false
   watched = false
   abort: (reason: unknown) => void = () => {}

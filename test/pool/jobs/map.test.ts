@@ -107,7 +107,7 @@ describe('look-ahead', () => {
     let queued = 0
     let most = 0
     const waiters: (() => void)[] = []
-    const room = {
+    const capacity = {
       get full() {
         return queued >= 2
       },
@@ -116,7 +116,7 @@ describe('look-ahead', () => {
     }
     const bench = new MapBench(numbered(6), {
       ahead: 6,
-      room,
+      capacity,
       answer: (args) => {
         most = Math.max(most, ++queued)
         return args
@@ -136,7 +136,7 @@ describe('look-ahead', () => {
   test('a source that has everything at once is taken in turns of the loop', async () => {
     let turns = 0
     const takenIn = new Map<number, number>()
-    const room = {
+    const capacity = {
       full: false,
       ready: () => Promise.resolve(),
       nextTurn: () => {
@@ -148,14 +148,14 @@ describe('look-ahead', () => {
       takenIn.set(turns, (takenIn.get(turns) ?? 0) + 1)
       return args
     }
-    await collect(new MapBench(numbered(1_000), { ahead: 1_000, room, answer }).results)
+    await collect(new MapBench(numbered(1_000), { ahead: 1_000, capacity, answer }).results)
     expect(Math.max(...takenIn.values())).toBeLessThanOrEqual(128)
   })
 
   test('a queue that closes ends the map', async () => {
     const closed = new Error('closed')
     const { source, returned } = endless()
-    const bench = new MapBench(source, { room: { full: true, ready: () => Promise.reject(closed), nextTurn: quiet } })
+    const bench = new MapBench(source, { capacity: { full: true, ready: () => Promise.reject(closed), nextTurn: quiet } })
     await expect(collect(bench.results)).rejects.toBe(closed)
     await quiet()
     expect([bench.jobs.length, returned()]).toEqual([0, 1])

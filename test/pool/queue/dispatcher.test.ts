@@ -2,13 +2,16 @@ import { expect, it } from 'vitest'
 import { type Clock, Hub } from '../../../src/hub/index.js'
 import { EventHub } from '../../../src/pool/events.js'
 import type { JobRecord } from '../../../src/pool/jobs/job.js'
+import type { JobLifecycle } from '../../../src/pool/jobs/job-lifecycle.js'
 import { readOptions } from '../../../src/pool/options.js'
 import { PoolState } from '../../../src/pool/pool-state.js'
 import { Dispatcher } from '../../../src/pool/queue/dispatcher.js'
+import { Progress } from '../../../src/pool/worker/health.js'
 import { InFlightJobs } from '../../../src/pool/worker/in-flight-jobs.js'
+import { ReservedJobs } from '../../../src/pool/worker/reserved-jobs.js'
 import type { PoolWorker } from '../../../src/pool/worker/worker.js'
 
-/** A clock that stands still unless it is moved, and keeps what is to be called. */
+/** A clock that only the test moves; it keeps the callbacks of polls. */
 class StillClock implements Clock {
   time = 0
   readonly polls: (() => void)[] = []
@@ -24,22 +27,17 @@ const setUp = (jobs: number, ms: number) => {
   const clock = new StillClock()
   const hub = new Hub(clock)
   const state = new PoolState(hub, readOptions({ tasks: 'tasks.js', workers: 1, dispatch: 100_000 }), new EventHub(undefined))
-  const books = new InFlightJobs()
+  const inFlight = new InFlightJobs()
   const worker = {
-    jobs: books,
+    jobs: inFlight,
     isUp: true,
     alive: true,
-    state: 'up',
     recalls: 0,
-    quota: () => Number.POSITIVE_INFINITY,
-    slotsUsed: () => 0,
-    isolatedRetries: [],
-    pinned: [],
-    stuckUntil: 0,
-    lastProgressAt: 0,
+    reserved: new ReservedJobs(),
+    progress: new Progress(),
     tasks: new Map([['task', 0]]),
     assign: (job: JobRecord) => {
-      books.write(job, 1)
+      inFlight.write(job, 1)
       clock.time += ms
     },
     flush: () => {},
@@ -49,63 +47,60 @@ const setUp = (jobs: number, ms: number) => {
   for (let number = 1; number <= jobs; number++) {
     state.outbox.add({ number, task: 'task', priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
   }
-  const dispatcher = new Dispatcher(state)
-  return { clock, books, dispatcher, waiting: () => state.outbox.size }
+  const dispatcher = new Dispatcher(state, {} as JobLifecycle)
+  return { clock, inFlight, dispatcher, waiting: () => state.outbox.size }
 }
 
-it('stops dealing after about 2 ms and goes on in another tick: the host has its turn in between', () => {
-  const { clock, dispatcher, books, waiting } = setUp(10_000, 0.1)
+it('stops dealing after about 2 ms and goes on in another tick, so that the host can do other work', () => {
+  const { clock, dispatcher, inFlight, waiting } = setUp(10_000, 0.1)
   dispatcher.tick()
-  expect(books.deliveries).toBeGreaterThan(0)
-  expect(books.deliveries).toBeLessThanOrEqual(64)
-  expect(waiting()).toBe(10_000 - books.deliveries)
+  expect(inFlight.deliveries).toBeGreaterThan(0)
+  expect(inFlight.deliveries).toBeLessThanOrEqual(64)
+  expect(waiting()).toBe(10_000 - inFlight.deliveries)
   expect(clock.polls).toHaveLength(1)
 })
 
-it('deals everything in one tick while that is quick', () => {
+it('deals everything in one tick where that takes less', () => {
   const { dispatcher, waiting } = setUp(1_000, 0)
   dispatcher.tick()
   expect(waiting()).toBe(0)
 })
 
-it('gives a stand-by no slot while one that was promoted with its own still shares the place of its predecessor', () => {
+it('gives a stand-by no slot while a promoted one and its predecessor both use one', () => {
   const state = new PoolState(new Hub(new StillClock()), readOptions({ tasks: 'tasks.js', workers: 1, spare: 1 }), new EventHub(undefined))
   state.slotTarget = 1
   const written: string[] = []
-  const makeWorker = (name: string, figures: { spare?: boolean; state?: string; used?: number; pinned?: JobRecord[] }) => {
-    const books = new InFlightJobs()
+  const makeWorker = (name: string, facts: { spare?: boolean; isUp?: boolean; isDraining?: boolean; used?: number }) => {
     const worker = {
-      jobs: books,
+      jobs: Object.assign(new InFlightJobs(), { slotsUsed: () => worker.used }),
+      reserved: new ReservedJobs(),
+      progress: new Progress(),
       alive: true,
-      state: 'up',
       recalls: 0,
       spare: false,
       used: 0,
-      isolatedRetries: [],
-      pinned: [],
       tasks: new Map([['task', 0]]),
-      quota: () => Number.POSITIVE_INFINITY,
-      slotsUsed: () => worker.used,
       assign: () => written.push(name),
       flush: () => {},
-      ...figures,
+      ...facts,
     }
     return worker
   }
-  const leaving = makeWorker('leaving', { state: 'draining', used: 1 })
+  const draining = makeWorker('draining', { isDraining: true, used: 1 })
   const promoted = makeWorker('promoted', { used: 1 })
   const share = { number: 1, task: 'task', isSettled: false, spec: { size: 0 } } as unknown as JobRecord
-  const standBy = { ...makeWorker('stand-by', { spare: true, pinned: [share] }), isUp: true }
-  for (const [id, worker] of [leaving, promoted, standBy].entries()) state.workers.set(id, worker as unknown as PoolWorker)
-  const dispatcher = new Dispatcher(state)
+  const standBy = makeWorker('stand-by', { spare: true, isUp: true })
+  standBy.reserved.addShare(share)
+  for (const [id, worker] of [draining, promoted, standBy].entries()) state.workers.set(id, worker as unknown as PoolWorker)
+  const dispatcher = new Dispatcher(state, {} as JobLifecycle)
   dispatcher.tick()
   expect(written).toEqual([])
-  leaving.used = 0
+  draining.used = 0
   dispatcher.tick()
   expect(written).toEqual(['stand-by'])
 })
 
-it('passes over, up to a bound, what waits for a worker whose code is newer; more of it makes no tick go on for ever', () => {
+it('passes over a bounded number of jobs that wait for a worker with newer task modules, and then ends the tick', () => {
   for (const [waiting, dealt] of [
     [63, ['old']],
     [64, []],
@@ -116,18 +111,13 @@ it('passes over, up to a bound, what waits for a worker whose code is newer; mor
     state.slotTarget = 2
     const written: string[] = []
     const makeWorker = (name: string, inFlight: number, tasks: string[]) => ({
-      jobs: { inFlight, sent: new Map(), running: new Map() },
+      jobs: { inFlight, sent: new Map(), running: new Map(), quota: () => Number.POSITIVE_INFINITY, slotsUsed: () => inFlight },
+      reserved: new ReservedJobs(),
+      progress: new Progress(),
       isUp: true,
       alive: true,
-      state: inFlight > 0 ? 'busy' : 'up',
       recalls: 0,
-      isolatedRetries: [],
-      pinned: [],
-      stuckUntil: 0,
-      lastProgressAt: 0,
       tasks: new Map(tasks.map((task, index) => [task, index])),
-      quota: () => Number.POSITIVE_INFINITY,
-      slotsUsed: () => inFlight,
       assign: () => written.push(name),
       flush: () => {},
     })
@@ -137,8 +127,8 @@ it('passes over, up to a bound, what waits for a worker whose code is newer; mor
       state.outbox.add({ number, task: name, priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
     for (let number = 1; number <= waiting; number++) add(number, 'fresh')
     add(waiting + 1, 'task')
-    const dispatcher = new Dispatcher(state)
-    dispatcher.onUnknownTask = (_worker, { number }) => written.push(`refused ${number}`)
+    const jobs = { fail: ({ number }: JobRecord) => written.push(`failed ${number}`) }
+    const dispatcher = new Dispatcher(state, jobs as unknown as JobLifecycle)
     dispatcher.tick()
     expect(written).toEqual(dealt)
     expect(state.outbox.size).toBe(waiting + 1 - dealt.length)

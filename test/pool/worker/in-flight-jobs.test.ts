@@ -1,77 +1,77 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JobRecord } from '../../../src/pool/jobs/job.js'
-import { InFlightJobs } from '../../../src/pool/worker/in-flight-jobs.js'
+import { InFlightJobs, RunningJobs } from '../../../src/pool/worker/in-flight-jobs.js'
 import { ProtocolError } from '../../../src/wire/errors.js'
 import { makeJob } from '../jobs/jobs.js'
 
 const setUp = (count: number) => {
-  const books = new InFlightJobs()
+  const inFlight = new InFlightJobs()
   const jobs = Array.from({ length: count }, (_, i) => makeJob(i + 1))
-  for (const job of jobs) books.write(job, 7)
-  return { books, jobs }
+  for (const job of jobs) inFlight.write(job, 7)
+  return { inFlight, jobs }
 }
 const numbers = (jobs: readonly JobRecord[]): number[] => jobs.map((job) => job.number)
 
-describe('the books of a worker', () => {
-  test('follow each job: written, accepted, answered', () => {
-    const { books, jobs } = setUp(2)
+describe('the jobs in flight of a worker', () => {
+  test('go through written, accepted and answered', () => {
+    const { inFlight, jobs } = setUp(2)
     const [a, b] = jobs as [JobRecord, JobRecord]
     expect([a.worker, a.delivery, a.state, b.delivery]).toEqual([7, 1, 'writing', 2])
-    expect([books.inFlight, books.sentBytes, books.running.oldest]).toEqual([2, 20, undefined])
-    books.flushed()
+    expect([inFlight.inFlight, inFlight.sentBytes, inFlight.running.oldest]).toEqual([2, 20, undefined])
+    inFlight.flushed()
     expect([a.state, b.state]).toEqual(['written', 'written'])
-    expect(books.accept(1)).toBe(a)
-    expect(books.accept(2)).toBe(b)
-    expect([books.running.oldest, books.accepted, books.sentBytes]).toEqual([a, 2, 0])
-    expect(books.answer(1)).toBe(a)
-    expect([books.running.oldest, books.done, books.inFlight]).toEqual([b, 1, 1])
+    expect(inFlight.accept(1)).toBe(a)
+    expect(inFlight.accept(2)).toBe(b)
+    expect([inFlight.running.oldest, inFlight.accepted, inFlight.sentBytes]).toEqual([a, 2, 0])
+    expect(inFlight.answer(1)).toBe(a)
+    expect([inFlight.running.oldest, inFlight.done, inFlight.inFlight]).toEqual([b, 1, 1])
   })
 
   test('only what was writing becomes written', () => {
-    const { books, jobs } = setUp(1)
-    books.flushed()
+    const { inFlight, jobs } = setUp(1)
+    inFlight.flushed()
     jobs[0]!.settle({ state: 'cancelled', error: 'x' })
     const late = makeJob(2)
-    books.write(late, 7)
+    inFlight.write(late, 7)
     expect(late.state).toBe('writing')
-    books.flushed()
+    inFlight.flushed()
     expect([jobs[0]!.state, late.state]).toEqual(['cancelled', 'written'])
   })
 
   test.each([0, 2, 99])('an ACCEPTED of delivery %d out of turn is refused, and no job is lost by it', (delivery) => {
-    const { books, jobs } = setUp(3)
-    expect(() => books.accept(delivery)).toThrow(ProtocolError)
-    expect([books.sent.drain(), books.sentBytes, books.accepted]).toEqual([jobs, 30, 0])
+    const { inFlight, jobs } = setUp(3)
+    expect(() => inFlight.accept(delivery)).toThrow(ProtocolError)
+    expect([inFlight.sent.drain(), inFlight.sentBytes, inFlight.accepted]).toEqual([jobs, 30, 0])
   })
 
   test('ACCEPTED when nothing was written, and answers for what does not run, are refused', () => {
-    const { books } = setUp(1)
-    expect(() => books.answer(1)).toThrow('An answer for delivery 1, which is not running.')
-    books.accept(1)
-    expect(() => books.accept(2)).toThrow('ACCEPTED of delivery 2; none was written.')
-    books.answer(1)
-    expect(() => books.answer(1)).toThrow(ProtocolError)
-    expect([books.done, books.inFlight]).toEqual([1, 0])
+    const { inFlight } = setUp(1)
+    expect(() => inFlight.answer(1)).toThrow('An answer for delivery 1, which is not running.')
+    inFlight.accept(1)
+    expect(() => inFlight.accept(2)).toThrow('ACCEPTED of delivery 2; none was written.')
+    inFlight.answer(1)
+    expect(() => inFlight.answer(1)).toThrow(ProtocolError)
+    expect([inFlight.done, inFlight.inFlight]).toEqual([1, 0])
   })
 
   test('a recall brings back what was written by then and not claimed; what was claimed may still be accepted', () => {
-    const { books } = setUp(5)
-    books.accept(1)
+    const { inFlight } = setUp(5)
+    inFlight.accept(1)
     // RECALLED overtakes the ACCEPTED of 2 on another pipe.
-    expect(numbers(books.recalled(2, 4))).toEqual([3, 4])
-    expect([books.sent.size, books.sentBytes]).toEqual([2, 20])
-    expect(books.accept(2).number).toBe(2)
-    expect(books.accept(5).number).toBe(5)
-    expect(books.recalled(5, 5)).toEqual([])
+    expect(numbers(inFlight.recalled(2, 4))).toEqual([3, 4])
+    expect([inFlight.sent.size, inFlight.sentBytes]).toEqual([2, 20])
+    expect(inFlight.accept(2).number).toBe(2)
+    expect(inFlight.accept(5).number).toBe(5)
+    expect(inFlight.recalled(5, 5)).toEqual([])
   })
 
   test('deliveries are numbered on after a recall', () => {
-    const { books, jobs } = setUp(2)
-    expect(books.recalled(0, 2)).toEqual(jobs)
-    books.write(jobs[1]!, 7)
+    const { inFlight, jobs } = setUp(2)
+    expect(inFlight.recalled(0, 2)).toEqual(jobs)
+    inFlight.write(jobs[1]!, 7)
     expect(jobs[1]!.delivery).toBe(3)
-    books.flushed()
+    inFlight.flushed()
     expect(jobs[1]!.state).toBe('written')
   })
 
@@ -85,32 +85,68 @@ describe('the books of a worker', () => {
     )
     fc.assert(
       fc.property(fc.array(fc.tuple(step, fc.nat()), { maxLength: 120, size: 'max' }), (steps) => {
-        const books = new InFlightJobs()
+        const inFlight = new InFlightJobs()
         let number = 0
         let sent: number[] = []
         const running: number[] = []
         for (const [each, any] of steps) {
           if (each === 'write') {
-            books.write(makeJob(++number), 1)
-            sent.push(books.deliveries)
+            inFlight.write(makeJob(++number), 1)
+            sent.push(inFlight.deliveries)
           } else if (each === 'accept' && sent.length > 0) {
             const delivery = sent.shift()!
-            expect(books.accept(delivery).delivery).toBe(delivery)
+            expect(inFlight.accept(delivery).delivery).toBe(delivery)
             running.push(delivery)
           } else if (each === 'answer' && running.length > 0) {
             const [delivery] = running.splice(any % running.length, 1)
-            expect(books.answer(delivery!).delivery).toBe(delivery)
+            expect(inFlight.answer(delivery!).delivery).toBe(delivery)
           } else if (each === 'recall') {
-            const upTo = books.deliveries - (any % 3)
+            const upTo = inFlight.deliveries - (any % 3)
             const claimed = Math.max(running.at(-1) ?? 0, upTo - (any % 7))
             const back = sent.filter((delivery) => delivery > claimed && delivery <= upTo)
             sent = sent.filter((delivery) => !back.includes(delivery))
-            expect(books.recalled(claimed, upTo).map((job) => job.delivery)).toEqual(back)
+            expect(inFlight.recalled(claimed, upTo).map((job) => job.delivery)).toEqual(back)
           } else if (each === 'flush') {
-            books.flushed()
-            for (let i = 0; i < books.sent.size; i++) expect(books.sent.at(i)!.state).toBe('written')
+            inFlight.flushed()
+            for (let i = 0; i < inFlight.sent.size; i++) expect(inFlight.sent.at(i)!.state).toBe('written')
           }
-          expect([books.sent.size, books.running.size, books.sentBytes]).toEqual([sent.length, running.length, 10 * sent.length])
+          expect([inFlight.sent.size, inFlight.running.size, inFlight.sentBytes]).toEqual([sent.length, running.length, 10 * sent.length])
+        }
+      }),
+    )
+  })
+})
+
+const jobOf = (delivery: number): JobRecord => Object.assign(makeJob(delivery), { delivery })
+
+describe('the running jobs of a worker', () => {
+  test('answer as a Map by delivery would, in order of acceptance', () => {
+    const step = fc.tuple(fc.constantFrom('add', 'add', 'take', 'take', 'clear'), fc.nat())
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const jobs = new RunningJobs()
+        const model = new Map<number, JobRecord>()
+        let delivery = 0
+        for (const [each, any] of steps) {
+          if (each === 'add') {
+            const job = jobOf(++delivery)
+            jobs.add(job)
+            model.set(delivery, job)
+          } else if (each === 'take') {
+            // Now and then one that is not there.
+            const asked = [...model.keys(), 1_000_000][any % (model.size + 1)]!
+            expect(jobs.take(asked)).toBe(model.get(asked))
+            model.delete(asked)
+          } else if (any % 4 === 0) {
+            jobs.clear()
+            model.clear()
+          }
+          const all = [...model.values()]
+          expect([...jobs]).toEqual(all)
+          expect([jobs.size, jobs.oldest]).toEqual([all.length, all[0]])
+          for (let each = 0; each <= delivery; each++) expect(jobs.get(each)).toBe(model.get(each))
+          const wanted = any % (delivery + 1)
+          expect(jobs.some((job) => job.delivery === wanted)).toBe(model.has(wanted))
         }
       }),
     )

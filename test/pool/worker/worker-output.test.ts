@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lineReader, Tail } from '../../../src/pool/worker/output-lines.js'
+import { lineReader, Tail } from '../../../src/pool/worker/worker-output.js'
 
 const read = (chunks: readonly Buffer[]): string[] => {
   const lines: string[] = []

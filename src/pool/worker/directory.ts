@@ -1,3 +1,0 @@
-import { statSync } from 'node:fs'
-
-export const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true

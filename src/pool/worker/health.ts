@@ -1,0 +1,102 @@
+/** First and longest time that a worker whose main thread does not take up jobs is given none, ms. */
+const FIRST_PAUSE_MS = 10
+const MAX_PAUSE_MS = 1_000
+
+/** What heartbeats and answers say of a worker's process. Times are ms on the hub's clock. */
+export class Heartbeats {
+  /** When it last gave a sign of life that does not depend on a job. */
+  #lastAt: number
+  #mainAge = 0
+  #rss = 0
+
+  constructor(now: number) {
+    this.#lastAt = now
+  }
+
+  get lastAt(): number {
+    return this.#lastAt
+  }
+
+  /** ms since the main thread's last turn, as the last heartbeat said. */
+  get mainAge(): number {
+    return this.#mainAge
+  }
+
+  /** Resident bytes; 0 until they were measured. */
+  get rss(): number {
+    return this.#rss
+  }
+
+  /** A message has come. */
+  received(now: number): void {
+    this.#lastAt = now
+  }
+
+  /** A HEARTBEAT has come. */
+  beat(now: number, rss: number, mainAge: number): void {
+    this.#lastAt = now
+    this.#mainAge = mainAge
+    this.measured(rss)
+  }
+
+  /** `rss`: 0 where it was not measured. */
+  measured(rss: number): void {
+    if (rss > 0) this.#rss = rss
+  }
+
+  /** The host itself was `late` ms late: that is no silence of the worker's. */
+  excuse(late: number, now: number): void {
+    this.#lastAt = Math.min(now, this.#lastAt + late)
+  }
+}
+
+/** How a worker's main thread gets on with what is written to it. Times are ms on the hub's clock. */
+export class Progress {
+  #lastAt = 0
+  #heldSince = 0
+  #pausedUntil = 0
+  #pause = 0
+
+  /** When it last accepted or answered a job, or came up. */
+  get lastAt(): number {
+    return this.#lastAt
+  }
+
+  /** Since when it has held a job without accepting or answering any. */
+  get heldSince(): number {
+    return Math.max(this.#heldSince, this.#lastAt)
+  }
+
+  /** It is given no new job before then: it did not take up what was written to it. */
+  get pausedUntil(): number {
+    return this.#pausedUntil
+  }
+
+  /** The length of the last pause, ms; 0 once it has taken up something. */
+  get pause(): number {
+    return this.#pause
+  }
+
+  cameUp(now: number): void {
+    this.#lastAt = now
+  }
+
+  /** It has accepted or answered a job. */
+  made(now: number): void {
+    this.#lastAt = now
+    this.#pausedUntil = 0
+    this.#pause = 0
+  }
+
+  /** A job was written to it, and it held no other that it had not accepted. */
+  written(now: number): void {
+    this.#heldSince = now
+  }
+
+  /** What it held was taken back. Returns how long it is given nothing, ms: twice as long as the last time. */
+  backOff(now: number): number {
+    this.#pause = Math.min(MAX_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * this.#pause))
+    this.#pausedUntil = now + this.#pause
+    return this.#pause
+  }
+}

@@ -1,0 +1,240 @@
+import type { LostReason } from '../../wire/errors.js'
+import type { WorkerState } from '../types.js'
+import type { ProcessExit } from './launcher.js'
+
+/** Why a worker drains. The first reason stays: what is found out about it later is a `Defect`. */
+export type DrainReason =
+  /** It has run its jobs, or is over its age or its memory. */
+  | 'recycle'
+  /** `pool.restart()` replaces it. */
+  | 'restart'
+  /** Fewer workers are wanted: nothing takes its place. */
+  | 'shrink'
+  /** One of its pipes is gone. */
+  | 'damaged'
+  /** Its main thread did not turn after a time limit or a cancellation. */
+  | 'unresponsive'
+  /** It stalled while it ran no job. */
+  | 'quarantined'
+
+/** What a worker is doing, from its start to its exit. `pool.stats()` calls an `up` worker with jobs in flight `busy`. */
+export type WorkerMode =
+  /**
+   * Its process has been started and loads the task modules.
+   * Next: `up` (WORKER_UP has come), `retiring` (it is not wanted any more, so it is killed), `dead`.
+   */
+  | { readonly name: 'starting' }
+  /**
+   * It takes jobs.
+   * Next: `draining` (it is to go, its jobs first), `retiring` (the pool closes), `dead`.
+   */
+  | { readonly name: 'up' }
+  /**
+   * It takes no job of the outbox, hands back what it has not accepted, and runs what it has.
+   * Next: `retiring` (it holds nothing, or the pool closes), `dead`. It never comes back to `up`.
+   */
+  | { readonly name: 'draining'; readonly reason: DrainReason }
+  /**
+   * The pool ends it for a reason of its own: QUIT was written, or SIGKILL sent. Its exit is expected and no failure.
+   * `reason`: why it drained before; undefined, if it did not.
+   * Next: `dead`. A WORKER_UP that was on its way is ignored.
+   */
+  | { readonly name: 'retiring'; readonly reason: DrainReason | undefined }
+  /**
+   * Its process is gone, or could not be started. What it had written may still be on its way.
+   * `expected`: it was `retiring`.
+   * Next: nothing.
+   */
+  | { readonly name: 'dead'; readonly exit: ProcessExit; readonly expected: boolean }
+
+export type WorkerModeName = WorkerMode['name']
+
+/** Why the pool kills a worker. */
+export interface KillReason {
+  readonly reason: LostReason
+  readonly error: Error | undefined
+  /** 'caller': `pool.end` asked for it. 'start timeout': HELLO or WORKER_UP did not come in time. */
+  readonly cause: 'caller' | 'start timeout' | undefined
+}
+
+/** Why a worker is given no more jobs, whatever its mode: its claim word is closed for good, or its main thread does not turn during or without a job. */
+export type Defect = 'claims closed' | 'unresponsive' | 'quarantined'
+
+/** Which mode may follow which. */
+const NEXT: Readonly<Record<WorkerModeName, readonly WorkerModeName[]>> = {
+  starting: ['up', 'retiring', 'dead'],
+  up: ['draining', 'retiring', 'dead'],
+  draining: ['retiring', 'dead'],
+  retiring: ['dead'],
+  dead: [],
+}
+
+/** These two carry nothing: a comparison with the one object is all that the hot path needs. */
+const STARTING: WorkerMode = { name: 'starting' }
+const UP: WorkerMode = { name: 'up' }
+
+/** @internal For tests: is called before each change of a worker's mode. */
+export const transitions: { observe: ((worker: number, from: WorkerModeName, to: WorkerModeName) => void) | undefined } = { observe: undefined }
+
+/** The mode of one worker and every change of it; its place among the workers; and what bars it from jobs. */
+export abstract class WorkerLifecycle {
+  abstract readonly id: number
+  #mode: WorkerMode = STARTING
+  #spare: boolean
+  #predecessor: WorkerLifecycle | undefined
+  #killReason: KillReason | undefined
+  #defect: Defect | undefined
+  #pipeBroken = false
+
+  /** `spare`: it begins as a stand-by. `predecessor`: the worker whose place it takes. */
+  constructor(spare: boolean, predecessor: WorkerLifecycle | undefined) {
+    this.#spare = spare
+    this.#predecessor = predecessor
+  }
+
+  // ---- the mode
+
+  get mode(): WorkerMode {
+    return this.#mode
+  }
+
+  get isStarting(): boolean {
+    return this.#mode === STARTING
+  }
+
+  get isUp(): boolean {
+    return this.#mode === UP
+  }
+
+  get isDraining(): boolean {
+    return this.#mode.name === 'draining'
+  }
+
+  get isRetiring(): boolean {
+    return this.#mode.name === 'retiring'
+  }
+
+  /** Its process is not known to be gone. */
+  get alive(): boolean {
+    return this.#mode.name !== 'dead'
+  }
+
+  /** How its process ended; undefined while it lives. */
+  get exit(): ProcessExit | undefined {
+    return this.#mode.name === 'dead' ? this.#mode.exit : undefined
+  }
+
+  /** The pool ends it, or has ended it, for a reason of its own: that is no failure. */
+  get expected(): boolean {
+    return this.#mode.name === 'retiring' || (this.#mode.name === 'dead' && this.#mode.expected)
+  }
+
+  /** It is on its way out, and another worker takes its place. */
+  get isBeingReplaced(): boolean {
+    const mode = this.#mode
+    return (mode.name === 'draining' || mode.name === 'retiring') && mode.reason !== undefined && mode.reason !== 'shrink'
+  }
+
+  /** As `pool.stats()` shows it. */
+  state(jobsInFlight: number): WorkerState {
+    return this.#mode === UP && jobsInFlight > 0 ? 'busy' : this.#mode.name
+  }
+
+  /** WORKER_UP has come. False: it is ignored, the worker is being ended. */
+  protected comeUp(): boolean {
+    return this.#mayBecome('up') && this.#become(UP)
+  }
+
+  /** No new job from now on. False: it was not up. */
+  drain(reason: DrainReason): boolean {
+    return this.#mayBecome('draining') && this.#become({ name: 'draining', reason })
+  }
+
+  /** The pool ends it now. False: it does already, or the process is gone. */
+  protected retire(): boolean {
+    const reason = this.#mode.name === 'draining' ? this.#mode.reason : undefined
+    return this.#mayBecome('retiring') && this.#become({ name: 'retiring', reason })
+  }
+
+  /** The process is gone. */
+  protected die(exit: ProcessExit): void {
+    this.#become({ name: 'dead', exit, expected: this.expected })
+  }
+
+  // ---- its place
+
+  /** A warm stand-by that takes no jobs of the outbox. */
+  get spare(): boolean {
+    return this.#spare
+  }
+
+  /** The worker that it replaces, while that one lives. */
+  get predecessor(): WorkerLifecycle | undefined {
+    return this.#predecessor
+  }
+
+  /** A stand-by goes to work, in the place of `predecessor` if there is one. */
+  promote(predecessor: WorkerLifecycle | undefined): void {
+    this.#spare = false
+    this.#predecessor = predecessor
+  }
+
+  /** It takes the place of `predecessor`, unless it has taken one already. */
+  replace(predecessor: WorkerLifecycle | undefined): void {
+    this.#predecessor ??= predecessor
+  }
+
+  /** This worker is gone. */
+  forget(predecessor: WorkerLifecycle): void {
+    if (this.#predecessor === predecessor) this.#predecessor = undefined
+  }
+
+  // ---- what bars it from jobs
+
+  /** It must be given nothing more, whatever its mode. */
+  get unusable(): boolean {
+    return this.#pipeBroken || this.#defect !== undefined || this.#killReason !== undefined
+  }
+
+  /** Why the pool kills it. */
+  get killReason(): KillReason | undefined {
+    return this.#killReason
+  }
+
+  get quarantined(): boolean {
+    return this.#defect === 'quarantined'
+  }
+
+  get unresponsive(): boolean {
+    return this.#defect === 'unresponsive'
+  }
+
+  /** The first defect stays; only 'claims closed' gives way to a graver one. */
+  markDefective(defect: Defect): void {
+    if (this.#defect === undefined || this.#defect === 'claims closed') this.#defect = defect
+  }
+
+  /** One of its pipes is gone: a damaged pipe is never used again. */
+  protected markPipeBroken(): void {
+    this.#pipeBroken = true
+  }
+
+  /** The first reason stays. */
+  protected setKillReason(reason: LostReason, error: Error | undefined, cause: KillReason['cause']): void {
+    this.#killReason ??= { reason, error, cause }
+  }
+
+  // ---- within
+
+  #mayBecome(next: WorkerModeName): boolean {
+    return NEXT[this.#mode.name].includes(next)
+  }
+
+  #become(next: WorkerMode): true {
+    const from = this.#mode.name
+    transitions.observe?.(this.id, from, next.name)
+    if (!this.#mayBecome(next.name)) throw new Error(`Worker ${this.id} cannot become '${next.name}': it is '${from}'.`)
+    this.#mode = next
+    return true
+  }
+}

@@ -1,0 +1,103 @@
+import type { Hub, Reader, Writer } from '../../hub/index.js'
+import { FIXED_BYTES, PULL_BYTES, writeCredit } from '../../wire/frame.js'
+import { frameReader } from '../../wire/frame-reader.js'
+import { FrameWriter, type JobHead } from '../../wire/frame-writer.js'
+import { Kind, type LogLine } from '../../wire/messages.js'
+import type { JobRecord } from '../jobs/job.js'
+import type { LaunchedProcess } from './launcher.js'
+import { LIFELINE_MAX, WorkerLifeline } from './lifeline.js'
+import { lifelineDecoder, resultsDecoder, type WorkerMessageHandler } from './message-decoder.js'
+import { type OutputMode, WorkerOutput } from './worker-output.js'
+
+/** A small `maxMessageSize` is meant for values: HELLO, WORKER_UP and START_FAILED must still pass. */
+const ANNOUNCEMENT_MAX = 64 * 1024
+
+export interface PipeSettings {
+  /** Bytes of one value. */
+  maxMessageSize: number
+  output: OutputMode
+}
+
+export type PipeName = 'jobs' | 'results' | 'lifeline'
+
+/** Filled in for each job, and read before the next. */
+const head: JobHead = { delivery: 0, job: 0, attempt: 0, flags: 0, task: 0, softLimit: 0, hardLimit: 0 }
+
+/** The host's ends of the pipes of one worker: what comes goes to `handler`. */
+export class WorkerPipes {
+  /** Gathers what is written to its main thread in one tick. */
+  readonly writer = new FrameWriter()
+  /** To its watchdog. */
+  readonly lifeline: WorkerLifeline
+  readonly results: Reader
+  /** What carries messages; the output is read beside it. */
+  readonly readers: readonly Reader[]
+  readonly output: WorkerOutput
+  readonly #jobs: Writer
+
+  /** `onEnd`: no more can come over this pipe, or go. `onLine`: a line of captured output. `onOutputEnd`: stdout or stderr has ended. */
+  constructor(
+    hub: Hub,
+    launched: LaunchedProcess,
+    settings: PipeSettings,
+    handler: WorkerMessageHandler,
+    onEnd: (pipe: PipeName, error?: Error) => void,
+    onLine: (line: LogLine) => void,
+    onOutputEnd: () => void,
+  ) {
+    const maxFrame = Math.max(settings.maxMessageSize, ANNOUNCEMENT_MAX) + FIXED_BYTES
+    const lifelineEnd = (error?: Error): void => onEnd('lifeline', error)
+    this.results = hub.addReader(launched.results, frameReader(resultsDecoder(handler), maxFrame), (error) => onEnd('results', error))
+    this.readers = [this.results, hub.addReader(launched.lifeline, frameReader(lifelineDecoder(handler), LIFELINE_MAX), lifelineEnd)]
+    this.#jobs = hub.addWriter(launched.jobs, this.writer.generator(launched.jobs), (error) => onEnd('jobs', error))
+    this.lifeline = new WorkerLifeline(hub, launched.lifeline, lifelineEnd)
+    this.output = new WorkerOutput(hub, launched, settings.output, onLine, onOutputEnd)
+  }
+
+  /** What was written is not yet all in the kernel. */
+  get writing(): boolean {
+    return !this.writer.empty || this.#jobs.pending > 0
+  }
+
+  /** The kernel's buffer is full: the worker does not read. */
+  get blocked(): boolean {
+    return this.#jobs.full
+  }
+
+  /** Writes what was gathered in this tick. */
+  flush(): void {
+    if (!this.writer.empty) this.#jobs.wake()
+  }
+
+  /** A JOB. `task`: its index in the worker's own table. */
+  job(job: JobRecord, task: number): void {
+    const { spec } = job
+    head.delivery = job.delivery
+    head.job = spec.number
+    head.attempt = job.attempt
+    head.flags = spec.flags
+    head.task = task
+    head.softLimit = spec.softLimit
+    head.hardLimit = spec.hardLimit
+    this.writer.job(head, spec.parts, spec.size)
+  }
+
+  /** Credit for a stream. */
+  pull(delivery: number, items: number, bytes: number): void {
+    const payload = Buffer.allocUnsafe(PULL_BYTES)
+    writeCredit(payload, 0, items, bytes)
+    this.writer.frame(Kind.PULL, 0, delivery, 0, payload)
+    this.#jobs.wake()
+  }
+
+  quit(): void {
+    this.writer.frame(Kind.QUIT, 0, 0, 0)
+    this.#jobs.wake()
+  }
+
+  /** The process is gone: nothing more is written. */
+  stop(): void {
+    this.#jobs.stop()
+    this.lifeline.stop()
+  }
+}

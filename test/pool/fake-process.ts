@@ -1,0 +1,24 @@
+import type { LaunchedProcess, ProcessExit } from '../../src/pool/worker/launcher.js'
+import { FakeReadable, FakeWritable } from '../hub/fakes.js'
+
+/** A process that does nothing by itself: the test calls `exit`. */
+export class FakeProcess implements LaunchedProcess {
+  readonly pid = 1
+  readonly jobs = new FakeWritable()
+  readonly results = new FakeReadable()
+  readonly lifeline = new FakeWritable()
+  readonly stdout = undefined
+  readonly stderr = undefined
+  killed = false
+  exit: (exit: ProcessExit) => void = () => {}
+
+  onExit(fn: (exit: ProcessExit) => void): void {
+    this.exit = fn
+  }
+
+  kill(): void {
+    this.killed = true
+  }
+
+  killRest(): void {}
+}
