@@ -56,8 +56,8 @@ export const mutations = [
   {
     breaks: 'of those that came back the youngest is first',
     file: 'src/pool/queue/outbox.ts',
-    find: 'if (heap[parent]!.number <= job.number) break',
-    put: 'if (heap[parent]!.number >= job.number) break',
+    find: 'a.number < b.number\n',
+    put: 'a.number > b.number\n',
   },
   {
     breaks: 'the queue takes one job more than maxQueue',

@@ -1,8 +1,9 @@
 import { Deque } from '../../util/deque.js'
+import { Heap } from '../../util/heap.js'
 
-/** Cancelled jobs that may lie in the outbox before it is swept, at the least: they hold their arguments. */
-const SWEEP_LEAST = 64
-/** Of the jobs that take turns: so many of higher priority may pass the first of a level, which is due then. docs/decisions.md says why. */
+/** The outbox is swept after so many cancellations, at least: cancelled jobs keep their arguments in memory. */
+const MIN_SWEEP = 64
+/** So many jobs of higher priority may pass the first job of a level, where both take turns; then it is due. docs/decisions.md says why. */
 export const MOST_PASSED = 8
 
 /** What the outbox needs to know of a job. */
@@ -10,41 +11,35 @@ export interface Ordered {
   /** Submission number. */
   readonly number: number
   readonly priority: number
-  /** False once it was cancelled: it is then passed over and forgotten. */
+  /** False once it was cancelled: it is then skipped and dropped. */
   readonly waiting: boolean
-  /** Its priority is bounded: it takes turns with others of its kind. Among all others the order is strict. */
+  /** Its priority is bounded: it takes turns with others of its kind. The order of all others is strict. */
   readonly takesTurns: boolean
 }
 
-/** The jobs of one priority: new ones in order of submission, and those that came back, which are older, in a small heap. */
+const submittedEarlier = (a: Ordered, b: Ordered): boolean => a.number < b.number
+
+/** The jobs of one priority: new ones in order of submission, and those that were put back, which are older, in a small heap. */
 class Level<T extends Ordered> {
   fresh = new Deque<T>()
   /** Jobs of higher levels that have passed its first one, where both take turns. */
   passed = 0
-  #back: T[] = []
+  readonly #back = new Heap<T>(submittedEarlier)
 
   constructor(readonly priority: number) {}
 
   putBack(job: T): void {
-    // It has had its turn, and shall not wait for another.
+    // It has had its turn: it does not wait for another.
     this.passed = MOST_PASSED
-    const heap = this.#back
-    let index = heap.push(job) - 1
-    while (index > 0) {
-      const parent = (index - 1) >> 1
-      if (heap[parent]!.number <= job.number) break
-      heap[index] = heap[parent]!
-      index = parent
-    }
-    heap[index] = job
+    this.#back.push(job)
   }
 
-  /** The first that is still waiting; forgets what is not. */
+  /** The first that is still waiting; drops what is not. */
   first(): T | undefined {
     for (let job = this.fresh.peek(); job !== undefined && !job.waiting; job = this.fresh.peek()) this.fresh.shift()
-    while (this.#back.length > 0 && !this.#back[0]!.waiting) this.#popBack()
+    let back = this.#back.peek()
+    for (; back !== undefined && !back.waiting; back = this.#back.peek()) this.#back.pop()
     const fresh = this.fresh.peek()
-    const back = this.#back[0]
     return back !== undefined && (fresh === undefined || back.number < fresh.number) ? back : fresh
   }
 
@@ -52,57 +47,39 @@ class Level<T extends Ordered> {
     const job = this.first()
     this.passed = 0
     if (job === undefined) return undefined
-    if (job === this.#back[0]) this.#popBack()
+    if (job === this.#back.peek()) this.#back.pop()
     else this.fresh.shift()
     return job
   }
 
   drain(): T[] {
-    const all = [...this.fresh.drain(), ...this.#back.splice(0)].filter((job) => job.waiting)
+    const all = [...this.fresh.drain(), ...this.#back.drain()].filter((job) => job.waiting)
     return all.sort((a, b) => a.number - b.number)
   }
 
-  /** Forgets all that stopped waiting; false: nothing is left. */
+  /** Drops all that stopped waiting. False: nothing is left. */
   sweep(): boolean {
     const fresh = new Deque<T>()
     for (const job of this.fresh.drain()) if (job.waiting) fresh.push(job)
     this.fresh = fresh
-    // Sorted, which is a heap.
-    this.#back = this.#back.filter((job) => job.waiting).sort((a, b) => a.number - b.number)
-    return fresh.size + this.#back.length > 0
-  }
-
-  #popBack(): void {
-    const heap = this.#back
-    const last = heap.pop()
-    if (last === undefined || heap.length === 0) return
-    let index = 0
-    const half = heap.length >> 1
-    while (index < half) {
-      let child = 2 * index + 1
-      if (child + 1 < heap.length && heap[child + 1]!.number < heap[child]!.number) child++
-      if (heap[child]!.number >= last.number) break
-      heap[index] = heap[child]!
-      index = child
-    }
-    heap[index] = last
+    this.#back.filter((job) => job.waiting)
+    return fresh.size + this.#back.size > 0
   }
 }
 
 /**
- * The jobs that wait for a worker, ordered by (priority, submission number): a job that comes back has its old place. Those that take
- * turns do not starve: when `MOST_PASSED` of higher levels have passed the first of a level, it comes next, after the first of each
- * level between them that is due as well.
- * Taking and adding cost the same however many wait; a cancelled job is passed over when its turn comes, or swept out with
- * many others when no turn comes.
+ * The jobs that wait for a worker, ordered by priority, then by submission number: so a job that is put back has its old place. Jobs that
+ * take turns do not starve: when `MOST_PASSED` of higher levels have passed the first of a level, it is due, and comes after the first
+ * of each level between them that is due as well.
+ * Adding and taking cost the same however many wait. A cancelled job is dropped when it would be next, or by a sweep with many others.
  */
 export class Outbox<T extends Ordered> {
   /** Highest priority first; few, so a sorted array does. */
   #levels: Level<T>[] = []
   #size = 0
-  /** Forgotten since the last sweep; the next one comes at `#sweepAt`. */
-  #forgotten = 0
-  #sweepAt = SWEEP_LEAST
+  /** Jobs that stopped waiting since the last sweep; the next sweep is at `#sweepAt`. */
+  #dropped = 0
+  #sweepAt = MIN_SWEEP
 
   /** Jobs that wait. */
   get size(): number {
@@ -115,7 +92,7 @@ export class Outbox<T extends Ordered> {
     this.#size++
   }
 
-  /** A job that comes back, to its old place. */
+  /** A job that comes back takes its old place. */
   putBack(job: T): void {
     this.#level(job.priority).putBack(job)
     this.#size++
@@ -124,10 +101,10 @@ export class Outbox<T extends Ordered> {
   /** To be called once for each waiting job that stops waiting without being taken. */
   forget(): void {
     this.#size--
-    if (++this.#forgotten < this.#sweepAt) return
+    if (++this.#dropped < this.#sweepAt) return
     this.#levels = this.#levels.filter((level) => level.sweep() || level.priority === 0)
-    this.#forgotten = 0
-    this.#sweepAt = Math.max(SWEEP_LEAST, this.#size)
+    this.#dropped = 0
+    this.#sweepAt = Math.max(MIN_SWEEP, this.#size)
   }
 
   peek(): T | undefined {
@@ -154,7 +131,7 @@ export class Outbox<T extends Ordered> {
     return undefined
   }
 
-  /** Whose turn it is: of the level at `top`, or of the highest below it that has let enough pass. None goes before a strict job above it. */
+  /** The level whose turn it is: that at `top`, or the highest below it that is due. None goes before a strict job above it. */
   #turn(top: number): number {
     const levels = this.#levels
     for (let i = top + 1; i < levels.length; i++) {
