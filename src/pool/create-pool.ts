@@ -5,7 +5,7 @@ import { Pool } from './pool.js'
 import type { AnyTasks, PoolOptions } from './types.js'
 import { isDirectory, processLauncher } from './worker/process-launcher.js'
 
-/** Descriptors that one worker costs the host: three pipes, stdout, stderr, and one to spare. */
+/** Descriptors that one worker takes in the host: three pipes, stdout, stderr, and one in reserve. */
 const DESCRIPTORS_PER_WORKER = 6
 
 /**
@@ -61,7 +61,7 @@ export const whenUp = async (pool: Pool): Promise<void> => {
   }
 }
 
-/** The bundle of this module lies in dist/ or in dist/chunks/; the worker's entry in dist/worker/. */
+/** The bundle of this module is in dist/ or in dist/chunks/; the worker's entry in dist/worker/. */
 const workerEntry = new URL(import.meta.url.includes('/chunks/') ? '../worker/entry.cjs' : './worker/entry.cjs', import.meta.url)
 
 const workingDirectory = (): string | undefined => {
@@ -81,7 +81,7 @@ const refusePlatform = (): void => {
     )
 }
 
-/** A task module that makes a pool while it loads would make one in each of that pool's workers, and so on without end. */
+/** A task module that makes a pool while it loads would make one in each worker of that pool, and so on without end. */
 const refuseWhileLoading = (): void => {
   const loading = (globalThis as Record<symbol, unknown>)[Symbol.for('prefork.loading')]
   if (typeof loading !== 'string') return
@@ -91,7 +91,7 @@ const refuseWhileLoading = (): void => {
   )
 }
 
-/** A spawn in a directory that is not there fails as if Node itself were missing. */
+/** A spawn in a directory that does not exist fails as if Node itself were missing. */
 const refuseNoDirectory = ({ cwd }: Settings): void => {
   if (cwd !== undefined && !isDirectory(cwd)) throw new TypeError(`Option 'cwd' must be a directory; there is none at ${cwd}.`)
 }

@@ -5,7 +5,7 @@ import type { PoolWorker } from './worker/worker.js'
 
 /** The errors with which jobs are refused, cancelled and lost, and their messages. */
 
-/** The pool ends a worker by SIGKILL alone: any other end was its own, even if the pool was about to. */
+/** The pool ends a worker by SIGKILL alone: at any other exit the worker ended itself, even if the pool was about to kill it. */
 const endedByItself = ({ exit }: PoolWorker): boolean => exit !== undefined && (exit.exitCode !== null || (exit.signal !== null && exit.signal !== 'SIGKILL'))
 
 const howItEnded = (worker: PoolWorker): string => {
@@ -22,7 +22,7 @@ export const lostReason = (worker: PoolWorker): WorkerLostError['reason'] => {
   return worker.exit?.signal ? 'signal' : 'exit'
 }
 
-/** Why it ended, in a few words. */
+/** Why it ended, in short. */
 export const deathReason = (worker: PoolWorker): string => worker.killReason?.error?.message ?? lostReason(worker)
 
 const details = (worker: PoolWorker, accepted: boolean) => ({
@@ -39,7 +39,7 @@ export const lostError = (worker: PoolWorker, job: JobRecord): WorkerLostError =
   return new WorkerLostError(`The job '${job.name}' was lost: ${howItEnded(worker)}${last}`, details(worker, true))
 }
 
-/** Worker after worker died with the job in its pipe. One that is run again has begun before. */
+/** Worker after worker died with the job in its pipe. A job that runs again has begun before. */
 export const putBackTooOften = (worker: PoolWorker, job: JobRecord): WorkerLostError => {
   const again = job.attempt > 1
   const message = `The job '${job.name}' never began${again ? ' again' : ''}: ${job.putBacks} workers died before they accepted it. The last: ${howItEnded(worker)}`

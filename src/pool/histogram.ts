@@ -7,7 +7,7 @@ const BUCKETS = 42 * PER_DOUBLING
 
 /** A histogram of times on a logarithmic scale: constant memory, constant time, quantiles within 10 %. */
 export class Histogram {
-  /** Counts as doubles: 32 bits are full after six hours of no-ops. */
+  /** Doubles: 32 bits would overflow after six hours of no-ops. */
   readonly #buckets = new Float64Array(BUCKETS)
   #count = 0
   #sum = 0

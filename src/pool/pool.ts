@@ -86,10 +86,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   // ---- jobs
 
   /**
-   * Runs a task and resolves with its result. Never throws: every refusal is a rejection. One that nobody awaits raises no
-   * unhandledRejection; `jobSettled` tells of a job that failed. A call that is refused (an unknown task, an argument that cannot
-   * be copied, a misspelt option, a full queue, a closed pool) never becomes a job: its promise alone tells of it, no event,
-   * no log and no figure.
+   * Runs a task and resolves with its result. Never throws: every refusal is a rejection. A rejection that is not awaited raises no
+   * unhandledRejection; the event `jobSettled` shows each job that failed. A call that is refused (an unknown task, an argument that
+   * cannot be copied, a misspelt option, a full queue, a closed pool) never becomes a job: its promise rejects, and there is no event,
+   * no log line and no count of it.
    *
    * @param name the task: the name under which a task module exports it
    * @param args its arguments; taken now, so later changes to them are not seen
@@ -97,19 +97,19 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    * @throws {SerializationError} an argument or the result cannot cross, or is over `maxMessageSize`
    * @throws {QueueFullError} `maxQueue` jobs are waiting
    * @throws {TimeLimitError} {SoftTimeLimitError} {MemoryLimitError} a limit was passed
-   * @throws {WorkerLostError} the worker died; `accepted` tells whether the task can have begun
+   * @throws {WorkerLostError} the worker died; `accepted`: whether the task can have begun
    * @throws {PoolClosedError} the pool is closed
    */
   run<N extends RunName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>> {
     return this.#submit(RUN, name, rest[0], rest[1]).result as Promise<TaskResult<T, N>>
   }
 
-  /** As `run`, but answers with the job itself: its state, its cancellation, its progress. */
+  /** As `run`, but returns the job itself: its state, its cancellation, its progress. */
   submit<N extends RunName<T>>(name: N, ...rest: RunRest<T, N>): Job<TaskResult<T, N>> {
     return this.#submit(SUBMIT, name, rest[0], rest[1]) as unknown as Job<TaskResult<T, N>>
   }
 
-  /** @internal As `submit`, for a caller who is told of it without promises. `calledAs`: what the job is called instead of its task. */
+  /** @internal As `submit`, for a caller that follows the job without promises. `calledAs`: what the job is called instead of its task. */
   submitFollowed(name: string, args: readonly unknown[], options: RunOptions, follower: JobFollower, calledAs?: string): Job {
     const job = this.#submit(calledAs === undefined ? SUBMIT : { ...SUBMIT, calledAs }, name, args, options)
     job.follow(follower)
@@ -119,7 +119,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   /**
    * Runs a task once for each argument array that `source` yields, with bounded look-ahead, and iterates over the results.
    * A job's error, or leaving the loop, cancels what runs and calls the source's `return()`. A source that fails, or a pool that
-   * is closed before the source's end, ends the taking alone: the results of what was submitted come first, then the error.
+   * is closed before the source's end, submits nothing more: the results of the jobs so far come first, then the error.
    */
   map<N extends RunName<T>>(
     name: N,
@@ -146,7 +146,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         if (refused) return job
         const state = this.#state
         const full = state.queued >= state.settings.maxQueue
-        // It is submitted by its first item's being asked for; its place is that of the call.
+        // It is submitted when its first item is asked for; its place in the outbox is that of the call.
         this.#intake.add(job, (each) => {
           each.inOutbox = true
           state.outbox.putBack(each)
@@ -162,15 +162,15 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   /**
    * Runs a task once on every worker that is up, starting or about to be started, stand-bys included, and resolves with one answer for each. No
-   * worker is asked twice. For one that leaves meanwhile its replacement answers, or nobody if there is none; where the replacement is there
-   * already, it alone is asked. With `min: 0` and no worker there, one is started, and answers alone. Rejects with the first failure, once all have settled.
+   * worker runs it twice. In place of a worker that is replaced or dies meanwhile its successor runs it; without a successor that answer is
+   * missing. With `min: 0` and no worker, one is started, and gives the only answer. Rejects with the first failure, once all have settled.
    */
   async broadcast<N extends RunName<T>>(name: N, ...rest: RunRest<T, N, BroadcastOptions>): Promise<TaskResult<T, N>[]> {
     const broadcast = new Broadcast()
     checkBroadcastOptions(name, rest[1])
     const places = this.#fleet.places(broadcast)
     const { queued, settings } = this.#state
-    // All or nobody: half of it would be run, and said to have failed.
+    // All or none: otherwise a part of it would run although the call rejects.
     if (queued + places.length > settings.maxQueue && places.length > 1) throw broadcastTooWide(name, places.length, settings.maxQueue)
     const jobs = places.map((place) => {
       const job = this.#submission.make(BROADCAST, name, rest[0], rest[1])
@@ -193,7 +193,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   // ---- workers
 
-  /** Sets how many workers there are; those beyond it leave when their jobs have ended, as with `restart()`; an autoscaling pool keeps its `min` (at most `n`) and gets `n` for its `max`. */
+  /**
+   * Sets the number of workers. Surplus workers are ended when their jobs have ended, which have as long as with `restart()`. An autoscaling
+   * pool keeps its `min` (at most `n`), and its `max` becomes `n`.
+   */
   resize(n: number): void {
     const workers = count('workers', n, 1, MAX_WORKERS)
     if (this.#state.phase !== 'open') throw closedError('pool.resize()')
@@ -225,12 +228,12 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   }
 
   /**
-   * What worker `id` is executing right now: its JavaScript stack, read by its watchdog even during a busy loop. The question
+   * What worker `id` is executing right now: its JavaScript stack, read by its watchdog even during a busy loop. The request
    * alone does not keep an idle host alive.
    */
   stack(id: number): Promise<string> {
     try {
-      return this.#living(id).lifeline.stack()
+      return this.#livingWorker(id).lifeline.stack()
     } catch (error) {
       return Promise.reject(error)
     }
@@ -244,11 +247,11 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    */
   end(id: number, reason: string): void {
     if (typeof reason !== 'string' || reason === '') throw new TypeError("pool.end(id, 'reason'): say why, for the errors of its jobs.")
-    const worker = this.#living(id)
+    const worker = this.#livingWorker(id)
     worker.killFor('killed by the pool', new Error(reason), 'caller')
   }
 
-  /** @internal What `defineTask` said of a task. */
+  /** @internal The options that `defineTask` gave a task. */
   taskInfo(name: string): Readonly<TaskInfo> | undefined {
     return this.#state.tasks.get(name)
   }
@@ -279,7 +282,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     return this.#shutdown.close(timeout)
   }
 
-  /** Stops now: every worker is killed; what had not begun is cancelled, what had is lost; all reject with `PoolClosedError`. */
+  /** Stops now: every worker is killed; jobs that had not begun are cancelled, the others are lost; all reject with `PoolClosedError`. */
   terminate(): Promise<void> {
     return this.#shutdown.terminate()
   }
@@ -288,9 +291,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     return this.close()
   }
 
-  // ---- within
+  // ---- internal
 
-  #living(id: number): PoolWorker {
+  #livingWorker(id: number): PoolWorker {
     const worker = this.#state.workers.get(id)
     if (worker?.alive) return worker
     if (typeof id !== 'number') throw new TypeError(`The id of a worker is a number, as pool.stats().workers lists them; not ${shown(id)}.`)

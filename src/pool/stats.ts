@@ -7,7 +7,7 @@ const workerStats = (worker: PoolWorker, now: number): WorkerStats => {
   return {
     id: worker.id,
     pid: worker.pid,
-    state: worker.shownState,
+    state: worker.state(worker.jobs.inFlight),
     spare: worker.spare,
     rss: worker.heartbeats.rss,
     uptime: now - worker.startedAt,

@@ -158,7 +158,7 @@ export interface MapOptions extends Omit<RunOptions, 'id' | 'transfer' | 'delive
 /** What makes sense for one job alone, its id and the memory that it moves, is no option of a broadcast. */
 export type BroadcastOptions = Omit<RunOptions, 'id' | 'transfer' | 'delivery'>
 
-/** The guide "Embedding" has a table of them. Limits of time and memory end in 'failed'; 'lost' began (or was put back too often) and has no outcome. */
+/** The guide "Embedding" has a table of them. A time or memory limit ends in 'failed'; a 'lost' job began (or was put back too often) and its outcome is unknown. */
 export type JobState = 'queued' | 'writing' | 'written' | 'accepted' | 'succeeded' | 'failed' | 'cancelled' | 'lost'
 
 export interface JobEvents {
@@ -179,7 +179,7 @@ export interface Job<R = unknown> {
   readonly attempt: number
   /** A promise, to be awaited: whether the task ever began. Never rejects. */
   readonly began: Promise<boolean>
-  /** Marked as handled: a job that nobody awaits raises no unhandledRejection. */
+  /** Marked as handled: a rejection that is not awaited raises no unhandledRejection. */
   readonly result: Promise<R>
   /** The soft limit passed while it ran. */
   readonly softTimedOut: boolean
@@ -190,8 +190,8 @@ export interface Job<R = unknown> {
   /** Cancels the job: it rejects at once with `reason` (an `AbortError` by default). False when it had settled already. */
   cancel(reason?: unknown): boolean
   /**
-   * Cancels the job only if it has not begun; one that has, or begins meanwhile, is left alone. Resolves with whether it was
-   * taken back: then it rejects with `reason` (an `AbortError` by default) and never runs. Never rejects.
+   * Cancels the job only if it has not begun; one that has, or begins meanwhile, runs on. Resolves with whether it was cancelled: then
+   * it rejects with `reason` (an `AbortError` by default) and never runs. Never rejects.
    */
   withdraw(reason?: unknown): Promise<boolean>
 }
@@ -213,7 +213,7 @@ export interface WorkerStats {
   state: WorkerState
   /** A warm stand-by that takes no jobs yet. */
   spare: boolean
-  /** Resident bytes, as the worker last said. */
+  /** Resident bytes, by the last measurement. */
   rss: number
   /** ms since its process was started. */
   uptime: number
@@ -227,7 +227,7 @@ export interface WorkerStats {
   writtenAhead: number
   /** Bytes written to it. */
   bytesWritten: number
-  /** ms since the main thread's last turn, as the last heartbeat said. */
+  /** ms since the main thread's last turn, by the last heartbeat. */
   stalled: number
 }
 
@@ -285,7 +285,7 @@ export interface PoolStats {
 export interface PoolEvents {
   workerStart: { worker: number; pid: number | undefined }
   workerUp: { worker: number; pid: number; ms: number }
-  /** `reason`: why it left; `expected`: the pool ended it for a reason of its own (recycling, resize, close). */
+  /** `reason`: why it ended; `expected`: the pool ended it for a reason of its own (recycling, resize, close). */
   workerExit: {
     worker: number
     pid: number | undefined
@@ -297,7 +297,7 @@ export interface PoolEvents {
     /** Ids of the jobs that were running there. */
     jobs: string[]
   }
-  /** An error in a worker that nobody caught, while a job ran or after. `job`: the id of the job it comes from, where that can be told. */
+  /** An error in a worker that was not caught, while a job ran or after. `job`: the id of the job that it comes from, where that is known. */
   workerFault: { worker: number; type: 'unhandledRejection' | 'uncaughtException'; error: unknown; job: string | undefined }
   jobSubmitted: { id: string; name: string }
   jobAccepted: { id: string; name: string; worker: number; attempt: number }
@@ -308,7 +308,7 @@ export interface PoolEvents {
   softTimeLimit: { id: string; name: string; worker: number }
   /** Lines that a job has written (`output: 'capture'`, and `currentJob().log`). */
   jobLog: { id: string; name: string; worker: number; lines: readonly LogLine[] }
-  /** A line of output that belongs to no job, or that cannot be told whose it is (`output: 'capture'`). */
+  /** A line of output that belongs to no job, or whose job is not known (`output: 'capture'`). */
   output: { worker: number; line: LogLine }
 }
 

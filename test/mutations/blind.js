@@ -12,8 +12,8 @@ export const mutations = [
   {
     breaks: 'without a watchdog, the soft limit takes the hard one with it',
     file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '            worker.lifeline.askSoft(job)\n',
-    put: '            worker.lifeline.askSoft(job)\n            job.endAttempt?.()\n',
+    find: '      worker.lifeline.askSoft(job)\n',
+    put: '      worker.lifeline.askSoft(job)\n      job.endAttempt?.()\n',
   },
   {
     breaks: 'of the jobs recalled only the first one met in the pipe is dropped',

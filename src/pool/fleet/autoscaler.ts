@@ -40,7 +40,7 @@ export class Autoscaler {
     this.#pool.slotTarget = leaving ? Math.max(this.#pool.slotTarget, this.target) : this.target
   }
 
-  /** Jobs wait and no worker has room: wants more workers, up to `max`, if the backlog lasts. `starting`: workers on their way up. */
+  /** Jobs wait and no worker has room: raises the target, up to `max`, if the backlog lasts. `starting`: workers on their way up. */
   backlog(starting: number): void {
     const { hub, outbox, settings } = this.#pool
     if (this.target >= this.max) return

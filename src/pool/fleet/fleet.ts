@@ -133,7 +133,7 @@ export class Fleet {
     if (this.#starts.broken && this.#workers.alive().some((worker) => worker.quarantined)) return
     if (this.#workers.starting >= (this.#starts.everUp ? this.#startsAtOnce : 1)) return
     const now = hub.now()
-    // A start takes the host some ms and keeps a core busy: the first job's caller would wait for it.
+    // A start takes the host some ms and keeps a core busy: the first job would wait for it.
     const notBefore = Math.max(this.#starts.notBefore, pool.unsettled > 0 ? this.#starts.firstJobUntil : 0)
     // The time may have changed since it was last set.
     hub.cancel(this.#nextStart)
@@ -158,7 +158,7 @@ export class Fleet {
     const spare = this.#workers.alive().find((worker) => worker.spare && worker.isUp)
     if (spare === undefined) return false
     spare.promote(this.#workers.withoutSuccessor())
-    // To a rolling restart it is a successor that has just come up.
+    // For a rolling restart it is a successor that has just come up.
     this.#restarts.up(spare)
     this.#pool.log?.debug({ worker: spare.id }, 'spare worker goes to work')
     return true
@@ -196,7 +196,7 @@ export class Fleet {
     for (const worker of leastFirst.slice(0, surplus)) this.#retirement.retire(worker, 'shrink')
   }
 
-  // ---- what happens to workers
+  // ---- events of workers
 
   up(worker: PoolWorker): void {
     this.#starts.up(this.#pool.hub.now())
@@ -209,11 +209,11 @@ export class Fleet {
     const { totals, log, phase } = this.#pool
     const unproven = worker.jobs.accepted === 0
     const died = !worker.expected || worker.exit?.error !== undefined
-    // One that came up and stalled before it accepted a job has failed as well, even if it quit when it was asked to.
+    // A worker that came up and stalled before it accepted a job has failed as well, even if it quit when it was asked to.
     if (unproven && phase !== 'terminating' && (died || worker.quarantined)) {
       this.#starts.failed(this.#pool.hub.now(), this.#modulesNotAtFault(worker), worker.killReason?.cause === 'start timeout')
     }
-    // The last one, and it had run jobs: starts that failed meanwhile are no reason to give up its successor before it is tried.
+    // The last worker, and it had run jobs: its successor is tried even if other starts failed meanwhile.
     if (!unproven && died && !this.#workers.anyUp) this.#starts.reset()
     if (died) {
       totals.workersDied++
@@ -222,9 +222,14 @@ export class Fleet {
     this.#pool.requestBalance()
   }
 
-  /** Nor are they where no process can be made now and one could before: descriptors or memory are short for a while. */
+  /**
+   * Its death says nothing about the task modules: they had loaded, or it was killed from outside before they could, or no process can be made
+   * now where one could before (descriptors or memory are short for a while).
+   */
   #modulesNotAtFault(worker: PoolWorker): boolean {
-    return worker.modulesNotAtFault || (this.#starts.everUp && worker.exit?.error !== undefined)
+    const { upAt, exit, killReason } = worker
+    if (upAt !== 0 || killReason?.cause === 'caller' || (exit?.signal === 'SIGKILL' && killReason === undefined)) return true
+    return this.#starts.everUp && exit?.error !== undefined
   }
 
   drained(worker: PoolWorker): void {
@@ -252,9 +257,9 @@ export class Fleet {
     for (const job of this.#pool.takeWaiting()) if (!job.isSettled) this.#jobs.fail(job, error)
   }
 
-  // ---- how many
+  // ---- the number of workers
 
-  /** Jobs wait and no worker has room. */
+  /** Jobs wait and no worker has room for them. */
   backlog(): void {
     this.scale.backlog(this.#workers.serving().filter((worker) => worker.isStarting).length)
   }
@@ -288,7 +293,7 @@ export class Fleet {
     }
   }
 
-  /** Every worker is ended now. */
+  /** Every worker is killed. */
   killAll(): void {
     this.#restarts.fail(restartCutShort())
     for (const worker of this.#workers.alive()) worker.discard()

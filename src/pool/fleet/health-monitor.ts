@@ -27,7 +27,7 @@ export class HealthMonitor {
     const { hub, settings } = pool
     this.#stallDetector = new StallDetector(pool, retirement)
     this.#stop = [hub.callRepeatedly(settings.maintainInterval, (late) => this.#maintain(late))]
-    // At least two checks lie between then and the timeout, so that a pause of the whole machine is told from the silence of one worker.
+    // At least two checks lie between then and the timeout, so that a pause of the whole machine is not taken for the silence of a worker.
     this.#watchedAfter = Math.max(settings.heartbeatInterval, settings.heartbeatTimeout - 2 * settings.heartbeatInterval)
     if (settings.watchdog) this.#checkLater()
     const scaling = settings.minWorkers < settings.maxWorkers

@@ -7,7 +7,7 @@ import type { PoolWorker } from '../worker/worker.js'
 /** ms between two checks of a draining worker. One that holds nothing waits no longer than this for a successor that does not come. */
 const CHECK_MS = 60_000
 
-/** How long a draining worker may keep its jobs: as long as their time limits say, or `drainTimeout` where a job has none, ms. */
+/** How long a draining worker may keep its jobs: the longest of their time limits, or `drainTimeout` where a job has none, ms. */
 const drainTime = ({ jobs }: PoolWorker, { timeLimit, drainTimeout, cancelGrace }: Settings): number => {
   const ofOne = ({ spec }: JobRecord): number => {
     if (spec.hardLimit > 0) return spec.hardLimit
@@ -53,7 +53,7 @@ export class Retirement {
     worker.drainUntil(hub.callLater(next, check))
   }
 
-  /** Its main thread does not turn: it gets no new job, hands back what has not begun, and is killed after `cancelGrace`. */
+  /** Its main thread does not turn: it gets no new job, gives back what has not begun, and is killed after `cancelGrace`. */
   markUnresponsive(worker: PoolWorker): void {
     const { hub, settings } = this.#pool
     if (!worker.alive || worker.unresponsive) return
@@ -69,7 +69,7 @@ export class Retirement {
   }
 
   /**
-   * It stalls, and no job runs there: it gets nothing more, hands back what has not begun, and is replaced. It is killed after
+   * It stalls, and no job runs there: it gets nothing more, gives back what has not begun, and is replaced. It is killed after
    * `cancelGrace`, once nothing can begin there any more. If it turns after all, and something has begun, it quits when that has ended.
    */
   quarantine(worker: PoolWorker, why: string): void {

@@ -1,93 +1,93 @@
 import type { PoolWorker } from '../worker/worker.js'
 import type { Retirement } from './retirement.js'
 
-interface Round {
+interface Restart {
   readonly waiting: PoolWorker[]
-  /** Being replaced: it works on until its successor is up. */
+  /** The worker being replaced: it takes jobs until its successor is up. */
   current: PoolWorker | undefined
-  /** Workers that have come up since. */
+  /** Workers that have come up since it began. */
   ups: number
   readonly resolve: () => void
   readonly reject: (error: Error) => void
 }
 
 /**
- * A rolling restart: one worker at a time, its successor first. While a successor starts the fleet wants one more than its
- * target; when it is up the old one retires, and when that is gone the next follows.
+ * A rolling restart: one worker at a time, make-before-break. While a successor starts the fleet wants one worker more than its target;
+ * when it is up the old worker is retired, and when that is gone the next one follows.
  */
 export class RollingRestart {
   readonly #retirement: Retirement
-  #rounds: Round[] = []
+  #restarts: Restart[] = []
 
   constructor(retirement: Retirement) {
     this.#retirement = retirement
   }
 
   /**
-   * Called each round: rounds that are through end once `complete`, when every worker wanted is up; or when as many have come up as are wanted,
-   * for where they are recycled faster than they start, there is no moment at which all of them are.
+   * Called at each balance. Ends the restarts that have replaced all workers: when all workers wanted are up (`complete`), or when as many as
+   * are wanted have come up. Where workers are recycled faster than they start, they are never all up at once.
    */
   settle(complete: boolean, wanted: number): void {
-    for (let round = this.#rounds[0]; round !== undefined && round.current === undefined && round.waiting.length === 0; round = this.#rounds[0]) {
-      if (!complete && round.ups < wanted) return
-      this.#rounds.shift()
-      round.resolve()
+    for (let restart = this.#restarts[0]; restart !== undefined && restart.current === undefined && restart.waiting.length === 0; restart = this.#restarts[0]) {
+      if (!complete && restart.ups < wanted) return
+      this.#restarts.shift()
+      restart.resolve()
       this.#next()
     }
   }
 
   begin(workers: PoolWorker[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#rounds.push({ waiting: [...workers], current: undefined, ups: 0, resolve, reject })
+      this.#restarts.push({ waiting: [...workers], current: undefined, ups: 0, resolve, reject })
       this.#next()
     })
   }
 
-  /** There are enough others, because fewer are wanted now: the one being replaced needs no successor. */
+  /** Retires the worker being replaced if enough others are up, because fewer are wanted now: it needs no successor. */
   release(serving: readonly PoolWorker[], target: number): void {
-    const current = this.#rounds[0]?.current
+    const current = this.#restarts[0]?.current
     if (current?.isUp && serving.filter((worker) => worker !== current && worker.isUp).length >= target) this.#retirement.retire(current, 'restart')
   }
 
   /** How many more workers than its target the fleet wants. */
   extra(serving: readonly PoolWorker[]): number {
-    const current = this.#rounds[0]?.current
+    const current = this.#restarts[0]?.current
     return current !== undefined && serving.includes(current) ? 1 : 0
   }
 
-  /** The worker whose successor has been started already: two are there for one place. */
+  /** The worker being replaced, if its successor has been started already: two for one place. */
   doubled(serving: readonly PoolWorker[], target: number): PoolWorker | undefined {
-    const current = this.#rounds[0]?.current
+    const current = this.#restarts[0]?.current
     return current !== undefined && serving.length > target && serving.includes(current) ? current : undefined
   }
 
   /** A worker has come up: it takes over from the one being replaced. */
   up(worker: PoolWorker): void {
     if (worker.spare) return
-    for (const round of this.#rounds) round.ups++
-    const current = this.#rounds[0]?.current
+    for (const restart of this.#restarts) restart.ups++
+    const current = this.#restarts[0]?.current
     if (!current?.isUp || worker === current) return
     worker.replace(current)
     this.#retirement.retire(current, 'restart')
   }
 
   gone(worker: PoolWorker): void {
-    const round = this.#rounds[0]
-    if (round?.current !== worker) return
-    round.current = undefined
+    const restart = this.#restarts[0]
+    if (restart?.current !== worker) return
+    restart.current = undefined
     this.#next()
   }
 
   fail(error: Error): void {
-    for (const round of this.#rounds.splice(0)) round.reject(error)
+    for (const restart of this.#restarts.splice(0)) restart.reject(error)
   }
 
   #next(): void {
-    const round = this.#rounds[0]
-    if (round === undefined || round.current !== undefined) return
-    for (let worker = round.waiting.shift(); worker !== undefined; worker = round.waiting.shift()) {
+    const restart = this.#restarts[0]
+    if (restart === undefined || restart.current !== undefined) return
+    for (let worker = restart.waiting.shift(); worker !== undefined; worker = restart.waiting.shift()) {
       if (!worker.isUp) continue
-      round.current = worker
+      restart.current = worker
       return
     }
   }

@@ -13,7 +13,7 @@ interface Observation {
   readonly since: number
 }
 
-/** So many heartbeats in a row must say so: a single one may follow a pause of the whole machine. */
+/** So many stalled heartbeats in a row are needed: a single one may follow a pause of the whole machine. */
 const BEATS = 2
 
 /**
@@ -24,7 +24,7 @@ const BEATS = 2
 export class StallDetector {
   readonly #pool: PoolState
   readonly #retirement: Retirement
-  /** Heartbeats in a row that said that the main thread has not turned for `heartbeatTimeout`. */
+  /** Heartbeats in a row by which the main thread had not turned for `heartbeatTimeout`. */
   readonly #stalledBeats = new WeakMap<PoolWorker, number>()
   #held = new Map<PoolWorker, Observation>()
 
@@ -55,7 +55,7 @@ export class StallDetector {
     const { hub, settings, workers } = this.#pool
     const before = this.#held
     this.#held = new Map()
-    // The whole machine was paused: that says nothing about a worker.
+    // The whole machine was paused: nothing follows for a worker.
     if (late > settings.maintainInterval / 2) return
     for (const worker of workers.values()) {
       const job = worker.jobs.sent.peek()

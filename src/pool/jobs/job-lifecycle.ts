@@ -31,7 +31,7 @@ export class JobLifecycle implements JobOwner {
 
   // ---- settling
 
-  /** `now`: on the hub's clock, where it has just been read. */
+  /** `now`: ms on the hub's clock, where the caller has just read it. */
   settle(job: JobRecord, outcome: JobOutcome, now = this.#pool.hub.now()): void {
     if (job.isSettled) return
     const pool = this.#pool
@@ -182,49 +182,37 @@ export class JobLifecycle implements JobOwner {
   }
 
   #watchCancelled(worker: PoolWorker, job: JobRecord): void {
-    const { hub, settings } = this.#pool
-    hub.deadlineAfterRead(
-      settings.cancelGrace,
-      () => worker.readers,
-      () => {
-        if (worker.alive && worker.jobs.running.get(job.delivery) === job)
-          worker.killFor('killed by the pool', new Error(`The cancelled job '${job.name}' did not end within ${settings.cancelGrace} ms.`))
-      },
-    )
+    const { cancelGrace } = this.#pool.settings
+    this.#deadline(worker, cancelGrace, () => {
+      if (worker.alive && worker.jobs.running.get(job.delivery) === job)
+        worker.killFor('killed by the pool', new Error(`The cancelled job '${job.name}' did not end within ${cancelGrace} ms.`))
+    })
+  }
+
+  /** Calls `late` after `ms`, once what the worker has written is read. */
+  #deadline(worker: PoolWorker, ms: number, late: () => void): PendingDeadline {
+    return this.#pool.hub.deadlineAfterRead(ms, () => worker.readers, late)
   }
 
   // ---- limits
 
   /** The host's own deadlines: the fallback of the watchdog's, and the only ones without it. */
   #watchLimits(worker: PoolWorker, job: JobRecord): void {
-    const { hub, settings } = this.#pool
+    const { settings } = this.#pool
     const { softLimit, hardLimit } = job.spec
     const slack = settings.watchdog ? settings.cancelGrace : 0
     const end = (hardLimit > 0 ? hardLimit : softLimit + 5 * settings.cancelGrace) + slack
-    const deadlines: PendingDeadline[] = []
-    if (!settings.watchdog && softLimit > 0) {
-      deadlines.push(
-        hub.deadlineAfterRead(
-          softLimit,
-          () => worker.readers,
-          () => {
-            if (job.isSettled) return
-            this.#softTimedOut(job, worker)
-            worker.lifeline.askSoft(job)
-          },
-        ),
-      )
+    const ask = (): void => {
+      if (job.isSettled) return
+      this.#softTimedOut(job, worker)
+      worker.lifeline.askSoft(job)
     }
-    deadlines.push(
-      hub.deadlineAfterRead(
-        end,
-        () => worker.readers,
-        () => this.#timeUp(worker, job, NO_STACK),
-      ),
-    )
+    const soft = !settings.watchdog && softLimit > 0 ? this.#deadline(worker, softLimit, ask) : undefined
+    const hard = this.#deadline(worker, end, () => this.#timeUp(worker, job, NO_STACK))
     // Called when it settles, and before it runs again: the next attempt has limits of its own.
     job.endAttempt = () => {
-      for (const deadline of deadlines) deadline.cancel()
+      soft?.cancel()
+      hard.cancel()
     }
   }
 

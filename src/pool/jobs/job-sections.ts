@@ -1,4 +1,4 @@
-/** What stands between a JOB's head and its arguments. */
+/** The sections between the head of a JOB and its arguments. */
 import { encode } from '../../wire/codec/index.js'
 import { TextRecords } from '../../wire/codec/text-record.js'
 import { closeSection, SECTION_HEAD } from '../../wire/frame.js'
@@ -15,7 +15,7 @@ export const metaSection = ({ id, context }: JobOptions, name?: string): Buffer 
   return section(meta, 'options')
 }
 
-/** Encodes deliveries, one that comes again only once. */
+/** Encodes deliveries; a retry of the last one is not encoded again. */
 export class DeliverySections {
   #last: JobDelivery | undefined
   #encoded: Buffer | undefined
@@ -33,7 +33,7 @@ export class DeliverySections {
   }
 }
 
-/** Whoever calls may hand over any object, and change it afterwards. */
+/** The caller may pass any object, and change it afterwards. */
 const cannotChange = (given: object): boolean =>
   Object.isFrozen(given) && Object.values(Object.getOwnPropertyDescriptors(given)).every(({ value }) => value !== undefined && typeof value !== 'object')
 
@@ -43,5 +43,5 @@ const section = (value: unknown, root: string): Buffer => {
   return closeSection(binaries.length === 0 ? body : Buffer.concat([body, ...binaries]))
 }
 
-/** What every job of a message broker has. */
+/** The section of most jobs of a message broker. */
 const idAlone = new TextRecords('id', SECTION_HEAD)

@@ -8,10 +8,10 @@ import type { Broadcast } from './broadcast.js'
 /** How a job has ended. */
 export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown }
 
-/** A job as it was given: what does not change in its life. */
+/** The part of a job that never changes. */
 export interface JobSpec {
   readonly number: number
-  /** Of the task that runs. */
+  /** Name of the task. */
   readonly name: string
   /** What the job is called instead, where the task is one that finds another. */
   readonly calledAs?: string | undefined
@@ -23,7 +23,7 @@ export interface JobSpec {
   readonly retryLost: number
   /** JOB flags: meta, stream. */
   readonly flags: number
-  /** What stands behind the JOB head: meta section, body, binaries. Encoded once. */
+  /** What follows the head of JOB: sections, body, binaries. Encoded once. */
   readonly parts: readonly Uint8Array[]
   readonly size: number
   /** ms on the hub's clock. */
@@ -137,7 +137,7 @@ export class JobRecord implements Job {
     return this.spec.calledAs ?? this.spec.name
   }
 
-  /** What runs. */
+  /** The name of its task. */
   get task(): string {
     return this.spec.name
   }
@@ -207,7 +207,7 @@ export class JobRecord implements Job {
     // The outer promise follows this one from the second microtask on.
     await undefined
     await undefined
-    // The reason of a cancellation is the caller's own object and is handed back unchanged.
+    // The reason of a cancellation is the caller's own object and is thrown unchanged.
     const error = outcome.state === 'cancelled' ? outcome.error : errorWithCaller(outcome.error)
     // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
     this.#result?.catch(() => {})

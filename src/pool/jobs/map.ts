@@ -31,27 +31,27 @@ export const readMapOptions = (name: string, source: unknown, given: unknown, de
   return { ordered, ahead: concurrency === undefined ? defaultAhead : count('concurrency', concurrency, 1), run }
 }
 
-/** So many are taken from the source in one turn of the host's loop. */
+/** So many items are taken from the source in one turn of the host's event loop. */
 const AT_ONCE = 128
 
 interface Failure {
   error: unknown
 }
 
-/** Whether the queue has room, as `pool.ready()` sees it. */
+/** What a map needs to know of the queue (`maxQueue`). */
 export interface MapCapacity {
   readonly full: boolean
   ready(): Promise<void>
-  /** Resolves when the host's loop has turned. */
+  /** Resolves when the host's event loop has turned. */
   nextTurn(): Promise<void>
   /** Calls `aborted` when the caller's signal aborts, and `closed` when the pool closes. Returns the function that ends that. */
   watch?(aborted: (reason: unknown) => void, closed: () => void): () => void
 }
 
 /**
- * Runs a task over each argument array of the source, `ahead` results outstanding at the most: the source is pulled only when
- * there is room. A job's error, the caller's signal or the consumer's `break` cancels what runs and closes the source. A source
- * that fails, or a pool that closes, only ends the taking: the results of what was submitted are handed on before the error.
+ * Runs a task over each argument array of the source, with `ahead` results outstanding at most: the source is pulled only when there is
+ * room. A job's error, the caller's signal or the consumer's `break` cancels what runs and closes the source. If the source fails or the
+ * pool closes, nothing more is taken: the results of the jobs submitted so far come first, then the error.
  */
 export const mapJobs = (
   submit: (args: unknown) => JobRecord,
@@ -62,10 +62,10 @@ export const mapJobs = (
 ): AsyncGenerator<unknown, void, undefined> => {
   const run = new MapRun(submit, source, ordered, ahead, capacity)
   const results = iterate(run)
-  // The generator's own return() and throw() would wait for the result that is being waited for.
+  // The generator's own return() and throw() would wait for the result that its next() waits for.
   const leave = results.return.bind(results)
   const fail = results.throw.bind(results)
-  // Defined, not assigned: what it inherits may be frozen.
+  // Defined, not assigned: its prototype may be frozen.
   Object.defineProperties(results, {
     return: own((value: undefined) => {
       run.end()
@@ -87,7 +87,7 @@ async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
     for (;;) {
       run.pull()
       if (run.aborted !== undefined) throw run.aborted.error
-      // Awaited here, so that its error shows the frames of who awaits this.
+      // Awaited here, so that its error shows the frames of the code that awaits this.
       if (run.failed !== undefined) await run.failed.result
       if (run.ended) return
       const job = run.take()
@@ -106,34 +106,34 @@ async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
   }
 }
 
-/** One run of a map. Each job is looked at once, when it settles: nothing piles up on a job that lasts. */
+/** One run of a map. It waits once for each job: no reactions pile up on a job that lasts long. */
 class MapRun {
   readonly #submit: (args: unknown) => JobRecord
   readonly #source: Source
   readonly #ordered: boolean
   readonly #ahead: number
   readonly #capacity: MapCapacity | undefined
-  /** undefined: not begun, at its end, or told to return. */
+  /** undefined: not begun, at its end, or its `return()` was called. */
   #iterator: Iterator<unknown> | AsyncIterator<unknown> | undefined
-  /** Nothing more is taken from it. */
+  /** Nothing more is taken from the source. */
   #sourceEnded = false
   #pulling = false
   readonly #unsettled = new Set<JobRecord>()
   /** Ordered: all jobs, as they were submitted. Unordered: those that have settled, as they did. */
   readonly #next = new Deque<JobRecord>()
   #submitted = 0
-  /** Submitted, and not handed on. */
-  #held = 0
+  /** Jobs submitted whose results have not been yielded. */
+  #outstanding = 0
   #wake: (() => void) | undefined
   #closing: Promise<void> | undefined
-  /** The source's `return()` is not waited for any more. */
-  #letGo: (() => void) | undefined
+  /** Ends the wait for the source's `return()`. */
+  #release: (() => void) | undefined
   readonly #released = new Promise<void>((resolve) => {
-    this.#letGo = resolve
+    this.#release = resolve
   })
   /** The caller's signal has aborted: thrown at once. */
   aborted: Failure | undefined
-  /** The source has failed, or the pool was closed before its end: thrown when all that was submitted has been handed on. */
+  /** The source has failed, or the pool was closed before its end: thrown after the results of all jobs submitted. */
   cutShort: Failure | undefined
   /** The first job that has not succeeded. */
   failed: JobRecord | undefined
@@ -147,36 +147,36 @@ class MapRun {
     this.#capacity = capacity
   }
 
-  /** A source that has fallen silent, or does not close, must not outlast the caller's signal, nor the pool. */
+  /** A source that brings nothing more, or does not close, must not outlast the caller's signal, nor the pool. */
   watch(): (() => void) | undefined {
     return this.#capacity?.watch?.(
       (error) => {
-        this.#letGo?.()
-        // What was submitted has the signal as well.
+        this.#release?.()
+        // The jobs have the signal as well.
         if (this.#sourceEnded || this.ended) return
         this.aborted = { error }
         this.end()
       },
       () => {
-        this.#letGo?.()
+        this.#release?.()
         this.#cut(mapCutShort(this.#submitted))
       },
     )
   }
 
-  /** All results have been handed on. */
+  /** All results have been yielded. */
   get exhausted(): boolean {
-    return this.#sourceEnded && this.#held === 0
+    return this.#sourceEnded && this.#outstanding === 0
   }
 
-  /** The next job that is to be handed on, if it has settled. */
+  /** The next job whose result is to be yielded, if it has settled. */
   take(): JobRecord | undefined {
     if (!this.#next.peek()?.isSettled) return undefined
-    this.#held--
+    this.#outstanding--
     return this.#next.shift()
   }
 
-  /** Resolves when it is worth looking again. */
+  /** Resolves when a job has settled, or the source has changed. */
   change(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve
@@ -185,7 +185,7 @@ class MapRun {
 
   /** Fetches from the source while there is room. */
   pull(): void {
-    if (this.#pulling || this.ended || this.#sourceEnded || this.#held >= this.#ahead) return
+    if (this.#pulling || this.ended || this.#sourceEnded || this.#outstanding >= this.#ahead) return
     this.#pulling = true
     this.#fetch()
       .catch((error) => this.#cut(error))
@@ -200,7 +200,7 @@ class MapRun {
     this.#iterator ??= Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
     const iterator = this.#iterator
     let taken = 0
-    while (this.#taking && this.#held < this.#ahead) {
+    while (this.#taking && this.#outstanding < this.#ahead) {
       const step = await this.#step(iterator)
       if (step.done) {
         this.#iterator = undefined
@@ -209,7 +209,7 @@ class MapRun {
       }
       while (this.#taking && this.#capacity?.full) await this.#capacity.ready()
       if (this.#taking) this.#add(step.value)
-      // A source that has everything at once must not keep the host's loop to itself.
+      // A source that never waits must not block the host's event loop.
       if (++taken % AT_ONCE === 0) await this.#capacity?.nextTurn()
     }
   }
@@ -231,7 +231,7 @@ class MapRun {
     }
   }
 
-  /** Takes nothing more; what was submitted goes on. */
+  /** Takes nothing more from the source; the jobs go on. */
   #cut(error: unknown): void {
     if (!this.#taking) return
     this.cutShort = { error }
@@ -243,7 +243,7 @@ class MapRun {
   #add(args: unknown): void {
     const job = this.#submit(args)
     this.#submitted++
-    this.#held++
+    this.#outstanding++
     this.#unsettled.add(job)
     if (this.#ordered) this.#next.push(job)
     job.settled.then(() => this.#settled(job))
@@ -267,8 +267,8 @@ class MapRun {
   }
 
   /**
-   * Cancels what runs and closes the source. Resolves when the source is closed, as `for await` waits for it, but waits for none
-   * that is busy, and no longer once the caller's signal has aborted or the pool closes.
+   * Cancels the jobs and closes the source. Resolves when the source is closed, as `for await` waits for it. It does not wait for a
+   * source that is busy, nor once the caller's signal has aborted or the pool closes.
    */
   async end(): Promise<void> {
     if (!this.ended) {
@@ -290,7 +290,7 @@ class MapRun {
       if (this.#pulling) closed.catch(() => {})
       else await closed
     } catch {
-      // The error that ended the map is the one to be seen.
+      // The error that ended the map is thrown instead.
     }
   }
 }

@@ -6,18 +6,18 @@ const ITEMS = 16
 const BYTES = 1024 * 1024
 
 /**
- * The consumer's end of a stream task. The worker sends as much as it was granted; credit is renewed as items are taken, so
- * a slow consumer slows the generator, while the pipe itself is always read.
+ * The consumer's end of a stream task. The worker sends as many items as it has credit for, and gets new credit as items are taken: so a
+ * slow consumer slows the generator, while the pipe is always read.
  */
 export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
   readonly #start: () => JobRecord
   readonly #sourceOf: (job: JobRecord) => ItemSource | undefined
   #job: JobRecord | undefined
   readonly #items = new Deque<{ value: I; bytes: number }>()
-  /** Taken since the last grant. */
+  /** Taken since the last credit. */
   #takenItems = 0
   #takenBytes = 0
-  /** Calls of next() that wait, first come first served. */
+  /** Calls of next() that wait, in order. */
   readonly #waiting: (() => void)[] = []
   #ended = false
   #over = false

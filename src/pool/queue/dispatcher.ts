@@ -5,10 +5,10 @@ import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 import { LONG_MS } from './task-meters.js'
 
-/** So long may one tick deal jobs, ms: the host has other work. */
+/** The most time that one tick spends on dealing jobs, ms: the host has other work. */
 const TICK_MS = 2
-/** So many jobs that wait for a worker with newer task modules are passed over in one tick, so that others need not wait behind them. */
-const MAX_ASIDE = 64
+/** In one tick so many jobs that wait for a worker with newer task modules are passed over, so that others do not wait behind them. */
+const MAX_PASSED_OVER = 64
 /** The clock is read after so many jobs. */
 const CLOCK_EVERY = 64
 /** Jobs written ahead in one worker's pipe under 'fast'. */
@@ -38,7 +38,7 @@ export class Dispatcher {
     this.#pool = pool
     this.#jobs = jobs
     const { dispatch, concurrency, watchdog } = pool.settings
-    // Without a watchdog nothing is taken back from a busy worker, so nothing is written ahead of one.
+    // Without a watchdog a busy worker cannot be recalled, so nothing is written ahead to it.
     this.#adaptive = dispatch === 'adaptive' && watchdog
     this.#mayRecall = dispatch === 'adaptive' || dispatch === 'fair'
     if (typeof dispatch === 'number') this.#window = Math.max(dispatch, concurrency)
@@ -51,7 +51,7 @@ export class Dispatcher {
     const ready: PoolWorker[] = []
     for (const worker of pool.workers.values()) {
       if (worker.isUp || worker.isDraining) this.#writeReserved(worker)
-      if (this.#takesAny(worker)) ready.push(worker)
+      if (this.#isAvailable(worker)) ready.push(worker)
     }
     const more = this.#deal(ready)
     for (const worker of pool.workers.values()) {
@@ -93,7 +93,7 @@ export class Dispatcher {
     return this.#slotsFor(worker) > 0 && this.#quota(worker) > 0
   }
 
-  #takesAny(worker: PoolWorker): boolean {
+  #isAvailable(worker: PoolWorker): boolean {
     return (
       worker.isUp &&
       !worker.unusable &&
@@ -134,7 +134,7 @@ export class Dispatcher {
   }
 
   /** How many more jobs may be written to it now, whatever they are. */
-  #room(worker: PoolWorker): number {
+  #capacity(worker: PoolWorker): number {
     const { concurrency } = this.#pool.settings
     const { inFlight, sentBytes } = worker.jobs
     if (inFlight < concurrency || this.#window === concurrency) return Math.min(this.#slotsFor(worker), this.#quota(worker))
@@ -157,9 +157,9 @@ export class Dispatcher {
 
   /** True: there is more to do in another tick. */
   #deal(ready: PoolWorker[]): boolean {
-    const aside: JobRecord[] = []
-    const more = this.#dealFrom(ready, aside)
-    for (const job of aside) {
+    const passedOver: JobRecord[] = []
+    const more = this.#dealFrom(ready, passedOver)
+    for (const job of passedOver) {
       // It may have been cancelled since.
       if (!job.waiting) continue
       job.inOutbox = true
@@ -168,7 +168,7 @@ export class Dispatcher {
     return more
   }
 
-  #dealFrom(ready: PoolWorker[], aside: JobRecord[]): boolean {
+  #dealFrom(ready: PoolWorker[], passedOver: JobRecord[]): boolean {
     const { outbox, hub } = this.#pool
     this.saturated = false
     const started = hub.now()
@@ -184,9 +184,9 @@ export class Dispatcher {
       job.inOutbox = false
       if (worker.tasks.has(job.task)) this.#assign(worker, job)
       else if (this.#dealElsewhere(worker, ready, job, now)) {
-        aside.push(job)
+        passedOver.push(job)
         this.saturated = true
-        if (aside.length === MAX_ASIDE) return false
+        if (passedOver.length === MAX_PASSED_OVER) return false
       }
       if (++dealt % CLOCK_EVERY === 0) {
         now = hub.now()
@@ -197,7 +197,7 @@ export class Dispatcher {
   }
 
   /** This worker does not know the task: deals the job to one that does, if there is any. True: the job is to wait for such a worker. */
-  #dealElsewhere(than: PoolWorker, ready: readonly PoolWorker[], job: JobRecord, now: number): boolean {
+  #dealElsewhere(unable: PoolWorker, ready: readonly PoolWorker[], job: JobRecord, now: number): boolean {
     const knows = (worker: PoolWorker): boolean => worker.tasks.has(job.task)
     const worker = this.#choose(ready.filter(knows), job, now)
     if (worker !== undefined) {
@@ -207,7 +207,7 @@ export class Dispatcher {
     for (const each of this.#pool.workers.values()) {
       if (each.isStarting || (each.isUp && !each.spare && !each.unusable && this.#quota(each) > 0 && knows(each))) return true
     }
-    this.#failUnknown(than, job)
+    this.#failUnknown(unable, job)
     return false
   }
 
@@ -218,7 +218,7 @@ export class Dispatcher {
     for (const worker of ready) {
       const jobs = worker.jobs.inFlight
       if (jobs > bestJobs || (jobs === bestJobs && worker.progress.lastAt >= best!.progress.lastAt)) continue
-      if (this.#room(worker) <= 0) continue
+      if (this.#capacity(worker) <= 0) continue
       best = worker
       bestJobs = jobs
     }
@@ -283,7 +283,7 @@ export class Dispatcher {
 
   #anotherIsFree(than: PoolWorker): boolean {
     for (const worker of this.#pool.workers.values()) {
-      if (worker !== than && this.#takesAny(worker) && this.#room(worker) > 0) return true
+      if (worker !== than && this.#isAvailable(worker) && this.#capacity(worker) > 0) return true
     }
     return false
   }
@@ -291,7 +291,7 @@ export class Dispatcher {
   #holdsTooLong(worker: PoolWorker): boolean {
     const { jobs } = worker
     if (!worker.alive || worker.recalls > 0 || jobs.sent.size === 0 || jobs.sent.peek()?.broadcast !== undefined) return false
-    // An idle worker is still reading a large job, or about to. One that is still being written to has not got it yet.
+    // An idle worker is still reading a large job, or is about to. To one that is still being written to, the job is on its way.
     if ((jobs.running.size === 0 && worker.heartbeats.mainAge < MAIN_STUCK_MS) || worker.writing) return false
     const held = this.#pool.hub.now() - worker.progress.heldSince
     // One whose event loop turns slowly gets longer each time, or it would never take anything up; unless another worker could now.

@@ -3,7 +3,7 @@ import { Heap } from '../../util/heap.js'
 
 /** The outbox is swept after so many cancellations, at least: cancelled jobs keep their arguments in memory. */
 const MIN_SWEEP = 64
-/** So many jobs of higher priority may pass the first job of a level, where both take turns; then it is due. docs/decisions.md says why. */
+/** So many jobs of higher priority may pass the first job of a level, where both take turns; then it is due. See docs/decisions.md. */
 export const MOST_PASSED = 8
 
 /** What the outbox needs to know of a job. */
@@ -125,7 +125,7 @@ export class Outbox<T extends Ordered> {
         this.#size--
         return job
       }
-      // An empty level of an unusual priority is dropped, so that a caller who counts priorities up costs nothing.
+      // An empty level is dropped, but for that of the default priority: a caller may use a new priority for each job.
       if (level.priority !== 0) levels.splice(i--, 1)
     }
     return undefined

@@ -4,7 +4,7 @@ export const LONG_MS = 5
 const ALPHA = 1 / 16
 /** A task is short while fewer than this share of its runs are long. */
 const MAX_LONG_SHARE = 0.25
-/** Jobs written ahead of a worker at the most. */
+/** The most jobs that are written ahead to one worker. */
 const MAX_AHEAD = 128
 
 interface Meter {

@@ -1,6 +1,6 @@
-/** Node's options for the workers, as the application gives them: what a worker cannot start with is refused while its name is known. */
+/** Checks the option `execArgv`: an argument with which no worker could start is refused by its name. */
 
-/** With these Node does something else than to run the script that it is given, or runs it in yet another process. */
+/** With these Node does not run the script that it is given, or runs it in another process. */
 const INSTEAD = new Set([
   '-',
   '-c',
@@ -23,10 +23,10 @@ const INSTEAD = new Set([
 
 const nameOf = (word: string): string => word.split('=', 1)[0]!
 
-/** A word behind these is not theirs. What takes no value at all differs from one Node to the next, and is left to the start. */
+/** An argument behind these is not their value. Which options take no value differs between versions of Node, and is not checked. */
 const takesNothing = (word: string | undefined): boolean => word === undefined || word === '--' || !word.startsWith('-') || /^--[^=]+=/.test(word)
 
-/** Throws TypeError naming the first word with which no worker would start. */
+/** Throws TypeError naming the first argument with which no worker would start. */
 export const checkExecArgv = (name: string, words: readonly string[]): void => {
   for (const [index, word] of words.entries()) {
     const before = words[index - 1]

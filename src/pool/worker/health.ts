@@ -2,7 +2,7 @@
 const FIRST_PAUSE_MS = 10
 const MAX_PAUSE_MS = 1_000
 
-/** What heartbeats and answers say of a worker's process. Times are ms on the hub's clock. */
+/** The state of a worker's process, from its heartbeats and answers. Times are ms on the hub's clock. */
 export class Heartbeats {
   /** When it last gave a sign of life that does not depend on a job. */
   #lastAt: number
@@ -17,7 +17,7 @@ export class Heartbeats {
     return this.#lastAt
   }
 
-  /** ms since the main thread's last turn, as the last heartbeat said. */
+  /** ms since the main thread's last turn, by the last heartbeat. */
   get mainAge(): number {
     return this.#mainAge
   }
@@ -50,7 +50,7 @@ export class Heartbeats {
   }
 }
 
-/** How a worker's main thread gets on with what is written to it. Times are ms on the hub's clock. */
+/** Whether a worker's main thread takes up what is written to it. Times are ms on the hub's clock. */
 export class Progress {
   #lastAt = 0
   #heldSince = 0

@@ -58,7 +58,7 @@ export class RunningJobs {
 
 /**
  * The jobs of one worker: those written and not accepted, in order of delivery, and those accepted and not answered. After its death
- * they say exactly what can have begun and what has not.
+ * they show exactly which jobs can have begun.
  */
 export class InFlightJobs {
   /** Written, not accepted; in order of delivery. */

@@ -20,7 +20,7 @@ export const inheritedExecArgv = (hostArgv: readonly string[]): string[] => {
   return kept
 }
 
-/** Words of NODE_OPTIONS, quotes and all. */
+/** The arguments in NODE_OPTIONS, with their quotes. */
 const WORDS = /(?:"(?:\\.|[^"\\])*"|[^\s"])+/g
 
 /** The host's `NODE_OPTIONS` for a worker. */

@@ -30,7 +30,7 @@ export type WorkerMode =
    */
   | { readonly name: 'up' }
   /**
-   * It takes no job of the outbox, hands back what it has not accepted, and runs what it has.
+   * It takes no job of the outbox, gives back what it has not accepted, and runs what it has accepted.
    * Next: `retiring` (it holds nothing, or the pool closes), `dead`. It never comes back to `up`.
    */
   | { readonly name: 'draining'; readonly reason: DrainReason }

@@ -31,7 +31,7 @@ export class WorkerLifeline {
     this.#frame(Kind.CANCEL, job.delivery, body)
   }
 
-  /** With `watchdog: false` the soft limit is the host's: it asks here. */
+  /** With `watchdog: false` the soft limit is the host's: SOFT_ASK is its request. */
   askSoft(job: JobRecord): void {
     const payload = Buffer.allocUnsafe(SOFT_ASK_BYTES)
     writeAskedLimit(payload, 0, job.spec.softLimit)

@@ -80,7 +80,7 @@ const errorOf = async (subprocess: ChildProcess, cwd: string | undefined): Promi
   return new Error(`No worker process could be started: too many files are open in this process (${error.code}; see ulimit -n).`, { cause: error })
 }
 
-/** A process that could not be made: it has no streams, and its exit says why. */
+/** A process that could not be made: its streams are empty, and its exit has the error. */
 const neverStarted = (reason: Promise<unknown>): LaunchedProcess => {
   const nothing = (): PassThrough => {
     const stream = new PassThrough()

@@ -139,7 +139,7 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
     this.#roomMade(worker)
   }
 
-  /** It has room for jobs; if it drains, it may hold nothing any more. */
+  /** It has fewer jobs: there is room for another; or, if it drains, it may quit. */
   #roomMade(worker: PoolWorker): void {
     if (worker.isDraining) this.#pool.requestBalance()
     else this.#pool.hub.wake()

@@ -3,7 +3,6 @@ import { type LostReason, PreforkError } from '../../wire/errors.js'
 import type { FrameWriter } from '../../wire/frame-writer.js'
 import { type Fault, type Hello, type LimitStage, type LogLine, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
-import type { WorkerState } from '../types.js'
 import { ExitDrain } from './exit-drain.js'
 import { Heartbeats, Progress } from './health.js'
 import { InFlightJobs } from './in-flight-jobs.js'
@@ -97,15 +96,10 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     launched.onExit((exit) => this.#exited(exit))
   }
 
-  // ---- what is known of it
+  // ---- its state
 
   get pid(): number | undefined {
     return this.#process.pid
-  }
-
-  /** As `pool.stats()` shows it. */
-  get shownState(): WorkerState {
-    return this.state(this.jobs.inFlight)
   }
 
   /** When it came up, ms on the hub's clock; 0: it never was. */
@@ -127,7 +121,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     return this.#startFailure
   }
 
-  /** Its results could not be read to their end: what it had not handed back may have begun. */
+  /** Its results could not be read to their end: a job that it had not given back may have begun. */
   get resultsDamaged(): boolean {
     return this.#resultsDamaged
   }
@@ -135,11 +129,6 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   /** Nothing is in flight, nothing waits for it, and no RECALL is under way. */
   get holdsNothing(): boolean {
     return this.jobs.inFlight === 0 && this.reserved.empty && this.#recalls === 0
-  }
-
-  /** Its death says nothing about the task modules: they had loaded, or it was killed from outside before they could. */
-  get modulesNotAtFault(): boolean {
-    return this.#upAt !== 0 || this.killReason?.cause === 'caller' || (this.exit?.signal === 'SIGKILL' && this.killReason === undefined)
   }
 
   get stderr(): string {
@@ -180,7 +169,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.lifeline.recall(this.jobs.deliveries)
   }
 
-  /** Asks for one job to be cancelled; what was written and not claimed comes back too. */
+  /** Cancels one job there; what was written and not claimed comes back too. */
   cancel(job: JobRecord, reason: unknown): void {
     this.#recalls++
     this.lifeline.cancel(job, this.jobs.deliveries, reason)
@@ -191,7 +180,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.#drainDeadline = deadline
   }
 
-  /** Asks it to exit, for it has nothing in flight; SIGKILL `graceMs` later. */
+  /** Has it exit, for it has nothing in flight; SIGKILL `graceMs` later. */
   quit(graceMs: number): void {
     if (!this.retire()) return
     this.#hub.cancel(this.#drainDeadline)
