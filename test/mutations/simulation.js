@@ -75,8 +75,8 @@ export const mutations = [
   {
     breaks: 'a recall that brings nothing back is never over',
     file: 'src/pool/worker/worker.ts',
-    find: '    if (this.#recalls > 0) this.#recalls--\n    const back = this.jobs.recalled(claimed, upTo)\n',
-    put: '    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n',
+    find: '    if (this.#recalls > 0) this.#recalls--\n    this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))\n',
+    put: '    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n    this.#listener.onRecalled(this, back)\n',
   },
   {
     breaks: 'a recall is answered before the claim word is closed',

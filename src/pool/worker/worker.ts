@@ -275,8 +275,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   recalled(claimed: number, upTo: number): void {
     this.heartbeats.received(this.#hub.now())
     if (this.#recalls > 0) this.#recalls--
-    const back = this.jobs.recalled(claimed, upTo)
-    this.#listener.onRecalled(this, back)
+    this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))
   }
 
   stackReceived(request: number, text: string): void {
@@ -326,15 +325,12 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
       this.drain('damaged')
       // The watchdog knows what was claimed.
       if (pipe === 'results') this.recall()
-      this.#hub.deadlineAfterRead(
-        EXIT_NEWS_MS,
-        () => this.readers,
-        () => {
-          if (!this.alive) return
-          if (pipe === 'results' && !this.#resultsComplete) this.#resultsDamaged = true
-          this.killFor(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
-        },
-      )
+      const kill = (): void => {
+        if (!this.alive) return
+        if (pipe === 'results' && !this.#resultsComplete) this.#resultsDamaged = true
+        this.killFor(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
+      }
+      this.#hub.deadlineAfterRead(EXIT_NEWS_MS, () => this.readers, kill)
       this.#listener.onDamaged(this)
     }
     this.#exitDrain.check()
