@@ -7,7 +7,7 @@ import type { PoolEvents } from '../../src/pool/types.js'
 const EVENT: PoolEvents['workerStart'] = { worker: 1, pid: 2 }
 const pool = { the: 'pool' }
 
-/** Errors that reach the process while `fn` and the ticks behind it run. */
+/** Uncaught exceptions of the process during `fn` and the ticks after it. */
 const uncaught = async (fn: () => void): Promise<unknown[]> => {
   const before = process.rawListeners('uncaughtException')
   const errors: unknown[] = []
@@ -24,7 +24,7 @@ const uncaught = async (fn: () => void): Promise<unknown[]> => {
 }
 
 describe('listeners', () => {
-  test('get the events of their name until they are taken off', () => {
+  test('get the events of their name until they are removed', () => {
     const events = new EventHub(pool)
     const seen: unknown[] = []
     const listener = (event: unknown): void => {
@@ -44,7 +44,7 @@ describe('listeners', () => {
     expect(seen).toEqual([EVENT])
   })
 
-  test('one that throws harms neither the emitter nor its neighbours; the process sees its error', async () => {
+  test('that throw affect neither the emitter nor other listeners; the error is an uncaught exception', async () => {
     const events = new EventHub(pool)
     const seen: string[] = []
     const mistake = new Error('a mistake')
@@ -61,7 +61,7 @@ describe('listeners', () => {
     expect(errors).toEqual([mistake])
   })
 
-  test('run in the async context of who added them', () => {
+  test('run in the async context in which they were added', () => {
     const storage = new AsyncLocalStorage<string>()
     const events = new EventHub(pool)
     const seen: unknown[] = []
@@ -73,7 +73,7 @@ describe('listeners', () => {
     expect(seen).toEqual(['caller', 'emitter'])
   })
 
-  test('may be added and taken off by a listener: the event under way goes to those there were', () => {
+  test('may be added and removed by a listener: the current event goes to those that were there', () => {
     const events = new EventHub(pool)
     const seen: string[] = []
     const second = (): void => void seen.push('second')
@@ -89,7 +89,7 @@ describe('listeners', () => {
     expect(seen.slice(2)).toEqual(['first', 'third'])
   })
 
-  test('of an unknown event, or that are no functions, are refused by name', () => {
+  test('for an unknown event, or that are no functions, are refused by name', () => {
     const events = new EventHub(pool)
     expect(() => events.on('workerUpp' as 'workerUp', () => {})).toThrow(/There is no event 'workerUpp'; there are: workerStart, workerUp, /)
     expect(() => events.on('workerUp', undefined as never)).toThrow(TypeError)
@@ -117,20 +117,20 @@ describe('the diagnostics channel', () => {
     expect((seen[0] as [string, { pool: unknown }])[1].pool).toBe(pool)
   })
 
-  test('a subscriber that throws harms nobody', async () => {
+  test('is not affected by a subscriber that throws', async () => {
     const events = new EventHub(pool)
     const mistake = new Error('a mistake')
     const failing = (): void => {
       throw mistake
     }
     channel('prefork:workerStart').subscribe(failing)
-    let heard = 0
-    events.on('workerStart', () => heard++)
+    let received = 0
+    events.on('workerStart', () => received++)
     try {
       expect(await uncaught(() => events.emit('workerStart', EVENT))).toEqual([mistake])
     } finally {
       channel('prefork:workerStart').unsubscribe(failing)
     }
-    expect([heard, seen.length]).toEqual([1, 1])
+    expect([received, seen.length]).toEqual([1, 1])
   })
 })

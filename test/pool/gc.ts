@@ -6,7 +6,7 @@ setFlagsFromString('--expose-gc')
 /** A full collection, now. */
 export const collectGarbage = runInNewContext('gc') as () => void
 
-/** Bytes on the heap that something holds. */
+/** Bytes on the heap that are reachable. */
 export const heldBytes = (): number => {
   collectGarbage()
   collectGarbage()

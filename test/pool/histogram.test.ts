@@ -5,7 +5,7 @@ import { Histogram } from '../../src/pool/histogram.js'
 const time = fc.double({ min: 0.001, max: 40 * 86_400_000, noNaN: true })
 
 describe('the histogram', () => {
-  test('its quantiles are within 10 % of the true ones, its extremes and mean exact', () => {
+  test('has quantiles within 10 % of the true ones, and exact extremes and mean', () => {
     fc.assert(
       fc.property(fc.array(time, { minLength: 1, maxLength: 300, size: 'max' }), (times) => {
         const histogram = new Histogram()
@@ -30,11 +30,11 @@ describe('the histogram', () => {
     )
   })
 
-  test('of nothing is all zero', () => {
+  test('is all zero without values', () => {
     expect(new Histogram().stats()).toEqual({ count: 0, mean: 0, min: 0, p50: 0, p90: 0, p99: 0, max: 0 })
   })
 
-  test('of times that no clock resolves, and of ones without end, is finite', () => {
+  test('is finite for times below the resolution of a clock, and for endless ones', () => {
     const histogram = new Histogram()
     for (const ms of [0, -0.5, 0.0001, 1e15]) histogram.record(ms)
     expect(histogram.stats()).toMatchObject({ count: 4, min: 0, p99: expect.closeTo(4.2e9, -8), max: 1e15 })

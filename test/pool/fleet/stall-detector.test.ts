@@ -70,7 +70,7 @@ describe('a worker that stalls without a job', () => {
     look(20, () => {
       worker.writer.bytes += 1
     })
-    // Nothing moves for six rounds, however long it was on its way before.
+    // Nothing moves for six scans, however long it was on its way before.
     look(6)
     expect(quarantined).toEqual([])
     look(1)
@@ -83,7 +83,7 @@ describe('a worker that stalls without a job', () => {
   ])('is quarantined as well where it holds no job and has not %s', (what, held) => {
     Object.assign(worker, held)
     worker.jobs.sent.peek = () => undefined
-    // The first round finds it so.
+    // The first scan finds it so.
     look(7)
     expect(quarantined).toEqual([])
     look(1)
@@ -127,7 +127,7 @@ describe('a worker that stalls without a job', () => {
     expect(quarantined).toEqual([])
   })
 
-  it('nor if a heartbeat that says that it turns comes then', () => {
+  it('nor if a heartbeat comes then by which its main thread turns', () => {
     beat(TIMEOUT)
     clock.beforePoll = () => {
       clock.beforePoll = () => {}

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { StartRecord } from '../../../src/pool/fleet/start-record.js'
 
 describe('the record of starts', () => {
-  test('the first job has a moment to itself, the first time a worker comes up', () => {
+  test('the first job delays the second start, the first time a worker comes up', () => {
     const starts = new StartRecord()
     expect(starts.settled()).toBe(false)
     starts.up(1_000)
@@ -12,7 +12,7 @@ describe('the record of starts', () => {
     expect([starts.settled(), starts.firstJobUntil]).toEqual([false, 0])
   })
 
-  test('failures put the next start off, each longer than the last, until a job is accepted', () => {
+  test('each failure delays the next start for longer, until a job is accepted', () => {
     const starts = new StartRecord()
     const waits = [1, 2, 3].map(() => {
       starts.failed(0, true, false)
@@ -23,12 +23,12 @@ describe('the record of starts', () => {
     expect(starts.proven()).toBe(false)
   })
 
-  test('three starts that fail in a row are enough, ten where the modules are not to blame', () => {
-    const failing = (blameless: boolean): number => {
+  test('the circuit breaker opens after three failures in a row, after ten where the modules are not at fault', () => {
+    const failing = (modulesNotAtFault: boolean): number => {
       const starts = new StartRecord()
       let count = 0
       while (!starts.broken) {
-        starts.failed(0, blameless, false)
+        starts.failed(0, modulesNotAtFault, false)
         count++
       }
       return count
@@ -36,7 +36,7 @@ describe('the record of starts', () => {
     expect([failing(false), failing(true)]).toEqual([3, 10])
   })
 
-  test('a start after one that was too slow gets more time', () => {
+  test('the start after a timeout gets more time', () => {
     const starts = new StartRecord()
     for (let i = 0; i < 5; i++) starts.failed(0, false, true)
     expect(starts.timeoutFactor).toBe(8)

@@ -12,13 +12,13 @@ const held = (section: Buffer | undefined): unknown => {
   return decode(section!.subarray(LENGTH_BYTES), 0)
 }
 
-test('what stands before the arguments is what the call said', () => {
+test('the sections before the arguments hold the options of the call', () => {
   expect([metaSection(given({})), new DeliverySections().of(given({}))]).toEqual([undefined, undefined])
   for (const meta of [{ id: 'a' }, { id: '\ud800'.repeat(80) }, { context: null }, { id: 'a', context: [Buffer.alloc(20_000, 1)] }])
     expect(held(metaSection(given(meta)))).toEqual(meta)
 })
 
-test('a delivery that comes again is encoded once, unless it can change meanwhile', () => {
+test('the same delivery is not encoded twice, unless it can change', () => {
   const sections = new DeliverySections()
   const same = Object.freeze({ redelivered: false, attempt: 1, losses: 0, requeues: 0, queue: 'q' })
   const first = sections.of(given({ delivery: same }))
@@ -46,7 +46,7 @@ test('a delivery that comes again is encoded once, unless it can change meanwhil
   expect(held(sections.of(given({ delivery: same })))).toEqual(same)
 })
 
-test('what cannot be sent is refused with its place', () => {
+test('a value that cannot be sent is refused with its path', () => {
   const odd = { trace: { end: () => {} } }
   expect(() => metaSection(given({ context: odd }))).toThrow('options.context.trace.end is a function')
   expect(() => new DeliverySections().of(given({ delivery: odd }))).toThrow('options.delivery.trace.end is a function')

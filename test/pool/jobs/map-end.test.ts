@@ -4,7 +4,7 @@ import { collect, endless, FakeCapacity, HandSource, MapBench, Noted, quiet } fr
 const modes = [true, false]
 
 describe('leaving the loop', () => {
-  test.each(modes)('cancels what runs and closes the source (ordered: %s)', async (ordered) => {
+  test.each(modes)('cancels the jobs and closes the source (ordered: %s)', async (ordered) => {
     const { source, returned } = endless()
     const bench = new MapBench(source, { ordered })
     const first = bench.next()
@@ -53,7 +53,7 @@ describe('leaving the loop', () => {
     expect([left.outcome, capacity.watched]).toEqual([{ done: true }, false])
   })
 
-  test.each(modes)('while a result is waited for ends the wait (ordered: %s)', async (ordered) => {
+  test.each(modes)('during the wait for a result ends the wait (ordered: %s)', async (ordered) => {
     const { source, returned } = endless()
     const bench = new MapBench(source, { ordered })
     const next = bench.next()
@@ -62,7 +62,7 @@ describe('leaving the loop', () => {
     expect([next.outcome, bench.cancelled, returned()]).toEqual([{ done: true }, [0, 1, 2], 1])
   })
 
-  test('with throw() while a result is waited for ends the wait', async () => {
+  test('with throw() during the wait for a result ends the wait', async () => {
     const { source, returned } = endless()
     const bench = new MapBench(source)
     const next = bench.next()
@@ -72,14 +72,14 @@ describe('leaving the loop', () => {
     expect([next.outcome, bench.cancelled, returned()]).toEqual([{ done: true }, [0, 1, 2], 1])
   })
 
-  test('before it began touches no source', async () => {
+  test('before the first result does not touch the source', async () => {
     const source = new HandSource()
     const bench = new MapBench(source)
     await bench.results.return()
     expect([source.pulls, source.returns, (await bench.results.next()).done]).toEqual([0, 0, true])
   })
 
-  test('an error of the source as it closes does not replace the reason to leave', async () => {
+  test('hides an error of the source as it closes behind the error that ended the map', async () => {
     const source = new HandSource()
     source.return = () => {
       throw new Error('the source cannot close')
@@ -97,7 +97,7 @@ describe('leaving the loop', () => {
 })
 
 describe('the first error', () => {
-  test.each(modes)('ends it: what runs is cancelled, the source closed (ordered: %s)', async (ordered) => {
+  test.each(modes)('ends the map: the jobs are cancelled, the source is closed (ordered: %s)', async (ordered) => {
     const { source, returned } = endless()
     const bench = new MapBench(source, { ordered })
     const next = bench.next()
@@ -128,7 +128,7 @@ describe('the first error', () => {
     expect(second.outcome).toEqual({ error })
   })
 
-  test('shows the frames of the loop that waits for it', async () => {
+  test('has the frames of the loop that waits for it in its stack', async () => {
     const theLoop = async (): Promise<void> => {
       for await (const _ of bench.results) {
         // It fails before the first.
@@ -141,7 +141,7 @@ describe('the first error', () => {
     expect(await looping).toMatch(/at (async )?theLoop/)
   })
 
-  test('a task may fail with undefined', async () => {
+  test('may be undefined', async () => {
     const bench = new MapBench(endless().source)
     const next = bench.next()
     await quiet()
@@ -150,7 +150,7 @@ describe('the first error', () => {
     expect(next.outcome).toEqual({ error: undefined })
   })
 
-  test('of a job refused at once ends it too', async () => {
+  test('may be that of a job refused at once', async () => {
     const bench = new MapBench(endless().source, {
       answer: () => {
         throw new RangeError('refused')
@@ -161,7 +161,7 @@ describe('the first error', () => {
 })
 
 describe('a source that fails', () => {
-  test.each(modes)('costs no result of what was submitted, and is not asked to return (ordered: %s)', async (ordered) => {
+  test.each(modes)('loses no result of the jobs submitted, and its return() is not called (ordered: %s)', async (ordered) => {
     const source = new HandSource()
     const bench = new MapBench(source, { ordered })
     const nexts = [bench.next(), bench.next(), bench.next()]
@@ -178,7 +178,7 @@ describe('a source that fails', () => {
     expect([bench.cancelled, source.pulls, source.returns]).toEqual([[], 3, 0])
   })
 
-  test('gives way to the error of a job that fails after it', async () => {
+  test('is hidden behind the error of a job that fails after it', async () => {
     const source = new HandSource()
     const bench = new MapBench(source)
     const next = bench.next()
@@ -192,7 +192,7 @@ describe('a source that fails', () => {
     expect([next.outcome, bench.cancelled]).toEqual([{ error }, [0]])
   })
 
-  test('does not keep a consumer that leaves', async () => {
+  test('does not delay a consumer that ends the loop', async () => {
     const source = new HandSource()
     const bench = new MapBench(source)
     const next = bench.next()
@@ -203,7 +203,7 @@ describe('a source that fails', () => {
     expect([next.outcome, bench.cancelled]).toEqual([{ done: true }, [0]])
   })
 
-  test('with a throw, at its first step or before, is the same', async () => {
+  test('at its first step, or before it, is the same', async () => {
     const error = new RangeError('no more')
     const failing = {
       // biome-ignore lint/correctness/useYield: it throws before it could.
@@ -219,25 +219,25 @@ describe('a source that fails', () => {
     for (const source of [failing, broken]) await expect(collect(new MapBench(source).results)).rejects.toBe(error)
   })
 
-  test('after the map was left disturbs nobody', async () => {
+  test('after the end of the map has no effect', async () => {
     const source = new HandSource()
     const bench = new MapBench(source)
     bench.next()
     await quiet()
     await bench.results.return()
-    await source.fail(new Error('nobody waits'))
+    await source.fail(new Error('too late'))
     expect(source.returns).toBe(1)
   })
 })
 
-describe('a next() that answers with no object', () => {
+describe('a next() that returns no object', () => {
   test.each([5, undefined, null, 'text', Symbol('s')])('%o, runs nothing', async (answer) => {
     let asked = 0
     let returned = 0
     const source = {
       [Symbol.iterator]: () => ({
         next: () => {
-          // So that one that takes it for an item ends, too.
+          // So that a map which takes it for an item ends, too.
           if (++asked === 20) throw new Error('it was asked again')
           return answer as never
         },
@@ -256,7 +256,7 @@ describe('a next() that answers with no object', () => {
 })
 
 describe('a pool that closes', () => {
-  test.each(modes)('costs no result of what was submitted, and closes the source at once (ordered: %s)', async (ordered) => {
+  test.each(modes)('loses no result of the jobs submitted, and closes the source at once (ordered: %s)', async (ordered) => {
     const capacity = new FakeCapacity()
     const { source, taken, returned } = endless()
     const bench = new MapBench(source, { ordered, capacity })
@@ -273,7 +273,7 @@ describe('a pool that closes', () => {
     expect([bench.cancelled, bench.jobs.length, taken()]).toEqual([[], 3, 3])
   })
 
-  test('does not run the item for which a busy source was asked', async () => {
+  test('does not run the item that a busy source brings afterwards', async () => {
     const capacity = new FakeCapacity()
     const source = new HandSource()
     const bench = new MapBench(source, { capacity })
@@ -286,7 +286,7 @@ describe('a pool that closes', () => {
     expect([bench.jobs.length, source.returns]).toEqual([0, 1])
   })
 
-  test('does not disturb a map that has all of its source', async () => {
+  test('has no effect on a map that has taken all of its source', async () => {
     const capacity = new FakeCapacity()
     const bench = new MapBench([['a'], ['b']], { capacity })
     const got = collect(bench.results)

@@ -2,7 +2,7 @@ import type { JobRecord } from '../../../src/pool/jobs/job.js'
 import { type MapCapacity, mapJobs, type Source } from '../../../src/pool/jobs/map.js'
 import { failed, makeJob, succeeded } from './jobs.js'
 
-/** All reactions that are due have run. */
+/** Resolves once all reactions that are due have run. */
 export const quiet = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 export interface MapSetUp {
@@ -45,7 +45,7 @@ export class MapBench {
   }
 }
 
-/** Room without end; the test aborts the caller's signal, and closes the pool. */
+/** A queue that is never full; the test aborts the caller's signal, and closes the pool. */
 export class FakeCapacity implements MapCapacity {
   readonly full = false
   watched = false
@@ -70,7 +70,7 @@ export class FakeCapacity implements MapCapacity {
   }
 }
 
-/** A promise whose outcome can be looked at. */
+/** A promise whose outcome can be read. */
 export class Noted {
   /** undefined: pending. */
   outcome: { value?: unknown; done?: boolean; error?: unknown } | undefined
@@ -86,7 +86,7 @@ export class Noted {
   }
 }
 
-/** An async source that gives what it is given, and says what is done to it. */
+/** An async source whose items come from the test, and that lists the calls of its methods. */
 export class HandSource implements AsyncIterableIterator<unknown> {
   pulls = 0
   returns = 0
@@ -128,7 +128,7 @@ export const collect = async (results: AsyncIterable<unknown>): Promise<unknown[
   return all
 }
 
-/** 0, 1, 2 … without end; counts what was taken and whether it was returned. */
+/** An endless source of 0, 1, 2 …; counts the items taken and the calls of `return()`. */
 export const endless = (): { source: AsyncGenerator<unknown>; taken: () => number; returned: () => number } => {
   let taken = 0
   let returned = 0

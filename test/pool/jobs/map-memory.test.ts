@@ -4,7 +4,7 @@ import { endless, MapBench } from './map-help.js'
 
 const ROUNDS = 20_000
 
-test('jobs that pass a long one leave nothing behind on it', async () => {
+test('jobs that settle before a long one use no memory until it settles', async () => {
   const bench = new MapBench(endless().source, { ordered: false, ahead: 2 })
   let next = bench.results.next()
   await new Promise((resolve) => setImmediate(resolve))
@@ -21,7 +21,7 @@ test('jobs that pass a long one leave nothing behind on it', async () => {
   for (let i = 0; i < 500; i++) await pass()
   const before = heldBytes()
   for (let i = 0; i < ROUNDS; i++) await pass()
-  // A race over promises that last would leave some 200 bytes on the first in each round.
+  // Promise.race over promises that stay pending would keep some 200 bytes on the first for each call.
   expect(heldBytes() - before).toBeLessThan(ROUNDS * 40)
   await bench.results.return()
   await next

@@ -28,11 +28,11 @@ describe('results', () => {
     )
   })
 
-  test('of nothing are nothing', async () => {
+  test('of an empty source are none', async () => {
     expect(await collect(new MapBench([]).results)).toEqual([])
   })
 
-  test('that are undefined count', async () => {
+  test('may be undefined', async () => {
     for (const ordered of [true, false]) {
       expect(await collect(new MapBench(numbered(3), { ordered, answer: () => undefined }).results)).toEqual([undefined, undefined, undefined])
     }
@@ -40,7 +40,7 @@ describe('results', () => {
 })
 
 describe('a slow source', () => {
-  test.each([true, false])('does not delay results already there (ordered: %s)', async (ordered) => {
+  test.each([true, false])('does not delay results that are there (ordered: %s)', async (ordered) => {
     const source = new HandSource()
     const bench = new MapBench(source, { ordered })
     const first = bench.next()
@@ -81,7 +81,7 @@ describe('a slow source', () => {
 })
 
 describe('look-ahead', () => {
-  test.each([true, false])('over an endless source is bounded, also while the consumer takes its time (ordered: %s)', async (ordered) => {
+  test.each([true, false])('over an endless source is bounded, also for a slow consumer (ordered: %s)', async (ordered) => {
     const { source, taken, returned } = endless()
     const bench = new MapBench(source, { ordered, ahead: 4, answer: () => 1 })
     let seen = 0
@@ -127,13 +127,13 @@ describe('look-ahead', () => {
       await quiet()
       expect(queued).toBe(2)
       queued--
-      // Another one may have been let in first: it looks again.
+      // Another caller may have been resolved first: the map checks again.
       for (const resolve of waiters.splice(0)) resolve()
     }
     expect([await got, most]).toEqual([numbered(6), 2])
   })
 
-  test('a source that has everything at once is taken in turns of the loop', async () => {
+  test('a source that never waits does not block the event loop', async () => {
     let turns = 0
     const takenIn = new Map<number, number>()
     const capacity = {

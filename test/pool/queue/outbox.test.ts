@@ -19,7 +19,7 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('cancel' as const), which }) },
 )
 
-/** A sorted array in place of the levels, deques and heaps. */
+/** The model: a sorted array in place of levels, deques and heaps. */
 class Model {
   waiting: Item[] = []
 
@@ -48,7 +48,7 @@ const takeAll = (outbox: Outbox<Item>): number[] => {
 }
 
 describe('the outbox', () => {
-  test('is ordered by priority and submission, whatever comes back or is cancelled', () => {
+  test('is ordered by priority and submission, whatever is put back or cancelled', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
         const outbox = new Outbox<Item>()
@@ -82,7 +82,7 @@ describe('the outbox', () => {
     )
   })
 
-  test('a job that comes back stands before all that were submitted later', () => {
+  test('puts a job that comes back before all that were submitted later', () => {
     const { outbox } = fill(6)
     const [a, b, c] = [outbox.take()!, outbox.take()!, outbox.take()!]
     outbox.putBack(c)
@@ -92,7 +92,7 @@ describe('the outbox', () => {
     expect(takeAll(outbox)).toEqual([1, 2, 3, 4, 5])
   })
 
-  test('it may be used again after it was emptied', () => {
+  test('may be used again after it was emptied', () => {
     const { outbox, items } = fill(3, (n) => n)
     expect(outbox.drain().map((item) => item.number)).toEqual([2, 1, 0])
     outbox.add(items[0]!)
@@ -100,7 +100,7 @@ describe('the outbox', () => {
     expect(outbox.take()).toBeUndefined()
   })
 
-  test('the order stands after many were cancelled, among them jobs that had come back', () => {
+  test('keeps its order after many jobs were cancelled, among them jobs that had been put back', () => {
     const { outbox, items } = fill(400, (n) => n % 2)
     const out = Array.from({ length: 200 }, () => outbox.take()!)
     for (const item of out.reverse()) outbox.putBack(item)
@@ -110,7 +110,7 @@ describe('the outbox', () => {
     expect(takeAll(outbox)).toEqual([...fives.filter((n) => n % 2 === 1), ...fives.filter((n) => n % 2 === 0)])
   })
 
-  test('jobs cancelled while no turn comes do not keep what they hold', async () => {
+  test('frees the arguments of cancelled jobs although nothing is taken', async () => {
     const { outbox, items } = fill(1)
     const refs: WeakRef<Item>[] = []
     for (let number = 1; number <= 1_000; number++) {
@@ -119,7 +119,7 @@ describe('the outbox', () => {
       outbox.add(item)
       cancel(outbox, item)
     }
-    // A WeakRef holds its target to the end of the turn.
+    // A WeakRef keeps its target until the end of the turn.
     await new Promise((resolve) => setImmediate(resolve))
     collectGarbage()
     expect(refs.filter((ref) => ref.deref() !== undefined).length).toBeLessThan(200)
@@ -134,7 +134,7 @@ describe('jobs that take turns', () => {
     outbox.add(item)
     return item
   }
-  /** The priorities of the next `count`; another of the same takes the place of each, as from a queue without an end. */
+  /** The priorities of the next `count` jobs; each is replaced by another of the same priority, as from an endless queue. */
   const flow = (outbox: Outbox<Item>, count: number): number[] =>
     Array.from({ length: count }, () => {
       const { priority, takesTurns } = outbox.take()!
@@ -143,19 +143,19 @@ describe('jobs that take turns', () => {
     })
   const times = (count: number, priority: number): number[] => new Array<number>(count).fill(priority)
 
-  test('of two levels the lower one gets its turn when enough have passed it', () => {
+  test('the first job of the lower of two levels is due when enough have passed it', () => {
     const outbox = new Outbox<Item>()
     for (const priority of [0, 0, 0, 1]) put(outbox, priority)
     expect(flow(outbox, 27)).toEqual([...times(8, 1), 0, ...times(8, 1), 0, ...times(8, 1), 0])
   })
 
-  test('all the lower levels get their turns, one after another', () => {
+  test('the lower levels are due one after another', () => {
     const outbox = new Outbox<Item>()
     for (const priority of [0, 5, 1, 2]) put(outbox, priority)
     expect(flow(outbox, 22)).toEqual([...times(8, 5), 2, 1, 0, ...times(8, 5), 2, 1, 0])
   })
 
-  test('a level that was empty is passed anew', () => {
+  test('the count of a level begins anew once it was empty', () => {
     const outbox = new Outbox<Item>()
     put(outbox, 0)
     put(outbox, 1)
@@ -170,7 +170,7 @@ describe('jobs that take turns', () => {
     expect(flow(outbox, 9)).toEqual([...times(8, 1), 0])
   })
 
-  test('one that had its turn and comes back is not passed again', () => {
+  test('a job that had its turn and is put back is not passed again', () => {
     const outbox = new Outbox<Item>()
     const low = put(outbox, 0)
     put(outbox, 1)
@@ -180,7 +180,7 @@ describe('jobs that take turns', () => {
     expect(outbox.peek()).toBe(low)
   })
 
-  test('a job of strict priority waits for none of lower priority, and lets all of higher pass', () => {
+  test('a job of strict priority is passed by all of higher priority and by none of lower', () => {
     const outbox = new Outbox<Item>()
     put(outbox, 0)
     const strict = put(outbox, 1, false)
@@ -192,7 +192,7 @@ describe('jobs that take turns', () => {
     expect(flow(outbox, 30)).toEqual(times(30, 3))
   })
 
-  test('whatever comes and goes, none is passed by more than the bound, and one of each level between', () => {
+  test('no job is passed by more than the bound, and one of each level between, whatever is added and taken', () => {
     const levels = [0, 1, 2, 3]
     const steps = fc.array(fc.oneof(fc.constantFrom(...levels), fc.constant('take' as const)), { minLength: 50, maxLength: 400, size: 'max' })
     fc.assert(

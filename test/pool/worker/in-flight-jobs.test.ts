@@ -120,7 +120,7 @@ describe('the jobs in flight of a worker', () => {
 const jobOf = (delivery: number): JobRecord => Object.assign(makeJob(delivery), { delivery })
 
 describe('the running jobs of a worker', () => {
-  test('answer as a Map by delivery would, in order of acceptance', () => {
+  test('behave as a Map by delivery, in order of acceptance', () => {
     const step = fc.tuple(fc.constantFrom('add', 'add', 'take', 'take', 'clear'), fc.nat())
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

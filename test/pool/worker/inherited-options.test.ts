@@ -44,11 +44,11 @@ const KEPT = [
 ]
 
 describe("the host's execArgv", () => {
-  test.each(DROPPED)('%s %s is not handed on, its neighbours are', (...option) => {
+  test.each(DROPPED)('%s %s is not inherited, the options beside it are', (...option) => {
     expect(inheritedExecArgv(['--expose-gc', ...option.filter(Boolean), '--import', 'tsx'])).toEqual(['--expose-gc', '--import', 'tsx'])
   })
 
-  test.each(KEPT)('%s %s is handed on', (...option) => {
+  test.each(KEPT)('%s %s is inherited', (...option) => {
     const words = option.filter(Boolean)
     expect(inheritedExecArgv(['--inspect', ...words, '--watch'])).toEqual(words)
   })
@@ -84,7 +84,7 @@ describe("the host's NODE_OPTIONS", () => {
     expect(inheritedEnv({ NODE_OPTIONS: '--inspect' }, { NODE_OPTIONS: '--inspect' })).toEqual({})
   })
 
-  test("of the caller's own making stand", () => {
+  test('that the caller has set are kept', () => {
     expect(inheritedEnv({ NODE_OPTIONS: '--inspect=0' }, host)).toEqual({ NODE_OPTIONS: '--inspect=0' })
     expect(inheritedEnv({ A: '1' }, host)).toEqual({ A: '1' })
     expect(inheritedEnv({ A: '1' }, {})).toEqual({ A: '1' })

@@ -15,7 +15,7 @@ const cut = (bytes: Buffer, size: number): Buffer[] =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size))
 
 describe('lines', () => {
-  test('are the same however the bytes are cut, also within a character', () => {
+  test('are the same wherever the chunks are cut, also within a character', () => {
     const line = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '😀', ' ', '\r'), maxLength: 20 })
     fc.assert(
       fc.property(fc.array(line, { maxLength: 10 }), line, fc.integer({ min: 1, max: 50 }), (lines, rest, size) => {
@@ -25,14 +25,14 @@ describe('lines', () => {
     )
   })
 
-  test('the last one needs no newline, nor its last character all of its bytes', () => {
+  test('need no newline at the end, nor a complete last character', () => {
     expect(read([Buffer.from('a\nb')])).toEqual(['a', 'b'])
     expect(read([Buffer.from('a\n'), Buffer.from('é').subarray(0, 1)])).toEqual(['a', '\ufffd'])
     expect(read([Buffer.from('\n\n')])).toEqual(['', ''])
     expect(read([])).toEqual([])
   })
 
-  test('one without end is cut, so that it holds a bounded amount of memory', () => {
+  test('are cut if they never end, so that they take a bounded amount of memory', () => {
     const chunk = Buffer.alloc(10_000, 'x')
     const lines = read([...Array(50).fill(chunk), Buffer.from('y\n')])
     expect(Math.max(...lines.map((each) => each.length))).toBeLessThanOrEqual(64 * 1024 + chunk.length)
@@ -47,12 +47,12 @@ describe('the tail', () => {
     return tail.text
   }
 
-  test('is everything while that is little', () => {
+  test('is the whole output while that is short', () => {
     expect(tailOf()).toBe('')
     expect(tailOf('a', 'b')).toBe('a\nb')
   })
 
-  test('is the last whole lines, at most 4 KB', () => {
+  test('is the last whole lines of at most 4 KB', () => {
     const lines = Array.from({ length: 2_000 }, (_, i) => `line ${i}`)
     const kept = tailOf(...lines).split('\n')
     expect(kept).toEqual(lines.slice(-kept.length))
@@ -60,7 +60,7 @@ describe('the tail', () => {
     expect(tailOf(...lines).length).toBeLessThanOrEqual(4_096)
   })
 
-  test('of one long line is its end', () => {
+  test('is the end of a single long line', () => {
     expect(tailOf(`${'x'.repeat(10_000)}the end`)).toMatch(/^x{4000,}the end$/)
     expect(tailOf('before', `${'x'.repeat(10_000)}the end`)).toMatch(/^x{4000,}the end$/)
     expect(tailOf('x'.repeat(10_000), 'Error: after')).toBe('Error: after')
