@@ -21,19 +21,19 @@ const INSTEAD = new Set([
   '--watch',
 ])
 
-const nameOf = (word: string): string => word.split('=', 1)[0]!
+const nameOf = (arg: string): string => arg.split('=', 1)[0]!
 
 /** An argument behind these is not their value. Which options take no value differs between versions of Node, and is not checked. */
-const takesNothing = (word: string | undefined): boolean => word === undefined || word === '--' || !word.startsWith('-') || /^--[^=]+=/.test(word)
+const takesNothing = (arg: string | undefined): boolean => arg === undefined || arg === '--' || !arg.startsWith('-') || /^--[^=]+=/.test(arg)
 
 /** Throws TypeError naming the first argument with which no worker would start. */
-export const checkExecArgv = (name: string, words: readonly string[]): void => {
-  for (const [index, word] of words.entries()) {
-    const before = words[index - 1]
-    if (before === '--' || (!word.startsWith('-') && takesNothing(before)))
+export const checkExecArgv = (name: string, args: readonly string[]): void => {
+  for (const [index, arg] of args.entries()) {
+    const before = args[index - 1]
+    if (before === '--' || (!arg.startsWith('-') && takesNothing(before)))
       throw new TypeError(
-        `Option '${name}[${index}]' must be an option of Node's, or the value of the one before it; it was given '${word}', which Node would run in place of the worker. Name modules with '--import' or '--require'.`,
+        `Option '${name}[${index}]' must be an option of Node's, or the value of the one before it; it was given '${arg}', which Node would run in place of the worker. Name modules with '--import' or '--require'.`,
       )
-    if (INSTEAD.has(nameOf(word))) throw new TypeError(`Option '${name}[${index}]' is '${word}', with which no worker can start: leave it out.`)
+    if (INSTEAD.has(nameOf(arg))) throw new TypeError(`Option '${name}[${index}]' is '${arg}', with which no worker can start: leave it out.`)
   }
 }

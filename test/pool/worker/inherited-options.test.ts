@@ -49,8 +49,8 @@ describe("the host's execArgv", () => {
   })
 
   test.each(KEPT)('%s %s is inherited', (...option) => {
-    const words = option.filter(Boolean)
-    expect(inheritedExecArgv(['--inspect', ...words, '--watch'])).toEqual(words)
+    const args = option.filter(Boolean)
+    expect(inheritedExecArgv(['--inspect', ...args, '--watch'])).toEqual(args)
   })
 
   test('is the default of execArgv', () => {
