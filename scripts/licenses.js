@@ -25,7 +25,20 @@ const common = {
   logLevel: 'error',
 }
 const bundles = [
-  await build({ ...common, entryPoints: ['src/index.ts', 'src/worker/index.ts', 'src/worker/entry.ts', 'src/worker/watchdog/thread.ts'] }),
+  await build({
+    ...common,
+    external: ['amqplib'],
+    entryPoints: [
+      'src/index.ts',
+      'src/worker/index.ts',
+      'src/worker/entry.ts',
+      'src/worker/watchdog/thread.ts',
+      'src/runtime/index.ts',
+      'src/runtime/path-tasks/path-task.ts',
+      'src/node/index.ts',
+      'src/amqp/index.ts',
+    ],
+  }),
   await build({ ...common, ...commandLine }),
 ]
 
