@@ -1,13 +1,20 @@
-/** MessagePack to values. Whoever can publish chooses these bytes: each length is checked before anything is made of it. */
+/**
+ * MessagePack to values. Any publisher chooses these bytes, so they are scanned before msgpackr makes values of them: lengths, depth
+ * and the number of values are within bounds, what no message may hold is refused, and what msgpackr alone would alter is marked.
+ */
 import { isUtf8 } from 'node:buffer'
 import { UndecodableError } from '../undecodable.js'
-import * as word from './format.js'
+import * as format from './format.js'
+import { unpackr } from './msgpackr.js'
 
-/** What the timestamp of a Date may be, in ms. */
-const MAX_TIME = 8.64e15
+/** msgpackr gives longer text to a TextDecoder. */
+const DECODER_SIZE = 64
+/** A mark is kept as one number: where it belongs, times this, plus its type. So marks sort by place. */
+const MARK_TYPES = 8
 
-class Unpacker {
+class Scanner {
   readonly #bytes: Buffer
+  readonly #marks: number[] = []
   #at: number
   #depth: number
   #values = 0
@@ -18,11 +25,29 @@ class Unpacker {
     this.#depth = depth
   }
 
-  unpack(): unknown {
-    const value = this.#value()
+  scan(): Buffer {
+    const start = this.#at
+    this.#value()
     const rest = this.#bytes.length - this.#at
     if (rest > 0) throw this.#damaged(`${rest} bytes behind its end`)
-    return value
+    return this.#marks.length === 0 ? this.#bytes.subarray(start) : this.#marked(start)
+  }
+
+  #marked(start: number): Buffer {
+    const marked = Buffer.allocUnsafeSlow(this.#bytes.length - start + this.#marks.length * 3)
+    let [from, to] = [start, 0]
+    for (const mark of Float64Array.from(this.#marks).sort()) {
+      const at = Math.floor(mark / MARK_TYPES)
+      to += this.#bytes.copy(marked, to, from, at)
+      to = marked.writeUIntBE((format.FIXEXT_1 << 16) | ((mark % MARK_TYPES) << 8), to, 3)
+      from = at
+    }
+    this.#bytes.copy(marked, to, from)
+    return marked
+  }
+
+  #mark(at: number, mark: number): void {
+    this.#marks.push(at * MARK_TYPES + mark)
   }
 
   #damaged(what: string): UndecodableError {
@@ -37,140 +62,89 @@ class Unpacker {
     return start
   }
 
-  #uint(size: 1 | 2 | 4): number {
-    return this.#bytes.readUIntBE(this.#take(size), size)
+  /** A length of 1, 2 or 4 bytes: `step` is 0, 1 or 2. */
+  #length(step: number): number {
+    return this.#bytes.readUIntBE(this.#take(1 << step), 1 << step)
   }
 
-  #value(): unknown {
-    if (++this.#values > word.MAX_VALUES) throw new UndecodableError(`The body holds more than ${word.MAX_VALUES} values.`)
-    const type = this.#bytes[this.#take(1)]!
-    if (type < 0x80) return type
-    if (type < 0x90) return this.#map(type & 0x0f)
-    if (type < 0xa0) return this.#array(type & 0x0f)
-    if (type < 0xc0) return this.#text(type & 0x1f)
-    if (type >= 0xe0) return type - 0x100
-    if (type >= word.FIXEXT_1 && type < word.STR_8) return this.#extension(1 << (type - word.FIXEXT_1))
-    switch (type) {
-      case word.NIL:
-        return null
-      case word.FALSE:
-        return false
-      case word.TRUE:
-        return true
-      case word.BIN_8:
-      case word.BIN_8 + 1:
-      case word.BIN_8 + 2:
-        return this.#binary(this.#uint(width(type - word.BIN_8)))
-      case word.EXT_8:
-      case word.EXT_8 + 1:
-      case word.EXT_8 + 2:
-        return this.#extension(this.#uint(width(type - word.EXT_8)))
-      case word.FLOAT_32:
-        return this.#bytes.readFloatBE(this.#take(4))
-      case word.FLOAT_64:
-        return this.#bytes.readDoubleBE(this.#take(8))
-      case word.UINT_8:
-      case word.UINT_16:
-      case word.UINT_32:
-        return this.#uint(width(type - word.UINT_8))
-      case word.UINT_64:
-        return whole(this.#bytes.readBigUInt64BE(this.#take(8)))
-      case word.INT_8:
-        return this.#bytes.readInt8(this.#take(1))
-      case word.INT_16:
-        return this.#bytes.readInt16BE(this.#take(2))
-      case word.INT_32:
-        return this.#bytes.readInt32BE(this.#take(4))
-      case word.INT_64:
-        return whole(this.#bytes.readBigInt64BE(this.#take(8)))
-      case word.STR_8:
-      case word.STR_16:
-      case word.STR_32:
-        return this.#text(this.#uint(width(type - word.STR_8)))
-      case word.ARRAY_16:
-      case word.ARRAY_32:
-        return this.#array(this.#uint(type === word.ARRAY_16 ? 2 : 4))
-      case word.MAP_16:
-      case word.MAP_32:
-        return this.#map(this.#uint(type === word.MAP_16 ? 2 : 4))
-      default:
-        throw this.#damaged('the word 0xc1, which has no meaning')
-    }
+  #value(): void {
+    if (++this.#values > format.MAX_VALUES) throw new UndecodableError(`The body holds more than ${format.MAX_VALUES} values.`)
+    const at = this.#take(1)
+    const type = this.#bytes[at]!
+    if (type < 0x80 || type >= 0xe0) return
+    if (type < 0x90) this.#map(at, type & 0x0f)
+    else if (type < 0xa0) this.#array(type & 0x0f)
+    else if (type < format.NIL) this.#text(at, type & 0x1f)
+    else if (type === format.UNUSED) throw this.#damaged('the word 0xc1, which has no meaning')
+    else if (type < format.BIN_8) return
+    else if (type < format.EXT_8) this.#take(this.#length(type - format.BIN_8))
+    else if (type < format.FLOAT_32) this.#extension(this.#length(type - format.EXT_8))
+    else if (type < format.UINT_8) this.#take(type === format.FLOAT_32 ? 4 : 8)
+    else if (type < format.FIXEXT_1) this.#integer(at, 1 << ((type - format.UINT_8) & 3))
+    else if (type < format.STR_8) this.#extension(1 << (type - format.FIXEXT_1))
+    else if (type < format.ARRAY_16) this.#text(at, this.#length(type - format.STR_8))
+    else if (type < format.MAP_16) this.#array(this.#length(type - format.ARRAY_16 + 1))
+    else this.#map(at, this.#length(type - format.MAP_16 + 1))
   }
 
-  #text(size: number): string {
+  #integer(at: number, size: number): void {
     const start = this.#take(size)
-    const text = this.#bytes.toString('utf8', start, start + size)
-    // What is not UTF-8 has become U+FFFD, which a text may also hold by itself.
-    if (text.includes('\ufffd') && !isUtf8(this.#bytes.subarray(start, start + size))) throw this.#damaged('text that is not UTF-8')
-    return text
+    if (size < 8 || this.#bytes.readUInt32BE(start + 4) !== 0) return
+    const high = this.#bytes.readInt32BE(start)
+    if (high === 0x20_0000 || high === -0x20_0000) this.#mark(at, format.MARK.BIG_INT)
   }
 
-  /** A copy: the body lies in a larger buffer of the connection's, which it would keep alive. */
-  #binary(size: number): Buffer {
+  #text(at: number, size: number): void {
     const start = this.#take(size)
-    return Buffer.from(this.#bytes.subarray(start, start + size))
+    const bytes = this.#bytes
+    if (size <= DECODER_SIZE) {
+      // A call into Node would cost more than the loop.
+      let i = start
+      while (i < this.#at && bytes[i]! < 0x80) i++
+      if (i === this.#at) return
+    } else if (bytes.readUIntBE(start, 3) === 0xef_bbbf) this.#mark(at, format.MARK.BYTE_ORDER_MARK)
+    if (!isUtf8(bytes.subarray(start, this.#at))) throw this.#damaged('text that is not UTF-8')
   }
 
   #enter(count: number, bytesEach: number): void {
     if (count * bytesEach > this.#bytes.length - this.#at) throw this.#damaged(`${count} elements are announced, more than there is room for`)
-    if (++this.#depth > word.MAX_DEPTH) throw new UndecodableError(`The body is nested more than ${word.MAX_DEPTH} deep.`)
+    if (++this.#depth > format.MAX_DEPTH) throw new UndecodableError(`The body is nested more than ${format.MAX_DEPTH} deep.`)
   }
 
-  #array(length: number): unknown[] {
+  #array(length: number): void {
     this.#enter(length, 1)
-    const list: unknown[] = []
-    for (let i = 0; i < length; i++) list.push(this.#value())
+    for (let i = 0; i < length; i++) this.#value()
     this.#depth--
-    return list
   }
 
-  #map(length: number): Record<string, unknown> {
+  #map(at: number, length: number): void {
     this.#enter(length, 2)
-    const object: Record<string, unknown> = {}
+    let hasProto = false
     for (let i = 0; i < length; i++) {
-      const key = this.#value()
-      if (typeof key !== 'string' && typeof key !== 'number' && typeof key !== 'bigint')
-        throw this.#damaged('a map with a key that is neither text nor a number')
-      const value = this.#value()
-      // A plain assignment would make it the object's prototype.
-      if (key === '__proto__') Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
-      else object[String(key)] = value
+      const key = this.#at
+      this.#value()
+      const type = this.#bytes[key]!
+      const isText = (type >= 0xa0 && type < format.NIL) || (type >= format.STR_8 && type < format.ARRAY_16)
+      const isNumber = type < 0x80 || type >= 0xe0 || (type >= format.FLOAT_32 && type < format.FIXEXT_1)
+      if (!isText && !isNumber) throw this.#damaged('a map with a key that is neither text nor a number')
+      // Also where a longer key only ends so: the extension tells.
+      if (this.#bytes[this.#at - 1] === 0x5f && this.#bytes.toString('latin1', this.#at - 9, this.#at) === '__proto__') {
+        hasProto = true
+        this.#mark(key, format.MARK.PROTO_KEY)
+      }
+      this.#value()
     }
+    if (hasProto) this.#mark(at, format.MARK.PROTO_MAP)
     this.#depth--
-    return object
   }
 
-  #extension(size: number): Date {
+  /** What a timestamp says is read, and checked, by its extension. */
+  #extension(size: number): void {
     const type = this.#bytes.readInt8(this.#take(1))
-    if (type !== word.TIMESTAMP) throw this.#damaged(`an extension of type ${type}; only the timestamp (-1) is known`)
-    const at = this.#take(size)
-    let seconds: number
-    let nanoseconds: number
-    if (size === 4) {
-      seconds = this.#bytes.readUInt32BE(at)
-      nanoseconds = 0
-    } else if (size === 8) {
-      const both = this.#bytes.readBigUInt64BE(at)
-      seconds = Number(both & 0x3_ffff_ffffn)
-      nanoseconds = Number(both >> 34n)
-    } else if (size === 12) {
-      nanoseconds = this.#bytes.readUInt32BE(at)
-      seconds = Number(this.#bytes.readBigInt64BE(at + 4))
-    } else {
-      throw this.#damaged(`a timestamp of ${size} bytes`)
-    }
-    const time = seconds * 1_000 + Math.floor(nanoseconds / 1_000_000)
-    if (nanoseconds > 999_999_999 || Math.abs(time) > MAX_TIME) throw this.#damaged('a timestamp that no Date can hold')
-    return new Date(time)
+    if (type !== format.TIMESTAMP) throw this.#damaged(`an extension of type ${type}; only the timestamp (-1) is known`)
+    this.#take(size)
+    if (size !== 4 && size !== 8 && size !== 12) throw this.#damaged(`a timestamp of ${size} bytes`)
   }
-}
-
-const width = (step: number): 1 | 2 | 4 => (step === 0 ? 1 : step === 1 ? 2 : 4)
-
-const whole = (value: bigint): number | bigint => {
-  const number = Number(value)
-  return Number.isSafeInteger(number) ? number : value
 }
 
 /**
@@ -179,7 +153,7 @@ const whole = (value: bigint): number | bigint => {
  *
  * @throws {UndecodableError} the bytes are not MessagePack, or hold what nothing here reads
  */
-export const unpack = (bytes: Buffer): unknown => new Unpacker(bytes, 0, 0).unpack()
+export const unpack = (bytes: Buffer): unknown => unpackr.unpack(new Scanner(bytes, 0, 0).scan())
 
 /** As `unpack`, of the last value of a map whose bytes up to `at` are known. */
-export const unpackBehind = (bytes: Buffer, at: number): unknown => new Unpacker(bytes, at, 1).unpack()
+export const unpackBehind = (bytes: Buffer, at: number): unknown => unpackr.unpack(new Scanner(bytes, at, 1).scan())
