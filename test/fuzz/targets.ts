@@ -43,7 +43,7 @@ const listener = (heard: string[]): WorkerMessageHandler => {
       heard.push(`${name} ${args.map((arg) => (Buffer.isBuffer(arg) ? arg.toString('hex') : typeof arg)).join()}`)
       for (const arg of args) if (Buffer.isBuffer(arg)) own(name, () => (arg.length === 0 ? undefined : decode(arg, 0)))
     }
-  const names = ['hello', 'up', 'startFailed', 'accepted', 'answered', 'item', 'progress', 'log', 'fault', 'bye'] as const
+  const names = ['hello', 'up', 'startFailed', 'accepted', 'answered', 'item', 'progressed', 'log', 'fault', 'bye'] as const
   const more = ['heartbeat', 'recalled', 'stackReceived', 'limit', 'broken'] as const
   return Object.fromEntries([...names, ...more].map((name) => [name, note(name)])) as unknown as WorkerMessageHandler
 }
