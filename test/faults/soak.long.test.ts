@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { Host } from '../fixtures/hosts.js'
 
 interface Report {
-  counts: Record<'submitted' | 'succeeded' | 'failed' | 'cancelled' | 'lost' | 'began' | 'deaths' | 'judged' | 'lostWithoutCause' | 'begunTwice', number>
+  counts: Record<'submitted' | 'succeeded' | 'failed' | 'cancelled' | 'lost' | 'began' | 'deaths' | 'verified' | 'lostWithoutCause' | 'begunTwice', number>
   done: { faults: number }
   violationCount: number
   left: number
@@ -18,7 +18,7 @@ it(`promises 1 to 11: ten seconds of the soak: load and twenty faults a second, 
   expect(soak.lines.filter((line) => line.startsWith('VIOLATION'))).toEqual([])
   const { counts, done, ...report } = await soak.says<Report>('report')
   expect(report).toMatchObject({ violationCount: 0, left: 0, ended: { code: 0 } })
-  expect(counts).toMatchObject({ lostWithoutCause: 0, begunTwice: 0, judged: counts.submitted })
+  expect(counts).toMatchObject({ lostWithoutCause: 0, begunTwice: 0, verified: counts.submitted })
   expect(counts.succeeded + counts.failed + counts.cancelled + counts.lost).toBe(counts.submitted)
   // It was a soak: faults were struck, workers died, jobs began.
   for (const figure of [done.faults, counts.deaths, counts.began, counts.succeeded]) expect(figure).toBeGreaterThan(0)

@@ -1,7 +1,7 @@
-// The faults, struck at a steady rate. A deadly one is chosen whenever the machine has restarted enough of the workers that
-// died before, or fewer have died than were asked for; else one that ends nobody.
+// Injects faults at a steady rate. A fatal fault ends a worker: it is chosen when few enough workers are missing, or when fewer
+// have died than the configuration asks for. Otherwise the fault ends no worker.
 
-const DEADLY = {
+const FATAL = {
   kill: 30,
   exit: 9,
   segv: 9,
@@ -18,14 +18,14 @@ const DEADLY = {
   closesPipe: 3,
   junk: 2,
   freeze: 0.5,
-  hoard: 0.7,
+  growMemory: 0.7,
 }
-const HARMLESS = {
+const NON_FATAL = {
   cancel: 30,
   stopAndContinue: 10,
   spinSoft: 6,
   spinCancelled: 4,
-  polite: 5,
+  respondsToAbort: 5,
   flood: 4,
   cannotBeCopied: 6,
   badArgument: 3,
@@ -36,14 +36,14 @@ const HARMLESS = {
   rejectsLater: 3,
   throwsLater: 3,
   spawns: 1,
-  leavesStream: 3,
+  breaksStream: 3,
   signals: 3,
   stack: 2,
 }
-/** Of those that could be deadly, this share is not: so that each kind of the others comes all the time. */
-const MERCY = 0.15
-/** Of the deadly faults that make up for deaths that are behind, this share are signals, which wait in no queue. */
-const AT_ONCE = 0.7
+/** The share of possible fatal faults that is replaced by non-fatal ones: every kind occurs throughout the run. */
+const NON_FATAL_SHARE = 0.15
+/** The share of signals among the fatal faults that catch up with `deathsPerSecond`: a signal waits in no queue. */
+const SIGNAL_SHARE = 0.7
 const TICK_MS = 10
 
 export class Faults {
@@ -59,8 +59,8 @@ export class Faults {
   #due = 0
   #owed = 0
   #stopped = new Map()
-  #deadlyPending = 0
-  struck = 0
+  #fatalPending = 0
+  injected = 0
   kinds = {}
   /** Rolling restarts under way. */
   restarts = new Set()
@@ -84,8 +84,8 @@ export class Faults {
     clearInterval(this.#timer)
   }
 
-  /** Workers that are held by SIGSTOP. */
-  get holding() {
+  /** How many workers are stopped by SIGSTOP. */
+  get stopped() {
     return this.#stopped.size
   }
 
@@ -94,29 +94,29 @@ export class Faults {
     this.#due += ((now - this.#last) * this.#perSecond) / 1000
     this.#owed += ((now - this.#last) * this.#deathsPerSecond) / 1000
     this.#last = now
-    for (; this.#due >= 1; this.#due -= 1) this.#strike()
+    for (; this.#due >= 1; this.#due -= 1) this.#inject()
   }
 
-  #strike() {
+  #inject() {
     const random = this.#random
     const tables = this.#pools.map((target) => ({ target, workers: target.pool.stats().workers }))
     const atWork = tables.reduce((sum, { workers }) => sum + workers.filter(isUp).length, 0)
     const wanted = tables.reduce((sum, { target }) => sum + target.wanted, 0)
-    const behind = this.#ledger.counts.deaths + this.#deadlyPending < this.#owed && atWork > 0
-    const deadly = behind || (wanted - atWork + this.#deadlyPending < this.#missingAllowed && !random.chance(MERCY))
+    const behind = this.#ledger.counts.deaths + this.#fatalPending < this.#owed && atWork > 0
+    const fatal = behind || (wanted - atWork + this.#fatalPending < this.#missingAllowed && !random.chance(NON_FATAL_SHARE))
     const { target, workers } = random.pick(tables)
-    let kind = behind && random.chance(AT_ONCE) ? 'kill' : random.weighted(deadly ? DEADLY : HARMLESS)
-    // Some need a worker, or a pool, of a certain kind.
+    let kind = behind && random.chance(SIGNAL_SHARE) ? 'kill' : random.weighted(fatal ? FATAL : NON_FATAL)
+    // Some faults need a running worker, or a pool with a certain option.
     const up = workers.filter((worker) => isUp(worker) && !this.#stopped.has(worker.pid))
-    if (kind === 'hoard' && !target.memory) kind = 'exit'
+    if (kind === 'growMemory' && !target.memory) kind = 'exit'
     if (kind === 'freeze' && !target.freezes) kind = 'segv'
     const worker = up.length === 0 ? undefined : random.pick(up)
-    if (worker === undefined && ['kill', 'freeze', 'stopAndContinue', 'signals', 'stack'].includes(kind)) kind = deadly ? 'abort' : 'cannotBeCopied'
+    if (worker === undefined && ['kill', 'freeze', 'stopAndContinue', 'signals', 'stack'].includes(kind)) kind = fatal ? 'abort' : 'cannotBeCopied'
     if ((kind === 'kill' || kind === 'freeze') && worker.jobs === 0 && worker.running === 0 && !this.#ledger.mayKillUnproven(target.name)) kind = 'exit'
-    this.struck += 1
+    this.injected += 1
     this.kinds[kind] = (this.kinds[kind] ?? 0) + 1
-    if (deadly) this.#deadly(kind, target, worker)
-    else this.#harmless(kind, target, worker)
+    if (fatal) this.#fatal(kind, target, worker)
+    else this.#nonFatal(kind, target, worker)
   }
 
   #signal(pid, signal) {
@@ -127,11 +127,11 @@ export class Faults {
     }
   }
 
-  /** A job that is bound to end its worker. */
-  #doomed(target, task, args, plan, options = {}) {
-    this.#deadlyPending += 1
+  /** Submits a job that ends its worker. */
+  #fatalJob(target, task, args, plan, options = {}) {
+    this.#fatalPending += 1
     plan.settled = () => {
-      this.#deadlyPending -= 1
+      this.#fatalPending -= 1
     }
     const more = this.#random.chance(0.3) ? { priority: this.#random.int(0, 3) } : {}
     return this.#load.submit(target, task, args, { retry: 0, may: [], ...plan, kind: task }, { ...more, ...options })
@@ -141,37 +141,37 @@ export class Faults {
     setTimeout(act, ms)
   }
 
-  #deadly(kind, target, worker) {
+  #fatal(kind, target, worker) {
     const random = this.#random
     const ms = random.int(10, 40)
     if (kind === 'kill') {
-      this.#ledger.struck(target.name, worker.id, 'SIGKILL')
+      this.#ledger.injected(target.name, worker.id, 'SIGKILL')
       this.#signal(worker.pid, 'SIGKILL')
     } else if (kind === 'freeze') {
-      this.#ledger.struck(target.name, worker.id, 'frozen')
+      this.#ledger.injected(target.name, worker.id, 'frozen')
       this.#stop(target, worker, 5_000)
-    } else if (kind === 'exit') this.#doomed(target, 'exits', [random.int(0, 9)], {})
-    else if (kind === 'segv') this.#doomed(target, 'signals', ['SIGSEGV'], {})
-    else if (kind === 'killSelf') this.#doomed(target, 'signals', ['SIGKILL'], {})
-    else if (kind === 'abort') this.#doomed(target, 'aborts', [], {})
-    else if (kind === 'exhaust') this.#doomed(target, 'exhausts', [], {})
-    else if (kind === 'hoard') this.#doomed(target, 'hoards', [], { may: ['memory'] })
-    else if (kind === 'spinHard') this.#doomed(target, random.pick(['spinOn', 'spinLater']), [], { may: ['hard'] }, { timeLimit: ms })
-    else if (kind === 'neverHard') this.#doomed(target, 'deaf', [], { may: ['hard'] }, { timeLimit: ms })
-    else if (kind === 'spinLaterSoft') this.#doomed(target, 'spinLater', [], { may: ['soft'] }, { softTimeLimit: ms })
-    else if (kind === 'neverSoft') this.#doomed(target, 'deaf', [], { may: ['soft'] }, { softTimeLimit: ms })
+    } else if (kind === 'exit') this.#fatalJob(target, 'exits', [random.int(0, 9)], {})
+    else if (kind === 'segv') this.#fatalJob(target, 'signals', ['SIGSEGV'], {})
+    else if (kind === 'killSelf') this.#fatalJob(target, 'signals', ['SIGKILL'], {})
+    else if (kind === 'abort') this.#fatalJob(target, 'aborts', [], {})
+    else if (kind === 'exhaust') this.#fatalJob(target, 'exhausts', [], {})
+    else if (kind === 'growMemory') this.#fatalJob(target, 'growsMemory', [], { may: ['memory'] })
+    else if (kind === 'spinHard') this.#fatalJob(target, random.pick(['spinOn', 'spinLater']), [], { may: ['hard'] }, { timeLimit: ms })
+    else if (kind === 'neverHard') this.#fatalJob(target, 'ignoresAbort', [], { may: ['hard'] }, { timeLimit: ms })
+    else if (kind === 'spinLaterSoft') this.#fatalJob(target, 'spinLater', [], { may: ['soft'] }, { softTimeLimit: ms })
+    else if (kind === 'neverSoft') this.#fatalJob(target, 'ignoresAbort', [], { may: ['soft'] }, { softTimeLimit: ms })
     else if (kind === 'neverCancelled') {
-      const doomed = this.#doomed(target, random.pick(['deaf', 'spinLater']), [], {})
-      this.#later(random.int(0, 300), () => this.#load.cancel(doomed))
-    } else if (kind === 'answersAndDies') this.#doomed(target, 'answersAndDies', [], { may: ['value'] })
+      const job = this.#fatalJob(target, random.pick(['ignoresAbort', 'spinLater']), [], {})
+      this.#later(random.int(0, 300), () => this.#load.cancel(job))
+    } else if (kind === 'answersAndDies') this.#fatalJob(target, 'answersAndDies', [], { may: ['value'] })
     else if (kind === 'diesUntil') {
       const retry = random.int(0, 3)
-      this.#doomed(target, 'diesUntil', [random.int(1, 3), random.int(0, 10)], { retry, may: ['value'] }, retry > 0 ? { retryLost: retry } : {})
-    } else if (kind === 'closesPipe') this.#doomed(target, 'closesPipe', [random.int(3, 5)], { may: ['value'] })
-    else this.#doomed(target, 'junk', [4, random.int(1, 5000)], { may: ['value'] })
+      this.#fatalJob(target, 'diesUntil', [random.int(1, 3), random.int(0, 10)], { retry, may: ['value'] }, retry > 0 ? { retryLost: retry } : {})
+    } else if (kind === 'closesPipe') this.#fatalJob(target, 'closesPipe', [random.int(3, 5)], { may: ['value'] })
+    else this.#fatalJob(target, 'junk', [4, random.int(1, 5000)], { may: ['value'] })
   }
 
-  #harmless(kind, target, worker) {
+  #nonFatal(kind, target, worker) {
     const random = this.#random
     const load = this.#load
     const ms = random.int(10, 40)
@@ -184,7 +184,7 @@ export class Faults {
     else if (kind === 'spinCancelled') {
       const spinning = submit('spinOn', [], [], {})
       this.#later(random.int(0, 200), () => load.cancel(spinning))
-    } else if (kind === 'polite') submit('polite', [], ['value', 'soft'], { softTimeLimit: ms })
+    } else if (kind === 'respondsToAbort') submit('respondsToAbort', [], ['value', 'soft'], { softTimeLimit: ms })
     else if (kind === 'flood') submit('floods', [random.int(1, 32) * 65_536], ['value'])
     else if (kind === 'cannotBeCopied') submit('cannotBeCopied', [], ['serialization'])
     else if (kind === 'badArgument') submit('echo', [() => {}], ['serialization'])
@@ -199,10 +199,10 @@ export class Faults {
       restart.catch((error) => this.#ledger.violation(`restart() of ${target.name} failed: ${error?.stack}`)).finally(() => this.restarts.delete(restart))
     } else if (kind === 'rejectsLater' || kind === 'throwsLater') submit(kind, [], ['value'])
     else if (kind === 'spawns') submit('spawns', [], ['value'])
-    else if (kind === 'leavesStream') load.stream(target, true)
+    else if (kind === 'breaksStream') load.stream(target, true)
     else if (kind === 'signals') this.#signal(worker.pid, random.pick(['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']))
     else {
-      // It may be gone before it has answered.
+      // The worker may exit before it answers.
       target.pool.stack(worker.id).catch(() => {})
     }
   }
@@ -213,7 +213,7 @@ export class Faults {
     this.#signal(pid, 'SIGSTOP')
     this.#later(ms, () => {
       this.#stopped.delete(pid)
-      // The number may belong to another by now, whom it would not harm.
+      // The pid may belong to another process by now.
       if (target.pool.stats().workers.some((each) => each.id === id && each.pid === pid && each.state !== 'dead')) this.#signal(pid, 'SIGCONT')
     })
   }

@@ -1,9 +1,9 @@
-// The host of the soak: some pools, their load, the faults, and the books. Its argument is the configuration as JSON. It says
-// what it sees as lines of `word JSON`, and has to end by itself.
+// The host process of the soak: pools, load, faults and the ledger. Its argument is the configuration as JSON. It prints lines of
+// `kind JSON` and must exit by itself.
 import { writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createPool } from 'prefork'
-import { children, descriptors, listeners } from '../fixtures/hosts/books.js'
+import { children, descriptors, listeners } from '../fixtures/hosts/resources.js'
 import { Faults } from './faults.js'
 import { Ledger } from './ledger.js'
 import { Load } from './load.js'
@@ -11,22 +11,22 @@ import { randomOf } from './random.js'
 
 const config = JSON.parse(process.argv[2])
 const MB = 2 ** 20
-/** Everything that was submitted has to settle within this once nothing more comes, ms. */
+/** ms within which every submitted job settles once the load has stopped. */
 const QUIET_MS = 60_000
-/** Once something was waited for in vain, the rest is not waited for so long. */
+/** ms to wait for each further condition once one has timed out. */
 const BROKEN_MS = 3_000
 
-const say = (word, value) => writeSync(1, `${word} ${JSON.stringify(value)}\n`)
+const print = (kind, value) => writeSync(1, `${kind} ${JSON.stringify(value)}\n`)
 
 const random = randomOf(config.seed)
-const ledger = new Ledger(config.journal, config.keepMs, (violation) => say('violation', violation))
+const ledger = new Ledger(config.journal, config.keepMs, (violation) => print('violation', violation))
 const common = {
   tasks: new URL('./tasks.js', import.meta.url),
   env: { ...process.env, PREFORK_SOAK_JOURNAL: config.journal },
   cancelGrace: 200,
 }
 const heap = ['--max-old-space-size=40']
-/** Where nothing may be lost for having been in the hands of too many who died; the third pool keeps the default of 5. */
+/** High enough that no job of these pools is given up for its put-backs; the third pool keeps the default of 5. */
 const maxPutBacks = 1_000
 const shapes = [
   { name: 'single', size: 4, options: { workers: 4, output: 'ignore', execArgv: heap, maxPutBacks } },
@@ -66,10 +66,10 @@ const faults = new Faults(ledger, load, random, pools, {
   deathsPerSecond: config.deathsPerSecond,
 })
 
-const sweeps = setInterval(() => ledger.readJournal(), 250)
-const judgements = setInterval(() => ledger.sweep(), 1_000)
+const journalTimer = setInterval(() => ledger.readJournal(), 250)
+const sweepTimer = setInterval(() => ledger.sweep(), 1_000)
 
-/** Something was waited for in vain: the run is over, and says so soon. */
+/** A condition has timed out: the run ends early. */
 let broken = false
 const waitUntil = async (what, check, limit = QUIET_MS) => {
   const ms = broken ? Math.min(limit, BROKEN_MS) : limit
@@ -77,13 +77,13 @@ const waitUntil = async (what, check, limit = QUIET_MS) => {
   while (!check()) {
     if (performance.now() > end) {
       broken = true
-      ledger.violation(`waited ${ms} ms in vain until ${what}`)
+      ledger.violation(`timed out after ${ms} ms: ${what}`)
       return
     }
     await delay(20)
   }
 }
-/** A call of the pool that has to settle. */
+/** Reports a pool call that rejects or stays pending. */
 const settles = async (what, promise) => {
   let settled = false
   promise.then(
@@ -98,7 +98,7 @@ const settles = async (what, promise) => {
   await waitUntil(`${what} has settled`, () => settled)
 }
 
-/** All quiet: everything has settled, the fleets are whole, each worker answers. Then sizes can be compared. */
+/** Waits until every job has settled, every worker is up and each one answers; then memory and descriptors can be compared. */
 const rest = async (label) => {
   load.stop()
   faults.stop()
@@ -107,7 +107,7 @@ const rest = async (label) => {
     pool.wanted = pool.size
     pool.pool.resize(pool.size)
   }
-  await waitUntil('the restarts are over', () => faults.restarts.size === 0 && faults.holding === 0)
+  await waitUntil('the restarts are over', () => faults.restarts.size === 0 && faults.stopped === 0)
   const least = (pool) => pool.options.workers?.min ?? pool.size
   const whole = ({ pool, ...target }) => {
     const { workers } = pool.stats()
@@ -115,14 +115,14 @@ const rest = async (label) => {
   }
   await waitUntil('the fleets are whole', () => pools.every(whole))
   for (const target of pools) {
-    const answered = target.pool.broadcast('told', []).then((pids) => {
+    const answered = target.pool.broadcast('pidOf', []).then((pids) => {
       if (new Set(pids).size !== least(target)) ledger.violation(`${target.name}: a broadcast at rest was answered by ${pids}`)
     })
     await settles(`a broadcast of ${target.name} at rest`, answered)
   }
   ledger.compare()
-  // What is still in the books would be taken for the pool's.
-  if (config.forget) await waitUntil('every job has been judged', () => ledger.jobs.size === 0)
+  // Jobs that the ledger still keeps would be counted as memory of the pool.
+  if (config.forget) await waitUntil('every job has been verified', () => ledger.jobs.size === 0)
   for (let round = 0; round < 3; round += 1) {
     globalThis.gc?.()
     await delay(config.restMs / 3)
@@ -138,7 +138,7 @@ const rest = async (label) => {
     workers: children(),
     listeners: listeners(),
   }
-  say('rest', figures)
+  print('rest', figures)
   return figures
 }
 const resume = () => {
@@ -148,9 +148,9 @@ const resume = () => {
 
 const progress = () => {
   const { counts } = ledger
-  say('progress', {
+  print('progress', {
     seconds: Math.round(performance.now() / 1000),
-    faults: faults.struck,
+    faults: faults.injected,
     ...counts,
     pending: ledger.allPending,
     watched: ledger.jobs.size,
@@ -167,7 +167,7 @@ faults.start()
 await delay(config.warmUpMs)
 const rests = [await rest('after the warm-up')]
 const beats = setInterval(progress, config.progressMs)
-const counted = { struck: faults.struck, deaths: ledger.counts.deaths, at: performance.now() }
+const counted = { injected: faults.injected, deaths: ledger.counts.deaths, at: performance.now() }
 let worked = 0
 for (let left = config.ms; left > 0 && !broken; left -= config.roundMs) {
   const began = performance.now()
@@ -176,10 +176,10 @@ for (let left = config.ms; left > 0 && !broken; left -= config.roundMs) {
   worked += performance.now() - began
   rests.push(await rest(left > config.roundMs ? 'between' : 'at the end'))
 }
-const done = { faults: faults.struck - counted.struck, deaths: ledger.counts.deaths - counted.deaths, ms: worked }
+const done = { faults: faults.injected - counted.injected, deaths: ledger.counts.deaths - counted.deaths, ms: worked }
 clearInterval(beats)
-clearInterval(sweeps)
-clearInterval(judgements)
+clearInterval(journalTimer)
+clearInterval(sweepTimer)
 for (const { name, pool } of pools) await settles(`close() of ${name}`, broken ? pool.terminate() : pool.close())
 await waitUntil('no process is left', () => children() === 0, 5_000)
 ledger.finish()
@@ -189,7 +189,7 @@ if (after.descriptors !== before.descriptors)
 if (after.listeners !== before.listeners) ledger.violation(`promise 6: ${after.listeners} listeners of the process after close(), ${before.listeners} before`)
 const [first, last] = [rests[0], rests.at(-1)]
 if (last.descriptors !== first.descriptors) ledger.violation(`${last.descriptors} descriptors at the end, ${first.descriptors} after the warm-up`)
-say('report', {
+print('report', {
   seed: config.seed,
   counts: ledger.counts,
   failures: ledger.failures,

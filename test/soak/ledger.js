@@ -1,5 +1,5 @@
-// The books of the soak: what every job and every worker did, as the pool tells it and as the journal shows it. A job that
-// has been settled for a while is judged and forgotten, so that the size of the host says something about the pool.
+// Records what every job and every worker did, from the pool's events and from the journal that the tasks write. A job is verified
+// and forgotten some time after it has settled, so that the memory of the host is the memory of the pool.
 import { openSync, readSync, writeFileSync } from 'node:fs'
 import {
   MemoryLimitError,
@@ -12,7 +12,7 @@ import {
   WorkerStartError,
 } from 'prefork'
 
-/** How a rejection is called in a plan's `may`. */
+/** The name of a rejection in a plan's `may`. */
 export const kindOf = (error, id) => {
   if (error instanceof WorkerLostError) return 'lost'
   if (error instanceof TimeLimitError) return 'hard'
@@ -26,17 +26,17 @@ export const kindOf = (error, id) => {
   return `other: ${error?.stack ?? String(error)}`
 }
 
-/** Jobs that the pool makes by itself, of maps and broadcasts: known by their task's name. */
+/** Plans of the jobs that map and broadcast make: they have no id of ours and are found by the name of their task. */
 const BY_NAME = {
   mapped: { kind: 'map', retry: 0, may: ['value'], cancellable: true },
   mappedAgain: { kind: 'map', retry: 2, may: ['value'], cancellable: true },
-  told: { kind: 'broadcast', retry: 0, may: ['value'] },
+  pidOf: { kind: 'broadcast', retry: 0, may: ['value'] },
 }
 
-/** A worker that the pool ends for a job's sake is ended within this of that job's end, ms. */
-const BLAME_MS = 30_000
-/** Two sweeps of the journal at least lie between a death and its judgement, ms. */
-const INQUEST_MS = 3_000
+/** A recorded cause explains the death of a worker for so long, ms. */
+const CAUSE_WINDOW_MS = 30_000
+/** ms between the exit of a worker and the search for its cause: the journal is read at least twice in between. */
+const EXIT_SETTLE_MS = 3_000
 
 export class Ledger {
   jobs = new Map()
@@ -59,7 +59,7 @@ export class Ledger {
     putBack: 0,
     putBackByDeath: 0,
     retried: 0,
-    judged: 0,
+    verified: 0,
     deaths: 0,
     expectedExits: 0,
     starts: 0,
@@ -80,7 +80,7 @@ export class Ledger {
 
   #onViolation
 
-  /** `keepMs`: how long a settled job is watched before it is judged and forgotten. */
+  /** `keepMs`: ms that a settled job is kept before it is verified and forgotten. */
   constructor(path, keepMs, onViolation) {
     writeFileSync(path, '')
     this.#path = path
@@ -95,7 +95,7 @@ export class Ledger {
 
   violation(what, job) {
     this.violationCount += 1
-    if (this.violationCount <= 50) this.#onViolation({ at: new Date().toISOString(), what, ...(job === undefined ? {} : { job: told(job) }) })
+    if (this.violationCount <= 50) this.#onViolation({ at: new Date().toISOString(), what, ...(job === undefined ? {} : { job: summaryOf(job) }) })
   }
 
   pendingIn(pool) {
@@ -108,12 +108,12 @@ export class Ledger {
     return sum
   }
 
-  /** What the job of this id is meant to do: known before it is submitted. */
+  /** Records what the job of this id may do, before it is submitted. */
   plan(id, plan) {
     this.#plans.set(id, plan)
   }
 
-  // ---- what the pool tells
+  // ---- events of the pool
 
   watch(name, pool, options) {
     const own = { name, pool, options, submitted: 0, putBack: 0, retried: 0, deaths: 0, unproven: 0 }
@@ -124,7 +124,7 @@ export class Ledger {
 
     const came = (worker, pid) => {
       this.counts.starts += 1
-      const record = { pool: name, id: worker, pid, causes: new Map(), exit: undefined, judged: false }
+      const record = { pool: name, id: worker, pid, causes: new Map(), exit: undefined, verified: false }
       this.workers.set(`${name} ${worker}`, record)
       this.#byPid.set(pid, record)
     }
@@ -158,7 +158,7 @@ export class Ledger {
       if (this.jobs.has(id)) this.violation(`${id} was submitted twice`, this.jobs.get(id))
       const plan = this.#plans.get(id) ?? BY_NAME[task]
       this.#plans.delete(id)
-      if (plan === undefined) this.violation(`${id}: a job of '${task}' that nobody asked for`)
+      if (plan === undefined) this.violation(`${id}: a job of '${task}' that has no plan`)
       this.jobs.set(id, { id, pool: name, task, plan, attempt: 1, accepts: [], putBacks: [], lines: [], settled: undefined, outcomes: 0 })
       pending.add(id)
     })
@@ -184,7 +184,7 @@ export class Ledger {
         return
       }
       if (job.accepts.some((accept) => accept.attempt === job.attempt)) this.violation(`promise 2: ${id} was put back after it had been accepted`, job)
-      // The worker is buried in this very turn, and its exit told right after.
+      // The worker's exit event follows later in this turn of the event loop.
       const record = workerOf(worker)
       const alive = pool.stats().workers.some((each) => each.id === worker && each.state !== 'dead')
       if (!alive) this.counts.putBackByDeath += 1
@@ -207,7 +207,7 @@ export class Ledger {
     pool.on('jobSettled', ({ id, state, worker, error }) => {
       const job = this.jobs.get(id)
       if (job === undefined) {
-        this.violation(`promise 3: ${id} settled (${state}) though nobody knows it, or long after it had settled`)
+        this.violation(`promise 3: ${id} settled (${state}) though it is unknown, or had settled long before`)
         return
       }
       if (job.settled !== undefined) {
@@ -218,22 +218,22 @@ export class Ledger {
       this.counts[state] += 1
       const record = worker === undefined ? undefined : workerOf(worker)
       job.settled = { state, worker: record, at: performance.now(), kind: state, accepted: undefined }
-      this.#judgeEnd(own, job, error)
+      this.#verifyOutcome(own, job, error)
     })
   }
 
-  /** What can be judged at once: whether the job may end so. */
-  #judgeEnd(own, job, error) {
+  /** Checks at once whether the plan allows this end of the job. */
+  #verifyOutcome(own, job, error) {
     const { plan, settled } = job
     const { state, worker } = settled
-    const mayNot = (what) => this.violation(`promise 3: ${job.id} (${plan.kind}): ${what}`, job)
+    const unexpected = (what) => this.violation(`promise 3: ${job.id} (${plan.kind}): ${what}`, job)
     if (state === 'succeeded') {
-      if (!plan.may.includes('value')) mayNot('succeeded')
+      if (!plan.may.includes('value')) unexpected('succeeded')
       return
     }
     if (state === 'cancelled') {
-      if (plan.cancelled !== true && plan.cancellable !== true) mayNot('was cancelled by nobody')
-      if (plan.reason !== undefined && error !== plan.reason) mayNot(`was cancelled for a reason of its own: ${error}`)
+      if (plan.cancelled !== true && plan.cancellable !== true) unexpected('was cancelled without a call')
+      if (plan.reason !== undefined && error !== plan.reason) unexpected(`was cancelled with another reason: ${error}`)
       worker?.causes.set('cancel', performance.now())
       return
     }
@@ -241,7 +241,7 @@ export class Ledger {
     settled.kind = kind
     if (state === 'lost') {
       if (kind !== 'lost') {
-        mayNot(`was lost with the wrong error: ${kind}`)
+        unexpected(`was lost with the wrong error: ${kind}`)
         return
       }
       settled.accepted = error.accepted
@@ -250,15 +250,15 @@ export class Ledger {
       return
     }
     this.failures[kind.startsWith('other') ? 'other' : kind] = (this.failures[kind.startsWith('other') ? 'other' : kind] ?? 0) + 1
-    if (kind === 'full' ? own.options.maxQueue === undefined : !plan.may.includes(kind)) mayNot(`failed: ${kind}`)
+    if (kind === 'full' ? own.options.maxQueue === undefined : !plan.may.includes(kind)) unexpected(`failed: ${kind}`)
     if (['hard', 'soft', 'memory'].includes(kind)) worker?.causes.set(kind, performance.now())
   }
 
-  /** What the caller's promise came to. */
+  /** Records how the caller's promise settled. */
   outcome(id, state, kind) {
     const job = this.jobs.get(id)
     if (job === undefined) {
-      // Refused at the call: it was never submitted.
+      // Refused by the call: it was never submitted.
       const plan = this.#plans.get(id)
       this.#plans.delete(id)
       this.counts.refused += 1
@@ -271,7 +271,7 @@ export class Ledger {
     else if (job.settled.state !== state) this.violation(`promise 3: ${id}: its promise says ${state} (${kind}), the event ${job.settled.state}`, job)
   }
 
-  /** `job.began` against what the journal will show. */
+  /** Records `job.began`; it is compared with the journal later. */
   began(id, began) {
     const job = this.jobs.get(id)
     if (job !== undefined) job.began = began
@@ -279,7 +279,7 @@ export class Ledger {
     else this.violation(`promise 1: ${id}: began settled long after the job`)
   }
 
-  // ---- what the journal shows
+  // ---- the journal
 
   readJournal() {
     for (;;) {
@@ -305,7 +305,7 @@ export class Ledger {
     this.counts.began += 1
     const job = this.jobs.get(id)
     if (job === undefined) {
-      this.violation(`the journal has a line of ${id}, which nobody knows or which was judged before: ${second} ${third}`)
+      this.violation(`the journal has a line of ${id}, which is unknown or was verified before: ${second} ${third}`)
       return
     }
     const attempt = Number(second)
@@ -320,12 +320,12 @@ export class Ledger {
     }
   }
 
-  /** The fault came from the host's side: a signal to a worker. */
-  struck(name, id, how) {
+  /** Records a fault that the host injected: a signal to a worker. */
+  injected(name, id, how) {
     this.workers.get(`${name} ${id}`)?.causes.set(how, performance.now())
   }
 
-  /** True: one more worker that has accepted nothing may be killed. Many in a row are what the breaker of bad starts is for. */
+  /** Whether one more worker that has accepted no job may be killed: many in a row would trip the limit on failed starts. */
   mayKillUnproven(name) {
     const own = this.#pools.get(name)
     if (own.unproven >= 1) return false
@@ -333,30 +333,30 @@ export class Ledger {
     return true
   }
 
-  // ---- judgement
+  // ---- verification
 
-  /** Judges what has been settled for long enough, or everything. */
+  /** Verifies the jobs that settled long enough ago, or all of them. */
   sweep(everything = false) {
     this.readJournal()
     const now = performance.now()
     for (const job of this.jobs.values()) {
       if (job.settled === undefined) continue
       if (!everything && now - job.settled.at < this.#keepMs) continue
-      this.#judge(job)
+      this.#verify(job)
       this.jobs.delete(job.id)
     }
     for (const [key, worker] of this.workers) {
-      if (worker.exit === undefined || (!everything && now - worker.exit.at < INQUEST_MS)) continue
-      if (!worker.judged) this.#inquest(worker)
-      worker.judged = true
+      if (worker.exit === undefined || (!everything && now - worker.exit.at < EXIT_SETTLE_MS)) continue
+      if (!worker.verified) this.#recordExit(worker)
+      worker.verified = true
       if (!everything && now - worker.exit.at < 2 * this.#keepMs) continue
       this.workers.delete(key)
       if (this.#byPid.get(worker.pid) === worker) this.#byPid.delete(worker.pid)
     }
   }
 
-  #judge(job) {
-    this.counts.judged += 1
+  #verify(job) {
+    this.counts.verified += 1
     const { id, plan, settled, lines, accepts } = job
     const wrong = (what) => this.violation(`promise 3: ${id} (${plan.kind}): ${what}`, job)
     if (plan.promise && job.outcomes !== 1) wrong(`its promise settled ${job.outcomes} times`)
@@ -364,7 +364,7 @@ export class Ledger {
     if (plan.promise && job.began === undefined) wrong('began never settled')
     for (const line of lines) {
       const accept = accepts.find((each) => each.attempt === line.attempt)
-      // Cancelled on its way, it may have been taken up before the word reached its worker; then began must say so.
+      // The worker may begin a written job before CANCEL reaches it; `began` is true then.
       if (accept === undefined) {
         if (settled.state !== 'cancelled' || (plan.promise && job.began !== true)) wrong(`ran in attempt ${line.attempt}, which was never accepted`)
       } else if (accept.worker !== undefined && accept.worker.pid !== line.pid) wrong(`accepted by ${accept.worker.pid} and run by ${line.pid}`)
@@ -374,10 +374,10 @@ export class Ledger {
     for (const { attempt, worker } of accepts) {
       if (attempt < job.attempt && worker?.exit === undefined) wrong(`ran again though the worker of attempt ${attempt} lives`)
     }
-    if (settled.state === 'lost') this.#judgeLoss(job, wrong)
+    if (settled.state === 'lost') this.#verifyLoss(job, wrong)
   }
 
-  #judgeLoss(job, wrong) {
+  #verifyLoss(job, wrong) {
     const { settled, lines, accepts } = job
     const without = (what) => {
       this.counts.lostWithoutCause += 1
@@ -400,13 +400,13 @@ export class Ledger {
     if (accept === undefined) without('said to be accepted, and never was')
     else if (accept.worker?.exit === undefined) without(`its worker ${accept.worker?.id} lives`)
     else if (!accept.worker.exit.expected && this.#causeOf(accept.worker) === undefined)
-      without(`its worker died of nothing: ${JSON.stringify(accept.worker.exit)}`)
+      without(`its worker died without a known cause: ${JSON.stringify(accept.worker.exit)}`)
     else if (accept.worker.exit.expected) without(`its worker left in good order: ${JSON.stringify(accept.worker.exit)}`)
   }
 
-  /** Why a worker died, out of what is known to have been done to it. */
+  /** The cause of a worker's death among the faults recorded for it. */
   #causeOf({ exit, causes }) {
-    const within = (name) => causes.has(name) && exit.at - causes.get(name) < BLAME_MS
+    const within = (name) => causes.has(name) && exit.at - causes.get(name) < CAUSE_WINDOW_MS
     const one = (...names) => names.find(within)
     if (exit.exitCode !== null) return one('exit', 'pipe')
     if (exit.signal === 'SIGKILL') return one('SIGKILL', 'frozen', 'hard', 'soft', 'cancel', 'memory', 'pipe', 'heap')
@@ -414,7 +414,7 @@ export class Ledger {
     return one(exit.signal, 'heap')
   }
 
-  #inquest(worker) {
+  #recordExit(worker) {
     if (worker.exit.expected) {
       this.ends['in good order'] = (this.ends['in good order'] ?? 0) + 1
       return
@@ -424,12 +424,12 @@ export class Ledger {
     this.ends[name] = (this.ends[name] ?? 0) + 1
     if (cause === undefined) {
       this.violation(
-        `${worker.pool}: worker ${worker.id} (pid ${worker.pid}) died of nothing: ${JSON.stringify(worker.exit)}, known: ${[...worker.causes.keys()]}`,
+        `${worker.pool}: worker ${worker.id} (pid ${worker.pid}) died without a known cause: ${JSON.stringify(worker.exit)}, recorded: ${[...worker.causes.keys()]}`,
       )
     }
   }
 
-  /** At rest: the pool's own figures against these. */
+  /** Compares the pool's statistics with the recorded events while no job is pending. */
   compare() {
     for (const { name, pool, submitted, putBack, retried } of this.#pools.values()) {
       const { queued, running, totals } = pool.stats()
@@ -446,7 +446,7 @@ export class Ledger {
     }
   }
 
-  /** What is left to judge at the end, and what should not be there. */
+  /** Verifies the remaining jobs and reports what never settled or exited. */
   finish() {
     this.sweep(true)
     for (const job of this.jobs.values()) {
@@ -462,8 +462,8 @@ export class Ledger {
   }
 }
 
-/** A job's books, short enough to print. */
-const told = ({ id, pool, task, plan, attempt, accepts, putBacks, lines, settled, began, outcomes }) => ({
+/** The record of a job in a printable form. */
+const summaryOf = ({ id, pool, task, plan, attempt, accepts, putBacks, lines, settled, began, outcomes }) => ({
   id,
   pool,
   task,

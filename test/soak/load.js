@@ -1,9 +1,9 @@
-// The load: jobs of every kind that a pool takes, and the one way in which all of them are submitted and watched.
+// Generates the load: jobs of every kind, all submitted and recorded in one way.
 import { isDeepStrictEqual } from 'node:util'
 import { kindOf } from './ledger.js'
 import { bufferOf, mixedOf } from './random.js'
 
-/** Jobs that a pool may have outstanding, ms between two rounds of submitting, and how often whole bursts come. */
+/** Pending jobs of a pool at most; ms between two rounds of submission; share of the rounds with a burst. */
 const OUTSTANDING = 250
 const ROUND_MS = 20
 const BURST_SHARE = 0.01
@@ -35,9 +35,9 @@ export class Load {
   #last = 0
   #due = 0
   #number = 0
-  /** Jobs in the caller's hands, for those who cancel at random. */
+  /** Pending jobs by id: the faults cancel some at random. */
   handles = new Map()
-  /** Streams, maps, broadcasts under way. */
+  /** Streams, maps and broadcasts in progress. */
   open = new Set()
 
   constructor(ledger, random, pools, jobsPerSecond) {
@@ -68,7 +68,7 @@ export class Load {
     for (; this.#due >= 1; this.#due -= 1) this.#work(random.pick(this.#pools), random.weighted(WORK))
   }
 
-  /** The options that any job may have. */
+  /** Options that every job may have. */
   #options(retry) {
     const random = this.#random
     return {
@@ -90,7 +90,7 @@ export class Load {
     } else if (kind === 'value') {
       const given = mixedOf(seed)
       submit('echo', [given], () => mixedOf(seed))
-      // Arguments are taken at the call.
+      // Arguments are copied by the call: this change must have no effect.
       given.list.push('too late')
     } else if (kind === 'buffer' || kind === 'big') {
       const size = kind === 'big' ? random.int(64 * 1024, 256 * 1024) : random.int(0, 32 * 1024)
@@ -111,7 +111,7 @@ export class Load {
     else this.#broadcast(target)
   }
 
-  /** Submits and watches a job; a plan says how it may end. */
+  /** Submits a job and records its outcome; `plan` says how it may end. */
   submit(target, task, args, plan, options = {}) {
     const ledger = this.#ledger
     this.#number += 1
@@ -138,7 +138,7 @@ export class Load {
     return { id, job, plan }
   }
 
-  /** Cancels for a reason that can be known again. */
+  /** Cancels with a reason that the ledger recognises. */
   cancel({ job, plan }) {
     if (plan.cancelled || plan.signal) return
     const reason = new Error('cancelled by the soak')
@@ -158,16 +158,16 @@ export class Load {
     this.submit(target, 'nap', [this.#random.int(0, 50)], plan, { signal: controller.signal })
   }
 
-  #under(way) {
-    this.open.add(way)
-    way.catch((error) => this.#ledger.violation(`the soak itself: ${error?.stack}`)).finally(() => this.open.delete(way))
+  #track(call) {
+    this.open.add(call)
+    call.catch((error) => this.#ledger.violation(`the soak itself: ${error?.stack}`)).finally(() => this.open.delete(call))
   }
 
-  stream(target, leaves = this.#random.chance(0.3)) {
+  stream(target, breaks = this.#random.chance(0.3)) {
     const random = this.#random
     const [count, bytes, ms] = [random.int(0, 60), random.pick([0, 100, 10_000]), random.pick([0, 0, 1])]
     const pause = random.chance(0.2) ? random.int(1, 5) : 0
-    const stopAt = leaves ? random.int(0, 30) : -1
+    const stopAt = breaks ? random.int(0, 30) : -1
     const retry = random.chance(0.5) ? 2 : 0
     this.#number += 1
     const id = `${target.name}-${this.#number}`
@@ -189,11 +189,11 @@ export class Load {
         }
         if (!plan.cancelled && next !== count) ledger.violation(`promise 3: ${id}: the stream had ${next} items of ${count}`)
       } catch (error) {
-        // Judged by its event; what its consumer hears must be the same.
+        // The ledger verifies the event; the consumer must get the same error.
         if (!['lost', 'full'].includes(kindOf(error, id))) ledger.violation(`${id}: the stream failed: ${kindOf(error, id)}`)
       }
     }
-    this.#under(consume())
+    this.#track(consume())
   }
 
   #map(target) {
@@ -218,18 +218,18 @@ export class Load {
         if (!['lost', 'full'].includes(kindOf(error))) this.#ledger.violation(`a map of ${target.name} failed: ${kindOf(error)}`)
       }
     }
-    this.#under(consume())
+    this.#track(consume())
   }
 
   #broadcast(target) {
     const call = async () => {
       try {
-        const pids = await target.pool.broadcast('told', [])
+        const pids = await target.pool.broadcast('pidOf', [])
         if (pids.length === 0 || !pids.every((pid) => pid > 0)) this.#ledger.violation(`a broadcast of ${target.name} gave ${pids}`)
       } catch (error) {
         if (!['lost', 'full'].includes(kindOf(error))) this.#ledger.violation(`a broadcast of ${target.name} failed: ${kindOf(error)}`)
       }
     }
-    this.#under(call())
+    this.#track(call())
   }
 }

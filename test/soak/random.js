@@ -1,6 +1,6 @@
-// Seeded randomness, and values that can be made again from their seed.
+// A seeded random generator, and values that a seed determines.
 
-/** mulberry32: small, seeded, good enough. */
+/** mulberry32. */
 export const randomOf = (seed) => {
   let state = seed >>> 0
   const next = () => {
@@ -11,11 +11,11 @@ export const randomOf = (seed) => {
   }
   return {
     next,
-    /** A whole number from `low` to `high`, both included. */
+    /** An integer from `low` to `high`, both included. */
     int: (low, high) => low + Math.floor(next() * (high - low + 1)),
     chance: (share) => next() < share,
     pick: (list) => list[Math.floor(next() * list.length)],
-    /** One key of an object of weights. */
+    /** One key of an object of weights, chosen in proportion to them. */
     weighted: (weights) => {
       let left = next() * Object.values(weights).reduce((sum, weight) => sum + weight, 0)
       for (const [key, weight] of Object.entries(weights)) {
@@ -27,7 +27,7 @@ export const randomOf = (seed) => {
   }
 }
 
-/** A value of mixed types; the same seed makes an equal one. */
+/** A value of mixed types; the same seed gives an equal value. */
 export const mixedOf = (seed) => {
   const random = randomOf(seed)
   return {
@@ -41,7 +41,7 @@ export const mixedOf = (seed) => {
   }
 }
 
-/** Up to 256 KB whose content depends on seed and place. */
+/** Bytes that depend on seed and offset. */
 export const bufferOf = (seed, size) => {
   const buffer = Buffer.alloc(size, seed & 0xff)
   for (let at = 0; at + 4 <= size; at += 4096) buffer.writeUInt32LE((seed + at) >>> 0, at)

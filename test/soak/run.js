@@ -1,5 +1,5 @@
-// The soak: a host of its own with real processes, under load, with random faults. `npm run soak -- --minutes 30 --seed 1`.
-// Ends with code 1 on any violation.
+// The soak of the pool: a host process with real workers, under load and random faults. `npm run soak -- --minutes 30 --seed 1`.
+// Exits with code 1 after any violation.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,12 +10,12 @@ import { parseArgs } from 'node:util'
 import { execa } from 'execa'
 
 const HELP = `npm run soak -- --minutes N   soaks a pool for N minutes (1); --seconds N for less
-  --seed S          the faults of a former run
-  --faults N        a second (20)
-  --deaths N        of them a second that are deaths, at the least (3.2)
-  --jobs N          a second (200)
-  --missing N       so many workers may be missing before another is ended (4)
-  --keep-journal    leaves the tasks' own notes in the temporary folder
+  --seed S          repeats the faults of an earlier run
+  --faults N        faults a second (20)
+  --deaths N        worker deaths a second, at least (3.2)
+  --jobs N          jobs a second (200)
+  --missing N       no worker is ended while N workers are missing (4)
+  --keep-journal    keeps the journal of the tasks in the temporary folder
 `
 
 const { values: given } = parseArgs({
@@ -27,7 +27,6 @@ const { values: given } = parseArgs({
     faults: { type: 'string', default: '20' },
     deaths: { type: 'string', default: '3.2' },
     jobs: { type: 'string', default: '200' },
-    // What a machine restarts in time is what it gets.
     missing: { type: 'string', default: '4' },
     'keep-journal': { type: 'boolean', default: false },
   },
@@ -44,11 +43,11 @@ const number = (name) => {
 const seconds = given.seconds === undefined ? (given.minutes === undefined ? 60 : number('minutes') * 60) : number('seconds')
 const seed = given.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : number('seed')
 const short = seconds < 30
-/** How long a settled job is watched before it is judged and forgotten, ms. */
+/** ms that a settled job is kept before it is verified and forgotten. */
 const keepMs = 20_000
-/** The host has nothing more to do once it has reported, ms. */
+/** ms within which the host exits after its report. */
 const EXIT_MS = 10_000
-/** It reports this much after the last fault at the latest, ms. */
+/** ms within which the host reports after the last fault. */
 const REPORT_MS = 600_000
 
 const directory = mkdtempSync(join(tmpdir(), 'prefork-soak-'))
@@ -69,7 +68,7 @@ const config = {
   missingAllowed: number('missing'),
 }
 
-/** Processes of this run, whoever their parent is by now. */
+/** Pids of all processes of this run, orphans included: each has the token in its environment. */
 const survivors = () =>
   readdirSync('/proc').filter((entry) => {
     if (!/^\d+$/.test(entry) || Number(entry) === process.pid) return false
@@ -94,7 +93,7 @@ const show = {
   progress(now) {
     console.log(
       `${String(now.seconds).padStart(6)} s  ${now.faults} faults, ${now.deaths} deaths, ${now.submitted} jobs (${now.succeeded} succeeded, ${now.failed} failed, ` +
-        `${now.cancelled} cancelled, ${now.lost} lost), ${now.putBack} put back, ${now.retried} retried, ${now.pending} pending, ${now.watched} in the books, ` +
+        `${now.cancelled} cancelled, ${now.lost} lost), ${now.putBack} put back, ${now.retried} retried, ${now.pending} pending, ${now.watched} in the ledger, ` +
         `at work ${now.atWork.join('+')}, rss ${mb(now.rss)}, ${now.descriptors} descriptors, violations ${now.violations}`,
     )
   },
@@ -109,7 +108,7 @@ console.log(`${command}\n  ${config.faultsPerSecond} faults and about ${config.j
 const host = execa(process.execPath, ['--expose-gc', fileURLToPath(new URL('./host.js', import.meta.url)), JSON.stringify(config)], {
   stdin: 'ignore',
   env: { PREFORK_SOAK: token },
-  // What a dead host leaves behind is looked at.
+  // The processes that a dead host leaves are checked below.
   cleanup: false,
   reject: false,
   buffer: { stdout: false },
@@ -121,29 +120,29 @@ let report
 let reportedAt = 0
 for await (const line of host) {
   const space = line.indexOf(' ')
-  const word = line.slice(0, space)
-  if (word === 'report') {
+  const kind = line.slice(0, space)
+  if (kind === 'report') {
     report = JSON.parse(line.slice(space + 1))
     reportedAt = performance.now()
     setTimeout(() => host.kill(), EXIT_MS).unref()
-  } else if (word in show) show[word](JSON.parse(line.slice(space + 1)))
+  } else if (kind in show) show[kind](JSON.parse(line.slice(space + 1)))
   else console.log(line)
 }
-const { exitCode: code, signal, stderr: noise } = await host
+const { exitCode: code, signal, stderr } = await host
 const ended = { code, signal }
 const exitMs = Math.round(performance.now() - reportedAt)
-// What is left after a host that was killed leaves within 2 seconds, or when it wakes, says promise 6.
+// Promise 6: the workers of a killed host exit within 2 s, a stopped worker as soon as it continues.
 let left = survivors()
 if (report === undefined) for (const pid of left) process.kill(Number(pid), 'SIGCONT')
 for (let tries = 0; left.length > 0 && tries < 40; tries += 1) {
   await delay(50)
   left = survivors()
 }
-const troubles = []
-if (report === undefined) troubles.push(`The host ended without a report: ${JSON.stringify(ended)}`)
-else if (ended.code !== 0) troubles.push(`promise 6: The host did not exit by itself within ${EXIT_MS} ms of its report: ${JSON.stringify(ended)}`)
-if (left.length > 0) troubles.push(`promise 6: Processes are left: ${left.join(', ')}`)
-if (noise !== '') troubles.push(`The host printed on its stderr: ${noise.slice(0, 10_000)}`)
+const problems = []
+if (report === undefined) problems.push(`The host ended without a report: ${JSON.stringify(ended)}`)
+else if (ended.code !== 0) problems.push(`promise 6: The host did not exit by itself within ${EXIT_MS} ms of its report: ${JSON.stringify(ended)}`)
+if (left.length > 0) problems.push(`promise 6: Processes are left: ${left.join(', ')}`)
+if (stderr !== '') problems.push(`The host printed on its stderr: ${stderr.slice(0, 10_000)}`)
 
 if (report !== undefined) {
   const { counts, done, rests } = report
@@ -155,7 +154,7 @@ if (report !== undefined) {
     ['deaths of workers', `${done.deaths} (${rate(done.deaths, done.ms)} a second)`],
     ['jobs', counts.submitted],
     ['succeeded, failed, cancelled, lost', `${counts.succeeded}, ${counts.failed}, ${counts.cancelled}, ${counts.lost}`],
-    ['refused at the call', counts.refused],
+    ['refused by the call', counts.refused],
     ['put back (of them by a death)', `${counts.putBack} (${counts.putBackByDeath})`],
     ['run again by retryLost', counts.retried],
     ['lost without cause', counts.lostWithoutCause],
@@ -169,16 +168,16 @@ if (report !== undefined) {
     ['descriptors before the pools and after', `${report.before.descriptors}, ${report.after.descriptors}`],
     ['processes left', left.length],
     ['the host exits by itself', ended.code === 0 ? `yes, ${exitMs} ms after its report` : 'no'],
-    ['violations', report.violationCount + troubles.length],
+    ['violations', report.violationCount + problems.length],
   ])
   console.log(`\nfaults by kind: ${JSON.stringify(report.kinds)}`)
   console.log(`ends of workers by cause: ${JSON.stringify(report.ends)}`)
   console.log(`failures by kind: ${JSON.stringify(report.failures)}`)
   console.log(`report ${JSON.stringify({ ...report, left: left.length, ended, exitMs })}`)
 }
-for (const trouble of troubles) console.log(`VIOLATION ${trouble}`)
-const failed = troubles.length > 0 || report === undefined || report.violationCount > 0
-console.log(failed ? `\nFAILED. Again with the same plan (the machine's own timing is not repeated): ${command}` : '\nNo violation.')
+for (const problem of problems) console.log(`VIOLATION ${problem}`)
+const failed = problems.length > 0 || report === undefined || report.violationCount > 0
+console.log(failed ? `\nFAILED. To repeat the same faults (their timing differs): ${command}` : '\nNo violation.')
 if (given['keep-journal']) console.log(`The journal: ${config.journal}`)
 else rmSync(directory, { recursive: true, force: true })
 process.exitCode = failed ? 1 : 0

@@ -1,6 +1,6 @@
-// The tasks of the soak. Each writes `<job> <attempt> <pid>` to the journal as its first act; one that is about to end its
-// worker writes `! <pid> <how>` before it does, and `= <job>` if it has answered already.
-// Node's own: this runs in a worker, and its children are part of what is tested.
+// The tasks of the soak. Each first writes `<job> <attempt> <pid>` to the journal. A task that ends its worker writes
+// `! <pid> <cause>` before it does so, and `= <job>` if its result has been written.
+// node:child_process, not execa: the children of a worker are part of the test.
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -14,7 +14,7 @@ const begin = () => {
   writeSync(journal, `${job.id} ${job.attempt} ${process.pid}\n`)
   return job
 }
-const doom = (how) => writeSync(journal, `! ${process.pid} ${how}\n`)
+const willDie = (how) => writeSync(journal, `! ${process.pid} ${how}\n`)
 const spinFor = (ms) => {
   const end = performance.now() + ms
   while (performance.now() < end);
@@ -61,10 +61,10 @@ const numbered = async (n, ms) => {
   if (ms > 0) await delay(ms)
   return n
 }
-// Two functions: options that defineTask is given stay with the function, under whatever name it is exported.
+// Two functions: defineTask attaches its options to the function, whatever name it is exported under.
 export const mapped = (n, ms) => numbered(n, ms)
 export const mappedAgain = defineTask({ retryLost: 2 }, (n, ms) => numbered(n, ms))
-export const told = () => {
+export const pidOf = () => {
   begin()
   return process.pid
 }
@@ -87,11 +87,11 @@ export const spinLater = async () => {
   await delay(1)
   spinForEver()
 }
-export const deaf = async () => {
+export const ignoresAbort = async () => {
   begin()
   await never()
 }
-export const polite = async () => {
+export const respondsToAbort = async () => {
   const { id, signal } = begin()
   await new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', resolve)))
   return { id, value: 'stopped' }
@@ -101,38 +101,38 @@ export const polite = async () => {
 
 export const exits = (code) => {
   begin()
-  doom('exit')
+  willDie('exit')
   process.exit(code)
 }
 export const aborts = () => {
   begin()
-  doom('abort')
+  willDie('abort')
   process.abort()
 }
 export const signals = (signal) => {
   begin()
-  doom(signal)
+  willDie(signal)
   process.kill(process.pid, signal)
   for (;;) Atomics.wait(cell, 0, 0, 1000)
 }
 export const exhausts = () => {
   begin()
-  doom('heap')
+  willDie('heap')
   const kept = []
   for (;;) kept.push(Array.from({ length: 1000 }, (_, index) => ({ index })))
 }
-const hoarded = []
-export const hoards = async () => {
+const retained = []
+export const growsMemory = async () => {
   begin()
-  doom('memory')
+  willDie('memory')
   for (;;) {
-    hoarded.push(Buffer.alloc(16 * 2 ** 20, 1))
+    retained.push(Buffer.alloc(16 * 2 ** 20, 1))
     await delay(10)
   }
 }
 export const answersAndDies = () => {
   const { id } = begin()
-  doom('SIGKILL')
+  willDie('SIGKILL')
   setImmediate(() => {
     writeSync(journal, `= ${id}\n`)
     process.kill(process.pid, 'SIGKILL')
@@ -143,7 +143,7 @@ export const diesUntil = async (attempts, ms) => {
   const { id, attempt } = begin()
   if (ms > 0) await delay(ms)
   if (attempt <= attempts) {
-    doom('SIGKILL')
+    willDie('SIGKILL')
     process.kill(process.pid, 'SIGKILL')
     await never()
   }
@@ -151,18 +151,18 @@ export const diesUntil = async (attempts, ms) => {
 }
 export const closesPipe = (fd) => {
   const { id } = begin()
-  doom('pipe')
+  willDie('pipe')
   closeSync(fd)
   return { id, value: fd }
 }
 export const junk = (fd, bytes) => {
   const { id } = begin()
-  doom('pipe')
+  willDie('pipe')
   writeSync(fd, Buffer.alloc(bytes, 0xff))
   return { id, value: bytes }
 }
 
-// ---- mischief that ends nobody
+// ---- faults that end no worker
 
 export const floods = (bytes) => {
   const { id } = begin()
@@ -179,7 +179,7 @@ export const cannotBeCopied = () => {
 }
 export const rejectsLater = () => {
   const { id } = begin()
-  setTimeout(() => Promise.reject(new Error('nobody waits for this')), 1)
+  setTimeout(() => Promise.reject(new Error('rejected after the answer')), 1)
   return { id, value: 'answered' }
 }
 export const throwsLater = () => {
