@@ -12,7 +12,7 @@ import {
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { FarmEvent } from '../../src/runtime/report/report.js'
 import { fixture } from '../fixtures/pools.js'
-import { Gate, Journal } from '../fixtures/support.js'
+import { Journal, Latch } from '../fixtures/support.js'
 import { admin, isolatedTopology, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
@@ -136,7 +136,7 @@ withRabbit('a node', () => {
   it('with more levels of priority than prefetch, jobs of each level run', async () => {
     const out = keep(await createPublisher({ url: RABBITMQ_URL, queue, priorityLevels: 3 }))
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     await out.publish('holdSync', [gate.path, journal.path, 'first'], { priority: 2 })
     // Longer than RabbitMQ takes to deliver the next job of a level.
     for (const priority of [0, 1, 2]) await out.publishMany('sleepThenMark', new Array(15).fill([40, journal.path, priority]), { priority })

@@ -1,12 +1,12 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { sharedPool } from '../fixtures/pools.js'
-import { failure, Gate, Journal, until } from '../fixtures/support.js'
+import { failure, Journal, Latch, until } from '../fixtures/support.js'
 
-describe('promise 4: the signal option', () => {
+describe('promise 4: a job with a signal option', () => {
   const shared = sharedPool()
 
-  it('that has already aborted: the job rejects with its reason and never runs', async () => {
+  it('rejects with the reason and never runs when the signal has already aborted', async () => {
     const journal = new Journal()
     const reason = { any: 'value' }
     const job = shared.pool.submit('mark', [journal.path, 'ran'], { signal: AbortSignal.abort(reason) })
@@ -18,24 +18,24 @@ describe('promise 4: the signal option', () => {
     expect(journal.lines).toEqual([])
   })
 
-  it('that aborts while the job is queued', async () => {
+  it('is cancelled while queued when the signal aborts', async () => {
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     const controller = new AbortController()
-    const holder = shared.pool.run('hold', [gate.path, journal.path, 'holder'])
+    const holder = shared.pool.run('hold', [latch.path, journal.path, 'holder'])
     const job = shared.pool.submit('mark', [journal.path, 'ran'], { signal: controller.signal })
     await journal.seen('+holder')
     controller.abort('too late')
     expect(job.state).toBe('cancelled')
     expect(await failure(job.result)).toBe('too late')
     expect(await job.began).toBe(false)
-    gate.open()
+    latch.open()
     await holder
     await shared.pool.run('echo', [1])
     expect(journal.lines).toEqual(['+holder', '-holder'])
   })
 
-  it('that aborts while the job runs: the task hears the reason', async () => {
+  it('is cancelled while running: the signal of the task has the same reason', async () => {
     const journal = new Journal()
     const controller = new AbortController()
     const job = shared.pool.submit('untilAborted', [journal.path], { signal: controller.signal })
@@ -46,12 +46,12 @@ describe('promise 4: the signal option', () => {
     expect(await job.began).toBe(true)
   })
 
-  it('that times out: AbortSignal.timeout keeps its TimeoutError', async () => {
+  it('rejects with the TimeoutError of AbortSignal.timeout', async () => {
     const error = await failure(shared.pool.run('untilAborted', [], { signal: AbortSignal.timeout(50) }))
     expect(error).toMatchObject({ name: 'TimeoutError' })
   })
 
-  it('that aborts afterwards changes nothing, and no listener stays on it', async () => {
+  it('is unaffected by a later abort and removes its listener when it settles', async () => {
     const controller = new AbortController()
     const jobs = Array.from({ length: 20 }, (_, index) => shared.pool.run('echo', [index], { signal: controller.signal }))
     await Promise.all(jobs)
@@ -61,7 +61,7 @@ describe('promise 4: the signal option', () => {
     expect(await jobs[0]).toBe(0)
   })
 
-  it('shared by a hundred jobs cancels all of them', async () => {
+  it('is cancelled together with the hundred jobs that share the signal', async () => {
     const controller = new AbortController()
     const jobs = Array.from({ length: 100 }, () => shared.pool.submit('untilAborted', [], { signal: controller.signal }))
     await until('the first runs', () => jobs[0]!.accepted)
@@ -71,18 +71,18 @@ describe('promise 4: the signal option', () => {
     expect(began.filter(Boolean)).toHaveLength(1)
   })
 
-  it('shared by twenty maps has one listener, and none when they are through', async () => {
+  it('shares one listener with twenty maps, and removes it when they end', async () => {
     const { signal } = new AbortController()
     const maps = Array.from({ length: 20 }, () => shared.pool.map('echo', [[1], [2]], { signal }))
     const first = await Promise.all(maps.map((map) => map.next()))
     expect(first.map(({ value }) => value)).toEqual(Array(20).fill(1))
-    // One for the maps, one for their jobs.
+    // One listener for the maps, one for their jobs.
     expect(getEventListeners(signal, 'abort').length).toBeLessThanOrEqual(2)
     for (const map of maps) for await (const value of map) expect(value).toBe(2)
     await until('no listener is left', () => getEventListeners(signal, 'abort').length === 0)
   })
 
-  it('shared by two maps ends both', async () => {
+  it('ends both maps that share the signal', async () => {
     const controller = new AbortController()
     const { signal } = controller
     const next = [1, 2].map(() => shared.pool.map('never', [[]], { signal }).next())
@@ -91,7 +91,7 @@ describe('promise 4: the signal option', () => {
     expect(await Promise.all(next.map((each) => failure(each)))).toEqual(['both', 'both'])
   })
 
-  it('is not the only way: cancel() gives an AbortError by default', async () => {
+  it('is cancelled by cancel() too, with an AbortError by default', async () => {
     const job = shared.pool.submit('untilAborted', [])
     await until('it runs', () => job.accepted)
     expect(job.cancel()).toBe(true)

@@ -27,7 +27,7 @@ describe('promise 8: createPool', () => {
     expect(error.message).toMatch(new RegExp(`\\b${right}\\b`))
   })
 
-  it('names a misspelt part of workers', async () => {
+  it('names a misspelt property of workers', async () => {
     expect((await refused({ ...optionsOf(), workers: { mni: 1 } })).message).toMatch(/mni.*min/s)
   })
 
@@ -86,20 +86,20 @@ describe('promise 8: createPool', () => {
     expect(error.message).toContain(name)
   })
 
-  it('refuses a hard limit below the soft one of the same level', async () => {
+  it('refuses a hard limit below the soft limit of the same level', async () => {
     expect((await refused({ ...optionsOf(), timeLimit: 100, softTimeLimit: 200 })).message).toMatch(/timeLimit.*softTimeLimit|softTimeLimit.*timeLimit/s)
     expect((await refused({ ...optionsOf(), maxMemoryPerWorker: 1e9, hardMemoryLimit: 1e8 })).message).toMatch(/hardMemoryLimit/)
   })
 
-  it('refuses to be called without options', async () => {
+  it('refuses a call without options', async () => {
     for (const options of [undefined, null, 'tasks.js', []]) expect(await refused(options as never)).toBeInstanceOf(TypeError)
   })
 })
 
-describe('a call', () => {
+describe('promise 8: a call', () => {
   const shared = sharedPool()
 
-  it('names the call whose option is misspelt', async () => {
+  it('names itself and the misspelt option in the error', async () => {
     const pool = shared.pool as unknown as Pool
     const refusals = (options: object) =>
       Promise.all(
@@ -112,7 +112,7 @@ describe('a call', () => {
     expect(await refusals([])).toMatchObject(calls.map((call) => ({ message: expect.stringContaining(`pool.${call}('echo', [arguments], {`) })))
   })
 
-  it('of a task that does not exist: TaskNotFoundError with the names there are, before anything is written', async () => {
+  it('rejects with TaskNotFoundError and the known names before it writes anything', async () => {
     const { bytesWritten } = shared.pool.stats().workers[0]!
     const error = (await failure(shared.pool.run('ecoh', [1]))) as TaskNotFoundError
     expect(error).toBeInstanceOf(TaskNotFoundError)
@@ -127,7 +127,7 @@ describe('a call', () => {
     expect(shared.pool.stats().workers[0]!.bytesWritten).toBe(bytesWritten)
   })
 
-  it('whose arguments are no array: a TypeError that shows the right call', async () => {
+  it('rejects with a TypeError that shows the right call when the arguments are no array', async () => {
     for (const args of [null, 1, 'text', { 0: 1, length: 1 }, new Set([1])]) {
       const error = (await failure(shared.pool.run('echo', args as never))) as Error
       expect(error).toBeInstanceOf(TypeError)
@@ -154,18 +154,18 @@ describe('a call', () => {
     expect(error.message).toContain(name)
   })
 
-  it('with a misspelt option is told the right one', async () => {
+  it('suggests the right name for a misspelt option', async () => {
     const error = (await failure(shared.pool.run('echo', [1], { timelimit: 5 } as never))) as Error
     expect(error).toBeInstanceOf(TypeError)
     expect(error.message).toMatch(/timelimit.*timeLimit/s)
   })
 
-  it('with a hard limit below the soft one is refused', async () => {
+  it('refuses a hard limit below the soft limit', async () => {
     const error = (await failure(shared.pool.run('echo', [1], { timeLimit: 100, softTimeLimit: 200 }))) as Error
     expect(error.message).toMatch(/timeLimit.*softTimeLimit|softTimeLimit.*timeLimit/s)
   })
 
-  it('that is refused counts for nothing', async () => {
+  it('counts in no statistics when it is refused', async () => {
     const pool = await startPool()
     await failure(pool.run('noSuchTask', []))
     await failure(pool.run('echo', 1 as never))
@@ -174,7 +174,7 @@ describe('a call', () => {
     expect(await pool.run('echo', [1])).toBe(1)
   })
 
-  it('after close(): PoolClosedError, whatever else is wrong', async () => {
+  it('rejects with PoolClosedError after close(), whatever else is wrong', async () => {
     const pool = await startPool()
     await pool.close()
     for (const call of [
@@ -188,7 +188,7 @@ describe('a call', () => {
     }
   })
 
-  it('a name that cannot even be told rejects like any other', async () => {
+  it('rejects when the name of the task cannot be converted to a string', async () => {
     const pool = await startPool()
     const name = Object.create(null) as string
     expect(await failure(pool.run(name, []))).toBeInstanceOf(TypeError)

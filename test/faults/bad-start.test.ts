@@ -19,9 +19,9 @@ const withStarts = (name: string, options: Partial<PoolOptions> = {}) => {
 
 const nothingLeft = (): Promise<unknown> => until('no process is left', () => childrenOf(process.pid).length === 0, 5_000)
 
-describe('promise 8: a task module', () => {
-  it('that is missing: createPool rejects with its path and the error, soon', async () => {
-    // Only the worker's own word can end it before this test's patience does.
+describe('promise 8: createPool with a task module', () => {
+  it('that is missing rejects soon, with its path and the error', async () => {
+    // Only START_FAILED of the worker can reject before this timeout.
     const error = await refused({ tasks: fixture('no-such-module.js'), workers: 2, aliveTimeout: 600_000 })
     expect(error).toBeInstanceOf(WorkerStartError)
     expect(error).toBeInstanceOf(PreforkError)
@@ -32,7 +32,7 @@ describe('promise 8: a task module', () => {
     await nothingLeft()
   })
 
-  it('that cannot be parsed: the line is told', async () => {
+  it('that has a syntax error rejects with its line', async () => {
     const module = join(scratch(), 'unparsed.mjs')
     writeFileSync(module, 'export const one = () => 1\nexport const two = () => 2 3\n')
     const error = await refused({ tasks: module, workers: 1 })
@@ -41,7 +41,7 @@ describe('promise 8: a task module', () => {
     await nothingLeft()
   })
 
-  it('that throws: the error is the cause, and the starts are counted', async () => {
+  it('that throws rejects with the error as cause and the number of starts', async () => {
     const { starts, options } = withStarts('throws.js', { workers: 4, aliveTimeout: 600_000 })
     const error = await refused(options)
     expect(error).toBeInstanceOf(WorkerStartError)
@@ -57,7 +57,7 @@ describe('promise 8: a task module', () => {
     expect(starts.lines).toHaveLength(count)
   })
 
-  it('that throws what has no text, or has written junk where its worker announces itself: rejected, and nobody is harmed', async () => {
+  it('that throws a value without text, or writes junk into the results pipe, rejects; the host is unharmed', async () => {
     for (const name of ['throws-oddly.js', 'forges.js']) {
       const error = await refused(withStarts(name).options)
       expect(error).toBeInstanceOf(WorkerStartError)
@@ -66,7 +66,7 @@ describe('promise 8: a task module', () => {
     }
   })
 
-  it('that ends the process: rejected, with the exit code told', async () => {
+  it('that ends the process rejects with the exit code', async () => {
     const { starts, options } = withStarts('exits.js')
     const error = await refused(options)
     expect(error).toBeInstanceOf(WorkerStartError)
@@ -82,13 +82,13 @@ describe('promise 8: a task module', () => {
     expect(error.message).toContain(name)
     expect(error.message).toContain('3 starts failed')
     expect(error.cause).toMatchObject({ code: 'ERR_PREFORK_START_TIMEOUT' })
-    // On a busy machine a start may be over before it has come to the module's first line.
+    // On a busy machine the start timeout may pass before the module writes its first line.
     expect(starts.lines.length).toBeGreaterThanOrEqual(1)
     expect(starts.lines.length).toBeLessThanOrEqual(3)
     await nothingLeft()
   })
 
-  it('whose start hook throws: rejected with its error', async () => {
+  it('whose start hook throws rejects with that error', async () => {
     const { starts, options } = withStarts('hook-throws.js')
     const error = await refused(options)
     expect(error).toBeInstanceOf(WorkerStartError)
@@ -96,15 +96,15 @@ describe('promise 8: a task module', () => {
     expect(starts.lines.length).toBeLessThanOrEqual(4)
   })
 
-  it('that shares the name of a task with another: refused, and the name is told', async () => {
-    const error = await refused({ tasks: [fixture('tasks.js'), fixture('twin.js')] })
+  it("that exports the name of another module's task rejects and gives the name", async () => {
+    const error = await refused({ tasks: [fixture('tasks.js'), fixture('duplicate-name.js')] })
     expect(error).toBeInstanceOf(Error)
     expect(error.message).toMatch(/\becho\b/)
-    expect(error.message).toContain('twin.js')
+    expect(error.message).toContain('duplicate-name.js')
     await nothingLeft()
   })
 
-  it('that creates a pool while it loads in a worker: refused by name, never a fork storm', async () => {
+  it('that creates a pool while it loads in a worker rejects by name and starts no further pools', async () => {
     const { starts, options } = withStarts('fork-storm.js', { workers: 2 })
     const error = await refused(options)
     expect(error).toBeInstanceOf(PreforkError)
@@ -113,19 +113,19 @@ describe('promise 8: a task module', () => {
     await nothingLeft()
   })
 
-  it('that is slow but within aliveTimeout: waited for; a first start over it gets twice the time', async () => {
+  it('that loads slowly within aliveTimeout resolves; a start beyond it is repeated with twice the time', async () => {
     const slow = withStarts('slow.js', { aliveTimeout: 10_000 })
     const patient = await startPool({ ...slow.options, env: { ...slow.options.env, PREFORK_TEST_LOAD_MS: '600' } })
     expect(upPids(patient)).toEqual(slow.starts.lines.map(Number))
     const second = withStarts('slow.js', { aliveTimeout: 1_500 })
     const pool = await startPool({ ...second.options, env: { ...second.options.env, PREFORK_TEST_LOAD_MS: '1800' } })
-    // The first had 900 ms, the second 1,800; a third only where the machine is slow.
+    // The first start had 900 ms, the second 1,800; a slow machine needs a third.
     expect(second.starts.lines.length).toBeGreaterThanOrEqual(2)
     expect(second.starts.lines.length).toBeLessThanOrEqual(3)
     expect(await pool.run('pid', [])).toBe(Number(second.starts.lines.at(-1)))
   })
 
-  it('that loads at first and throws later: waiting jobs reject with the reason, the starts are bounded', async () => {
+  it('that throws after the first start rejects the waiting jobs and bounds the number of starts', async () => {
     const broken = `${scratch()}/broken`
     const { starts, options } = withStarts('sometimes.js')
     const pool = await startPool({ ...options, env: { ...options.env, PREFORK_TEST_BROKEN: broken } })
@@ -147,7 +147,7 @@ describe('promise 8: a task module', () => {
     ).toBe(true)
   })
 
-  it('that loads again after a restart had to give up: a later crash costs no waiting job, and another restart has all its tries', async () => {
+  it('that loads again after a failed restart keeps the waiting jobs at a later crash and gives the next restart all its tries', async () => {
     const broken = `${scratch()}/broken`
     const { starts, options } = withStarts('sometimes.js')
     const pool = await startPool({ ...options, env: { ...options.env, PREFORK_TEST_BROKEN: broken } })
@@ -169,7 +169,7 @@ describe('promise 8: a task module', () => {
   })
 })
 
-it('promise 8: a working directory that was removed is named by jobs that wait, and used again once it is back', async () => {
+it('promise 8: jobs that wait name a removed working directory, and run once it exists again', async () => {
   const cwd = join(scratch(), 'work')
   mkdirSync(cwd)
   const pool = await startPool({ cwd })
@@ -191,16 +191,16 @@ it('promise 8: a working directory that was removed is named by jobs that wait, 
   ).toBe(true)
 })
 
-describe('promise 8: too few descriptors for the workers', () => {
-  it('is said at the start, and leaves no process', async () => {
+describe('promise 8: a host with too few descriptors for the workers', () => {
+  it('reports it at the start and leaves no process', async () => {
     const host = new Host('sh', ['-c', `ulimit -n 90; exec ${process.execPath} ${hostScript('few-descriptors.js')}`])
-    const { message } = await host.says<{ message: string }>('refused')
+    const { message } = await host.reported<{ message: string }>('refused')
     expect(message).toMatch(/descriptor|ulimit|EMFILE/i)
     expect(await host.ends()).toEqual({ code: 0, signal: null })
   })
 })
 
-it('promise 8: a pool whose creation failed leaves the way free for the next', async () => {
+it('promise 8: a failed createPool does not prevent the next one', async () => {
   await refused({ tasks: fixture('no-such-module.js') })
   const pool = await startPool()
   expect(await within(pool.run('echo', ['fine']), 10_000)).toBe('fine')

@@ -2,9 +2,9 @@ import { appendFileSync } from 'node:fs'
 import { QueueFullError } from 'prefork'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { allUp, pidOf, startPool, upPids } from '../fixtures/pools.js'
-import { childrenOf, failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
+import { childrenOf, failure, gone, Journal, Latch, until, within } from '../fixtures/support.js'
 
-/** Counts the host's living children until stopped. */
+/** Counts the living children of the host until stopped. */
 const censusOf = () => {
   let most = 0
   const timer = setInterval(() => {
@@ -25,16 +25,16 @@ describe('promise 11: jobs running at once', () => {
     const pool = await startPool({ workers, concurrency })
     await allUp(pool, workers)
     const journal = new Journal()
-    const gate = new Gate()
-    const jobs = Array.from({ length: workers * concurrency + 3 }, (_, index) => pool.run('hold', [gate.path, journal.path, index]))
+    const latch = new Latch()
+    const jobs = Array.from({ length: workers * concurrency + 3 }, (_, index) => pool.run('hold', [latch.path, journal.path, index]))
     await until('every slot is taken', () => journal.lines.length === workers * concurrency && pool.stats().running === workers * concurrency)
     expect(pool.stats()).toMatchObject({ running: workers * concurrency, queued: 3 })
-    gate.open()
+    latch.open()
     await Promise.all(jobs)
     expect(journal.overlap).toBe(workers * concurrency)
   })
 
-  it('never exceed it, nor the processes max + spare + 1, while workers are killed, replaced, restarted and resized', async () => {
+  it('never exceed the bound, nor do processes exceed max + spare + 1, while workers are killed, replaced, restarted and resized', async () => {
     const pool = await startPool({ workers: 2, concurrency: 2, spare: 1 })
     const census = censusOf()
     const journal = new Journal()
@@ -46,7 +46,7 @@ describe('promise 11: jobs running at once', () => {
         submitted += 1
         settled.push(pool.run('overlapIn', [journal.path, submitted, 15], { retryLost: 9 }).catch(() => {}))
         if (settled.length >= 12) await settled.shift()
-        // A pool that refuses everything must not keep this loop from turning.
+        // A pool that refuses everything must not block the event loop here.
         if (submitted % 10 === 0) await new Promise((resolve) => setImmediate(resolve))
       }
       await Promise.all(settled)
@@ -67,7 +67,7 @@ describe('promise 11: jobs running at once', () => {
     }
     over = true
     await pump
-    // By process: what a killed worker ran is over with it, whatever it never wrote.
+    // Counted by process: a killed worker never writes the end of its jobs.
     const open = new Map<string, Set<string>>()
     const dead = new Set<string>()
     let most = 0
@@ -95,13 +95,13 @@ describe('promise 11: jobs running at once', () => {
   })
 })
 
-describe('maxQueue', () => {
-  it('bounds what is submitted and not yet accepted; ready() tells when there is room', async () => {
+describe('promise 11: maxQueue', () => {
+  it('bounds the jobs that are submitted and not accepted; ready() resolves when there is room', async () => {
     const pool = await startPool({ maxQueue: 3 })
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     await within(pool.ready(), 1_000, 'ready()')
-    const holder = pool.submit('hold', [gate.path, journal.path, 'holder'])
+    const holder = pool.submit('hold', [latch.path, journal.path, 'holder'])
     await until('it runs', () => holder.accepted)
     const queued = [1, 2, 3].map((value) => pool.run('echo', [value]))
     const error = await failure(pool.run('echo', [4]))
@@ -117,17 +117,17 @@ describe('maxQueue', () => {
     })
     await new Promise((resolve) => setImmediate(resolve))
     expect(ready).toBe(false)
-    gate.open()
+    latch.open()
     await within(room, 20_000, 'ready()')
     expect(await pool.run('echo', [6])).toBe(6)
     expect(await Promise.all(queued)).toEqual([1, 2, 3])
     await holder.result
   })
 
-  it('lets ready() go when a queued job is cancelled', async () => {
+  it('lets ready() resolve when a queued job is cancelled', async () => {
     const pool = await startPool({ maxQueue: 1, dispatch: 'fair' })
-    const gate = new Gate()
-    const holder = pool.submit('hold', [gate.path])
+    const latch = new Latch()
+    const holder = pool.submit('hold', [latch.path])
     await until('it runs', () => holder.accepted)
     const queued = pool.submit('echo', [1])
     const room = pool.ready()
@@ -135,21 +135,21 @@ describe('maxQueue', () => {
     await within(room, 20_000, 'ready()')
   })
 
-  it('ready() rejects when the pool closes', async () => {
+  it('lets ready() reject when the pool closes', async () => {
     const pool = await startPool({ maxQueue: 1 })
-    const gate = new Gate()
-    const holder = pool.submit('hold', [gate.path])
+    const latch = new Latch()
+    const holder = pool.submit('hold', [latch.path])
     await until('it runs', () => holder.accepted)
     pool.run('echo', [1]).catch(() => {})
     const room = failure(pool.ready())
     const closed = pool.close()
     expect(await room).toMatchObject({ name: 'PoolClosedError' })
-    gate.open()
+    latch.open()
     await closed
     expect(await failure(pool.ready())).toMatchObject({ name: 'PoolClosedError' })
   })
 
-  it('is unbounded when it is not given', async () => {
+  it('is unbounded by default', async () => {
     const pool = await startPool()
     const jobs = Array.from({ length: 20_000 }, (_, index) => pool.run('echo', [index]))
     expect(await within(Promise.all(jobs), 20_000)).toHaveLength(20_000)
@@ -170,33 +170,33 @@ describe('promise 11: recycling by jobs', () => {
     expect(pool.stats().totals.lost).toBe(0)
   })
 
-  it('gives the new worker its first job when the old one has handed over its slot', async () => {
+  it('gives the new worker its first job after the old one has handed over its slot', async () => {
     const pool = await startPool({ workers: 1, maxJobsPerWorker: 1 })
-    const gate = new Gate()
+    const latch = new Latch()
     const journal = new Journal()
     let ups = 0
     pool.on('workerUp', () => ups++)
-    const holder = pool.submit('hold', [gate.path, journal.path, 'holder'])
+    const holder = pool.submit('hold', [latch.path, journal.path, 'holder'])
     const next = pool.submit('mark', [journal.path, 'next'])
     await until('the successor is up', () => ups > 0)
-    // Time enough for a successor that does not wait.
+    // Time in which a successor that does not wait would begin.
     await new Promise((resolve) => setTimeout(resolve, 300))
     expect(next.accepted).toBe(false)
     expect(pool.stats().running).toBe(1)
-    gate.open()
+    latch.open()
     await Promise.all([holder.result, next.result])
   })
 
-  it('leaves the old worker its running job while the new one works', async () => {
+  it('leaves the running job in the old worker while the new one works', async () => {
     const pool = await startPool({ concurrency: 2, maxJobsPerWorker: 2 })
-    const gate = new Gate()
+    const latch = new Latch()
     const journal = new Journal()
     const old = await pidOf(pool)
-    const holder = pool.submit('hold', [gate.path, journal.path, 'holder'])
+    const holder = pool.submit('hold', [latch.path, journal.path, 'holder'])
     await journal.seen('+holder')
     expect(await within(pidOf(pool), 10_000)).not.toBe(old)
     expect(holder.state).toBe('accepted')
-    gate.open()
+    latch.open()
     expect(await holder.result).toBe('holder')
     await gone([old])
   })

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { fixture, pidOf, startPool } from '../fixtures/pools.js'
-import { failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
+import { failure, gone, Journal, Latch, until, within } from '../fixtures/support.js'
 
-describe('promise 4: a job that is cancelled', () => {
-  it('while queued: rejects in the same tick, never runs, and the others do', async () => {
+describe('promise 4: a cancelled job', () => {
+  it('rejects in the same tick and never runs when it was queued; the others run', async () => {
     const pool = await startPool({ dispatch: 'fair' })
     const journal = new Journal()
-    const gate = new Gate()
-    pool.run('hold', [gate.path, journal.path, 'holder'])
+    const latch = new Latch()
+    pool.run('hold', [latch.path, journal.path, 'holder'])
     await journal.seen('+holder')
     const [first, victim, last] = ['first', 'victim', 'last'].map((id) => pool.submit('mark', [journal.path, id]))
     expect(victim!.state).toBe('queued')
@@ -22,19 +22,19 @@ describe('promise 4: a job that is cancelled', () => {
     expect(rejected).toBe(reason)
     expect(await within(victim!.began, 20_000, 'began')).toBe(false)
     expect(victim!.cancel()).toBe(false)
-    gate.open()
+    latch.open()
     expect(await first!.result).toBe('first')
     expect(await last!.result).toBe('last')
     expect(journal.lines).toEqual(['+holder', '-holder', 'first', 'last'])
     expect(pool.stats()).toMatchObject({ queued: 0, running: 0, totals: { cancelled: 1, succeeded: 3 } })
   })
 
-  it('while written ahead to a worker in a busy loop: rejects at once, and began says before the loop ends that it never ran', async () => {
+  it('rejects at once when it was written ahead behind a busy loop; began resolves to false before the loop ends', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     const pid = await pidOf(pool)
-    const holder = pool.submit('holdSync', [gate.path, journal.path, 'holder'])
+    const holder = pool.submit('holdSync', [latch.path, journal.path, 'holder'])
     await journal.seen('+holder')
     const [first, victim, last] = [1, 2, 3].map((id) => pool.submit('mark', [journal.path, id]))
     await until('they are written', () => [first, victim, last].every((job) => job!.state === 'written'))
@@ -42,18 +42,18 @@ describe('promise 4: a job that is cancelled', () => {
     expect(await failure(victim!.result)).toBe('changed my mind')
     expect(await within(victim!.began, 20_000, 'began')).toBe(false)
     await until('the host knows that the holder runs', () => holder.state === 'accepted')
-    gate.open()
+    latch.open()
     expect(await Promise.all([holder.result, first!.result, last!.result])).toEqual(['holder', 1, 3])
     expect(journal.lines).toEqual(['+holder', '-holder', '1', '3'])
     expect(victim).toMatchObject({ state: 'cancelled', accepted: false })
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('all of those written ahead, while new ones arrive', async () => {
+  it('is taken back with all others that were written ahead, while new ones arrive', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     const journal = new Journal()
-    const gate = new Gate()
-    pool.run('holdSync', [gate.path, journal.path, 'holder'])
+    const latch = new Latch()
+    pool.run('holdSync', [latch.path, journal.path, 'holder'])
     await journal.seen('+holder')
     const victims = Array.from({ length: 30 }, (_, index) => pool.submit('mark', [journal.path, `victim ${index}`]))
     await until('one is written', () => victims[0]!.state === 'written')
@@ -63,12 +63,12 @@ describe('promise 4: a job that is cancelled', () => {
       late.push(pool.submit('mark', [journal.path, `late ${late.length}`]))
     }
     expect(await within(Promise.all(victims.map((job) => job.began)), 3_000)).toEqual(victims.map(() => false))
-    gate.open()
+    latch.open()
     await within(Promise.all(late.map((job) => job.result)), 15_000)
     expect(journal.lines.slice(2)).toEqual(late.map((_, index) => `late ${index}`))
   })
 
-  it('at any moment of being written, accepted or done: began tells exactly whether it ran', async () => {
+  it('reports exactly whether it ran, whether it was being written, accepted or done', async () => {
     const pool = await startPool({ workers: 2, concurrency: 2, dispatch: 'fast' })
     const journal = new Journal()
     const jobs = []
@@ -87,7 +87,7 @@ describe('promise 4: a job that is cancelled', () => {
     expect(jobs.map((job, index) => [job.state === 'succeeded' || began[index], index])).toEqual(jobs.map((_, index) => [ran.has(index), index]))
   })
 
-  it('while running, asynchronous and listening: the signal has the reason, the worker lives on', async () => {
+  it('gets the reason through its signal while running; the worker stays alive', async () => {
     const pool = await startPool()
     const journal = new Journal()
     const pid = await pidOf(pool)
@@ -102,11 +102,11 @@ describe('promise 4: a job that is cancelled', () => {
     expect(job).toMatchObject({ state: 'cancelled', accepted: true })
   })
 
-  it('while running, asynchronous and deaf: costs the worker its life after cancelGrace', async () => {
+  it('loses its worker after cancelGrace when it ignores the signal', async () => {
     const pool = await startPool({ cancelGrace: 100 })
     const journal = new Journal()
     const pid = await pidOf(pool)
-    const job = pool.submit('deaf', [journal.path])
+    const job = pool.submit('ignoreAbort', [journal.path])
     await journal.seen('begun')
     job.cancel()
     expect(await within(failure(job.result), 1_000)).toMatchObject({ name: 'AbortError' })
@@ -114,11 +114,11 @@ describe('promise 4: a job that is cancelled', () => {
     expect(await pidOf(pool)).not.toBe(pid)
   })
 
-  it('while running and deaf for less than cancelGrace: the worker is kept', async () => {
+  it('keeps its worker when it ends within cancelGrace', async () => {
     const pool = await startPool({ cancelGrace: 15_000 })
     const journal = new Journal()
     const pid = await pidOf(pool)
-    const job = pool.submit('deafFor', [journal.path, 2_500])
+    const job = pool.submit('ignoreAbortFor', [journal.path, 2_500])
     await journal.seen('begun')
     job.cancel()
     await failure(job.result)
@@ -134,7 +134,7 @@ describe('promise 4: a job that is cancelled', () => {
     ['inAsyncScope', false],
     ['execChild', false],
   ] as const)('while in a loop (%s): rejects at once, same worker afterwards: %s', async (place, livesOn) => {
-    const pool = await startPool({ tasks: fixture('places.js'), cancelGrace: livesOn ? 5_000 : 150 })
+    const pool = await startPool({ tasks: fixture('interruption-sites.js'), cancelGrace: livesOn ? 5_000 : 150 })
     const journal = new Journal()
     const pid = await pidOf(pool)
     const job = pool.submit(place, [journal.path])
@@ -146,11 +146,11 @@ describe('promise 4: a job that is cancelled', () => {
     expect((await within(pidOf(pool), 10_000)) === pid).toBe(livesOn)
   })
 
-  it('leaves its concurrent neighbours alone', async () => {
+  it('does not affect jobs that run beside it', async () => {
     const pool = await startPool({ concurrency: 4, cancelGrace: 5_000 })
     const journal = new Journal()
-    const gate = new Gate()
-    const neighbours = [1, 2].map((id) => pool.submit('hold', [gate.path, journal.path, id]))
+    const latch = new Latch()
+    const neighbours = [1, 2].map((id) => pool.submit('hold', [latch.path, journal.path, id]))
     const polite = pool.submit('untilAborted', [journal.path, 'x'])
     await journal.seen('begun')
     await journal.seen('+2')
@@ -161,7 +161,7 @@ describe('promise 4: a job that is cancelled', () => {
     await until('it runs', () => looping.accepted)
     looping.cancel()
     await failure(looping.result)
-    gate.open()
+    latch.open()
     expect(await Promise.all(neighbours.map((job) => job.result))).toEqual([1, 2])
     expect(pool.stats().totals.workersDied).toBe(0)
   })

@@ -1,10 +1,10 @@
 import { createPool, PoolClosedError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { allUp, fixture, optionsOf, startPool, upPids } from '../fixtures/pools.js'
-import { failure, Gate, gone, isAlive, Journal, until, within } from '../fixtures/support.js'
+import { failure, gone, isAlive, Journal, Latch, until, within } from '../fixtures/support.js'
 
 describe('promises 3, 6: close', () => {
-  it('finishes everything, then stops; later calls reject', async () => {
+  it('finishes every job and stops; later calls reject', async () => {
     const pool = await startPool({ workers: 2, dispatch: 'fast' })
     const pids = await allUp(pool, 2)
     const jobs = Array.from({ length: 30 }, (_, index) => pool.run('sleep', [5, index]))
@@ -21,12 +21,12 @@ describe('promises 3, 6: close', () => {
     expect(pool.stats()).toMatchObject({ workers: [], queued: 0, running: 0, totals: { succeeded: 30 } })
   })
 
-  it('survives the death of a worker on the way: what had not begun still runs', async () => {
+  it('finishes after the death of a worker: jobs that had not begun still run', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     const [pid] = upPids(pool)
     const journal = new Journal()
-    const gate = new Gate()
-    const holder = pool.run('holdSync', [gate.path, journal.path, 'holder'])
+    const latch = new Latch()
+    const holder = pool.run('holdSync', [latch.path, journal.path, 'holder'])
     await journal.seen('+holder')
     const jobs = [1, 2, 3].map((id) => pool.submit('mark', [journal.path, id]))
     await until('they are written', () => jobs.every((job) => job.state === 'written'))
@@ -37,11 +37,11 @@ describe('promises 3, 6: close', () => {
     await within(closed, 10_000)
   })
 
-  it('with a timeout: what had begun is lost, what had not is cancelled, all reject with PoolClosedError', async () => {
+  it('with a timeout loses begun jobs and cancels the others; all reject with PoolClosedError', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     const [pid] = upPids(pool)
     const journal = new Journal()
-    const running = pool.submit('deaf', [journal.path])
+    const running = pool.submit('ignoreAbort', [journal.path])
     const waiting = pool.submit('mark', [journal.path, 'ran'])
     await journal.seen('begun')
     const closed = pool.close({ timeout: 150 })
@@ -53,7 +53,7 @@ describe('promises 3, 6: close', () => {
     expect(journal.lines).toEqual(['begun'])
   })
 
-  it('within its timeout loses nothing', async () => {
+  it('loses nothing within its timeout', async () => {
     const pool = await startPool()
     const job = pool.run('sleep', [200, 'done'])
     await within(pool.close({ timeout: 30_000 }), 10_000)
@@ -69,7 +69,7 @@ describe('promises 3, 6: close', () => {
     expect(journal.lines).toEqual([`start ${pid}`, `started ${pid}`, `stop ${pid}`, `stopped ${pid}`])
   })
 
-  it('ends a worker whose stop hook hangs', async () => {
+  it('ends a worker whose stop hook never resolves', async () => {
     const journal = new Journal()
     const env = { ...process.env, PREFORK_TEST_JOURNAL: journal.path, PREFORK_TEST_STOP: 'hangs' }
     const pool = await startPool({ tasks: fixture('hooks.js'), cancelGrace: 100, env })
@@ -79,7 +79,7 @@ describe('promises 3, 6: close', () => {
     expect(journal.lines.at(-1)).toMatch(/^stop /)
   })
 
-  it('is what asyncDispose does', async () => {
+  it('is called by Symbol.asyncDispose', async () => {
     const pool = await createPool(optionsOf())
     const pids = upPids(pool)
     const job = pool.run('sleep' as never, [100, 'done'] as never)
@@ -94,7 +94,7 @@ describe('promises 3, 6: terminate', () => {
     const pool = await startPool({ workers: 2, concurrency: 2, dispatch: 'fast' })
     const pids = await allUp(pool, 2)
     const journal = new Journal()
-    const running = Array.from({ length: 4 }, () => pool.submit('deaf', [journal.path]))
+    const running = Array.from({ length: 4 }, () => pool.submit('ignoreAbort', [journal.path]))
     await until('all four run', () => journal.lines.length === 4)
     const waiting = Array.from({ length: 50 }, (_, index) => pool.submit('mark', [journal.path, index]))
     const stopped = pool.terminate()
@@ -114,7 +114,7 @@ describe('promises 3, 6: terminate', () => {
     expect(journal.lines).toHaveLength(4)
   })
 
-  it('during close() ends the waiting, and both resolve', async () => {
+  it('during close() ends the wait, and both resolve', async () => {
     const pool = await startPool()
     const job = pool.submit('never', [])
     await until('it runs', () => job.accepted)

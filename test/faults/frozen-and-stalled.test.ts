@@ -6,11 +6,11 @@ import { blockHost, failure, gone, isAlive, Journal, until, within } from '../fi
 const QUICK = { heartbeatInterval: 100, heartbeatTimeout: 800 } as const
 
 describe('promises 3, 8: a worker frozen by SIGSTOP', () => {
-  it('is killed: its job is lost as frozen, the one behind it runs in the next', async () => {
+  it('is killed: its job is lost as frozen, the next job runs in the next worker', async () => {
     const pool = await startPool({ ...QUICK, dispatch: 'fast' })
     const journal = new Journal()
     const pid = await pidOf(pool)
-    const job = pool.submit('deaf', [journal.path])
+    const job = pool.submit('ignoreAbort', [journal.path])
     const behind = pool.submit('pid', [])
     await journal.seen('begun')
     process.kill(pid, 'SIGSTOP')
@@ -21,7 +21,7 @@ describe('promises 3, 8: a worker frozen by SIGSTOP', () => {
     await gone([pid])
   })
 
-  it('while idle: it is replaced', async () => {
+  it('is replaced when it was idle', async () => {
     const pool = await startPool(QUICK)
     const reasons: string[] = []
     pool.on('workerExit', ({ reason }) => reasons.push(reason))
@@ -33,7 +33,7 @@ describe('promises 3, 8: a worker frozen by SIGSTOP', () => {
     expect(reasons).toEqual([expect.stringMatching(/frozen|silent|heartbeat/i)])
   })
 
-  it('for less than heartbeatTimeout: nothing happens', async () => {
+  it('is left alone when it continues within heartbeatTimeout', async () => {
     const pool = await startPool({ heartbeatInterval: 100, heartbeatTimeout: 8_000 })
     const pid = await pidOf(pool)
     process.kill(pid, 'SIGSTOP')
@@ -43,7 +43,7 @@ describe('promises 3, 8: a worker frozen by SIGSTOP', () => {
     expect(await within(answer, 5_000)).toBe(pid)
   })
 
-  it('does not keep close() waiting for ever', async () => {
+  it('does not block close()', async () => {
     const pool = await startPool({ ...QUICK, cancelGrace: 100 })
     const pid = await pidOf(pool)
     process.kill(pid, 'SIGSTOP')
@@ -52,8 +52,8 @@ describe('promises 3, 8: a worker frozen by SIGSTOP', () => {
   })
 })
 
-describe('promises 3, 8: a worker that only works', () => {
-  it('in a loop longer than heartbeatTimeout: its watchdog goes on beating', async () => {
+describe('promises 3, 8: a busy worker', () => {
+  it('sends heartbeats from its watchdog during a loop longer than heartbeatTimeout', async () => {
     const pool = await startPool({ ...QUICK, heartbeatTimeout: 1_500 })
     const pid = await pidOf(pool)
     const job = pool.submit('spinFor', [3_500])
@@ -62,7 +62,7 @@ describe('promises 3, 8: a worker that only works', () => {
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('is not condemned by a host that blocks its own loop for seconds', async () => {
+  it('is not killed when the host blocks its own event loop for seconds', async () => {
     const pool = await startPool({ ...QUICK, workers: 2, aliveTimeout: 500 })
     const pids = await allUp(pool, 2)
     const jobs = [pool.submit('sleep', [200, 'short']), pool.submit('sleep', [3_500, 'long'])]
@@ -73,7 +73,7 @@ describe('promises 3, 8: a worker that only works', () => {
     expect(pool.stats().totals).toMatchObject({ workersDied: 0, workersStarted: 2 })
   })
 
-  it('nor by one that blocks it again and again, with nothing to do', async () => {
+  it('is not killed when the host blocks its event loop repeatedly, without a job', async () => {
     const pool = await startPool(QUICK)
     const pid = await pidOf(pool)
     for (let round = 0; round < 4; round += 1) {
@@ -83,7 +83,7 @@ describe('promises 3, 8: a worker that only works', () => {
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('while it starts: the stall of the host is not counted', async () => {
+  it('is not killed while it starts: the stall of the host does not count', async () => {
     const starts = new Journal()
     const env = { ...process.env, PREFORK_TEST_STARTS: starts.path, PREFORK_TEST_LOAD_MS: '100' }
     const creation = startPool({ tasks: fixture('starts/slow.js'), aliveTimeout: 600, env })

@@ -2,19 +2,19 @@ import { describe, expect, it } from 'vitest'
 import { Host, hostScript } from '../fixtures/hosts.js'
 
 describe('promises 3, 9: a host', () => {
-  it('with a hundred thousand jobs queued at once: all are done, within 250 MB', async () => {
-    // The young generation of Node 20, so that newer majors with a larger one measure the same thing.
+  it('with a hundred thousand queued jobs completes all of them within 250 MB', async () => {
+    // The size of the young generation in Node 20: newer versions have a larger one.
     const host = new Host(process.execPath, ['--max-semi-space-size=16', hostScript('hundred-thousand.js')])
-    const { right, peak, totals } = await host.says<{ right: boolean; peak: number; totals: object }>('done')
+    const { right, peak, totals } = await host.reported<{ right: boolean; peak: number; totals: object }>('done')
     expect(right).toBe(true)
     expect(totals).toMatchObject({ submitted: 100_000, succeeded: 100_000 })
     expect(peak).toBeLessThan(250 * 1024 * 1024)
     expect(await host.ends()).toEqual({ code: 0, signal: null })
   })
 
-  it('that runs out of descriptors when a worker must be replaced: the job waits, and is answered', async () => {
+  it('that has no free descriptor for a replacement keeps the job waiting and answers it', async () => {
     const host = new Host('sh', ['-c', `ulimit -n 128; exec ${process.execPath} ${hostScript('descriptors-run-out.js')}`])
-    const { outcome, recovered } = await host.says<{ outcome: string; recovered: boolean }>('outcome')
+    const { outcome, recovered } = await host.reported<{ outcome: string; recovered: boolean }>('outcome')
     expect(outcome).toBe('answered')
     expect(recovered).toBe(true)
     expect(await host.ends()).toEqual({ code: 0, signal: null })

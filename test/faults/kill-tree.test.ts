@@ -6,11 +6,11 @@ const kill = (pid: number): void => {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has gone.
+    // It has exited.
   }
 }
 
-describe("promise 6: what a worker's tasks spawned", () => {
+describe('promise 6: a process that a task spawned', () => {
   it('ends with a worker that dies', async () => {
     const pool = await startPool()
     const child = (await pool.run('spawnChild', [])) as number
@@ -19,14 +19,14 @@ describe("promise 6: what a worker's tasks spawned", () => {
     await gone([child])
   })
 
-  it('ends with a worker that leaves when the pool closes', async () => {
+  it('ends with a worker that exits when the pool closes', async () => {
     const pool = await startPool()
     const child = (await pool.run('spawnChild', [])) as number
     await pool.close()
     await gone([child])
   })
 
-  it('ends with a worker that exits by itself, or is ended for a limit', async () => {
+  it('ends with a worker that exits by itself, or is killed at a limit', async () => {
     const pool = await startPool()
     const first = (await pool.run('spawnChild', [])) as number
     await failure(pool.run('exitWith', [0]))
@@ -36,7 +36,7 @@ describe("promise 6: what a worker's tasks spawned", () => {
     await gone([second])
   })
 
-  it('is kept with killTree false, whether the worker dies or leaves', async () => {
+  it('survives with killTree false, whether the worker dies or exits', async () => {
     const pool = await startPool({ killTree: false })
     const children: number[] = []
     try {

@@ -2,9 +2,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { startPool } from '../fixtures/pools.js'
 import { until } from '../fixtures/support.js'
 
-describe('promise 3: an error that belongs to no result any more', () => {
+describe('promise 3: an error after the job has settled', () => {
   it.each([
-    ['unhandledRejection', 'lateRejection', 'nobody waits for this'],
+    ['unhandledRejection', 'lateRejection', 'rejected after the answer'],
     ['uncaughtException', 'lateException', 'thrown from a timer'],
     ['uncaughtException', 'lateDeepException', 'nested too deep'],
   ])('%s: is reported and costs no other job its result', async (type, task, message) => {
@@ -22,7 +22,7 @@ describe('promise 3: an error that belongs to no result any more', () => {
     expect(await pool.run('pid', [])).toBe(pid)
   })
 
-  it('is a warning of the host where nobody listens, once for each worker', async () => {
+  it('is a process warning of the host when workerFault has no listener, once for each worker', async () => {
     const warnings: (Error & { code?: string; detail?: string })[] = []
     const hear = (warning: Error): void => void warnings.push(warning)
     // Node's own listener prints it.

@@ -4,7 +4,7 @@ import { allUp, fixture, pidOf, startPool } from '../fixtures/pools.js'
 import { blockHost, failure, gone, Journal, until, within } from '../fixtures/support.js'
 
 describe('promise 5: a soft limit', () => {
-  it('asks: a value that the task answers with counts', async () => {
+  it('aborts the signal: a value that the task then returns counts', async () => {
     const pool = await startPool()
     const events: string[] = []
     pool.on('softTimeLimit', ({ id }) => events.push(id))
@@ -20,23 +20,23 @@ describe('promise 5: a soft limit', () => {
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('asks: an error that the task answers with counts', async () => {
+  it('aborts the signal: an error that the task then throws counts', async () => {
     const pool = await startPool()
     const job = pool.submit('untilAborted', [undefined, 'throw'], { softTimeLimit: 80 })
     expect(await failure(job.result)).toMatchObject({ name: 'Error', message: 'thrown in answer' })
     expect(job).toMatchObject({ softTimedOut: true, state: 'failed' })
   })
 
-  it('has merely asked a task whose thread turns: it may finish late', async () => {
+  it('only aborts the signal while the event loop turns: the task may end late', async () => {
     const pool = await startPool({ cancelGrace: 400 })
     const pid = await pidOf(pool)
-    const job = pool.submit('deafFor', [undefined, 900], { softTimeLimit: 50 })
+    const job = pool.submit('ignoreAbortFor', [undefined, 900], { softTimeLimit: 50 })
     expect(await job.result).toBe('late')
     expect(job.softTimedOut).toBe(true)
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('alone is followed by the end of the worker', async () => {
+  it('without a hard limit ends the worker after cancelGrace', async () => {
     const pool = await startPool({ cancelGrace: 100 })
     const pid = await pidOf(pool)
     const error = await failure(pool.run('never', [], { softTimeLimit: 100 }))
@@ -46,7 +46,7 @@ describe('promise 5: a soft limit', () => {
     await gone([pid])
   })
 
-  it('is followed by the hard one where there is one', async () => {
+  it('is followed by the hard limit if there is one', async () => {
     const pool = await startPool({ cancelGrace: 5_000 })
     const job = pool.submit('never', [], { softTimeLimit: 100, timeLimit: 400 })
     const error = await failure(job.result)
@@ -56,21 +56,21 @@ describe('promise 5: a soft limit', () => {
   })
 })
 
-describe('promise 5: limits', () => {
-  it('count from acceptance: waiting is free', async () => {
+describe('promise 5: time limits', () => {
+  it('count from acceptance, not from submission', async () => {
     const pool = await startPool()
     const jobs = Array.from({ length: 4 }, (_, index) => pool.run('sleep', [250, index], { timeLimit: 900, softTimeLimit: 800 }))
     expect(await Promise.all(jobs)).toEqual([0, 1, 2, 3])
   })
 
-  it('of the pool hold for every job', async () => {
+  it('of the pool apply to every job', async () => {
     const hard = await startPool({ timeLimit: 150 })
     expect(await failure(hard.run('never', []))).toMatchObject({ name: 'TimeLimitError', limit: 150 })
     const soft = await startPool({ softTimeLimit: 150 })
     expect(await soft.run('untilAborted', [undefined, 'answered'])).toBe('answered')
   })
 
-  it('of defineTask beat the pool, and those of run beat both', async () => {
+  it("of defineTask override the pool's, and those of run override both", async () => {
     const pool = await startPool({ tasks: fixture('hooks.js'), timeLimit: 60_000 })
     expect(await failure(pool.run('limited', [30_000]))).toMatchObject({ name: 'TimeLimitError', limit: 150 })
     expect(await pool.run('limited', [400], { timeLimit: 30_000 })).toBe('done')
@@ -80,9 +80,9 @@ describe('promise 5: limits', () => {
     expect(await failure(tight.run('limited', [30_000], { timeLimit: 40 }))).toMatchObject({ limit: 40 })
   })
 
-  it('below an inherited soft limit drop it', async () => {
+  it('below an inherited soft limit disable it', async () => {
     const pool = await startPool({ softTimeLimit: 300, cancelGrace: 5_000 })
-    const job = pool.submit('deafFor', [undefined, 60_000], { timeLimit: 150 })
+    const job = pool.submit('ignoreAbortFor', [undefined, 60_000], { timeLimit: 150 })
     expect(await failure(job.result)).toMatchObject({ name: 'TimeLimitError', limit: 150 })
     expect(job.softTimedOut).toBe(false)
   })
@@ -92,7 +92,7 @@ describe('promise 5: limits', () => {
     expect(await failure(pool.run('never', [], { timeLimit: undefined, softTimeLimit: undefined }))).toMatchObject({ limit: 150 })
   })
 
-  it('do not condemn a job whose answer waited while the host was busy', async () => {
+  it('do not fail a job whose answer waited while the host was blocked', async () => {
     const pool = await startPool({ workers: 2 })
     await allUp(pool, 2)
     const jobs = [pool.submit('sleep', [100, 'a'], { timeLimit: 700 }), pool.submit('sleep', [100, 'b'], { softTimeLimit: 700 })]
@@ -105,8 +105,8 @@ describe('promise 5: limits', () => {
 describe('promise 5: without a watchdog', () => {
   const options = { watchdog: false, cancelGrace: 150 } as const
 
-  it("the host's deadline ends a busy loop", async () => {
-    const pool = await startPool({ ...options, tasks: fixture('places.js') })
+  it('the deadline of the host ends a busy loop', async () => {
+    const pool = await startPool({ ...options, tasks: fixture('interruption-sites.js') })
     const pid = await pidOf(pool)
     const journal = new Journal()
     expect(await failure(pool.run('sync', [journal.path], { timeLimit: 200 }))).toMatchObject({ name: 'TimeLimitError', limit: 200 })
@@ -116,14 +116,14 @@ describe('promise 5: without a watchdog', () => {
     expect(await pidOf(pool)).not.toBe(pid)
   })
 
-  it('there is no safe interruption: a soft limit in a busy loop costs the worker', async () => {
-    const pool = await startPool({ ...options, tasks: fixture('places.js') })
+  it('a soft limit in a busy loop ends the worker, as no safe interruption exists', async () => {
+    const pool = await startPool({ ...options, tasks: fixture('interruption-sites.js') })
     const pid = await pidOf(pool)
     await failure(pool.run('sync', [new Journal().path], { softTimeLimit: 150 }))
     expect(await pidOf(pool)).not.toBe(pid)
   })
 
-  it('a soft limit still asks a task that turns, and a cancellation still reaches it', async () => {
+  it('a soft limit and a cancellation abort the signal of a task whose event loop turns', async () => {
     const pool = await startPool(options)
     const pid = await pidOf(pool)
     expect(await pool.run('untilAborted', [undefined, 'answered'], { softTimeLimit: 100 })).toBe('answered')
@@ -136,7 +136,7 @@ describe('promise 5: without a watchdog', () => {
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('an answer that waited while the host was busy counts', async () => {
+  it('an answer that waited while the host was blocked counts', async () => {
     const pool = await startPool(options)
     const job = pool.submit('sleep', [100, 'answered'], { timeLimit: 600 })
     await until('it runs', () => job.accepted)
@@ -144,7 +144,7 @@ describe('promise 5: without a watchdog', () => {
     expect(await within(job.result, 5_000)).toBe('answered')
   })
 
-  it('a worker in a long loop is not called frozen', async () => {
+  it('a worker in a long loop does not count as frozen', async () => {
     const pool = await startPool({ ...options, heartbeatInterval: 100, heartbeatTimeout: 1_200 })
     const pid = await pidOf(pool)
     expect(await pool.run('spinFor', [3_000])).toBe(3_000)

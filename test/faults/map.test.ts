@@ -1,7 +1,7 @@
 import { PoolClosedError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { allUp, sharedPool, startPool } from '../fixtures/pools.js'
-import { failure, Gate, until, within } from '../fixtures/support.js'
+import { failure, Latch, until, within } from '../fixtures/support.js'
 
 const collect = async (results: AsyncIterable<unknown>): Promise<unknown[]> => {
   const all = []
@@ -12,7 +12,7 @@ const collect = async (results: AsyncIterable<unknown>): Promise<unknown[]> => {
 describe('map', () => {
   const shared = sharedPool({ workers: 2 })
 
-  it('gives the results in the order of the source, whatever their duration', async () => {
+  it('yields the results in the order of the source, whatever their duration', async () => {
     const source = [
       [40, 'a'],
       [1, 'b'],
@@ -24,30 +24,30 @@ describe('map', () => {
     expect(await collect(shared.pool.map('echo', []))).toEqual([])
   })
 
-  it('unordered gives each as it comes', async () => {
-    const gate = new Gate()
-    const results = shared.pool.map('shortUnless', [[gate.path], [], []], { ordered: false, concurrency: 3 })[Symbol.asyncIterator]()
+  it('unordered yields each result when it arrives', async () => {
+    const latch = new Latch()
+    const results = shared.pool.map('shortUnless', [[latch.path], [], []], { ordered: false, concurrency: 3 })[Symbol.asyncIterator]()
     await within(results.next(), 5_000)
     await within(results.next(), 5_000)
-    gate.open()
+    latch.open()
     expect((await results.next()).done).toBe(false)
     expect((await results.next()).done).toBe(true)
   })
 
-  it('ordered waits for the first', async () => {
-    const gate = new Gate()
+  it('ordered waits for the first result', async () => {
+    const latch = new Latch()
     let first = false
-    const results = shared.pool.map('shortUnless', [[gate.path], [], []])[Symbol.asyncIterator]()
+    const results = shared.pool.map('shortUnless', [[latch.path], [], []])[Symbol.asyncIterator]()
     const next = results.next().then(() => {
       first = true
     })
     for (let index = 0; index < 5; index += 1) await shared.pool.run('echo', [index])
     expect(first).toBe(false)
-    gate.open()
+    latch.open()
     await next
   })
 
-  it('takes async sources, and looks ahead only as far as its concurrency', async () => {
+  it('takes async sources and reads ahead only up to its concurrency', async () => {
     const taken = { count: 0, returned: false }
     const source = (async function* () {
       try {
@@ -72,34 +72,34 @@ describe('map', () => {
     expect(taken.count).toBe(count)
   })
 
-  it('keeps as many jobs outstanding as it may: 2 x workers x concurrency by default', async () => {
+  it('keeps up to 2 x workers x concurrency jobs pending by default', async () => {
     const pool = await startPool({ workers: 2 })
     await allUp(pool, 2)
-    const gate = new Gate()
+    const latch = new Latch()
     let taken = 0
     const source = (function* () {
       for (;;) {
         taken += 1
-        yield [gate.path]
+        yield [latch.path]
       }
     })()
     const results = pool.map('hold', source)[Symbol.asyncIterator]()
     const first = results.next()
     await until('four are out', () => pool.stats().running + pool.stats().queued === 4)
     expect(taken).toBeLessThanOrEqual(5)
-    gate.open()
+    latch.open()
     await first
     await results.return?.(undefined)
   })
 
-  it('a break cancels what runs and calls return() of the source', async () => {
+  it('cancels its running jobs and calls return() of the source after a break', async () => {
     const pool = await startPool({ workers: 2 })
-    const gate = new Gate()
+    const latch = new Latch()
     let returned = 0
     const source = (function* () {
       try {
         yield []
-        for (;;) yield [gate.path]
+        for (;;) yield [latch.path]
       } finally {
         returned += 1
       }
@@ -113,15 +113,15 @@ describe('map', () => {
     expect(pool.stats().totals.succeeded).toBe(1)
   })
 
-  it('the first error ends it: the rest is cancelled, the source returned', async () => {
+  it('ends at the first error: it cancels the other jobs and returns the source', async () => {
     const pool = await startPool({ workers: 2 })
-    const gate = new Gate()
+    const latch = new Latch()
     let returned = 0
     const source = (function* () {
       try {
-        yield [undefined, gate.path]
+        yield [undefined, latch.path]
         yield ['the second fails']
-        for (;;) yield [undefined, gate.path]
+        for (;;) yield [undefined, latch.path]
       } finally {
         returned += 1
       }
@@ -133,7 +133,7 @@ describe('map', () => {
     expect(pool.stats().totals.cancelled).toBeGreaterThanOrEqual(1)
   })
 
-  it('an error of the source ends it too', async () => {
+  it('ends at an error of the source', async () => {
     const source = (async function* () {
       yield [1]
       throw new RangeError('the source failed')
@@ -141,7 +141,7 @@ describe('map', () => {
     expect(await failure(collect(shared.pool.map('echo', source)))).toMatchObject({ name: 'RangeError', message: 'the source failed' })
   })
 
-  it('an error of the source comes after the results of what it gave before', async () => {
+  it('yields the results of earlier items before an error of the source', async () => {
     const source = (function* () {
       yield [1]
       yield [2]
@@ -156,13 +156,13 @@ describe('map', () => {
     expect([got, error]).toMatchObject([[1, 2], { name: 'RangeError', message: 'the source failed' }])
   })
 
-  it.each([true, false])('delivers what it had submitted when the pool is closed, then says that it was cut short (ordered: %s)', async (ordered) => {
+  it.each([true, false])('yields the submitted results when the pool closes, then throws that it was cut short (ordered: %s)', async (ordered) => {
     const pool = await startPool({ workers: 2 })
-    const gate = new Gate()
+    const latch = new Latch()
     let returned = 0
     const source = (function* () {
       try {
-        for (;;) yield [gate.path]
+        for (;;) yield [latch.path]
       } finally {
         returned += 1
       }
@@ -175,7 +175,7 @@ describe('map', () => {
     )
     await until('two run', () => pool.stats().running === 2 && pool.stats().queued === 2)
     const closed = pool.close()
-    gate.open()
+    latch.open()
     const error = await within(failed, 20_000)
     expect(error).toBeInstanceOf(PoolClosedError)
     expect(error).toMatchObject({ message: expect.stringContaining('to the end: 4 jobs were run,') })
@@ -183,7 +183,7 @@ describe('map', () => {
     expect([delivered, returned, pool.stats().totals.succeeded, pool.stats().totals.cancelled]).toEqual([4, 1, 4, 0])
   })
 
-  it('that is under way when the pool is terminated rejects at once', async () => {
+  it('rejects at once when the pool is terminated', async () => {
     const pool = await startPool({ workers: 2 })
     const failed = failure(collect(pool.map('never', Array(6).fill([]), { concurrency: 4 })))
     await until('two run', () => pool.stats().running === 2)
@@ -201,11 +201,11 @@ describe('map', () => {
     expect(await failure(results)).toBe('enough')
   })
 
-  it('passes its options on to each job', async () => {
+  it('passes its options to each job', async () => {
     expect(await failure(collect(shared.pool.map('never', [[]], { timeLimit: 60 })))).toMatchObject({ name: 'TimeLimitError', limit: 60 })
   })
 
-  it('is bounded by maxQueue without failing', async () => {
+  it('waits for room under maxQueue instead of failing', async () => {
     const pool = await startPool({ maxQueue: 2 })
     expect(
       await collect(
@@ -218,11 +218,11 @@ describe('map', () => {
     ).toHaveLength(50)
   })
 
-  it('of a source that yields no argument arrays is a TypeError', async () => {
+  it('throws a TypeError when the source yields no argument array', async () => {
     expect(await failure(collect(shared.pool.map('echo', [1, 2] as never)))).toBeInstanceOf(TypeError)
   })
 
-  it('of an unknown task rejects', async () => {
+  it('rejects for an unknown task', async () => {
     expect(await failure(collect(shared.pool.map('ecoh', [[1]])))).toMatchObject({ name: 'TaskNotFoundError' })
   })
 })

@@ -26,21 +26,21 @@ describe('tasks', () => {
     expect(await pool.run('echo', [2])).toBe(2)
   })
 
-  it('may have spaces and odd characters in its path', async () => {
+  it('may have spaces and special characters in the path', async () => {
     const directory = mkdtempSync(join(scratch(), 'a b%20#ü-'))
     writeFileSync(join(directory, 'tasks.mjs'), 'export const odd = () => 42\n')
     const pool = await startPool({ tasks: join(directory, 'tasks.mjs') })
     expect(await pool.run('odd', [])).toBe(42)
   })
 
-  it('exported that are no functions are no tasks', async () => {
+  it('do not include exports that are no functions', async () => {
     const pool = await startPool()
     expect(await failure(pool.run('notAFunction', []))).toMatchObject({ name: 'TaskNotFoundError' })
   })
 })
 
 describe('workers', () => {
-  it('are as many as the machine runs in parallel, unless told otherwise', async () => {
+  it('default to the available parallelism of the machine', async () => {
     const pool = await startPool({ workers: undefined })
     expect(await allUp(pool, availableParallelism())).toHaveLength(availableParallelism())
   })
@@ -58,7 +58,7 @@ describe('env', () => {
     }
   })
 
-  it('given is exactly what the worker sees', async () => {
+  it('is exactly what the worker sees when it is given', async () => {
     process.env.PREFORK_TEST_HIDDEN = 'secret'
     try {
       const pool = await startPool({ env: { ONLY: 'this', PATH: process.env.PATH } })
@@ -77,7 +77,7 @@ describe('env', () => {
 })
 
 describe('execArgv and cwd', () => {
-  it('are passed on', async () => {
+  it('are passed to the workers', async () => {
     const directory = realpathSync(tmpdir())
     const pool = await startPool({ execArgv: ['--max-old-space-size=77'], cwd: directory })
     expect(await pool.run('execArgv', [])).toEqual(['--max-old-space-size=77'])
@@ -86,7 +86,7 @@ describe('execArgv and cwd', () => {
     expect(await byUrl.run('cwd', [])).toBe(directory)
   })
 
-  it("are the host's by default, without what only fits the host", async () => {
+  it("default to the host's, without flags that only suit the host", async () => {
     const saved = process.execArgv
     process.execArgv = ['--no-warnings', '--inspect=0', '--watch', '--eval', '1', '--test', '--stack-trace-limit=33']
     try {
@@ -101,14 +101,14 @@ describe('execArgv and cwd', () => {
 })
 
 describe('title', () => {
-  it('of a worker names what it is', async () => {
+  it('names the worker in its process title', async () => {
     const pool = await startPool()
     expect(await pool.run('title', [])).toMatch(/prefork/)
   })
 })
 
 describe('logger', () => {
-  it('is told of starts and deaths, never of arguments above debug', async () => {
+  it('receives starts and deaths, and no arguments above level debug', async () => {
     const calls: { level: string; text: string }[] = []
     const at =
       (level: string) =>
@@ -127,7 +127,7 @@ describe('logger', () => {
     expect(loud.filter(({ text }) => text.includes('secret'))).toEqual([])
   })
 
-  it('is told whole milliseconds', async () => {
+  it('receives durations in whole milliseconds', async () => {
     const told: Record<string, number> = {}
     const log = (details: { ms?: number }, text: string): void => {
       if (details.ms !== undefined) told[text] = details.ms

@@ -32,20 +32,20 @@ describe("promise 9: output: 'capture'", () => {
     }
   })
 
-  it('delivers also for a job whose worker died, or was ended for a limit', async () => {
+  it('attaches the lines of a job whose worker died or was killed at a limit', async () => {
     const pool = await startPool({ tasks, output: 'capture' })
     const died = pool.submit('printAndDie', ['a'])
     await failure(died.result)
-    expect(texts(died)).toEqual(expect.arrayContaining(['a last words', 'a logged']))
+    expect(texts(died)).toEqual(expect.arrayContaining(['a last line', 'a logged']))
     const ended = pool.submit('printAndSpin', ['b'], { timeLimit: 200 })
     await failure(ended.result)
-    expect(texts(ended)).toEqual(['b last words'])
+    expect(texts(ended)).toEqual(['b last line'])
     const asked = pool.submit('printAndSpin', ['c'], { softTimeLimit: 200 })
     await failure(asked.result)
-    expect(texts(asked)).toEqual(['c last words'])
+    expect(texts(asked)).toEqual(['c last line'])
   })
 
-  it('is bounded: 256 KiB of a job, then a marker', async () => {
+  it('keeps 256 KiB of a job, then a marker', async () => {
     const pool = await startPool({ tasks, output: 'capture' })
     const pid = await pidOf(pool)
     const job = pool.submit('flood', [2_000_000])
@@ -61,7 +61,7 @@ describe("promise 9: output: 'capture'", () => {
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('reports what belongs to no job as an event of the pool', async () => {
+  it('emits a line without a job as an event of the pool', async () => {
     const pool = await startPool({ tasks, output: 'capture' })
     const lines: string[] = []
     pool.on('output', ({ line }) => lines.push(line.text))
@@ -88,7 +88,7 @@ describe('promise 9: output of any kind', () => {
     expect(await pool.run('rawWrite', [8_000_000])).toBe('written')
   })
 
-  it("'inherit' is the default: the host's own output has the lines", async () => {
+  it("'inherit' is the default: the lines appear in the host's own output", async () => {
     for (const args of [[], ['inherit']]) {
       const host = startHost('prints.js', args)
       await host.ends()
@@ -97,24 +97,24 @@ describe('promise 9: output of any kind', () => {
     }
   })
 
-  it("'inherit': a host that prints nothing itself outlives whoever reads its stderr", async () => {
-    // The reader of the pipe is gone before anything is written.
-    const host = new Host('sh', ['-c', 'exec 4>&1; { exec "$0" "$1" 2>&3 >&4; } 3>&1 | true', process.execPath, hostScript('unheard.js')])
-    expect(await host.says('outcome')).toEqual({ printed: 3, listeners: 0 })
+  it("'inherit': a host that prints nothing itself survives the end of the reader of its stderr", async () => {
+    // The reader of the pipe exits before anything is written.
+    const host = new Host('sh', ['-c', 'exec 4>&1; { exec "$0" "$1" 2>&3 >&4; } 3>&1 | true', process.execPath, hostScript('stderr-closed.js')])
+    expect(await host.reported('outcome')).toEqual({ printed: 3, listeners: 0 })
   })
 
-  it("'inherit': what the pool does to a worker prints nothing", async () => {
+  it("'inherit': an interruption of a worker prints nothing", async () => {
     const host = startHost('interrupts.js')
-    expect(await host.says('outcome')).toEqual({ error: 'SoftTimeLimitError', kept: true })
+    expect(await host.reported('outcome')).toEqual({ error: 'SoftTimeLimitError', kept: true })
     await host.ends()
     expect(host.stderr).toBe('')
     expect(host.lines).toHaveLength(1)
   })
 
   it.each(['inherit', 'ignore', 'capture'])("'%s': a flood of short lines does not keep the host from turning", async (output) => {
-    const host = new Host('sh', ['-c', `exec "$0" "$1" '"${output}"' 3>&1 >/dev/null 2>/dev/null`, process.execPath, hostScript('flooded.js')])
-    // A few ms at a time is what it should cost; the rest is for a cold compiler and the collector.
-    expect(await host.says('stood')).toBeLessThan(400)
+    const host = new Host('sh', ['-c', `exec "$0" "$1" '"${output}"' 3>&1 >/dev/null 2>/dev/null`, process.execPath, hostScript('output-flood.js')])
+    // It should cost a few ms at a time; the rest allows for a cold compiler and garbage collection.
+    expect(await host.reported('stood')).toBeLessThan(400)
     await host.ends()
   })
 

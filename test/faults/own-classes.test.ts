@@ -6,12 +6,12 @@ import { failure } from '../fixtures/support.js'
 type ErrorClass = new (...args: unknown[]) => Error
 const classes = Object.entries(prefork).filter((entry): entry is [string, ErrorClass & never] => entry[0].endsWith('Error'))
 
-describe("promise 7: prefork's errors in a task are of the classes that the task imports", () => {
+describe('promise 7: the error classes of prefork in a task are those that the task imports', () => {
   const shared = sharedPool({ tasks: fixture('own-classes.js') })
 
-  it('there are eleven', () => expect(classes).toHaveLength(11))
+  it('prefork exports eleven error classes', () => expect(classes).toHaveLength(11))
 
-  it.each(classes)('%s: received as an argument, and recognised when it is thrown', async (name, known: ErrorClass) => {
+  it.each(classes)('%s: instanceof holds for an argument, and for a thrown error in the host', async (name, known: ErrorClass) => {
     const args = ['PreforkError', 'WorkerLostError'].includes(name) ? ['ERR_PREFORK_TEST', {}] : ['a message', [], '']
     expect(await shared.pool.run('received', [name, new known(...args)])).toBe(true)
     const thrown = await failure(shared.pool.run('throws', [name]))
@@ -19,11 +19,11 @@ describe("promise 7: prefork's errors in a task are of the classes that the task
     expect((thrown as Error).constructor).toBe(known)
   })
 
-  it('the reason of the signal at the soft limit', async () => {
+  it('instanceof holds for the reason of the signal at the soft limit', async () => {
     expect(await shared.pool.run('softLimit', [], { softTimeLimit: 50 })).toBe(true)
   })
 
-  it("what the worker's own code throws at the task's calls", async () => {
+  it("instanceof holds for errors that the worker's own code throws", async () => {
     expect(await shared.pool.run('unsendable', [])).toBe(true)
     expect(await shared.pool.run('noJob', [])).toBe(true)
   })

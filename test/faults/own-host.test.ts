@@ -1,6 +1,6 @@
 /**
- * Every fault that a task can commit, each in a host of its own: a host that crashes, hangs or does not exit by itself is seen.
- * The host checks the promises that hold for every fault (test/fixtures/hosts/fault.js); here stands what the culprit is answered.
+ * Commits every fault of a task in a host of its own: a host that crashes, hangs or does not exit by itself fails the test.
+ * The host checks the promises that hold for every fault (test/fixtures/hosts/fault.js); this file checks the outcome of the faulty job.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,14 +8,14 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hostScript } from '../fixtures/hosts.js'
-import { PLACES } from '../fixtures/places-list.js'
+import { INTERRUPTION_SITES } from '../fixtures/interruption-site-list.js'
 
 interface Fault {
   task: string
   args?: unknown[]
   run?: object
   pool?: object
-  /** Send so many objects as arguments. */
+  /** The number of objects to send as arguments. */
   size?: number
   outcome: object
 }
@@ -60,14 +60,14 @@ const FAULTS: Record<string, Fault> = {
   'SIGTERM ignored': { task: 'ignoreTerm', outcome: { value: 'alive' } },
   'children and grandchildren forked': { task: 'forkChildren', outcome: { value: expect.any(Array) } },
   ...Object.fromEntries(
-    PLACES.map(([place]) => [
-      `a busy loop: ${place}`,
-      { task: place, args: ['/dev/null'], run: LIMIT, outcome: { name: 'TimeLimitError', limit: 300 } } satisfies Fault,
+    INTERRUPTION_SITES.map(([site]) => [
+      `a busy loop: ${site}`,
+      { task: site, args: ['/dev/null'], run: LIMIT, outcome: { name: 'TimeLimitError', limit: 300 } } satisfies Fault,
     ]),
   ),
 }
 
-/** A host that says nothing for so long hangs. */
+/** A host without output for so long has hung. */
 const SILENCE_MS = 40_000
 const AT_ONCE = 4
 
@@ -82,7 +82,7 @@ describe('promises 1 to 11: a host whose task commits', () => {
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
   beforeAll(() => {
-    // Mostly they wait for something: so a few at once. Each test below awaits its own.
+    // Most of the hosts wait for a deadline, so a few run at once. Each test awaits its own.
     const running: Promise<unknown>[] = []
     for (const [index, [name, fault]] of Object.entries(FAULTS).entries()) {
       const turn = running[index - AT_ONCE] ?? Promise.resolve()
@@ -94,7 +94,7 @@ describe('promises 1 to 11: a host whose task commits', () => {
 
   it.each(Object.keys(FAULTS))('%s', { timeout: 120_000 }, async (name) => {
     const { exitCode, signal, stdout, stderr } = await endings.get(name)!
-    expect({ exitCode, signal, stderr, said: stdout.slice(0, 7) }).toEqual({ exitCode: 0, signal: undefined, stderr: '', said: 'report ' })
+    expect({ exitCode, signal, stderr, report: stdout.slice(0, 7) }).toEqual({ exitCode: 0, signal: undefined, stderr: '', report: 'report ' })
     const { outcome, state, accepted, began, broken } = JSON.parse(stdout.slice(7))
     expect(broken).toEqual([])
     expect(outcome).toMatchObject(FAULTS[name]!.outcome)

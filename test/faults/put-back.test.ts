@@ -2,21 +2,21 @@ import { readFileSync } from 'node:fs'
 import { WorkerLostError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { allUp, pidOf, startPool, type TestPool } from '../fixtures/pools.js'
-import { failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
+import { failure, gone, Journal, Latch, until, within } from '../fixtures/support.js'
 
-/** A worker held by a job that never turns, and what stands behind it in its pipe. */
+/** A worker that is blocked by a synchronous job, and jobs written behind it in its pipe. */
 const heldWorker = async (pool: TestPool) => {
   const pid = await pidOf(pool)
   const journal = new Journal()
-  const gate = new Gate()
-  const holder = pool.submit('holdSync', [gate.path, journal.path, 'holder'])
+  const latch = new Latch()
+  const holder = pool.submit('holdSync', [latch.path, journal.path, 'holder'])
   await journal.seen('+holder')
   await until('the host knows', () => holder.accepted)
-  return { pid, journal, gate, holder }
+  return { pid, journal, latch, holder }
 }
 
 describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
-  it('are not given up for the crashes of others that they stood behind', async () => {
+  it('are not given up for the crashes of the jobs in front of them', async () => {
     const pool = await startPool({ workers: 2 })
     // Short until now, so that the dispatcher writes ahead.
     await Promise.all(Array.from({ length: 50 }, (_, n) => pool.run('exitIf', [false, n])))
@@ -26,8 +26,8 @@ describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
     expect(failed).toEqual(Array.from({ length: 20 }, (_, crash) => 12 * crash + 11))
   })
 
-  it('run elsewhere, each once, and each in its old place', async () => {
-    // A window of five: the holder and four behind it are written, the other four wait in the outbox.
+  it('run elsewhere, each once, and each in its old place of the queue', async () => {
+    // A window of five: the holder and four jobs behind it are written, the other four wait in the outbox.
     const pool = await startPool({ dispatch: 5 })
     const putBack: string[] = []
     pool.on('jobPutBack', ({ id }) => putBack.push(id))
@@ -48,7 +48,7 @@ describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
     expect(await Promise.all(behind.map((job) => job.began))).toEqual(Array(8).fill(true))
   })
 
-  it('have their place also when the queue is full', async () => {
+  it('return to their old place when the queue is full too', async () => {
     const pool = await startPool({ dispatch: 'fast', maxQueue: 4 })
     const { pid, journal, holder } = await heldWorker(pool)
     const behind = Array.from({ length: 4 }, (_, index) => pool.submit('mark', [journal.path, index]))
@@ -58,18 +58,18 @@ describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
     expect(await Promise.all(behind.map((job) => job.result))).toEqual([0, 1, 2, 3])
   })
 
-  it('are taken by the workers that are left', async () => {
+  it('are taken by the remaining workers', async () => {
     const pool = await startPool({ workers: 2, dispatch: 'fast' })
     const pids = await allUp(pool, 2)
-    const gates = [new Gate(), new Gate()]
+    const latches = [new Latch(), new Latch()]
     const journal = new Journal()
-    const holders = gates.map((gate, index) => pool.submit('holdSync', [gate.path, journal.path, `holder ${index}`]))
+    const holders = latches.map((latch, index) => pool.submit('holdSync', [latch.path, journal.path, `holder ${index}`]))
     await journal.seen('+holder 0')
     await journal.seen('+holder 1')
     const jobs = Array.from({ length: 20 }, (_, index) => pool.submit('mark', [journal.path, index]))
     await until('they are written', () => jobs.every((job) => job.state === 'written'))
     process.kill(pids[0]!, 'SIGKILL')
-    for (const gate of gates) gate.open()
+    for (const latch of latches) latch.open()
     await Promise.allSettled(holders.map((job) => job.result))
     expect(holders.map((job) => job.state).sort()).toEqual(['lost', 'succeeded'])
     await within(Promise.all(jobs.map((job) => job.result)), 15_000)
@@ -77,15 +77,15 @@ describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
     expect(marks.map(Number).sort((a, b) => a - b)).toEqual(jobs.map((_, index) => index))
   })
 
-  it.each([1, 3])('are given up after maxPutBacks: %i, without ever having begun', async (maxPutBacks) => {
+  it.each([1, 3])('are given up after maxPutBacks: %i, without having begun', async (maxPutBacks) => {
     const pool = await startPool({ dispatch: 'fast', maxPutBacks })
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     let deaths = 0
     let victim: ReturnType<TestPool['submit']> | undefined
-    // Whoever comes first is always a holder with priority, so that the victim only ever stands in the pipe.
+    // A holder with priority always runs first, so that the victim stays unaccepted in the pipe.
     for (let round = 0; round < 10; round += 1) {
-      const holder = pool.submit('holdSync', [gate.path, journal.path, `holder ${round}`], { priority: 1 })
+      const holder = pool.submit('holdSync', [latch.path, journal.path, `holder ${round}`], { priority: 1 })
       victim ??= pool.submit('mark', [journal.path, 'victim'])
       await journal.seen(`+holder ${round}`)
       await until('the victim is written', () => victim!.state === 'written')
@@ -123,10 +123,10 @@ describe('promise 2: a worker whose pipes its task has damaged', () => {
       timeLimit: 4_000,
     })
     const journal = new Journal()
-    const vandal = pool.submit(task, [...args])
+    const faulty = pool.submit(task, [...args])
     const jobs = Array.from({ length: 20 }, (_, index) => pool.submit('mark', [journal.path, `(${index})`]))
-    await within(Promise.allSettled([vandal, ...jobs].map((job) => job.result)), 25_000, 'a job behind the vandal')
-    // Not by its lines: where a descriptor is closed the journal may get its number, and before its line what the worker still writes there.
+    await within(Promise.allSettled([faulty, ...jobs].map((job) => job.result)), 25_000, 'a job behind the faulty')
+    // Not by lines: after a descriptor is closed the journal may get its number, and the worker may write frames before the first line.
     const written = readFileSync(journal.path, 'latin1')
     for (const [index, job] of jobs.entries()) {
       const marks = written.split(`(${index})`).length - 1
@@ -139,16 +139,16 @@ describe('promise 2: a worker whose pipes its task has damaged', () => {
     expect(await within(pool.run('echo', ['fine']), 15_000)).toBe('fine')
   })
 
-  it.each([true, false])('its results pipe closed: the job is lost for that reason, not for the signal, watchdog %s', async (watchdog) => {
+  it.each([true, false])('loses the job as a protocol error, not by the signal, when its results pipe is closed (watchdog: %s)', async (watchdog) => {
     const pool = await startPool({ dispatch: 'fast', watchdog })
     const reasons: unknown[] = []
     pool.on('workerExit', ({ reason }) => reasons.push(reason))
-    // Answered by whoever owns the lifeline: it is there.
+    // Whichever thread reads the lifeline answers: the worker is alive.
     await pool.stack(pool.stats().workers[0]!.id)
     const journal = new Journal()
-    const vandal = pool.submit('closeFd', [4])
+    const faulty = pool.submit('closeFd', [4])
     const behind = Array.from({ length: 5 }, (_, index) => pool.submit('mark', [journal.path, index]))
-    const error = await failure(vandal.result)
+    const error = await failure(faulty.result)
     expect(error).toMatchObject({ name: 'WorkerLostError', accepted: true, reason: 'protocol' })
     expect((error as Error).message).toMatch(/results pipe was closed or damaged in the worker \(EBADF/)
     expect(await Promise.all(behind.map((job) => job.result))).toEqual([0, 1, 2, 3, 4])
@@ -156,7 +156,7 @@ describe('promise 2: a worker whose pipes its task has damaged', () => {
     expect(reasons).toEqual([expect.stringContaining('results pipe')])
   })
 
-  it('with process.exit, process.kill and SIGTERM disarmed: it still leaves when the pool says so', async () => {
+  it('exits when the pool says so, even with process.exit, process.kill and SIGTERM disarmed', async () => {
     const pool = await startPool()
     const pid = await pidOf(pool)
     expect(await pool.run('disarmExit', [])).toBe('disarmed')

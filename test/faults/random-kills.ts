@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { startHost } from '../fixtures/hosts.js'
 import { scratch } from '../fixtures/support.js'
 
-interface Books {
+interface Resources {
   descriptors: number
   listeners: number
   children: number
@@ -22,11 +22,11 @@ interface Phase {
 
 const seed = Number(process.env.PREFORK_SEED ?? (Math.random() * 2 ** 31) | 0)
 
-/** Promises 1, 2 and 3 while workers are killed at random moments. */
+/** Tests promises 1, 2 and 3 while workers are killed at random moments. */
 export const randomKills = (kills: number, jobs: number): void => {
-  it(`promises 1, 2, 3: ${kills} workers killed at random moments: every job settles once, none is lost unaccepted, none runs twice (PREFORK_SEED=${seed})`, async () => {
-    const host = startHost('three-hundred-kills.js', [seed, kills, jobs, scratch()])
-    const { phases, before, after } = await host.says<{ phases: Phase[]; before: Books; after: Books }>('report', 150_000)
+  it(`promises 1, 2, 3: ${kills} workers killed at random moments: every job settles once, no unaccepted job is lost, none runs twice (PREFORK_SEED=${seed})`, async () => {
+    const host = startHost('random-kills.js', [seed, kills, jobs, scratch()])
+    const { phases, before, after } = await host.reported<{ phases: Phase[]; before: Resources; after: Resources }>('report', 150_000)
     for (const phase of phases) {
       expect(phase.odd).toEqual([])
       expect(phase).toMatchObject({ twice: 0, missing: 0, unaccepted: 0, resettled: 0 })
@@ -35,7 +35,7 @@ export const randomKills = (kills: number, jobs: number): void => {
     const sum = (of: (phase: Phase) => number): number => phases.reduce((total, phase) => total + of(phase), 0)
     expect(sum((phase) => phase.kills)).toBeGreaterThanOrEqual(kills)
     expect(sum((phase) => phase.submitted)).toBeGreaterThanOrEqual(jobs)
-    // A kill costs at most what ran in that worker: one job in the first phase, three in the second.
+    // A kill loses at most the running jobs of that worker: one in the first phase, three in the second.
     expect(phases[0]!.lost).toBeLessThanOrEqual(phases[0]!.kills)
     expect(phases[1]!.lost).toBeLessThanOrEqual(phases[1]!.kills * 3)
     expect(after).toEqual(before)

@@ -4,7 +4,7 @@ import { fixture, startPool } from '../fixtures/pools.js'
 import { failure, Journal, until, within } from '../fixtures/support.js'
 
 describe('promise 3: retryLost', () => {
-  it('runs an accepted job again, and counts the attempts', async () => {
+  it('runs an accepted job again and counts the attempts', async () => {
     const pool = await startPool()
     const retried: unknown[] = []
     pool.on('jobRetried', (event) => retried.push(event))
@@ -27,7 +27,7 @@ describe('promise 3: retryLost', () => {
     expect(journal.lines).toEqual(['+a', '+a', '+a'])
   })
 
-  it('is not there unless it was asked for', async () => {
+  it('is 0 by default', async () => {
     const pool = await startPool()
     const journal = new Journal()
     await failure(pool.run('dieOnAttempts', [99, journal.path, 'a']))
@@ -35,7 +35,7 @@ describe('promise 3: retryLost', () => {
     expect(journal.lines).toEqual(['+a', '+b'])
   })
 
-  it('comes from defineTask too, and the run option beats it', async () => {
+  it('is an option of defineTask too, and the run option overrides it', async () => {
     const pool = await startPool({ tasks: fixture('hooks.js') })
     const journal = new Journal()
     expect(await pool.run('retried', [journal.path])).toBe(3)
@@ -43,44 +43,44 @@ describe('promise 3: retryLost', () => {
     expect(journal.lines).toHaveLength(4)
   })
 
-  it('does not repeat what the task threw', async () => {
+  it('does not repeat a job whose task threw', async () => {
     const pool = await startPool({ tasks: fixture('errors.js') })
     const job = pool.submit('throwIt', [], { retryLost: 5 })
     expect(await failure(job.result)).toBeInstanceOf(TypeError)
     expect(job).toMatchObject({ attempt: 1, state: 'failed' })
   })
 
-  it('finds the culprit of a shared crash: neighbours run one after another and go free', async () => {
+  it('isolates the job that crashes a shared worker: the others run one after another and succeed', async () => {
     const pool = await startPool({ concurrency: 4 })
     const journal = new Journal()
-    const innocents = [1, 2, 3].map((id) => pool.submit('dieOnAttempts', [0, journal.path, id, 150], { retryLost: 1 }))
+    const others = [1, 2, 3].map((id) => pool.submit('dieOnAttempts', [0, journal.path, id, 150], { retryLost: 1 }))
     const culprit = pool.submit('dieAfterLines', [journal.path, 'culprit', 4], { retryLost: 1 })
     const newcomer = pool.submit('overlap', [journal.path, 'newcomer', 1])
     expect(await failure(culprit.result)).toMatchObject({ name: 'WorkerLostError', accepted: true })
-    expect(await within(Promise.all(innocents.map((job) => job.result)), 15_000)).toEqual([2, 2, 2])
+    expect(await within(Promise.all(others.map((job) => job.result)), 15_000)).toEqual([2, 2, 2])
     await newcomer.result
-    // After the crash: each suspect alone, before anything else.
+    // After the crash each of them runs alone, before any other job.
     const second = journal.lines.slice(4)
     const pairs = second.filter((line) => !line.endsWith('culprit')).slice(0, 6)
     for (let index = 0; index < pairs.length; index += 2) expect(pairs[index + 1]).toBe(pairs[index]!.replace('+', '-'))
     expect(second.indexOf('+newcomer')).toBeGreaterThan(second.indexOf('+culprit'))
   })
 
-  it('lets the other workers go on while the suspects are tried', async () => {
+  it('does not block the other workers while the isolated retries run', async () => {
     const pool = await startPool({ workers: 2, concurrency: 2 })
     const journal = new Journal()
-    const suspects = [1, 2, 3].map((id) => pool.submit('dieOnAttempts', [0, journal.path, id, 1_000], { retryLost: 2 }))
+    const isolated = [1, 2, 3].map((id) => pool.submit('dieOnAttempts', [0, journal.path, id, 1_000], { retryLost: 2 }))
     const culprit = pool.submit('dieAfterLines', [journal.path, 'culprit', 4], { retryLost: 0 })
     await failure(culprit.result)
-    const suspect = await until('a suspect waits for its turn', () => suspects.find((job) => job.attempt === 2))
+    const waiting = await until('a job waits for its isolated retry', () => isolated.find((job) => job.attempt === 2))
     for (let index = 0; index < 20; index += 1) await pool.run('echo', [index])
-    expect(suspect.state).not.toBe('lost')
-    await Promise.all(suspects.map((job) => job.result))
+    expect(waiting.state).not.toBe('lost')
+    await Promise.all(isolated.map((job) => job.result))
   })
 })
 
 describe('promise 3: a stream with retryLost', () => {
-  it('is tried again when no item had arrived, and not when one had', async () => {
+  it('runs again if no item had arrived, and is lost otherwise', async () => {
     const pool = await startPool({ tasks: fixture('streams.js') })
     const early = new Journal()
     const items: unknown[] = []

@@ -20,7 +20,7 @@ describe('a worker', () => {
       expect(open.length).toBeGreaterThan(5)
       expect(open.filter((name) => name.includes('secret'))).toEqual([])
       const sockets = open.filter((name) => name.startsWith('socket:'))
-      // stderr, jobs, results and lifeline: nothing else is a socket, whatever the host has open.
+      // stderr, jobs, results and lifeline: no other descriptor is a socket, whatever the host has open.
       expect(sockets).toHaveLength(4)
     } finally {
       closeSync(secret)
@@ -38,14 +38,14 @@ describe('a worker', () => {
     expect(await pool.run('echo', ['goes on'])).toBe('goes on')
   })
 
-  it('works where no text may be made code of', async () => {
+  it('runs where code generation from strings is disallowed', async () => {
     const pool = await startPool({ execArgv: ['--disallow-code-generation-from-strings'] })
     const rows = Array.from({ length: 50 }, (_, id) => ({ id, name: `row ${id}`, 'a key: (with) code': [id] }))
     expect(await pool.run('echo', [rows])).toEqual(rows)
   })
 })
 
-describe('what is shipped', () => {
+describe('the package', () => {
   const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))
 
   it.each(files)('evaluates no text: %s', (name) => {

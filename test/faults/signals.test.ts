@@ -1,31 +1,31 @@
 import { createPool } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { allUp, optionsOf, pidOf, startPool } from '../fixtures/pools.js'
-import { Gate, Journal, until } from '../fixtures/support.js'
+import { Journal, Latch, until } from '../fixtures/support.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 
 describe('promise 10: signals from outside', () => {
-  it.each(SIGNALS)('%s does nothing to a worker, idle or busy, alone or as a group', async (signal) => {
+  it.each(SIGNALS)('%s does not affect a worker, idle or busy, to the process or to its group', async (signal) => {
     const pool = await startPool({ workers: 2 })
     const pids = await allUp(pool, 2)
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     for (const pid of pids) process.kill(pid, signal)
-    const jobs = [pool.submit('hold', [gate.path, journal.path, 1]), pool.submit('holdSync', [gate.path, journal.path, 2])]
+    const jobs = [pool.submit('hold', [latch.path, journal.path, 1]), pool.submit('holdSync', [latch.path, journal.path, 2])]
     await journal.seen('+1')
     await journal.seen('+2')
     for (const pid of pids) {
       process.kill(pid, signal)
       process.kill(-pid, signal)
     }
-    gate.open()
+    latch.open()
     expect(await Promise.all(jobs.map((job) => job.result))).toEqual([1, 2])
     expect(pids).toContain(await pidOf(pool))
     expect(pool.stats().totals).toMatchObject({ workersStarted: 2, workersDied: 0 })
   })
 
-  it('leave what a task does with them to the worker: the pool installs no handler in the host', async () => {
+  it('are handled in the worker: the pool installs no handler in the host', async () => {
     const before = SIGNALS.map((signal) => process.listenerCount(signal))
     const pool = await createPool(optionsOf())
     try {
@@ -35,7 +35,7 @@ describe('promise 10: signals from outside', () => {
     }
   })
 
-  it('do nothing to a worker that has just been born', async () => {
+  it('do not affect a worker that has just started', async () => {
     const pool = await startPool({ workers: 1 })
     await pidOf(pool)
     const born: number[] = []

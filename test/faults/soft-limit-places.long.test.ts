@@ -1,3 +1,3 @@
-import { softLimitPlaces } from './soft-limit-places.js'
+import { softLimitSites } from './soft-limit-places.js'
 
-softLimitPlaces(4)
+softLimitSites(4)

@@ -1,16 +1,16 @@
 import { SoftTimeLimitError } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { BRISK, LIMIT, PATIENT } from '../fixtures/places-list.js'
+import { LIMIT, LONG_GRACE, SHORT_GRACE } from '../fixtures/interruption-site-list.js'
 import { pidOf, startPool } from '../fixtures/pools.js'
 import { failure, Journal } from '../fixtures/support.js'
-import { softLimitPlaces } from './soft-limit-places.js'
+import { softLimitSites } from './soft-limit-places.js'
 
 // With concurrency 4: soft-limit-places.long.test.ts.
-softLimitPlaces(1)
+softLimitSites(1)
 
-describe("promise 5: a limit that passes in another job's code", () => {
-  it('soft: the job that waits rejects, the one that loops is not interrupted in its stead', async () => {
-    const pool = await startPool({ ...BRISK, concurrency: 4 })
+describe("promise 5: a limit that passes while another job's code runs", () => {
+  it('soft: rejects the waiting job and does not interrupt the looping one', async () => {
+    const pool = await startPool({ ...SHORT_GRACE, concurrency: 4 })
     const journal = new Journal()
     const before = await pidOf(pool)
     const waiting = pool.submit('awaiting', [journal.path], { softTimeLimit: 300 })
@@ -22,8 +22,8 @@ describe("promise 5: a limit that passes in another job's code", () => {
     expect(await pidOf(pool)).not.toBe(before)
   })
 
-  it('soft, both limited: each is answered with its own limit', async () => {
-    const pool = await startPool({ ...BRISK, concurrency: 4, cancelGrace: 800 })
+  it('soft, for both jobs: each rejects with its own limit', async () => {
+    const pool = await startPool({ ...SHORT_GRACE, concurrency: 4, cancelGrace: 800 })
     const journal = new Journal()
     const waiting = pool.submit('awaiting', [journal.path], { softTimeLimit: 400 })
     await journal.seen('waiting')
@@ -32,8 +32,8 @@ describe("promise 5: a limit that passes in another job's code", () => {
     expect(await failure(waiting.result)).toMatchObject({ name: 'SoftTimeLimitError', limit: 400 })
   })
 
-  it('hard: ends the worker, and only the limited job is called timed out', async () => {
-    const pool = await startPool({ ...BRISK, concurrency: 4 })
+  it('hard: ends the worker, and only the limited job rejects as timed out', async () => {
+    const pool = await startPool({ ...SHORT_GRACE, concurrency: 4 })
     const journal = new Journal()
     const waiting = pool.submit('awaiting', [journal.path], { timeLimit: 300 })
     await journal.seen('waiting')
@@ -43,8 +43,8 @@ describe("promise 5: a limit that passes in another job's code", () => {
   })
 })
 
-it('promise 5: an interrupted task leaves nothing of its AsyncLocalStorage to the next job', async () => {
-  const pool = await startPool(PATIENT)
+it('promise 5: an interrupted task leaves no AsyncLocalStorage store for the next job', async () => {
+  const pool = await startPool(LONG_GRACE)
   const journal = new Journal()
   expect(await failure(pool.run('inStorage', [journal.path], { softTimeLimit: LIMIT }))).toMatchObject({ name: 'SoftTimeLimitError' })
   expect(await pool.run('store', [])).toBeNull()

@@ -1,16 +1,16 @@
 import { SoftTimeLimitError } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { BRISK, ELSEWHERE, LIMIT, PATIENT, SAFE } from '../fixtures/places-list.js'
+import { SHORT_GRACE, UNSAFE_SITES, LIMIT, LONG_GRACE, SAFE_SITES } from '../fixtures/interruption-site-list.js'
 import { pidOf, sharedPool, type TestPool } from '../fixtures/pools.js'
-import { failure, Gate, Journal, within } from '../fixtures/support.js'
+import { failure, Latch, Journal, within } from '../fixtures/support.js'
 
-/** Runs the task in its place under a soft limit; what it stands between must come through. */
-const limited = async (pool: TestPool, concurrency: number, place: string, stack: string) => {
+/** Runs the task under a soft limit, beside and before other jobs, which must complete. */
+const limited = async (pool: TestPool, concurrency: number, site: string, stack: string) => {
   const before = await pidOf(pool)
   const journal = new Journal()
-  const gate = new Gate()
-  const neighbours = concurrency > 1 ? [1, 2].map(() => pool.submit('patient', [gate.path])) : []
-  const job = pool.submit(place, [journal.path], { softTimeLimit: LIMIT })
+  const latch = new Latch()
+  const neighbours = concurrency > 1 ? [1, 2].map(() => pool.submit('waitForLatch', [latch.path])) : []
+  const job = pool.submit(site, [journal.path], { softTimeLimit: LIMIT })
   const behind = concurrency === 1 ? pool.submit('pid', []) : undefined
   const error = await failure(job.result)
   expect(error).toBeInstanceOf(SoftTimeLimitError)
@@ -18,27 +18,27 @@ const limited = async (pool: TestPool, concurrency: number, place: string, stack
   expect((error as SoftTimeLimitError).taskStack).toContain(stack)
   expect(job).toMatchObject({ state: 'failed', accepted: true, softTimedOut: true })
   expect(journal.lines).toEqual(['there'])
-  // What stood behind it had not begun, and runs wherever a worker is.
+  // The job behind it had not begun, and runs in whichever worker is up.
   const behindPid = await (behind && within(behind.result, 10_000))
   const after = await within(pidOf(pool), 10_000)
-  gate.open()
+  latch.open()
   return { before, after, behindPid, neighbours }
 }
 
-/** A soft limit against a task in each of its places. */
-export const softLimitPlaces = (concurrency: number): void => {
+/** Tests a soft limit at each interruption site. */
+export const softLimitSites = (concurrency: number): void => {
   describe(`promise 5: a soft limit ends a task that never yields, with concurrency ${concurrency}`, () => {
-    const patient = sharedPool({ ...PATIENT, concurrency })
-    it.each(SAFE)('%s: where that is safe, and the worker lives on', async (place, _, stack) => {
-      const { before, after, behindPid, neighbours } = await limited(patient.pool, concurrency, place, stack)
+    const longGrace = sharedPool({ ...LONG_GRACE, concurrency })
+    it.each(SAFE_SITES)('%s: interrupts it where that is safe, and the worker stays alive', async (site, _, stack) => {
+      const { before, after, behindPid, neighbours } = await limited(longGrace.pool, concurrency, site, stack)
       expect(after).toBe(before)
       if (concurrency === 1) expect(behindPid).toBe(before)
-      for (const neighbour of neighbours) expect(await within(neighbour.result, 5_000)).toBe('patient')
+      for (const neighbour of neighbours) expect(await within(neighbour.result, 5_000)).toBe('opened')
     })
 
-    const brisk = sharedPool({ ...BRISK, concurrency })
-    it.each(ELSEWHERE)('%s: elsewhere with the worker, which is replaced', async (place, _, stack) => {
-      const { before, after, behindPid, neighbours } = await limited(brisk.pool, concurrency, place, stack)
+    const shortGrace = sharedPool({ ...SHORT_GRACE, concurrency })
+    it.each(UNSAFE_SITES)('%s: replaces the worker where an interruption is not safe', async (site, _, stack) => {
+      const { before, after, behindPid, neighbours } = await limited(shortGrace.pool, concurrency, site, stack)
       expect(after).not.toBe(before)
       if (concurrency === 1) expect(behindPid).not.toBe(before)
       for (const neighbour of neighbours) {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { JobFollower } from '../../src/pool/jobs/job.js'
 import type { Pool } from '../../src/pool/pool.js'
 import { allUp, pidOf, startPool } from '../fixtures/pools.js'
-import { failure, Gate, Journal, until } from '../fixtures/support.js'
+import { failure, Journal, Latch, until } from '../fixtures/support.js'
 
 const LATENCY = {
   count: 11,
@@ -17,7 +17,7 @@ const LATENCY = {
 }
 
 describe('stats', () => {
-  it('tell of every worker, of the totals and of the latencies', async () => {
+  it('report every worker, the totals and the latencies', async () => {
     const pool = await startPool({ workers: 2, heartbeatInterval: 50 })
     const pids = await allUp(pool, 2)
     for (let index = 0; index < 10; index += 1) await pool.run('sleep', [20])
@@ -50,22 +50,22 @@ describe('stats', () => {
     expect(stats.workers.filter((worker) => pids.includes(worker.pid!))).toHaveLength(1)
   })
 
-  it('tell what a worker is doing', async () => {
+  it('report what a worker does', async () => {
     const pool = await startPool({ concurrency: 2 })
-    const gate = new Gate()
-    const jobs = [1, 2].map((id) => pool.submit('hold', [gate.path, undefined, id], { id: `job ${id}` }))
+    const latch = new Latch()
+    const jobs = [1, 2].map((id) => pool.submit('hold', [latch.path, undefined, id], { id: `job ${id}` }))
     await until('both run', () => jobs.every((job) => job.accepted))
     const [worker] = pool.stats().workers
     expect(worker).toMatchObject({ state: 'busy', running: 2, job: { id: 'job 1', name: 'hold', attempt: 1, age: expect.any(Number) } })
     expect(worker!.bytesWritten).toBeGreaterThan(0)
-    gate.open()
+    latch.open()
     await Promise.all(jobs.map((job) => job.result))
     expect(pool.stats().workers[0]).toMatchObject({ jobs: 2, running: 0, job: undefined })
   })
 })
 
 describe('events', () => {
-  it('tell the life of workers and jobs, on the pool and on the diagnostics channels', async () => {
+  it('report the lifecycle of workers and jobs, on the pool and on the diagnostics channels', async () => {
     const names = ['workerStart', 'workerUp', 'workerExit', 'jobSubmitted', 'jobAccepted', 'jobSettled', 'jobRetried'] as const satisfies (keyof PoolEvents)[]
     const published: [string, unknown][] = []
     const listeners = names.map((name) => {
@@ -107,7 +107,7 @@ describe('events', () => {
     }
   })
 
-  it('of a job that is ended by the news of its beginning come in the order of its life', async () => {
+  it('keep their order when a listener ends the job at its acceptance', async () => {
     const pool = await startPool()
     const seen: string[] = []
     for (const name of ['jobAccepted', 'jobSettled'] as const) pool.on(name, () => seen.push(name))
@@ -119,7 +119,7 @@ describe('events', () => {
     expect(seen).toEqual(['jobAccepted', 'jobSettled'])
   })
 
-  it('stop when the listener is taken off', async () => {
+  it('stop when the listener is removed', async () => {
     const pool = await startPool()
     const seen: unknown[] = []
     const listener = (event: unknown): void => {
@@ -132,7 +132,7 @@ describe('events', () => {
     expect(seen).toHaveLength(1)
   })
 
-  it('of a listener that throws harm no job', async () => {
+  it('affect no job when a listener throws', async () => {
     const pool = await startPool()
     const thrown: unknown[] = []
     const note = (error: unknown): void => {

@@ -12,12 +12,12 @@ describe('stream', () => {
   const shared = sharedPool({ tasks: [fixture('streams.js'), fixture('second.js')], workers: 2 })
   const journalOf = () => new Journal()
 
-  it('gives every item in order', async () => {
+  it('yields every item in order', async () => {
     expect(await collect(shared.pool.stream('upTo', [0]))).toEqual([])
     expect(await collect(shared.pool.stream('upTo', [1000]))).toEqual(Array.from({ length: 1000 }, (_, index) => index))
   })
 
-  it('waits for a slow consumer: what is produced stays near what is consumed', async () => {
+  it('waits for a slow consumer: items produced stay near items consumed', async () => {
     const journal = journalOf()
     const items = shared.pool.stream('endless', [journal.path])[Symbol.asyncIterator]()
     for (let index = 0; index < 5; index += 1) expect((await items.next()).value).toBe(index)
@@ -35,7 +35,7 @@ describe('stream', () => {
     await journal.seen('finally')
   })
 
-  it('bounds large items by their bytes as well', async () => {
+  it('bounds large items by their bytes too', async () => {
     const journal = journalOf()
     const items = shared.pool.stream('endless', [journal.path, 4_000_000])[Symbol.asyncIterator]()
     expect((await items.next()).value).toHaveLength(4_000_000)
@@ -51,7 +51,7 @@ describe('stream', () => {
     await items.return?.(undefined)
   })
 
-  it('a break cancels the job and runs the finally of the generator; the worker lives on', async () => {
+  it('cancels the job after a break and runs the finally of the generator; the worker stays alive', async () => {
     const pool = await startPool({ tasks: fixture('streams.js') })
     const pid = await pidOf(pool)
     const journal = journalOf()
@@ -62,7 +62,7 @@ describe('stream', () => {
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('a break while the generator waits: its signal aborts and its finally runs', async () => {
+  it('aborts the signal after a break while the generator waits, and runs its finally', async () => {
     const journal = journalOf()
     for await (const item of shared.pool.stream('waits', [journal.path])) {
       expect(item).toBe('first')
@@ -112,11 +112,11 @@ describe('stream', () => {
     expect(await failure(stopped)).toBe('enough')
   })
 
-  it('of an unknown task rejects, listing the known', async () => {
+  it('rejects for an unknown task and lists the known ones', async () => {
     expect(await failure(collect(shared.pool.stream('upTp', [1])))).toMatchObject({ name: 'TaskNotFoundError' })
   })
 
-  it('on a closed pool rejects; an open one keeps close() waiting until it is read', async () => {
+  it('rejects on a closed pool; an open stream keeps close() waiting until it is read', async () => {
     const pool = await startPool({ tasks: fixture('streams.js') })
     const items = pool.stream('upTo', [200])[Symbol.asyncIterator]()
     expect((await items.next()).value).toBe(0)

@@ -19,7 +19,7 @@ describe('promise 7: an error that a task throws', () => {
     expect(Object.keys(error).sort()).toEqual(['code', 'details'])
   })
 
-  it('of a class of its own keeps name and properties', async () => {
+  it("keeps name and properties when its class is the task's own", async () => {
     const error = await thrownBy('custom')
     expect(error).toBeInstanceOf(Error)
     expect(error).toMatchObject({ name: 'InsufficientFunds', message: 'not enough', balance: 12n })
@@ -35,7 +35,7 @@ describe('promise 7: an error that a task throws', () => {
     },
   )
 
-  it('that is an AggregateError keeps what it gathers', async () => {
+  it('keeps the errors of an AggregateError', async () => {
     const error = (await thrownBy('aggregate')) as AggregateError
     expect(error).toBeInstanceOf(AggregateError)
     expect(error.message).toBe('many')
@@ -45,11 +45,11 @@ describe('promise 7: an error that a task throws', () => {
     expect(error.errors[2]).toBe('three')
   })
 
-  it('after an await arrives the same way', async () => {
+  it('arrives the same way after an await', async () => {
     expect(await thrownBy('rejects')).toBeInstanceOf(SyntaxError)
   })
 
-  it('that is a DOMException keeps its name', async () => {
+  it('keeps its name when it is a DOMException', async () => {
     expect(await thrownBy('domException')).toMatchObject({ name: 'AbortError', message: 'a DOM exception' })
   })
 
@@ -57,13 +57,13 @@ describe('promise 7: an error that a task throws', () => {
     expect(await thrownBy('value', value)).toEqual(value)
   })
 
-  it('with a property that cannot travel still arrives', async () => {
+  it('arrives without a property that cannot be copied', async () => {
     const error = await thrownBy('withFunction')
     expect(error).toBeInstanceOf(Error)
     expect((error as Error).message).toContain('carries a function')
   })
 
-  it('leaves the worker alive, and the job failed', async () => {
+  it('leaves the worker alive and the job failed', async () => {
     const pid = await errors.pool.run('fine', [])
     const job = errors.pool.submit('throwIt', [])
     await failure(job.result)
@@ -84,13 +84,13 @@ describe('promise 7: an error that a task throws', () => {
     expect(common).toMatch(/common\.cjs:4:\d+/)
   })
 
-  it('of the pool itself has the caller in its stack', async () => {
+  it('has the caller in its stack when the pool itself throws it', async () => {
     const theCaller = async (): Promise<unknown> => await errors.pool.run('bad', ['function'])
     const { stack = '' } = (await failure(theCaller())) as Error
     expect(stack).toContain('theCaller')
   })
 
-  it('may also be returned', async () => {
+  it('may be returned as a value too', async () => {
     const [type, aggregate] = (await errors.pool.run('returnsErrors', [])) as [TypeError, AggregateError]
     expect(type).toBeInstanceOf(TypeError)
     expect(type).toMatchObject({ message: 'returned', cause: 'why' })

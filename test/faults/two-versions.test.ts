@@ -2,15 +2,15 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { startPool, upPids } from '../fixtures/pools.js'
-import { failure, Gate, Journal, scratch, until } from '../fixtures/support.js'
+import { failure, Journal, Latch, scratch, until } from '../fixtures/support.js'
 
 const FIRST = `
 import { appendFileSync, existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 export const pid = () => process.pid
-export const hold = async (gate, journal, word) => {
+export const hold = async (latch, journal, word) => {
   appendFileSync(journal, '+' + word + '\\n')
-  while (!existsSync(gate)) await delay(2)
+  while (!existsSync(latch)) await delay(2)
   return word
 }
 `
@@ -18,7 +18,7 @@ const SECOND = `${FIRST}
 export const fresh = (word) => [process.pid, word]
 `
 
-/** A pool of two workers, the second of which has the newer code. */
+/** A pool of two workers; the second has the newer version. */
 const twoVersions = async () => {
   const tasks = join(scratch(), 'tasks.mjs')
   writeFileSync(tasks, FIRST)
@@ -30,54 +30,54 @@ const twoVersions = async () => {
   return { pool, tasks, old: old!, newer }
 }
 
-describe('two versions of a task module at work', () => {
-  it('a job for a task that one of them has is run there, however idle the others are', async () => {
+describe('workers with two versions of a task module', () => {
+  it('run a job only where its task exists, even if the other worker is idle', async () => {
     const { pool, newer } = await twoVersions()
-    const words = [1, 2, 3, 4, 5, 6, 7, 8]
-    expect(await Promise.all(words.map((word) => pool.run('fresh', [word])))).toEqual(words.map((word) => [newer, word]))
+    const values = [1, 2, 3, 4, 5, 6, 7, 8]
+    expect(await Promise.all(values.map((value) => pool.run('fresh', [value])))).toEqual(values.map((value) => [newer, value]))
   })
 
-  it('it waits for that one, and holds up no other', async () => {
+  it('let such a job wait for its worker, without holding up other jobs', async () => {
     const { pool, old, newer } = await twoVersions()
     const journal = new Journal()
-    const gates = [new Gate(), new Gate()]
-    const held = gates.map((gate, index) => pool.submit('hold', [gate.path, journal.path, index]))
+    const latches = [new Latch(), new Latch()]
+    const held = latches.map((latch, index) => pool.submit('hold', [latch.path, journal.path, index]))
     await until('both are busy', () => held.every(({ state }) => state === 'accepted'))
     const waiting = Array.from({ length: 60 }, (_, word) => pool.submit('fresh', [word]))
     const ofOld = pool.stats().workers.find(({ pid }) => pid === old)!
     const [busyOld, busyNew] = ofOld.job?.id === held[0]!.id ? [0, 1] : [1, 0]
-    gates[busyOld]!.open()
+    latches[busyOld]!.open()
     await held[busyOld]!.result
     expect(await pool.run('pid', [])).toBe(old)
     expect(waiting.every(({ state }) => state === 'queued' || state === 'written')).toBe(true)
     waiting[50]!.cancel()
-    gates[busyNew]!.open()
+    latches[busyNew]!.open()
     const results = (await Promise.all(waiting.filter((_, index) => index !== 50).map(({ result }) => result))) as [number, number][]
     expect(new Set(results.map(([pid]) => pid))).toEqual(new Set([newer]))
     expect(results.map(([, word]) => word)).toEqual(Array.from({ length: 60 }, (_, word) => word).filter((word) => word !== 50))
   })
 
-  it('it is refused when none is left that has the task', async () => {
+  it('refuse such a job when no worker with its task is left', async () => {
     const { pool, tasks, newer } = await twoVersions()
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     writeFileSync(tasks, FIRST)
-    const held = pool.submit('hold', [gate.path, journal.path, 'a'])
-    const other = pool.submit('hold', [gate.path, journal.path, 'b'])
+    const held = pool.submit('hold', [latch.path, journal.path, 'a'])
+    const other = pool.submit('hold', [latch.path, journal.path, 'b'])
     await until('both are busy', () => journal.lines.length === 2)
     const waiting = pool.submit('fresh', ['x'])
     process.kill(newer, 'SIGKILL')
     await failure(Promise.all([held.result, other.result]))
-    gate.open()
+    latch.open()
     expect(await failure(waiting.result)).toMatchObject({ name: 'TaskNotFoundError', message: expect.stringMatching(/^There is no task 'fresh'/) })
   })
 
-  it('a job that is run again after a loss is refused where its task is gone: no other is run in its place', async () => {
+  it('refuse a retry whose task is gone: no other task runs in its place', async () => {
     const tasks = join(scratch(), 'tasks.mjs')
     writeFileSync(tasks, FIRST)
     const pool = await startPool({ tasks, workers: 1 })
     const journal = new Journal()
-    const lost = pool.submit('hold', [new Gate().path, journal.path, 'a'], { retryLost: 1 })
+    const lost = pool.submit('hold', [new Latch().path, journal.path, 'a'], { retryLost: 1 })
     await journal.seen('+a')
     const ran = join(scratch(), 'ran')
     writeFileSync(

@@ -4,7 +4,7 @@ import { SerializationError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import type { Pool } from '../../src/pool/pool.js'
 import { pidOf, sharedPool, startPool } from '../fixtures/pools.js'
-import { failure, Gate, Journal } from '../fixtures/support.js'
+import { failure, Journal, Latch } from '../fixtures/support.js'
 
 const cyclic = (): unknown => {
   const value: Record<string, unknown> = { list: [1, 2] }
@@ -14,7 +14,7 @@ const cyclic = (): unknown => {
 const shared = { shared: true }
 const ofAnyShape = Object.assign([1, 2], { extra: 'property' })
 
-/** Node 20 finds no invalid date equal to another. */
+/** Node 20's toEqual finds no invalid date equal to another. */
 const comparable = (value: unknown): unknown => (value instanceof Date && Number.isNaN(value.getTime()) ? 'an invalid date' : value)
 
 const VALUES: [string, unknown][] = [
@@ -78,7 +78,7 @@ describe('promise 7: values', () => {
     expect(Object.prototype).not.toHaveProperty('polluted')
   })
 
-  it('keeps identity and cycles inside one value', async () => {
+  it('keep identity and cycles inside one value', async () => {
     const [one, two] = (await echo([shared, shared])) as [object, object]
     expect(one).toBe(two)
     const cycle = (await echo(cyclic())) as { self: unknown }
@@ -87,7 +87,7 @@ describe('promise 7: values', () => {
     expect([a, b]).toEqual([shared, shared])
   })
 
-  it('a Buffer stays a Buffer, of any size, alone and inside', async () => {
+  it('keep a Buffer a Buffer, of any size, alone and nested', async () => {
     for (const size of [0, 1, 100, 65_536, 3_000_000]) {
       const buffer = Buffer.alloc(size, 'prefork')
       const { list } = (await echo({ list: [buffer] })) as { list: Buffer[] }
@@ -98,7 +98,7 @@ describe('promise 7: values', () => {
     }
   })
 
-  it.each([100, 4_000, 8_192, 12_000, 65_000, 65_536, 1_000_001])('a Buffer of %i bytes lies so that numbers can be laid over it', async (count) => {
+  it.each([100, 4_000, 8_192, 12_000, 65_000, 65_536, 1_000_001])('align a Buffer of %i bytes for typed arrays', async (count) => {
     for (const id of [undefined, 'named']) {
       const bytes = await values.pool.submit('overlaid', [Buffer.alloc(count, 3)], id === undefined ? {} : { id: `${id}-${count}` }).result
       expect((bytes as Buffer).equals(Buffer.alloc(count, 3))).toBe(true)
@@ -106,20 +106,20 @@ describe('promise 7: values', () => {
     }
   })
 
-  it.each([5_000, 20_000, 65_536, 1_000_000])('two Buffers of %i bytes are on memory of their own', async (count) => {
-    expect(await values.pool.run('apart', [Buffer.alloc(count), Buffer.alloc(count)])).toEqual([0, count])
+  it.each([5_000, 20_000, 65_536, 1_000_000])('give two Buffers of %i bytes memory of their own', async (count) => {
+    expect(await values.pool.run('detachFirst', [Buffer.alloc(count), Buffer.alloc(count)])).toEqual([0, count])
     const [first, second] = (await values.pool.run('pair', [count])) as [Buffer, Buffer]
     await values.pool.run('echo', [first], { transfer: [first.buffer as ArrayBuffer] })
     expect(first.length).toBe(0)
     expect(second.equals(Buffer.alloc(count, 2))).toBe(true)
   })
 
-  it('any number of arguments', async () => {
+  it('may be any number of arguments', async () => {
     expect(await values.pool.run('echoAll', [])).toEqual([])
     expect(await values.pool.run('echoAll', [undefined, null, 3])).toEqual([undefined, null, 3])
   })
 
-  it('arbitrary values arrive as structuredClone would copy them', async () => {
+  it('of any shape arrive as structuredClone would copy them', async () => {
     const anything = fc.anything({
       withBigInt: true,
       withBoxedValues: true,
@@ -167,7 +167,7 @@ describe('promise 7: values', () => {
     expect(await fine).toBe('fine')
   })
 
-  it('a MessagePort and a KeyObject are refused', async () => {
+  it('do not include a MessagePort or a KeyObject', async () => {
     const { port1, port2 } = new MessageChannel()
     const { createSecretKey } = await import('node:crypto')
     for (const value of [port1, createSecretKey(Buffer.from('secret'))]) {
@@ -177,7 +177,7 @@ describe('promise 7: values', () => {
     port2.close()
   })
 
-  it('nesting that overflows a stack is the error of that job alone', async () => {
+  it('that overflow the stack are the error of that job alone', async () => {
     const deep = Array.from({ length: 1_000_000 }).reduce<unknown>((inner) => [inner], 0)
     const pid = await pidOf(values.pool)
     expect(await failure(values.pool.run('echo', [deep]))).toBeInstanceOf(Error)
@@ -185,24 +185,24 @@ describe('promise 7: values', () => {
   })
 })
 
-describe('promise 7: arguments are taken at the call', () => {
-  it('whatever changes later, running or queued', async () => {
+describe('promise 7: arguments are copied at the call', () => {
+  it('and later changes have no effect, running or queued', async () => {
     const pool = await startPool()
     const journal = new Journal()
-    const gate = new Gate()
-    const holder = pool.run('hold', [gate.path, journal.path, 1])
+    const latch = new Latch()
+    const holder = pool.run('hold', [latch.path, journal.path, 1])
     const value = { list: [1, 2], buffer: Buffer.from('before') }
     const args = [value]
     const job = pool.run('echo', args)
     value.list.push(3)
     value.buffer.fill('x')
     args.length = 0
-    gate.open()
+    latch.open()
     await holder
     expect(await job).toEqual({ list: [1, 2], buffer: Buffer.from('before') })
   })
 
-  it('a large binary too', async () => {
+  it('and so is a large binary', async () => {
     const pool = await startPool()
     const buffer = Buffer.alloc(4_000_000, 1)
     const job = pool.run('echo', [buffer])
@@ -240,8 +240,8 @@ describe('promise 7: maxMessageSize', () => {
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('names the job as its message does, where the task is found by a path', async () => {
-    // As the runtime sees it; the package's declarations leave it out.
+  it('names the job in the error when the task is addressed by a path', async () => {
+    // As the runtime passes it; the package's declarations leave it out.
     const pool = (await startPool({ maxMessageSize: 100_000 })) as unknown as Pool
     const refusal = await new Promise((resolve) => {
       const follower = { began: () => {}, succeeded: () => {}, ended: (_: unknown, error: unknown) => resolve(error) }

@@ -1,50 +1,50 @@
 import { WorkerLostError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { allUp, fixture, pidOf, startPool } from '../fixtures/pools.js'
-import { failure, Gate, gone, Journal, until, within } from '../fixtures/support.js'
+import { failure, gone, Journal, Latch, until, within } from '../fixtures/support.js'
 
-describe('promises 2, 4: a job that is withdrawn', () => {
-  it('while queued never runs and rejects with the reason', async () => {
+describe('promises 2, 4: a withdrawn job', () => {
+  it('never runs and rejects with the reason while queued', async () => {
     const pool = await startPool({ dispatch: 'fair' })
     const journal = new Journal()
-    const gate = new Gate()
-    pool.run('hold', [gate.path, journal.path, 'holder'])
+    const latch = new Latch()
+    pool.run('hold', [latch.path, journal.path, 'holder'])
     await journal.seen('+holder')
     const victim = pool.submit('mark', [journal.path, 'victim'])
     expect(await victim.withdraw('gone')).toBe(true)
     expect(await failure(victim.result)).toBe('gone')
     expect(await victim.withdraw()).toBe(false)
-    gate.open()
+    latch.open()
     await pool.close()
     expect(journal.lines).toEqual(['+holder', '-holder'])
   })
 
-  it('while written ahead to a worker in a busy loop comes back and never runs; its neighbours do', async () => {
+  it('comes back and never runs when it was written ahead behind a busy loop; its neighbours run', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     const pid = await pidOf(pool)
-    pool.run('holdSync', [gate.path, journal.path, 'holder'])
+    pool.run('holdSync', [latch.path, journal.path, 'holder'])
     await journal.seen('+holder')
     const jobs = [1, 2, 3].map((id) => pool.submit('mark', [journal.path, id]))
     await until('they are written', () => jobs.every(({ state }) => state === 'written'))
     expect(await within(jobs[1]!.withdraw(), 3_000)).toBe(true)
     expect(await failure(jobs[1]!.result)).toMatchObject({ name: 'AbortError' })
     expect(jobs[1]).toMatchObject({ state: 'cancelled', accepted: false })
-    gate.open()
+    latch.open()
     expect(await Promise.all([jobs[0]!.result, jobs[2]!.result])).toEqual([1, 3])
     expect(journal.lines).toEqual(['+holder', '-holder', '1', '3'])
     expect(await pidOf(pool)).toBe(pid)
   })
 
-  it('once it runs is left alone, also while it waits to run again', async () => {
+  it('is left alone once it runs, also while it waits for a retry', async () => {
     const pool = await startPool()
     const journal = new Journal()
-    const gate = new Gate()
-    const running = pool.submit('hold', [gate.path, journal.path, 'x'])
+    const latch = new Latch()
+    const running = pool.submit('hold', [latch.path, journal.path, 'x'])
     await journal.seen('+x')
     expect(await running.withdraw()).toBe(false)
-    gate.open()
+    latch.open()
     expect(await running.result).toBe('x')
     const again = pool.submit('dieOnAttempts', [1, journal.path, 'y'], { retryLost: 1 })
     await until('it waits to run again', () => again.attempt === 2)
@@ -52,7 +52,7 @@ describe('promises 2, 4: a job that is withdrawn', () => {
     expect(await again.result).toBe(2)
   })
 
-  it('in any number, while they begin: each either ran or was taken back', async () => {
+  it('either ran or was taken back, also when many are withdrawn as they begin', async () => {
     const pool = await startPool({ workers: 2, dispatch: 'adaptive' })
     await allUp(pool, 2)
     const journal = new Journal()
@@ -68,16 +68,16 @@ describe('promises 2, 4: a job that is withdrawn', () => {
     expect(back).toContain(true)
   })
 
-  it('whose worker dies first is taken back, not put back', async () => {
+  it('is taken back, not put back, when its worker dies first', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     const pid = await pidOf(pool)
-    const holder = failure(pool.run('holdSync', [gate.path, journal.path, 'holder']))
+    const holder = failure(pool.run('holdSync', [latch.path, journal.path, 'holder']))
     await journal.seen('+holder')
     const job = pool.submit('mark', [journal.path, 'x'])
     await until('it is written', () => job.state === 'written')
-    // Frozen, its watchdog answers nothing any more.
+    // Under SIGSTOP its watchdog does not answer.
     process.kill(pid, 'SIGSTOP')
     const back = job.withdraw()
     process.kill(pid, 'SIGKILL')
@@ -93,10 +93,10 @@ describe('promise 3: pool.end', () => {
     const pool = await startPool({ workers: 2 })
     const pids = await allUp(pool, 2)
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     const exits: { worker: number; reason: string; expected: boolean }[] = []
     pool.on('workerExit', (event) => exits.push(event))
-    const job = pool.submit('holdSync', [gate.path, journal.path, 'x'])
+    const job = pool.submit('holdSync', [latch.path, journal.path, 'x'])
     await journal.seen('+x')
     const busy = await until('the host knows where it runs', () => pool.stats().workers.find(({ running }) => running === 1))
     pool.end(busy.id, 'It stood still.')
@@ -108,22 +108,22 @@ describe('promise 3: pool.end', () => {
     expect((await allUp(pool, 2)).filter((pid) => pids.includes(pid))).toHaveLength(1)
   })
 
-  it('lets what may be lost run again elsewhere', async () => {
+  it('lets a job with retryLost run again elsewhere', async () => {
     const pool = await startPool()
     const journal = new Journal()
-    const gate = new Gate()
+    const latch = new Latch()
     const retried: unknown[] = []
     pool.on('jobRetried', (event) => retried.push(event))
-    const job = pool.submit('hold', [gate.path, journal.path, 'x'], { retryLost: 1 })
+    const job = pool.submit('hold', [latch.path, journal.path, 'x'], { retryLost: 1 })
     await journal.seen('+x')
     pool.end(1, 'Enough.')
     await until('it runs again', () => journal.lines.length === 2)
-    gate.open()
+    latch.open()
     expect(await job.result).toBe('x')
     expect(retried).toMatchObject([{ attempt: 2, worker: 1, reason: 'Enough.' }])
   })
 
-  it('refuses a worker that is not there, and wants a reason', async () => {
+  it('refuses an unknown worker and requires a reason', async () => {
     const pool = await startPool()
     expect(() => pool.end(7, 'x')).toThrow(/no worker 7; there are: 1/)
     expect(() => pool.end('1' as never, 'x')).toThrow(/The id of a worker is a number, .* not '1'/)
@@ -131,7 +131,7 @@ describe('promise 3: pool.end', () => {
   })
 })
 
-it('lines of a job are an event, and its delivery is what the task sees', async () => {
+it('promise 3: the lines of a job are an event, and the task sees its delivery', async () => {
   const pool = await startPool({ tasks: fixture('farm-tasks.js'), output: 'capture' })
   const seen: unknown[] = []
   pool.on('jobLog', ({ id, worker, lines }) => seen.push(...lines.map(({ stream, text }) => [id, worker, stream, text])))

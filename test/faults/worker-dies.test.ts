@@ -4,16 +4,16 @@ import { pidOf, startPool, upPids } from '../fixtures/pools.js'
 import { blockHost, failure, gone, Journal, until } from '../fixtures/support.js'
 
 const DEATHS: [string, string, unknown[], object][] = [
-  ['process.exit(0)', 'exitWith', [0, 'last words'], { exitCode: 0, signal: null, reason: 'exit' }],
-  ['process.exit(3)', 'exitWith', [3, 'last words'], { exitCode: 3, signal: null, reason: 'exit' }],
-  ['process.abort()', 'abort', ['last words'], { exitCode: null, signal: 'SIGABRT', reason: 'signal' }],
-  ['SIGKILL', 'killSelf', ['SIGKILL', 'last words'], { exitCode: null, signal: 'SIGKILL', reason: 'signal' }],
-  ['SIGSEGV', 'killSelf', ['SIGSEGV', 'last words'], { exitCode: null, signal: 'SIGSEGV', reason: 'signal' }],
-  ['an exhausted heap', 'exhaustHeap', ['last words'], { signal: 'SIGABRT', reason: 'signal' }],
+  ['process.exit(0)', 'exitWith', [0, 'last line'], { exitCode: 0, signal: null, reason: 'exit' }],
+  ['process.exit(3)', 'exitWith', [3, 'last line'], { exitCode: 3, signal: null, reason: 'exit' }],
+  ['process.abort()', 'abort', ['last line'], { exitCode: null, signal: 'SIGABRT', reason: 'signal' }],
+  ['SIGKILL', 'killSelf', ['SIGKILL', 'last line'], { exitCode: null, signal: 'SIGKILL', reason: 'signal' }],
+  ['SIGSEGV', 'killSelf', ['SIGSEGV', 'last line'], { exitCode: null, signal: 'SIGSEGV', reason: 'signal' }],
+  ['an exhausted heap', 'exhaustHeap', ['last line'], { signal: 'SIGABRT', reason: 'signal' }],
 ]
 
-describe('promises 1, 3: a worker that dies in mid-job', () => {
-  it.each(DEATHS)('by %s: the job is lost with every detail, those behind it run once in the next worker', async (_, task, args, details) => {
+describe('promises 1, 3: a worker that dies during a job', () => {
+  it.each(DEATHS)('by %s loses that job with every detail; jobs behind it run once in the next worker', async (_, task, args, details) => {
     const pool = await startPool({ dispatch: 'fast', output: 'capture', execArgv: ['--max-old-space-size=48'] })
     const before = await pidOf(pool)
     const journal = new Journal()
@@ -24,7 +24,7 @@ describe('promises 1, 3: a worker that dies in mid-job', () => {
     expect(error).toBeInstanceOf(WorkerLostError)
     expect(error).toBeInstanceOf(PreforkError)
     expect(error).toMatchObject({ name: 'WorkerLostError', code: 'ERR_PREFORK_WORKER_LOST', accepted: true, ...details })
-    expect((error as WorkerLostError).stderr).toContain('last words')
+    expect((error as WorkerLostError).stderr).toContain('last line')
     expect(culprit).toMatchObject({ state: 'lost', accepted: true, attempt: 1 })
     expect(await culprit.began).toBe(true)
 
@@ -34,7 +34,7 @@ describe('promises 1, 3: a worker that dies in mid-job', () => {
     expect(await pidOf(pool)).not.toBe(before)
   })
 
-  it('by an exhausted heap while the arguments are decoded: accepted, and lost alone', async () => {
+  it('of an exhausted heap while it decodes arguments loses the accepted job alone', async () => {
     const pool = await startPool({ execArgv: ['--max-old-space-size=48'], dispatch: 'fast' })
     const large = Array.from({ length: 2_000_000 }, (_, index) => ({ index }))
     const culprit = pool.submit('echo', [large])
@@ -43,7 +43,7 @@ describe('promises 1, 3: a worker that dies in mid-job', () => {
     expect(await next.result).toBe('small')
   })
 
-  it('takes its concurrent neighbours with it, and nobody else', async () => {
+  it('loses the jobs beside it too, and no others', async () => {
     const pool = await startPool({ workers: 2, concurrency: 3 })
     const journal = new Journal()
     const jobs = [0, 1, 2, 3, 4].map((id) => pool.submit('dieOnAttempts', [0, journal.path, id, 60_000]))
@@ -56,7 +56,7 @@ describe('promises 1, 3: a worker that dies in mid-job', () => {
     expect(journal.lines).toHaveLength(6)
   })
 
-  it('outside of any job: nobody notices but the events', async () => {
+  it('without a job only emits its exit event', async () => {
     const pool = await startPool()
     const exits: unknown[] = []
     pool.on('workerExit', (exit) => exits.push(exit))
@@ -83,7 +83,7 @@ describe('promises 1, 3: a result that was written before the death', () => {
     const journal = new Journal()
     const jobs = Array.from({ length: 50 }, (_, index) => pool.submit('mark', [journal.path, index]))
     const last = pool.submit('answerThenDie', ['done'])
-    // The host flushes what it has, then stands still while the worker answers everything and dies.
+    // The host flushes its writes, then blocks while the worker answers everything and dies.
     await new Promise((resolve) => setImmediate(resolve))
     blockHost(1_000)
     expect(await Promise.all(jobs.map((job) => job.result))).toEqual(jobs.map((_, index) => index))
@@ -92,7 +92,7 @@ describe('promises 1, 3: a result that was written before the death', () => {
     await gone([pid!])
   })
 
-  it('is not waited for beyond lostWorkerTimeout when somebody else holds the pipes open', async () => {
+  it('is read until lostWorkerTimeout at most when another process holds the pipes open', async () => {
     const patient = await startPool({ killTree: false, lostWorkerTimeout: 600_000 })
     const hasty = await startPool({ killTree: false, lostWorkerTimeout: 300 })
     const [held, left] = [new Journal(), new Journal()]

@@ -1,26 +1,26 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { allUp, fixture, pidOf, startPool, upPids } from '../fixtures/pools.js'
-import { failure, Gate, gone, isAlive, Journal, until, within } from '../fixtures/support.js'
+import { failure, gone, isAlive, Journal, Latch, until, within } from '../fixtures/support.js'
 
 const MB = 1024 * 1024
 
 describe('the second worker', () => {
-  it('comes up although the first job, which it waited for, does not end', async () => {
+  it('comes up although the first job waits for it and never ends', async () => {
     const pool = await startPool({ workers: 2 })
-    const gate = new Gate()
-    const job = pool.run('hold', [gate.path, new Journal().path, 1])
+    const latch = new Latch()
+    const job = pool.run('hold', [latch.path, new Journal().path, 1])
     await allUp(pool, 2)
-    gate.open()
+    latch.open()
     await job
   })
 })
 
 describe('promises 3, 11: resize', () => {
-  it('up: more jobs run at once; down: the surplus leaves, after its jobs', async () => {
+  it('up runs more jobs at once; down retires the surplus workers after their jobs', async () => {
     const pool = await startPool()
     const journal = new Journal()
-    const gate = new Gate()
-    const holders = [1, 2, 3].map((id) => pool.run('hold', [gate.path, journal.path, id]))
+    const latch = new Latch()
+    const holders = [1, 2, 3].map((id) => pool.run('hold', [latch.path, journal.path, id]))
     await journal.seen('+1')
     await pool.resize(3)
     await journal.seen('+3')
@@ -29,7 +29,7 @@ describe('promises 3, 11: resize', () => {
       return now.length === 3 ? now : undefined
     })
     const shrunk = pool.resize(1)
-    gate.open()
+    latch.open()
     expect(await Promise.all(holders)).toEqual([1, 2, 3])
     await shrunk
     await until('one is left', () => pids.filter(isAlive).length === 1)
@@ -37,7 +37,7 @@ describe('promises 3, 11: resize', () => {
     expect(pool.stats().totals.lost).toBe(0)
   })
 
-  it('down while jobs are written ahead: they run on those that stay', async () => {
+  it('down while jobs are written ahead runs them on the remaining workers', async () => {
     const pool = await startPool({ workers: 3, dispatch: 'fast' })
     await allUp(pool, 3)
     const journal = new Journal()
@@ -86,7 +86,7 @@ describe('promises 3, 11: restart', () => {
     await gone(before)
   })
 
-  it('of an idle pool: new processes, and never none', async () => {
+  it('of an idle pool replaces every process and always keeps one', async () => {
     const pool = await startPool()
     const before = await pidOf(pool)
     let least = Number.POSITIVE_INFINITY
@@ -103,20 +103,20 @@ describe('promises 3, 11: restart', () => {
   it('lets a long job finish in the old worker', async () => {
     const pool = await startPool()
     const journal = new Journal()
-    const gate = new Gate()
-    const holder = pool.submit('hold', [gate.path, journal.path, 'long'])
+    const latch = new Latch()
+    const holder = pool.submit('hold', [latch.path, journal.path, 'long'])
     await journal.seen('+long')
     const restarted = pool.restart()
     await until('a new worker is up', () => pool.stats().totals.workersStarted === 2)
     expect(holder.state).toBe('accepted')
-    gate.open()
+    latch.open()
     expect(await holder.result).toBe('long')
     await within(Promise.resolve(restarted), 10_000)
   })
 })
 
 describe('recycling', () => {
-  it('by age: a worker leaves when it is old enough, idle or busy, and its job is finished', async () => {
+  it('by age retires a worker at maxAge, idle or busy, and its job finishes', async () => {
     const pool = await startPool({ maxAgePerWorker: 400, heartbeatInterval: 100, maintainInterval: 200 })
     const first = await pidOf(pool)
     expect(await pool.run('sleep', [900, 'long'])).toBe('long')
@@ -127,13 +127,13 @@ describe('recycling', () => {
     expect(pool.stats().totals.workersRecycled).toBeGreaterThanOrEqual(2)
   })
 
-  it('is judged at each round of maintenance, when nothing else happens', async () => {
+  it('by age takes place at each round of maintenance without any other event', async () => {
     const pool = await startPool({ maxAgePerWorker: 300, heartbeatInterval: 30_000, heartbeatTimeout: 90_000, maintainInterval: 200 })
     // Before the first round of the default, 5 s.
     await gone([await pidOf(pool)], 4_500)
   })
 
-  it('by memory: over maxMemoryPerWorker it leaves after its job', async () => {
+  it('by memory retires a worker over maxMemoryPerWorker after its job', async () => {
     const pool = await startPool({ maxMemoryPerWorker: 180 * MB, hardMemoryLimit: 4_000 * MB, heartbeatInterval: 100 })
     const first = await pidOf(pool)
     expect(await pidOf(pool)).toBe(first)
@@ -144,13 +144,13 @@ describe('recycling', () => {
     expect(pool.stats().totals.workersRecycled).toBe(1)
   })
 
-  it('by memory: one that is over it before its first job is left alone until then, and the log warns', async () => {
+  it('by memory spares a worker that is over the limit before its first job, and logs a warning', async () => {
     const warned: unknown[] = []
     const quiet = () => {}
     const logger = { trace: quiet, debug: quiet, info: quiet, warn: (fields: unknown) => warned.push(fields), error: quiet }
     const pool = await startPool({ workers: 2, maxMemoryPerWorker: MB, hardMemoryLimit: 4_000 * MB, heartbeatInterval: 50, logger: logger as never })
     await allUp(pool, 2)
-    // Ten heartbeats, each of which judges.
+    // Ten heartbeats, each of which checks the memory.
     await new Promise((resolve) => setTimeout(resolve, 500))
     expect(pool.stats().totals.workersStarted).toBe(2)
     expect(warned).toEqual([expect.objectContaining({ maxMemoryPerWorker: MB })])
@@ -158,7 +158,7 @@ describe('recycling', () => {
     await gone([first])
   })
 
-  it('not without a reason', async () => {
+  it('does not take place without a reason', async () => {
     const pool = await startPool({ maintainInterval: 100, heartbeatInterval: 100 })
     const first = await pidOf(pool)
     await pool.run('leakBytes', [200 * MB])
@@ -168,7 +168,7 @@ describe('recycling', () => {
 })
 
 describe('hardMemoryLimit', () => {
-  it('kills in mid-job: MemoryLimitError, and the next job has a new worker', async () => {
+  it('kills the worker during the job: MemoryLimitError, and the next job has a new worker', async () => {
     const pool = await startPool({ hardMemoryLimit: 200 * MB, maxMemoryPerWorker: 190 * MB, heartbeatInterval: 50 })
     const first = await pidOf(pool)
     const job = pool.submit('leakAndHang', [300 * MB])
@@ -186,7 +186,7 @@ describe('hardMemoryLimit', () => {
 })
 
 describe('spare', () => {
-  it('workers stand by, take no job, and step in at once', async () => {
+  it('workers are idle, take no job, and replace a dead worker at once', async () => {
     const pool = await startPool({ spare: 1 })
     const standBy = await until('a spare is up', () => pool.stats().workers.find((worker) => worker.spare && worker.state === 'up'))
     const pids = new Set(await Promise.all(Array.from({ length: 20 }, () => pidOf(pool))))
@@ -200,35 +200,35 @@ describe('spare', () => {
 })
 
 describe('autoscaling', () => {
-  it('grows to max on backlog and shrinks to min when idle for keepAlive', async () => {
+  it('grows to max on backlog and shrinks to min after keepAlive', async () => {
     const pool = await startPool({ workers: { min: 1, max: 3 }, keepAlive: 300, maintainInterval: 100 })
     expect(pool.stats().workers.length).toBeLessThanOrEqual(1)
     const journal = new Journal()
-    const gate = new Gate()
-    const holders = Array.from({ length: 5 }, (_, index) => pool.run('hold', [gate.path, journal.path, index]))
+    const latch = new Latch()
+    const holders = Array.from({ length: 5 }, (_, index) => pool.run('hold', [latch.path, journal.path, index]))
     await until('three run', () => journal.lines.length === 3)
     expect(pool.stats().workers).toHaveLength(3)
-    gate.open()
+    latch.open()
     await Promise.all(holders)
-    // Sooner than the defaults of keepAlive (30 s) and maintainInterval (5 s) would have it.
+    // Sooner than the defaults of keepAlive (30 s) and maintainInterval (5 s).
     await until('one is left', () => pool.stats().workers.length === 1, 4_500)
     expect(pool.stats().totals.workersDied).toBe(0)
     expect(await pool.run('echo', [1])).toBe(1)
   })
 
-  it('keeps idle workers as long as keepAlive says', async () => {
+  it('keeps idle workers for keepAlive', async () => {
     const pool = await startPool({ workers: { min: 1, max: 2 }, keepAlive: 60_000, maintainInterval: 50 })
-    const gate = new Gate()
-    const holders = [1, 2].map(() => pool.submit('hold', [gate.path]))
+    const latch = new Latch()
+    const holders = [1, 2].map(() => pool.submit('hold', [latch.path]))
     await until('both run', () => holders.every((job) => job.accepted))
-    gate.open()
+    latch.open()
     await Promise.all(holders.map((job) => job.result))
     for (let round = 0; round < 20; round += 1) await pool.run('sleep', [30])
     expect(pool.stats().workers).toHaveLength(2)
   })
 })
 
-it('the pool that is asked for four workers starts four', async () => {
+it('starts four workers when the pool is asked for four', async () => {
   const pool = await startPool({ workers: 4, tasks: fixture('tasks.js') })
   expect(new Set(await allUp(pool, 4)).size).toBe(4)
 })

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { MemoryBroker, MemoryServer } from '../fixtures/memory-broker.js'
 import { settled, startNode } from '../fixtures/nodes.js'
 import { fixture } from '../fixtures/pools.js'
-import { childrenOf, failure, Gate, gone, Journal, scratch, until } from '../fixtures/support.js'
+import { childrenOf, failure, gone, Journal, Latch, scratch, until } from '../fixtures/support.js'
 
 it('a job goes from the broker to a worker, and is acknowledged when it is done', async () => {
   const { node, broker, server } = await startNode()
@@ -32,7 +32,7 @@ describe('workers', () => {
     const { node, server, broker } = farm
     expect(node.stats()).toMatchObject({ prefetch: 2, scale: { min: 1, max: 3, wanted: 1, alive: 1, auto: true } })
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     for (let index = 0; index < 20; index++) server.add('hold', [gate.path, journal.path, `h${index}`])
     await until('three are busy', () => node.stats().scale.alive === 3 && node.stats().running === 6)
     expect(node.stats()).toMatchObject({ prefetch: 6, held: 6, depth: expect.any(Number) })
@@ -47,7 +47,7 @@ describe('workers', () => {
     const farm = await startNode({ minWorkers: 1, maxWorkers: 3, prefetchPerWorker: 1 })
     farm.broker.depthFails = true
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     for (let index = 0; index < 9; index++) farm.server.add('hold', [gate.path, journal.path, `h${index}`])
     await journal.seen('+h0')
     let asked = 0
@@ -266,7 +266,7 @@ describe('priorities', () => {
   it('a held job starts although jobs of higher priority arrive without end', async () => {
     const { server, node } = await startNode({ prefetchPerWorker: 10, concurrency: 1 })
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     server.add('holdSync', [gate.path, journal.path, 'first'])
     await journal.seen('+first')
     // None of them is short: short jobs would be written ahead to the worker, and more would be needed.

@@ -2,7 +2,7 @@ import type { FarmNode, NodeOptions } from 'prefork/node'
 import { describe, expect, it } from 'vitest'
 import { eventsOf, startUnder } from '../fixtures/nodes.js'
 import { JobTable, PullingBroker } from '../fixtures/pulling-broker.js'
-import { Gate, Journal, until } from '../fixtures/support.js'
+import { Journal, Latch, until } from '../fixtures/support.js'
 
 interface Puller {
   readonly node: FarmNode
@@ -15,9 +15,9 @@ const start = async (table: JobTable, options: Partial<NodeOptions> = {}, name?:
 }
 
 /** The job x, which runs until the test lets it end. */
-const holding = async (table: JobTable, task = 'hold', given?: Parameters<JobTable['add']>[3]): Promise<{ journal: Journal; gate: Gate }> => {
+const holding = async (table: JobTable, task = 'hold', given?: Parameters<JobTable['add']>[3]): Promise<{ journal: Journal; gate: Latch }> => {
   const journal = new Journal()
-  const gate = new Gate()
+  const gate = new Latch()
   table.add('x', task, [gate.path, journal.path, 'x'], given)
   await journal.seen('+x')
   return { journal, gate }
@@ -46,7 +46,7 @@ describe('with a broker that is polled, a node', () => {
       if (broker.leases.size > 2 * node.stats().scale.alive) tooMany.push(broker.leases.size)
     }
     const journal = new Journal()
-    const gates = Array.from({ length: 12 }, () => new Gate())
+    const gates = Array.from({ length: 12 }, () => new Latch())
     const ids = gates.map((gate, index) => table.add(`j${index}`, 'hold', [gate.path, journal.path, `j${index}`]))
     await until('there is no room left', () => node.stats().running === 4)
     await node.command({ command: 'grow' })
@@ -72,7 +72,7 @@ describe('with a broker that is polled, a node', () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 5, concurrency: 1 }, 'first')
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     table.add('running', 'hold', [gate.path, journal.path, 'running'])
     await journal.seen('+running')
     for (let index = 0; index < 4; index++) table.add(`m${index}`, 'mark', [journal.path, `m${index}`])
@@ -103,7 +103,7 @@ describe('with a broker that is polled, a node', () => {
     const table = new JobTable()
     const { node } = await start(table, { prefetchPerWorker: 5, concurrency: 1 })
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     const ids = [table.add('running', task, [gate.path, journal.path, 'running'])]
     await journal.seen('+running')
     for (let index = 0; index < 4; index++) ids.push(table.add(`m${index}`, 'mark', [journal.path, `m${index}`]))
@@ -179,8 +179,8 @@ describe('with a broker that is polled, a node', () => {
       const table = new JobTable()
       const { node } = await start(table, { prefetchPerWorker: 2, concurrency: 2 })
       const journal = new Journal()
-      const gate = new Gate()
-      const beside = new Gate()
+      const gate = new Latch()
+      const beside = new Latch()
       table.add('x', 'hold', [gate.path, journal.path, 'x'], { replyTo: 'me' })
       table.add('beside', 'hold', [beside.path, journal.path, 'beside'])
       await until('both run', () => node.stats().running === 2)
@@ -254,7 +254,7 @@ describe('with a broker that is polled, a node', () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 4, concurrency: 1 })
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     table.add('x', 'hold', [gate.path, journal.path, 'x'])
     await until('it is known to run', () => node.stats().running === 1)
     table.expire('x')

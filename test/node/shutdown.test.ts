@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { ShutdownDeadline } from '../../src/node/shutdown.js'
 import { MemoryBroker, MemoryServer } from '../fixtures/memory-broker.js'
 import { settled, startNode } from '../fixtures/nodes.js'
-import { Gate, gone, Journal, until } from '../fixtures/support.js'
+import { gone, Journal, Latch, until } from '../fixtures/support.js'
 
 describe('a shutdown', () => {
   it('lets running jobs end, requeues jobs that have not started at once, and takes no more', async () => {
     const farm = await startNode({ prefetchPerWorker: 4, concurrency: 1 })
     const { node, server, broker } = farm
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     server.add('hold', [gate.path, journal.path, 'x'], { id: 'x' })
     await journal.seen('+x')
     for (const id of ['a', 'b', 'c', 'd']) server.add('mark', [journal.path, id], { id })
@@ -42,7 +42,7 @@ describe('a shutdown', () => {
     const farm = await startNode()
     const { node, server } = farm
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     server.add('hold', [gate.path, journal.path, 'x'], { id: 'x' })
     server.add('holdSync', [gate.path, journal.path, 'y'], { id: 'y', counts: { losses: 2 } })
     await journal.seen('+x')
@@ -57,7 +57,7 @@ describe('a shutdown', () => {
   it('that is over before a start is reported counts started jobs as losses, and requeues the others', async () => {
     const farm = await startNode({ prefetchPerWorker: 8, concurrency: 4 })
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     const ids = Array.from({ length: 8 }, (_, index) => farm.server.add('hold', [gate.path, journal.path, `h${index}`], { id: `h${index}` }))
     await until('some are held', () => farm.node.stats().held > 0)
     const { requeued, killed } = await farm.node.shutdown({ grace: 0 })
@@ -72,7 +72,7 @@ describe('a shutdown', () => {
   it('is shortened by a second call with less grace', async () => {
     const farm = await startNode()
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     farm.server.add('hold', [gate.path, journal.path, 'x'])
     await journal.seen('+x')
     const first = farm.node.shutdown({ grace: 600_000 })
@@ -83,7 +83,7 @@ describe('a shutdown', () => {
   it('sends heartbeats until its last job has ended', async () => {
     const farm = await startNode({ heartbeatInterval: 20 })
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     farm.server.add('hold', [gate.path, journal.path, 'x'])
     await journal.seen('+x')
     const report = farm.node.shutdown()
@@ -109,7 +109,7 @@ describe('a shutdown', () => {
   it('ends although the broker cannot be reached', async () => {
     const farm = await startNode()
     const journal = new Journal()
-    const gate = new Gate()
+    const gate = new Latch()
     farm.server.add('hold', [gate.path, journal.path, 'x'], { id: 'x' })
     await journal.seen('+x')
     farm.broker.cut()

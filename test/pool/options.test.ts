@@ -249,7 +249,7 @@ test.each([
   )
 })
 
-const SCRIPT = join(import.meta.dirname, '../fixtures/says-that-it-ran.js')
+const SCRIPT = join(import.meta.dirname, '../fixtures/prints-marker.js')
 /** What the script says over a descriptor of its own, as a worker does. */
 const says = (words: readonly string[]) =>
   execaSync(process.execPath, [...words, SCRIPT], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'], reject: false }).stdio[3]

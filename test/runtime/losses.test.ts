@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
-import { Gate, Journal, until } from '../fixtures/support.js'
+import { Journal, Latch, until } from '../fixtures/support.js'
 
 describe('a job whose worker dies', () => {
   it('runs again at once, and may succeed', async () => {
@@ -120,12 +120,12 @@ it('a task that throws the error of a pool that cannot start has failed', async 
 it('a worker whose main thread stands still for longer than maxStall is ended, and its job is a loss', async () => {
   const farm = await startNode({ maxStall: 300, heartbeatInterval: 100 })
   const journal = new Journal()
-  const gate = new Gate()
+  const latch = new Latch()
   const exits: unknown[] = []
   farm.node.onEvent((event) => {
     if (event.type === 'worker.exit') exits.push(event)
   })
-  farm.server.add('holdSync', [gate.path, journal.path, 'x'], { retryLost: 0 })
+  farm.server.add('holdSync', [latch.path, journal.path, 'x'], { retryLost: 0 })
   await until('it is dead', () => farm.server.dead.length === 1)
   expect(farm.server.dead[0]!.settlement).toMatchObject({ reason: 'lost', error: { message: expect.stringContaining('maxStall') } })
   await until('its exit is told', () => exits.length > 0)

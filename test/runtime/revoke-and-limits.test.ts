@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { decodeReply } from 'prefork/runtime'
 import { describe, expect, it } from 'vitest'
 import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
-import { Gate, isAlive, Journal, scratch, until } from '../fixtures/support.js'
+import { isAlive, Journal, Latch, scratch, until } from '../fixtures/support.js'
 
 describe('a job that is revoked', () => {
   it('before it comes never runs: it is acknowledged, and its caller is told', async () => {
@@ -21,14 +21,14 @@ describe('a job that is revoked', () => {
   it('while it is held never runs', async () => {
     const farm = await startNode({ prefetchPerWorker: 2, concurrency: 1 })
     const journal = new Journal()
-    const gate = new Gate()
-    farm.server.add('hold', [gate.path, journal.path, 'first'])
+    const latch = new Latch()
+    farm.server.add('hold', [latch.path, journal.path, 'first'])
     await journal.seen('+first')
     farm.server.add('mark', [journal.path, 'second'], { id: 'second' })
     await until('both are held', () => farm.node.stats().held === 2)
     expect(await farm.node.command({ command: 'revoke', id: 'second' })).toMatchObject({ outcome: 'revoked' })
     await until('it is acknowledged', () => farm.server.acknowledged.includes('second'))
-    gate.open()
+    latch.open()
     await settled(farm)
     expect(journal.lines).toEqual(['+first', '-first'])
   })
@@ -36,14 +36,14 @@ describe('a job that is revoked', () => {
   it('while it runs goes on, unless it is to be terminated', async () => {
     const farm = await startNode({ concurrency: 2 })
     const journal = new Journal()
-    const gate = new Gate()
-    farm.server.add('hold', [gate.path, journal.path, 'on'], { id: 'on' })
+    const latch = new Latch()
+    farm.server.add('hold', [latch.path, journal.path, 'on'], { id: 'on' })
     farm.server.add('spinFor', [600_000], { id: 'off', replyTo: 'me' })
     await until('both run', () => farm.node.stats().running === 2)
     expect(await farm.node.command({ command: 'revoke', id: 'on' })).toMatchObject({ outcome: 'running' })
     expect(await farm.node.command({ command: 'revoke', id: 'off', terminate: true })).toMatchObject({ outcome: 'terminated' })
     await until('it is acknowledged', () => farm.server.acknowledged.includes('off'))
-    gate.open()
+    latch.open()
     await settled(farm)
     expect(journal.lines.at(-1)).toBe('-on')
     expect(farm.server.replies).toMatchObject([{ id: 'off', ok: false }])
@@ -111,15 +111,15 @@ describe('a node that is told to', () => {
   it('pause gives back what has not begun, keeps what runs, and takes jobs again on resume', async () => {
     const farm = await startNode({ prefetchPerWorker: 3, concurrency: 1 })
     const journal = new Journal()
-    const gate = new Gate()
-    farm.server.add('hold', [gate.path, journal.path, 'x'])
+    const latch = new Latch()
+    farm.server.add('hold', [latch.path, journal.path, 'x'])
     await journal.seen('+x')
     farm.server.add('mark', [journal.path, 'a'])
     farm.server.add('mark', [journal.path, 'b'])
     await until('all are held', () => farm.node.stats().held === 3)
     expect(await farm.node.command({ command: 'pause' })).toEqual({ state: 'paused' })
     await until('two are back', () => farm.server.ready.length === 2)
-    gate.open()
+    latch.open()
     await until('the first is done', () => farm.server.acknowledged.length === 1)
     expect(journal.lines).toEqual(['+x', '-x'])
     expect(await farm.node.command({ command: 'resume' })).toEqual({ state: 'running' })
@@ -130,14 +130,14 @@ describe('a node that is told to', () => {
   it('quiet takes no more jobs, and runs those it holds', async () => {
     const farm = await startNode({ prefetchPerWorker: 2, concurrency: 1 })
     const journal = new Journal()
-    const gate = new Gate()
-    farm.server.add('hold', [gate.path, journal.path, 'x'])
+    const latch = new Latch()
+    farm.server.add('hold', [latch.path, journal.path, 'x'])
     await journal.seen('+x')
     farm.server.add('mark', [journal.path, 'held'])
     await until('both are held', () => farm.node.stats().held === 2)
     expect(await farm.node.command({ command: 'quiet' })).toEqual({ state: 'quiet' })
     farm.server.add('mark', [journal.path, 'late'])
-    gate.open()
+    latch.open()
     await until('what it held is done', () => farm.server.acknowledged.length === 2)
     expect(journal.lines).toEqual(['+x', '-x', 'held'])
     expect(farm.server.ready).toHaveLength(1)

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FarmEventBody } from '../../src/runtime/report/report.js'
 import { FIRST_DELIVERY, MemoryBroker, MemoryServer, storedMessage } from '../fixtures/memory-broker.js'
 import { fixture, startPool, type TestPool } from '../fixtures/pools.js'
-import { Gate, Journal, until } from '../fixtures/support.js'
+import { Journal, Latch, until } from '../fixtures/support.js'
 
 const start = (pool: TestPool, options: object = {}) => {
   const events: FarmEventBody[] = []
@@ -22,8 +22,8 @@ it('a job put back too often without having begun goes to the queue again, count
   const pool = await startPool({ tasks: fixture('farm-tasks.js'), maxPutBacks: 0, dispatch: 'fast', workers: 1 })
   const { server } = start(pool)
   const journal = new Journal()
-  const gate = new Gate()
-  server.add('holdSync', [gate.path, journal.path, 'culprit'], { retryLost: 0 })
+  const latch = new Latch()
+  server.add('holdSync', [latch.path, journal.path, 'culprit'], { retryLost: 0 })
   await journal.seen('+culprit')
   server.add('mark', [journal.path, 'victim'], { id: 'victim' })
   await until('it is written ahead', () => pool.stats().workers.some(({ running, writtenAhead }) => running === 1 && writtenAhead === 1))
@@ -37,8 +37,8 @@ it('what the closed pool had not begun is given back, what it had counts as a lo
   const pool = await startPool({ tasks: fixture('farm-tasks.js') })
   const { server, broker } = start(pool)
   const journal = new Journal()
-  const gate = new Gate()
-  server.add('hold', [gate.path, journal.path, 'x'], { id: 'began' })
+  const latch = new Latch()
+  server.add('hold', [latch.path, journal.path, 'x'], { id: 'began' })
   await journal.seen('+x')
   server.add('mark', [journal.path, 'y'], { id: 'waited' })
   await until('both are held', () => broker.unsettled === 2)

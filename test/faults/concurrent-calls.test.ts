@@ -6,8 +6,8 @@ import { scratch, until } from '../fixtures/support.js'
 
 const SETTLED = ['succeeded', 'failed', 'cancelled', 'lost']
 
-describe('promises 3, 11: calls that cross each other', () => {
-  it('restart() and resize() to fewer: both come to an end', async () => {
+describe('promises 3, 11: concurrent calls of the pool', () => {
+  it('restart() and resize() to fewer workers both resolve', async () => {
     const pool = await startPool({ workers: 3 })
     await allUp(pool, 3)
     const restarted = pool.restart()
@@ -16,7 +16,7 @@ describe('promises 3, 11: calls that cross each other', () => {
     await until('one worker is left', () => pool.stats().workers.length === 1)
   })
 
-  it('resize() down and up again while the surplus still works: never more at once than asked', async () => {
+  it('resize() down and up never exceeds the bound while surplus workers finish their jobs', async () => {
     const pool = await startPool({ workers: 3, spare: 2 })
     await allUp(pool, 3)
     const jobs = Array.from({ length: 8 }, (_, index) => pool.run('sleep', [600, index]))
@@ -33,7 +33,7 @@ describe('promises 3, 11: calls that cross each other', () => {
     expect(most).toBeLessThanOrEqual(3)
   })
 
-  it('terminate() while a recall is on its way: every job settles', async () => {
+  it('terminate() during a recall settles every job', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     await pool.run('sleep', [1, 0])
     const busy = pool.submit('spinFor', [3_000])
@@ -41,7 +41,7 @@ describe('promises 3, 11: calls that cross each other', () => {
     const jobs = Array.from({ length: 5 }, (_, index) => pool.submit('sleep', [1, index]))
     await until('they are written', () => jobs.every(({ state }) => state === 'written'))
     jobs[0]!.cancel()
-    // The host is busy while the answer travels, so that terminate() comes first and the answer is read after it.
+    // The host is blocked while the answer arrives, so that terminate() runs before the answer is read.
     const end = performance.now() + 8
     while (performance.now() < end);
     await pool.terminate()
@@ -50,7 +50,7 @@ describe('promises 3, 11: calls that cross each other', () => {
     expect(pool.stats()).toMatchObject({ queued: 0, running: 0 })
   })
 
-  it('close() or an aborted signal while map waits for a silent source: it ends, and the source is closed', async () => {
+  it('close() or an aborted signal ends a map that waits for its source, and closes the source', async () => {
     const pool = await startPool({ workers: 1 })
     let closed = 0
     const silent = (): AsyncIterable<[number]> => ({
@@ -80,8 +80,8 @@ describe('promises 3, 11: calls that cross each other', () => {
   })
 })
 
-describe('promise 9: what must not wait', () => {
-  it('a worker whose answer came just before its time limit: the next job runs at once', async () => {
+describe('promise 9: the pool does not delay', () => {
+  it('the next job when an answer arrived just before the time limit', async () => {
     const pool = await startPool({ workers: 1 })
     for (let round = 0; round < 12; round++) {
       await pool.run('sleep', [95 + round, round], { timeLimit: 100 }).catch(() => {})
@@ -89,21 +89,21 @@ describe('promise 9: what must not wait', () => {
     }
   })
 
-  it('ready(): there is room as soon as a job is accepted', async () => {
+  it('ready(): it resolves as soon as a job is accepted', async () => {
     const pool = await startPool({ workers: 1, maxQueue: 1, maintainInterval: 60_000 })
     const job = pool.submit('sleep', [60_000, 'long'])
     await pool.ready()
     expect(job.state).toBe('accepted')
   })
 
-  it('every next() of a stream, however many are outstanding', async () => {
+  it('any next() of a stream, however many are pending', async () => {
     const pool = await startPool({ workers: 1, tasks: new URL('../fixtures/streams.js', import.meta.url) })
     const items = pool.stream('upTo' as never, [3] as never)
     const steps = await Promise.all([1, 2, 3, 4].map(() => items.next()))
     expect(steps.map(({ done }) => done)).toEqual([false, false, false, true])
   })
 
-  it('a job that runs again, when no replacement can be started: another worker takes it', async () => {
+  it('a job that runs again when no replacement starts: another worker takes it', async () => {
     const module = `${scratch()}/tasks.mjs`
     writeFileSync(module, 'export const nap = (ms) => new Promise((resolve) => setTimeout(resolve, ms, ms))\n')
     const pool = await createPool({ tasks: module, workers: 2, output: 'ignore' })

@@ -1,27 +1,27 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, it } from 'vitest'
 import { fixture, sharedPool, startPool } from '../fixtures/pools.js'
-import { failure, Gate, until } from '../fixtures/support.js'
+import { failure, Latch, until } from '../fixtures/support.js'
 
 describe('a job', () => {
   const shared = sharedPool({ tasks: fixture('job-context.js'), concurrency: 4 })
 
-  it('tells what it is, from the first moment to the last', async () => {
+  it('exposes its id, name, state and attempt until it settles', async () => {
     const pool = await startPool()
-    const gate = new Gate()
-    const job = pool.submit('hold', [gate.path], { id: 'my own' })
+    const latch = new Latch()
+    const job = pool.submit('hold', [latch.path], { id: 'my own' })
     expect(job).toMatchObject({ id: 'my own', name: 'hold', accepted: false, attempt: 1, softTimedOut: false, logs: [] })
     expect(job.state).toBe('queued')
     await until('it runs', () => job.accepted)
     expect(job.state).toBe('accepted')
     expect(await job.began).toBe(true)
-    gate.open()
+    latch.open()
     await job.result
     expect(job.state).toBe('succeeded')
     expect(job.accepted).toBe(true)
   })
 
-  it('has an id of its own unless it was given one', async () => {
+  it('has a unique id unless one is given', async () => {
     const jobs = [1, 2, 3].map(() => shared.pool.submit('about', []))
     const ids = jobs.map((job) => job.id)
     expect(new Set(ids).size).toBe(3)
@@ -34,14 +34,14 @@ describe('a job', () => {
     expect(await shared.pool.run('about', [])).toMatchObject({ context: undefined })
   })
 
-  it('is the right one in each of several at once, after awaits', async () => {
+  it('is the current job of its own task among several, after awaits too', async () => {
     const jobs = [30, 10, 20, 1].map((ms) => shared.pool.submit('aboutLater', [ms]))
     for (const job of jobs) expect(await job.result).toEqual([job.id, job.id])
   })
 
-  it('reports progress: the first at once, the last before the result', async () => {
-    const gate = new Gate()
-    const job = shared.pool.submit('count', [5_000, gate.path])
+  it('reports progress: the first value at once, the last before the result', async () => {
+    const latch = new Latch()
+    const job = shared.pool.submit('count', [5_000, latch.path])
     const seen: unknown[] = []
     let settled = false
     job.result.then(() => {
@@ -52,14 +52,14 @@ describe('a job', () => {
     await until('the first is seen', () => seen.length > 0)
     expect(seen).toEqual([0])
     expect(settled).toBe(false)
-    gate.open()
+    latch.open()
     expect(await job.result).toBe(5_000)
     expect(seen.at(-1)).toBe(5_000)
     expect(late).toEqual([])
     expect(seen).toEqual([...seen].sort((a, b) => Number(a) - Number(b)))
   })
 
-  it('lets a progress listener go', async () => {
+  it('removes a progress listener', async () => {
     const job = shared.pool.submit('count', [3])
     const seen: unknown[] = []
     const listener = (value: unknown): void => {
@@ -71,7 +71,7 @@ describe('a job', () => {
     expect(seen).toEqual([])
   })
 
-  it('that nobody awaits raises no unhandledRejection', async () => {
+  it('raises no unhandledRejection when its result is not awaited', async () => {
     const raised: unknown[] = []
     const note = (reason: unknown): void => {
       raised.push(reason)
@@ -90,7 +90,7 @@ describe('a job', () => {
     }
   })
 
-  it('calls back in the context of its caller', async () => {
+  it('calls listeners in the async context of the caller', async () => {
     const storage = new AsyncLocalStorage<string>()
     const seen: unknown[] = []
     const calls = ['a', 'b', 'c'].map((name) =>
@@ -111,7 +111,7 @@ describe('a job', () => {
     for (const [name, store] of seen as [string, string][]) expect(store).toBe(name)
   })
 
-  it('keeps the context over streams and maps, and for the source of a map', async () => {
+  it('keeps the async context in streams, maps and the source of a map', async () => {
     const pool = await startPool({ tasks: [fixture('streams.js'), fixture('second.js')] })
     const storage = new AsyncLocalStorage<string>()
     const seen = new Set<unknown>()
