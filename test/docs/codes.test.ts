@@ -1,4 +1,4 @@
-/** Each code of an error that a user may meet is in a table of the documentation, and no other is. */
+/** The tables of the documentation list every error code of the source, and no others. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -22,6 +22,6 @@ it('every code has a row in a table', () => {
   expect(codesIn(rows)).toEqual(inCode)
 })
 
-it('no page names a code that there is not', () => {
+it('no page names an unknown code', () => {
   expect(codesIn(pages).filter((code) => !inCode.includes(code))).toEqual([])
 })

@@ -39,7 +39,7 @@ export const blocksOf = (page: string): Block[] => {
   return blocks
 }
 
-/** The file that a block is: its first line is a comment with the name alone. */
+/** The file name of a block: its first line is a comment with nothing but the name. */
 export const fileNameOf = (block: Block): string | undefined => /^(?:\/\/|#) ([\w./-]+\.\w+)$/m.exec(block.text.split('\n', 1)[0]!)?.[1]
 
 export const isCode = (block: Block): boolean => /^(js|mjs|cjs|ts|json|jsonc)$/.test(block.lang)
@@ -53,7 +53,7 @@ export const commandsOf = (block: Block): Command[] => {
   return commands
 }
 
-/** A folder as a user has it: a package with `prefork`, its optional companions and the types of Node installed. */
+/** A package with `prefork`, its optional peers and the types of Node installed. */
 export const makeProject = (): { folder: string; remove: () => void } => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-docs-'))
   mkdirSync(join(folder, 'node_modules'))
@@ -81,6 +81,6 @@ export const run = async (folder: string, command: string): Promise<{ output: st
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** What a page shows as output, as a pattern: `…` stands for anything in a line; a line of `…` alone for any lines. */
+/** A pattern for the output that a page shows: `…` matches anything within a line; a line of `…` alone matches any lines. */
 export const pattern = (shown: readonly string[]): RegExp =>
   new RegExp(`^${shown.map((line) => (line.trim() === '…' ? '(?:.*\\n)*?' : `${line.split('…').map(escaped).join('.*')}\\n`)).join('')}$`)

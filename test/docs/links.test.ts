@@ -1,4 +1,4 @@
-/** Every relative link of a page leads to a file, and every anchor to a heading. */
+/** Every relative link of a page points to a file, and every anchor to a heading. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -13,7 +13,7 @@ const pagesIn = (folder: string): string[] =>
 
 const proseOf = (path: string): string => readFileSync(join(root, path), 'utf8').replace(/^```[\s\S]*?^```$/gm, '')
 
-/** As GitHub makes them. */
+/** The anchors of the headings, made as GitHub makes them. */
 const anchorsOf = (path: string): string[] =>
   [...proseOf(path).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
     heading!

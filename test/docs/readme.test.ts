@@ -1,3 +1,3 @@
-import { playPage } from './play.js'
+import { testPage } from './run-page.js'
 
-playPage('README.md')
+testPage('README.md')

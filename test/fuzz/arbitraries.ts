@@ -1,4 +1,4 @@
-/** Bytes that are nearly right: what is nothing but noise is refused at its first byte. */
+/** Generates nearly valid bytes: pure noise would be refused at its first byte. */
 import fc from 'fast-check'
 import { encode } from '../../src/wire/codec/index.js'
 import { entries, type Target } from './corpus.js'
@@ -16,13 +16,13 @@ const le32 = (value: number): Buffer => {
   bytes.writeUInt32LE(value >>> 0)
   return bytes
 }
-const words = ['__proto__', 'constructor', 'prototype', 'toString', 'length', 'then', 'push', 'a', 'key', '']
-/** Words of plain content in any order. */
-const plainText = fc.constantFrom(...words).map((text) => Buffer.concat([Buffer.from([0x80 | text.length]), Buffer.from(text)]))
-const plainWord: fc.Arbitrary<Buffer> = fc.oneof(
+const names = ['__proto__', 'constructor', 'prototype', 'toString', 'length', 'then', 'push', 'a', 'key', '']
+const plainText = fc.constantFrom(...names).map((text) => Buffer.concat([Buffer.from([0x80 | text.length]), Buffer.from(text)]))
+/** Plain content: opcodes and their operands in any order. */
+const plainOpcode: fc.Arbitrary<Buffer> = fc.oneof(
   { arbitrary: fc.integer({ min: 0, max: 0x7f }).map((value) => Buffer.from([value])), weight: 3 },
   { arbitrary: plainText, weight: 4 },
-  { arbitrary: fc.constantFrom(0xc0, 0xc1, 0xd0, 0xd1, 0xd2, 0xd3, 0xdf, 0xe0, 0xe1, 0xe2, 0xe3).map((word) => Buffer.from([word])), weight: 6 },
+  { arbitrary: fc.constantFrom(0xc0, 0xc1, 0xd0, 0xd1, 0xd2, 0xd3, 0xdf, 0xe0, 0xe1, 0xe2, 0xe3).map((opcode) => Buffer.from([opcode])), weight: 6 },
   {
     arbitrary: fc.array(plainText, { maxLength: 4 }).map((keys) => {
       const definition = Buffer.concat(keys)
@@ -33,10 +33,13 @@ const plainWord: fc.Arbitrary<Buffer> = fc.oneof(
   {
     arbitrary: fc
       .tuple(fc.constantFrom(0xe7, 0xe8, 0xe9, 0xec, 0xee, 0xef, 0xf0), u32)
-      .map(([word, value]) => Buffer.concat([Buffer.from([word]), le32(value)])),
+      .map(([opcode, value]) => Buffer.concat([Buffer.from([opcode]), le32(value)])),
     weight: 4,
   },
-  { arbitrary: fc.tuple(fc.constantFrom(0xe4, 0xe5, 0xe6, 0xeb, 0xed), raw(9)).map(([word, rest]) => Buffer.concat([Buffer.from([word]), rest])), weight: 2 },
+  {
+    arbitrary: fc.tuple(fc.constantFrom(0xe4, 0xe5, 0xe6, 0xeb, 0xed), raw(9)).map(([opcode, rest]) => Buffer.concat([Buffer.from([opcode]), rest])),
+    weight: 2,
+  },
   {
     arbitrary: fc
       .tuple(fc.constantFrom(0, 1, 6, 12, 100, 101, 102, 255), u32, u32, u32)
@@ -57,10 +60,10 @@ const varint = u32.map((value) => {
   return Buffer.from(bytes)
 })
 const v8Tags = '^ _0TFINUZDyxnzsocSR"a@A$;:\'!BtuwWVmM\\prh7Eu~b{-'.split('').map((tag) => tag.charCodeAt(0))
-const v8Word: fc.Arbitrary<Buffer> = fc.oneof(
+const v8Tag: fc.Arbitrary<Buffer> = fc.oneof(
   { arbitrary: fc.tuple(fc.constantFrom(...v8Tags), varint).map(([tag, number]) => Buffer.concat([Buffer.from([tag]), number])), weight: 5 },
   { arbitrary: fc.constantFrom(...v8Tags).map((tag) => Buffer.from([tag])), weight: 3 },
-  { arbitrary: fc.constantFrom(...words).map((text) => Buffer.concat([Buffer.from([0x22, text.length]), Buffer.from(text)])), weight: 3 },
+  { arbitrary: fc.constantFrom(...names).map((text) => Buffer.concat([Buffer.from([0x22, text.length]), Buffer.from(text)])), weight: 3 },
   {
     arbitrary: fc
       .tuple(fc.constantFrom(100, 101, 102, 0, 1, 6, 12), varint, varint, varint)
@@ -70,9 +73,9 @@ const v8Word: fc.Arbitrary<Buffer> = fc.oneof(
   { arbitrary: raw(9), weight: 1 },
 )
 
-const plain = joined(plainWord, { maxLength: 60 })
+const plain = joined(plainOpcode, { maxLength: 60 })
 const byV8 = fc
-  .tuple(fc.constantFrom(0x0f, 0x0f, 0x0f, 0x0d, 0x0e, 0x09, 0x0a, 0x0c, 0x00, 0x10), joined(v8Word, { maxLength: 60 }))
+  .tuple(fc.constantFrom(0x0f, 0x0f, 0x0f, 0x0d, 0x0e, 0x09, 0x0a, 0x0c, 0x00, 0x10), joined(v8Tag, { maxLength: 60 }))
   .map(([version, rest]) => Buffer.concat([Buffer.from([0xff, version]), rest]))
 
 const table = fc
@@ -86,7 +89,7 @@ const table = fc
   )
 const withTable = fc.tuple(table, fc.oneof(plain, byV8), raw(40)).map((parts) => Buffer.concat(parts))
 
-const soup = fc.oneof(
+const unstructured = fc.oneof(
   fc.tuple(fc.constantFrom(0x20, 0x24), plain).map(([format, rest]) => Buffer.concat([Buffer.from([format]), rest])),
   byV8.map((rest) => Buffer.concat([Buffer.from([16]), rest])),
   byV8.map((rest) => Buffer.concat([Buffer.from([18]), rest])),
@@ -104,7 +107,7 @@ const anything = fc.anything({
   withSparseArray: true,
 })
 const rows = fc.array(fc.record({ id: fc.integer(), constructor: fc.string(), name: fc.string() }), { minLength: 8, maxLength: 12 })
-const honest = fc.oneof(anything, rows, fc.constant(new Error('an error', { cause: new TypeError('its cause') }))).map((value) => {
+const valid = fc.oneof(anything, rows, fc.constant(new Error('an error', { cause: new TypeError('its cause') }))).map((value) => {
   const { body, binaries } = encode(value, 0)
   return Buffer.concat([body, ...binaries])
 })
@@ -137,7 +140,7 @@ const edited = (bytes: Buffer, [how, where, much, value]: Edit): Buffer => {
 const mutated = (source: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> =>
   fc.tuple(source, fc.array(edit, { minLength: 0, maxLength: 6 })).map(([bytes, edits]) => edits.reduce(edited, bytes))
 
-/** The corpus runs whole elsewhere; here what is long, or makes an array of 240 MB as it may, would only be slow. */
+/** Short entries of the corpus: long ones, and the array of 30 million, would only be slow; the corpus test runs them all. */
 const short = (target: Target): fc.Arbitrary<Buffer> =>
   fc.constantFrom(
     ...entries(target)
@@ -145,7 +148,7 @@ const short = (target: Target): fc.Arbitrary<Buffer> =>
       .map(([, bytes]) => bytes),
   )
 
-const values = fc.oneof(soup, mutated(honest), mutated(short('values')))
+const values = fc.oneof(unstructured, mutated(valid), mutated(short('values')))
 
 const KINDS: Record<Exclude<Target, 'values'>, readonly number[]> = {
   results: [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26],
@@ -162,12 +165,12 @@ const frame = (target: Exclude<Target, 'values'>): fc.Arbitrary<Buffer> =>
       fc.oneof(values, raw(40)),
       fc.option(u32, { nil: undefined, freq: 20 }),
     )
-    .map(([kind, flags, fixed, payload, lie]) => {
+    .map(([kind, flags, fixed, payload, falseLength]) => {
       const body = Buffer.concat([Buffer.from([kind, flags]), Buffer.concat([fixed, Buffer.alloc(14)]).subarray(0, 14), payload])
-      return Buffer.concat([le32(lie ?? body.length), body])
+      return Buffer.concat([le32(falseLength ?? body.length), body])
     })
 
-/** For each door: bytes, and where they are cut. */
+/** For each target: bytes, and the offsets at which they are cut. */
 export const inputs: Record<Target, fc.Arbitrary<readonly [Buffer, number[]]>> = {
   values: values.map((bytes) => [bytes, []] as const),
   results: fc.tuple(

@@ -14,8 +14,8 @@ const knownPrototypes = new Set<object | null>([
   BigInt.prototype,
 ])
 
-/** Only data of the kinds that a value may be made of, and nothing that was there before. Without recursion: values nest deep. */
-export const strangersIn = (root: unknown, shared: ReadonlySet<unknown>): string[] => {
+/** Finds what a decoded value must not contain: functions, accessors, unknown classes, shared objects. Iterative, as values nest deep. */
+export const foreignPartsOf = (root: unknown, shared: ReadonlySet<unknown>): string[] => {
   const found: string[] = []
   const seen = new Set<unknown>()
   const waiting: unknown[] = [root]

@@ -1,21 +1,21 @@
 /**
- * A process that is fed with junk. Arguments: 'corpus', or 'random' with seed and ms. It says what it is about to do before it
- * does it, so that whoever waits knows what it died or hangs of.
+ * Runs the fuzz in a process of its own. Arguments: 'corpus', or 'random' with seed and ms. It prints each step before it takes it,
+ * so that the parent knows the input of a crash or a hang.
  */
 import fc from 'fast-check'
 import { inputs } from './arbitraries.js'
 import { entries, type Target, targets } from './corpus.js'
-import { doors } from './targets.js'
-import { watchShared } from './untouched.js'
+import { snapshotSharedState } from './shared-state.js'
+import { readers } from './targets.js'
 
-/** What the runtime may load when it meets a kind of value for the first time; what must be seen is a hundred times that. */
+/** Bytes that Node may allocate when it meets a kind of value for the first time; a defect allocates a hundred times more. */
 const ALLOWED = 4_000_000
 
-const say = (word: string, value: unknown): void => {
-  process.stdout.write(`${word} ${JSON.stringify(value)}\n`)
+const print = (kind: string, value: unknown): void => {
+  process.stdout.write(`${kind} ${JSON.stringify(value)}\n`)
 }
 
-/** CPU time, because the machine has others to serve; far above what the largest array with holes costs, far below a hang. */
+/** CPU time of one input, which a busy machine does not prolong; far above the cost of the largest sparse array, far below a hang. */
 const STEP_MS = 6_000
 const RUNS = 250
 
@@ -24,13 +24,13 @@ const cpu = (): number => {
   return (user + system) / 1_000
 }
 
-const touched = watchShared()
+const changedState = snapshotSharedState()
 
-/** One input through one door: in its time, within its memory, leaving everything else as it was. */
+/** Reads one input: checks its time and its memory. */
 const probe = (target: Target, bytes: Buffer, cuts: readonly number[]): void => {
   const began = cpu()
   const { arrayBuffers } = process.memoryUsage()
-  doors[target](bytes, cuts)
+  readers[target](bytes, cuts)
   const took = cpu() - began
   if (took > STEP_MS) throw new Error(`${bytes.length} bytes took ${took} ms`)
   const grown = process.memoryUsage().arrayBuffers - arrayBuffers
@@ -41,10 +41,10 @@ const runCorpus = (): number => {
   let count = 0
   for (const target of targets) {
     for (const [name, bytes] of entries(target)) {
-      say('at', `${target}: ${name}`)
+      print('at', `${target}: ${name}`)
       probe(target, bytes, [1, 3, 4, 5, 19, 20, 21, bytes.length >> 1])
-      const changed = touched()
-      if (changed.length > 0) throw new Error(`touched: ${changed.join(', ')}`)
+      const changed = changedState()
+      if (changed.length > 0) throw new Error(`changed: ${changed.join(', ')}`)
       count += 1
     }
   }
@@ -56,13 +56,13 @@ const runRandom = (seed: number, ms: number): number => {
   const end = performance.now() + ms
   for (let batch = 0; batch === 0 || performance.now() < end; batch += 1) {
     for (const target of targets) {
-      say('at', `${target}: seed ${seed + batch}`)
+      print('at', `${target}: seed ${seed + batch}`)
       fc.assert(
         fc.property(inputs[target], ([bytes, cuts]) => probe(target, bytes, cuts)),
         { seed: seed + batch, numRuns: RUNS },
       )
-      const changed = touched()
-      if (changed.length > 0) throw new Error(`touched: ${changed.join(', ')}`)
+      const changed = changedState()
+      if (changed.length > 0) throw new Error(`changed: ${changed.join(', ')}`)
       count += RUNS
     }
   }
@@ -72,4 +72,4 @@ const runRandom = (seed: number, ms: number): number => {
 const [what, seed, ms] = process.argv.slice(2)
 const before = process.memoryUsage.rss()
 const count = what === 'corpus' ? runCorpus() : runRandom(Number(seed), Number(ms))
-say('done', { count, grown: process.memoryUsage.rss() - before })
+print('done', { count, grown: process.memoryUsage.rss() - before })

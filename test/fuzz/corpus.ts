@@ -1,15 +1,15 @@
-/** Bytes that somebody once thought nasty. A word is hex; `*n` repeats it. */
+/** Handwritten hostile bytes. An entry is a list of hex tokens; `*n` repeats a token. */
 import corpus from './corpus.json' with { type: 'json' }
 
 export const bytesOf = (text: string): Buffer => {
-  const words = text
+  const tokens = text
     .split(' ')
     .filter(Boolean)
-    .map((word) => {
-      const [hex, times = '1'] = word.split('*') as [string, string?]
+    .map((token) => {
+      const [hex, times = '1'] = token.split('*') as [string, string?]
       return Buffer.from(hex.repeat(Number(times)), 'hex')
     })
-  return Buffer.concat(words)
+  return Buffer.concat(tokens)
 }
 
 export type Target = keyof typeof corpus

@@ -1,6 +1,6 @@
 /**
- * Junk through every door, in processes of their own: a crash, a hang or an allocation without bound is theirs, and seen here.
- * `npm run test:fuzz -- --minutes 10` runs the same for as long as you like.
+ * Feeds hostile bytes to every reader, in child processes: a crash, a hang or an unbounded allocation of the child fails the test.
+ * `npm run test:fuzz -- --minutes 10` runs longer.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,15 +14,15 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const minutes = Number(process.env.PREFORK_FUZZ_MINUTES ?? 0)
 const seed = Number(process.env.PREFORK_SEED ?? Date.now() % 1_000_000_000)
 const RANDOM_MS = minutes > 0 ? minutes * 60_000 : 1_000
-/** A child that says nothing for so long hangs. */
+/** A child without output for so long has hung. */
 const SILENCE_MS = 30_000
-/** MB of heap: a value is allowed what its own limits allow, and no more. */
+/** MB of heap: enough for every value within the limits. */
 const HEAP_MB = 600
 
 const run = async (bundle: string, args: readonly string[]) => {
   const typed = [`--max-old-space-size=${HEAP_MB}`, '--enable-source-maps', bundle, ...args]
   const child = execa(process.execPath, typed, { reject: false, buffer: { stdout: false }, killSignal: 'SIGKILL' })
-  /** What it did last. */
+  /** The last step that it printed. */
   let at = ''
   let done: { count: number; grown: number } | undefined
   const silence = setTimeout(() => child.kill(), SILENCE_MS)
@@ -36,19 +36,19 @@ const run = async (bundle: string, args: readonly string[]) => {
   return { exitCode, signal, at, done, stderr: stderr.slice(-8_000) }
 }
 
-describe('junk', () => {
+describe('promise 7: a reader of received bytes', () => {
   const directory = mkdtempSync(join(tmpdir(), 'prefork-fuzz-'))
   const bundle = join(directory, 'child.mjs')
   beforeAll(() => execa(process.execPath, [join(root, 'scripts/fuzz-bundle.js'), bundle]))
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-  it('of the corpus', { timeout: 120_000 }, async () => {
+  it('survives every entry of the corpus', { timeout: 120_000 }, async () => {
     const { done, ...ending } = await run(bundle, ['corpus'])
     expect(ending, `it was at ${ending.at}`).toMatchObject({ exitCode: 0, signal: undefined, stderr: '' })
     expect(done!.count).toBe(targets.flatMap((target) => entries(target)).length)
   })
 
-  it(`at random, seed ${seed}`, { timeout: RANDOM_MS + 120_000 }, async () => {
+  it(`survives random bytes, seed ${seed}`, { timeout: RANDOM_MS + 120_000 }, async () => {
     if (minutes > 0) console.log(`fuzz: seed ${seed}, ${minutes} minutes`)
     const { done, ...ending } = await run(bundle, ['random', String(seed), String(RANDOM_MS)])
     const again = `repeat with: PREFORK_SEED=${/seed (\d+)/.exec(ending.at)?.[1] ?? seed} npm run test:fuzz -- --minutes 0.1`

@@ -1,4 +1,4 @@
-/** Values nested as deep as one likes; the tasks have the same (test/fixtures/nesting.js). */
+/** Builds and measures deeply nested values, like the tasks of test/fixtures/nesting.js. */
 export const nest = (depth: number, kind = 'arrays'): unknown => {
   let value: unknown = 0
   for (let level = 0; level < depth; level += 1) value = kind === 'arrays' ? [value] : kind === 'objects' ? { a: value } : new Map([[1, value]])

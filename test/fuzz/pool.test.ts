@@ -1,4 +1,4 @@
-/** Hostile values in a real pool: what is too deep, and what a task forges, costs that job and at the most its worker. */
+/** Hostile values in a real pool: a value that is too deep or forged costs that job and at most its worker. */
 import { PreforkError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { FLAG_ERROR, Kind } from '../../src/wire/messages.js'
@@ -6,12 +6,12 @@ import { fixture, pidOf, sharedPool, startPool } from '../fixtures/pools.js'
 import { within } from '../fixtures/support.js'
 import { entries } from './corpus.js'
 import { depthOf, nest } from './nesting.js'
-import { watchShared } from './untouched.js'
+import { snapshotSharedState } from './shared-state.js'
 
 const tasks = fixture('nesting.js')
 
-/** The value, or an error that says what is wrong with it; nothing else. */
-const fair = async (result: Promise<unknown>): Promise<unknown> => {
+/** The value, or an error of the codec; any other error fails the test. */
+const valueOrCodecError = async (result: Promise<unknown>): Promise<unknown> => {
   try {
     return await within(result, 20_000)
   } catch (error) {
@@ -20,24 +20,24 @@ const fair = async (result: Promise<unknown>): Promise<unknown> => {
   }
 }
 
-/** A worker whose stack is larger than the host's can send what the host cannot read. */
+/** A worker with a larger stack than the host's can send values that the host cannot decode. */
 describe.each([
   [984, { arrays: [1_000, 10_000, 100_000, 1_000_000], objects: [3_000, 100_000], maps: [1_000, 30_000] }],
   [3_900, { arrays: [3_000, 5_000, 8_000, 20_000], objects: [5_000, 10_000], maps: [5_000, 8_000] }],
-] as const)('what is nested, in a worker with a stack of %i KB', (stack, depths) => {
+] as const)('promise 7: a nested value, in a worker with a stack of %i KB', (stack, depths) => {
   const deep = sharedPool({ tasks, concurrency: 2, execArgv: [`--stack-size=${stack}`] })
 
-  it.each(Object.entries(depths))("arrives, or is that job's error alone: %s", async (kind, depthsOfKind) => {
+  it.each(Object.entries(depths))('arrives or fails that job alone: %s', async (kind, depthsOfKind) => {
     const { pool } = deep
     const pid = await pidOf(pool)
     for (const depth of depthsOfKind) {
       const value = nest(depth, kind)
-      const [argument, result] = await Promise.all([fair(pool.run('depthOf', [value])), fair(pool.run('nest', [depth, kind]))])
+      const [argument, result] = await Promise.all([valueOrCodecError(pool.run('depthOf', [value])), valueOrCodecError(pool.run('nest', [depth, kind]))])
       expect(argument instanceof PreforkError || argument === depth, `argument: ${depth}`).toBe(true)
       expect(result instanceof PreforkError || depthOf(result) === depth, `result: ${depth}`).toBe(true)
-      const item = await fair(pool.stream('items', [[depth], kind]).next())
+      const item = await valueOrCodecError(pool.stream('items', [[depth], kind]).next())
       expect(item instanceof PreforkError || depthOf((item as { value: unknown }).value) === depth, `item: ${depth}`).toBe(true)
-      const progress = await fair(pool.run('reported', [depth, kind]))
+      const progress = await valueOrCodecError(pool.run('reported', [depth, kind]))
       expect(progress instanceof PreforkError || progress === 'reported', `progress: ${depth}`).toBe(true)
       const error: unknown = await pool.run('thrown', [depth, kind]).catch((reason) => reason)
       expect(error, `error: ${depth}`).toMatchObject({ message: expect.stringMatching(/thrown|nested|decoded/) })
@@ -60,14 +60,14 @@ const FORGED = [
   'v8: a record of __proto__',
 ]
 
-describe('what a task forges', () => {
-  // One job each: its delivery is the first, which is what the forger must name.
+describe('promise 7: a frame that a task forges', () => {
+  // Each worker runs one job: its delivery number is 1, which the forged frame names.
   const forgers = sharedPool({ tasks, workers: 2, maxJobsPerWorker: 1 })
   const corpus = new Map(entries('values'))
 
-  it.each(FORGED)('as its own result: %s', async (name) => {
+  it.each(FORGED)('as its own result costs that job alone: %s', async (name) => {
     const { pool } = forgers
-    const touched = watchShared()
+    const changedState = snapshotSharedState()
     const neighbour = pool.run('nest', [1])
     const kind = Kind.READY
     const outcome: unknown = await within(
@@ -76,11 +76,11 @@ describe('what a task forges', () => {
     )
     expect(outcome).not.toBe('the truth')
     expect(await neighbour).toEqual([0])
-    expect(touched()).toEqual([])
+    expect(changedState()).toEqual([])
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
   })
 
-  it('as an announcement, a line of its log, or the answer of nobody: it is ended, and nobody else', async () => {
+  it('as an announcement, a log line or the answer of an unknown job ends that worker alone', async () => {
     const pool = await startPool({ tasks, workers: 2 })
     const junk = corpus.get('v8: dense arrays that each claim what is left')!
     for (const [kind, delivery] of [

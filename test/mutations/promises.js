@@ -1,11 +1,11 @@
 /**
- * One broken variant of the code behind each promise, and the test that must then fail. `find` must stand exactly once in
- * `file`; `test` is a file of the suite, `only` the start of the names of the tests to run in it.
+ * Broken variants of the code behind each promise. The test file `test` must fail with each. `find` must occur exactly once in
+ * `file`; `put` replaces it.
  */
 export const mutations = [
   {
     promise: 1,
-    breaks: 'ACCEPTED stays in the process while the task runs',
+    breaks: 'ACCEPTED is not flushed before the task runs',
     file: 'src/worker/jobs/job-loop.ts',
     find: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
     put: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n',
@@ -21,7 +21,7 @@ export const mutations = [
   },
   {
     promise: 2,
-    breaks: 'a job that comes back goes to the end',
+    breaks: 'a job that is put back goes to the end of the outbox',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '      pool.outbox.putBack(job)',
     put: '      pool.outbox.add(job)',
@@ -29,7 +29,7 @@ export const mutations = [
   },
   {
     promise: 2,
-    breaks: 'a job is put back without end',
+    breaks: 'a job is put back without a limit',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '++job.putBacks <= settings.maxPutBacks',
     put: '++job.putBacks <= 1_000_000',
@@ -37,7 +37,7 @@ export const mutations = [
   },
   {
     promise: 3,
-    breaks: 'retryLost is not heeded',
+    breaks: 'a lost job does not run again, whatever retryLost is',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '    if (job.attempt > job.spec.retryLost || job.streamed) return false\n',
     put: '    if (job.attempt > 0) return false\n',
@@ -45,7 +45,7 @@ export const mutations = [
   },
   {
     promise: 3,
-    breaks: 'what had begun is put back and runs twice',
+    breaks: 'an accepted job of a dead worker runs again without retryLost',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '    if (job.attempt > job.spec.retryLost || job.streamed) return false\n',
     put: '',
@@ -53,7 +53,7 @@ export const mutations = [
   },
   {
     promise: 4,
-    breaks: 'a job written ahead is cancelled for the caller alone',
+    breaks: 'CANCEL is not sent for a job that was written ahead',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '      worker.cancel(job, error)\n',
     put: '',
@@ -69,7 +69,7 @@ export const mutations = [
   },
   {
     promise: 5,
-    breaks: 'nothing is interrupted',
+    breaks: 'the watchdog interrupts no task',
     file: 'src/worker/watchdog/frames.ts',
     find: '  if (count === 0 || task.some(',
     put: '  if (count >= 0 || task.some(',
@@ -77,7 +77,7 @@ export const mutations = [
   },
   {
     promise: 5,
-    breaks: 'a hard limit is only noted',
+    breaks: 'a hard limit does not kill the worker',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '    if (worker.jobs.running.get(job.delivery) !== job) return\n',
     put: '    if (worker.alive) return\n',
@@ -85,7 +85,7 @@ export const mutations = [
   },
   {
     promise: 6,
-    breaks: 'the end of the lifeline ends nothing',
+    breaks: 'the end of the lifeline does not end the worker',
     file: 'src/worker/watchdog/thread.ts',
     find: '    onEnd: () => killProcess(data.killTree),',
     put: '    onEnd: () => {},',
@@ -93,7 +93,7 @@ export const mutations = [
   },
   {
     promise: 6,
-    breaks: 'what a task spawned outlives its worker',
+    breaks: 'processes that a task spawned outlive its worker',
     file: 'src/pool/worker/process-launcher.ts',
     find: '        if (config.killTree) kill(-pid)',
     put: '        if (config.killTree) kill(pid)',
@@ -101,7 +101,7 @@ export const mutations = [
   },
   {
     promise: 7,
-    breaks: 'the arguments are not taken at the call',
+    breaks: 'binary arguments are not copied at the call',
     file: 'src/pool/jobs/submission.ts',
     find: "{ copyBinaries: true, root: 'args',",
     put: "{ copyBinaries: false, root: 'args',",
@@ -109,7 +109,7 @@ export const mutations = [
   },
   {
     promise: 8,
-    breaks: 'bad starts go on without end',
+    breaks: 'failed starts are repeated without a limit',
     file: 'src/pool/fleet/start-record.ts',
     find: 'const MAX_FAILED_STARTS = 3',
     put: 'const MAX_FAILED_STARTS = 3_000',
@@ -117,7 +117,7 @@ export const mutations = [
   },
   {
     promise: 8,
-    breaks: 'a frozen worker is never noticed',
+    breaks: 'a frozen worker is never detected',
     file: 'src/pool/fleet/health-monitor.ts',
     find: '    if (settings.watchdog) this.#checkLater()',
     put: '    if (!settings.watchdog) this.#checkLater()',
@@ -125,7 +125,7 @@ export const mutations = [
   },
   {
     promise: 9,
-    breaks: 'a tick deals until nothing is left',
+    breaks: 'a tick of the dispatcher has no time limit',
     file: 'src/pool/queue/dispatcher.ts',
     find: '        if (now - started > TICK_MS) return true\n',
     put: '',
@@ -133,7 +133,7 @@ export const mutations = [
   },
   {
     promise: 10,
-    breaks: 'workers obey signals from outside',
+    breaks: 'signals from outside end workers',
     file: 'src/worker/main.ts',
     find: 'process.on(signal, () => {})',
     put: 'process.off(signal, () => {})',
@@ -141,7 +141,7 @@ export const mutations = [
   },
   {
     promise: 11,
-    breaks: 'maxQueue is not judged',
+    breaks: 'maxQueue is not enforced',
     file: 'src/pool/jobs/submission.ts',
     find: '    if (queued >= settings.maxQueue) {',
     put: '    if (queued < 0) {',
@@ -149,7 +149,7 @@ export const mutations = [
   },
   {
     promise: 11,
-    breaks: 'the new worker does not wait for the slots of the old',
+    breaks: 'slots of a retiring worker do not count against its successor',
     file: 'src/pool/queue/dispatcher.ts',
     find: '      if (!worker.alive) continue\n      const slots',
     put: '      if (!worker.isUp) continue\n      const slots',

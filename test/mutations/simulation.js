@@ -1,6 +1,6 @@
 /**
- * Plausible bugs of the code that the simulation runs as it is. The simulation alone must catch each; `find` must stand exactly
- * once in `file`.
+ * Plausible bugs of the code that the simulation runs unchanged. The simulation alone must catch each of them. `find` must occur
+ * exactly once in `file`; `put` replaces it.
  */
 export const mutations = [
   // ---- dispatcher
@@ -17,7 +17,7 @@ export const mutations = [
     put: '      if (!worker.isUp) continue\n      const slots',
   },
   {
-    breaks: 'slots taken up within a tick are not counted',
+    breaks: 'slots that are taken within a tick are not counted',
     file: 'src/pool/queue/dispatcher.ts',
     find: '      else this.#freeSlots--\n',
     put: '',
@@ -41,39 +41,39 @@ export const mutations = [
     put: '    if (this.#window === concurrency) return',
   },
   {
-    breaks: 'a stand-by takes jobs of the outbox',
+    breaks: 'a spare worker takes jobs of the outbox',
     file: 'src/pool/queue/dispatcher.ts',
     find: '      !worker.spare &&\n      worker.recalls === 0 &&\n',
     put: '      worker.recalls === 0 &&\n',
   },
-  // ---- the outbox
+  // ---- outbox
   {
-    breaks: 'a job that comes back goes to the end',
+    breaks: 'a job that is put back goes to the end of the outbox',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '      pool.outbox.putBack(job)',
     put: '      pool.outbox.add(job)',
   },
   {
-    breaks: 'of those that came back the youngest is first',
+    breaks: 'of the jobs that were put back the newest is first',
     file: 'src/pool/queue/outbox.ts',
     find: 'a.number < b.number\n',
     put: 'a.number > b.number\n',
   },
   {
-    breaks: 'the queue takes one job more than maxQueue',
+    breaks: 'the queue accepts one job more than maxQueue',
     file: 'src/pool/jobs/submission.ts',
     find: '    if (queued >= settings.maxQueue) {',
     put: '    if (queued > settings.maxQueue) {',
   },
   // ---- recall and cancellation
   {
-    breaks: 'a recall brings back what had been claimed',
+    breaks: 'a recall takes back jobs that the worker has claimed',
     file: 'src/pool/worker/in-flight-jobs.ts',
     find: 'if (job.delivery > claimed && job.delivery <= upTo)',
     put: 'if (job.delivery <= upTo)',
   },
   {
-    breaks: 'a recall that brings nothing back is never over',
+    breaks: 'a recall that takes no job back never ends',
     file: 'src/pool/worker/worker.ts',
     find: '    if (this.#recalls > 0) this.#recalls--\n    this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))\n',
     put: '    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n    this.#listener.onRecalled(this, back)\n',
@@ -85,7 +85,7 @@ export const mutations = [
     put: 'return this.#lastClaimed',
   },
   {
-    breaks: 'a job is begun although its claim was lost',
+    breaks: 'a job begins although its claim was lost',
     file: 'src/worker/jobs/job-loop.ts',
     find: '      if (claimer.claim(job.delivery)) this.#begin(job, registry)\n      else this.#streams.delete(job.delivery)\n',
     put: '      claimer.claim(job.delivery)\n      this.#begin(job, registry)\n',
@@ -97,13 +97,13 @@ export const mutations = [
     put: '      if (running)',
   },
   {
-    breaks: 'a cancelled job that does not end is left alone',
+    breaks: 'a cancelled job that does not end does not cost its worker',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '      if (running) this.#watchCancelled(worker, job)\n',
     put: '',
   },
   {
-    breaks: 'nobody is told whether a cancelled job that came back had begun',
+    breaks: '`began` of a cancelled job that was taken back never resolves',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '      if (job.isSettled) job.markBegan(job.attempt > 1)\n      else if',
     put: '      if (job.isSettled) continue\n      if',
@@ -116,7 +116,7 @@ export const mutations = [
     put: '    const pool = this.#pool\n',
   },
   {
-    breaks: 'ACCEPTED is told a microtask later, after the READY of the same chunk',
+    breaks: 'ACCEPTED is handled a microtask later, after the READY of the same chunk',
     file: 'src/pool/worker/worker.ts',
     find: '    this.#listener.onAccepted(this, job)\n',
     put: '    queueMicrotask(() => this.#listener.onAccepted(this, job))\n',
@@ -128,7 +128,7 @@ export const mutations = [
     put: '',
   },
   {
-    breaks: 'a job runs again once more than retryLost says',
+    breaks: 'a job runs again once more than retryLost allows',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: 'if (job.attempt > job.spec.retryLost || job.streamed) return false',
     put: 'if (job.attempt > job.spec.retryLost + 1 || job.streamed) return false',
@@ -146,7 +146,7 @@ export const mutations = [
     put: 'job.putBacks <= settings.maxPutBacks',
   },
   {
-    breaks: 'a job that the broken results pipe may have announced is put back',
+    breaks: 'a job whose ACCEPTED a damaged results pipe may have lost is put back',
     file: 'src/pool/jobs/job-lifecycle.ts',
     find: '      if (worker.resultsDamaged) {',
     put: '      if (worker.resultsDamaged && job.attempt > 1) {',
@@ -158,20 +158,20 @@ export const mutations = [
     put: '    this.endAttempt = undefined\n',
   },
   {
-    breaks: 'an idle pool keeps its hold on the host',
+    breaks: 'an idle pool keeps its host alive',
     file: 'src/pool/queue/job-intake.ts',
     find: '    this.#holding = false\n    this.#pool.hub.release()\n',
     put: '    this.#holding = false\n',
   },
   {
-    breaks: 'close() waits only for what has not begun',
+    breaks: 'close() waits only for queued jobs',
     file: 'src/pool/shutdown.ts',
     find: "state.unsettled === 0 || state.phase === 'terminating'",
     put: "state.queued === 0 || state.phase === 'terminating'",
   },
-  // ---- workers that come and go
+  // ---- lifecycle of workers
   {
-    breaks: 'the results of the dead are not read to their end',
+    breaks: 'the results pipe of a dead worker is not read to its end',
     file: 'src/pool/worker/exit-drain.ts',
     find: ' || this.done || !this.#pipes.every((pipe) => pipe.ended)) return',
     put: ' || this.done) return',
@@ -214,7 +214,7 @@ export const mutations = [
   },
   // ---- hub and wire
   {
-    breaks: 'a deadline is judged when its timer fires, before the pipes are read',
+    breaks: 'a deadline expires when its timer fires, before the pipes are read',
     file: 'src/hub/hub.ts',
     find: 'deadline = this.#timers.add(ms, due(false))',
     put: 'deadline = this.#timers.add(ms, () => onPassed())',
@@ -226,7 +226,7 @@ export const mutations = [
     put: '',
   },
   {
-    breaks: 'compaction drops the deadlines that are still to come instead of the cancelled ones',
+    breaks: 'compaction drops the pending deadlines instead of the cancelled ones',
     file: 'src/hub/timers.ts',
     find: '    this.#heap = this.#heap.filter((deadline) => !deadline.cancelled)\n',
     put: '    this.#heap = this.#heap.filter((deadline) => deadline.cancelled)\n',
@@ -238,58 +238,58 @@ export const mutations = [
     put: '    if (more) {\n',
   },
   {
-    breaks: 'the host loses a length that is cut by the border of a chunk',
+    breaks: 'the host loses a frame length that is split between two chunks',
     file: 'src/wire/frame-reader.ts',
     find: 'rest.length === 0 ? next : Buffer.concat([rest, next])',
     put: 'rest.length <= 1 ? next : Buffer.concat([rest, next])',
   },
-  // ---- the worker's job loop
+  // ---- job loop of the worker
   {
-    breaks: 'the worker loses a length that is cut by the border of a chunk',
+    breaks: 'the worker loses a frame length that is split between two chunks',
     file: 'src/worker/io/frame-parser.ts',
     find: '      if (at < bytes.length) this.#hold(bytes, at)\n',
     put: '      if (at < bytes.length - 1) this.#hold(bytes, at)\n',
   },
   {
-    breaks: 'ACCEPTED stays in the process while the task runs',
+    breaks: 'ACCEPTED is not flushed before the task runs',
     file: 'src/worker/jobs/job-loop.ts',
     find: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
     put: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n',
   },
   {
-    breaks: 'a job that settles out of a promise makes no room for one that is held',
+    breaks: 'a job that settles asynchronously does not free its slot for a waiting job',
     file: 'src/worker/jobs/job-loop.ts',
     find: '      if (this.#waiting.size > 0 && this.#running < this.#slots.length) this.#link.wake()\n      this.#finishIfDone()\n',
     put: '      this.#finishIfDone()\n',
   },
   {
-    breaks: 'credit that comes while a stream runs is not used',
+    breaks: 'credit that arrives while a stream runs is not used',
     file: 'src/worker/jobs/job-loop.ts',
     find: '        if (job.pump !== undefined) this.#granted.push(job)\n',
     put: '',
   },
 
-  // ---- workers that stand still
+  // ---- stalled workers
   {
-    breaks: 'a main thread held by what a task left behind is held for ever',
+    breaks: 'a worker whose main thread is blocked after its jobs is never replaced',
     file: 'src/pool/fleet/stall-detector.ts',
     find: 'if (beats < BEATS || !runsNothing(worker)) return',
     put: 'if (beats < 1_000_000 || !runsNothing(worker)) return',
   },
   {
-    breaks: 'without a watchdog, nobody sees that a job is not taken up',
+    breaks: 'without a watchdog, a written job that is never accepted is not detected',
     file: 'src/pool/fleet/stall-detector.ts',
     find: 'if (!same || hub.now() - since < settings.heartbeatTimeout) continue',
     put: 'if (!same || hub.now() - since < 1e9) continue',
   },
   {
-    breaks: 'a worker that runs a job is ended as if it stood still',
+    breaks: 'a worker that runs a job is ended as stalled',
     file: 'src/pool/fleet/stall-detector.ts',
     find: ' && worker.jobs.running.size === 0',
     put: '',
   },
   {
-    breaks: 'without a watchdog, nobody sees that a recall is not answered',
+    breaks: 'without a watchdog, a recall that is never answered is not detected',
     file: 'src/pool/fleet/stall-detector.ts',
     find: 'if ((job === undefined && worker.recalls === 0 && !worker.writing) ||',
     put: 'if (job === undefined ||',
@@ -297,25 +297,25 @@ export const mutations = [
 
   // ---- broadcasts
   {
-    breaks: 'a worker gets the shares of all that died',
+    breaks: 'one worker gets the broadcast shares of all dead workers',
     file: 'src/pool/fleet/orphaned-jobs.ts',
     find: '      share.broadcast?.ask(worker)\n',
     put: '',
   },
   {
-    breaks: 'the share of a worker that died is dropped before its replacement is there',
+    breaks: 'the broadcast share of a dead worker is dropped before its replacement is up',
     file: 'src/pool/fleet/fleet.ts',
     find: 'const noneStarts = this.#workers.starting === 0',
     put: 'const noneStarts = true',
   },
   {
-    breaks: 'a share that runs again goes where another has run',
+    breaks: 'a broadcast share that runs again goes to a worker that has run one',
     file: 'src/pool/fleet/orphaned-jobs.ts',
     find: 'const others = jobs.filter((job) => job.broadcast === undefined)',
     put: 'const others = jobs.filter(() => true)',
   },
   {
-    breaks: 'a worker that is starting is not asked',
+    breaks: 'a broadcast does not reach a worker that is starting',
     file: 'src/pool/fleet/fleet.ts',
     find: '!(worker.isUp || worker.isStarting) || worker === doubled',
     put: '!worker.isUp || worker === doubled',

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-it('what is typed right compiles, and what is not does not', async () => {
+it('valid types compile, invalid ones do not', async () => {
   const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
   const { exitCode, stdout } = await execa(process.execPath, [tsc, '-p', here, '--noEmit', '--pretty', 'false'], { reject: false })
   expect(stdout).toBe('')

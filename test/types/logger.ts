@@ -1,5 +1,5 @@
 import { pino } from 'pino'
 import type { PoolOptions } from 'prefork'
 
-/** A pino logger is what the option wants. */
+/** A pino logger is a valid logger. */
 export const options: PoolOptions = { tasks: './tasks.js', logger: pino() }

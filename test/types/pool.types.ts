@@ -1,4 +1,4 @@
-// Never run: what compiles here, and what does not, is the test (compile.test.ts).
+// Never run: compile.test.ts checks what compiles here and what does not.
 import { type BroadcastOptions, createPool, type Job, type PoolEvents, type PoolStats, SoftTimeLimitError, WorkerLostError } from 'prefork'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
@@ -18,7 +18,7 @@ export const typed = async (): Promise<void> => {
   await pool.run('greet', ['you', true])
   await pool.run('sum', [1, 2, 3, 4])
 
-  // one that never returns is a task all the same
+  // a function that never returns is a task too
   const given = pool.submit('giveUp', ['no luck'])
   same<typeof given, Job<never>>()
   const spun = pool.run('spin', [])
@@ -47,7 +47,7 @@ export const typed = async (): Promise<void> => {
   const text: string = await pool.run('add', [1, 2])
   void text
 
-  // a generator has no one result: it is streamed
+  // a generator has no single result: it is streamed
   // @ts-expect-error: run
   await pool.run('count', [3])
   // @ts-expect-error: submit
@@ -65,7 +65,7 @@ export const typed = async (): Promise<void> => {
   await pool.broadcast('add', [1, 2], wide)
   const env: Record<string, string> | undefined = undefined
   await createPool({ tasks: 'tasks.js', env })
-  // @ts-expect-error: it is one job's
+  // @ts-expect-error: an option of a single job
   await pool.broadcast('add', [1, 2], { id: 'one' })
 
   // jobs
@@ -101,7 +101,7 @@ export const typed = async (): Promise<void> => {
   // @ts-expect-error: one argument too few
   await pool.broadcast('add', [1])
 
-  // the rest
+  // other members
   const stats = pool.stats()
   same<typeof stats, PoolStats>()
   pool.on('workerExit', (exit) => same<typeof exit, PoolEvents['workerExit']>())

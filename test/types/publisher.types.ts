@@ -1,4 +1,4 @@
-// Never run: what compiles here, and what does not, is the test (compile.test.ts).
+// Never run: compile.test.ts checks what compiles here and what does not.
 import { createPublisher, createWorker, type FarmNode, type Publisher, RemoteError } from 'prefork/amqp'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
@@ -30,16 +30,16 @@ export const typed = async (): Promise<void> => {
   await publisher.call('add', [1, '2'])
   // @ts-expect-error: no such option
   await publisher.publish('add', [1, 2], { timelimit: 5 })
-  // @ts-expect-error: an option of calls alone
+  // @ts-expect-error: an option of call() only
   await publisher.publish('add', [1, 2], { timeout: 5 })
-  // @ts-expect-error: one id for many
+  // @ts-expect-error: one id for several jobs
   await publisher.publishMany('add', [[1, 2]], { messageId: 'x' })
   // @ts-expect-error: arguments of the wrong type
   await publisher.publishMany('add', [[1, '2']])
   // @ts-expect-error: no such queue type
   await createPublisher({ queueType: 'mirrored' })
 
-  // without a type: any name, any arguments
+  // without a type parameter: any name, any arguments
   const anything = await createPublisher()
   const result = await anything.call('whatever', [1, 'two'])
   same<typeof result, unknown>()

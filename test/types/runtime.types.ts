@@ -1,8 +1,8 @@
-// Never run: what compiles here, and what does not, is the test (compile.test.ts).
+// Never run: compile.test.ts checks what compiles here and what does not.
 import { createPool } from 'prefork'
 import { Runtime, type RuntimeOptions } from 'prefork/runtime'
 
-/** A broker's own use of the runtime, as the package declares it: under any pool, whatever its tasks are. */
+/** Use of the runtime by a broker: with a pool of any tasks. */
 export const runtimes = async (): Promise<Runtime[]> => {
   const tasks = new URL('./example-tasks.js', import.meta.url)
   const options: RuntimeOptions = { node: 'a', report: ({ type }) => console.log(type), heard: () => false }

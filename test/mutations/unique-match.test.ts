@@ -7,8 +7,8 @@ interface Mutation {
   readonly find: string
 }
 
-/** One whose place is gone breaks nothing, and is told only by the long run of all of them. */
-it.each(['promises', 'simulation', 'blind'])('each mutation of %s has its place in the code', async (list) => {
+/** A mutation without a match changes nothing, which only the long run of all mutations would report. */
+it.each(['promises', 'simulation', 'blind'])('each mutation of %s matches the source exactly once', async (list) => {
   const { mutations } = (await import(new URL(`${list}.js`, import.meta.url).href)) as { mutations: Mutation[] }
   expect(mutations.length).toBeGreaterThan(0)
   const stale = mutations.filter(({ file, find }) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8').split(find).length !== 2)

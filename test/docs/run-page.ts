@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reachable, removeQueues } from '../amqp/rabbit.js'
 import { blocksOf, commandsOf, fileNameOf, isCode, makeProject, pattern, readPage, run, writeBlock } from './document.js'
 
-/** `<!-- node >= 22.18 -->` above a console block: it is run on those versions only. */
+/** Reads `<!-- node >= 22.18 -->` above a console block: the block runs on those versions only. */
 const runsHere = (note: string): boolean => {
   const wanted = /^node >= (\d+)\.(\d+)$/.exec(note)
   if (wanted === null) return true
@@ -10,13 +10,13 @@ const runsHere = (note: string): boolean => {
   return major > Number(wanted[1]) || (major === Number(wanted[1]) && minor >= Number(wanted[2]))
 }
 
-/** Above a console block that talks to a broker. Pages are played side by side: each has queues of its own, whose names begin like this. */
+/** Stands above a console block that needs a broker. Pages run in parallel, so each has queues of its own, with these names. */
 const BROKER = 'needs RabbitMQ'
 const QUEUE = /'(prefork\.tour(?:\.\w+)?)'/g
 const EXCHANGES = ['async_farm.supervisor', 'async_farm.worker']
 
-/** Runs the code of a page as a reader would: every block is a file, every command prints what the page shows. */
-export const playPage = (path: string): void => {
+/** Tests a page: writes every block of code to its file, runs every command and compares its output with the page. */
+export const testPage = (path: string): void => {
   const blocks = blocksOf(readPage(path)).filter((block) => !block.note.startsWith('not run:'))
   const code = blocks.filter(isCode)
   const consoles = blocks.filter((block) => block.lang === 'console' && runsHere(block.note))
@@ -43,7 +43,7 @@ export const playPage = (path: string): void => {
       }
     })
 
-    // In order: a later block of the same name replaces the earlier one.
+    // In the order of the page: a later block of the same name replaces the earlier one.
     const steps = blocks.filter((block) => isCode(block) || consoles.includes(block))
     for (const block of consoles) {
       for (const { command, output, line } of commandsOf(block)) {

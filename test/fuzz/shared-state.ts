@@ -1,4 +1,4 @@
-/** What received bytes must never change: the objects that everything in a process shares. */
+/** Detects changes of the objects that a whole process shares: received bytes must never change them. */
 
 const shared: Record<string, object> = {
   globalThis,
@@ -30,7 +30,7 @@ const shared: Record<string, object> = {
   'Uint8Array.prototype': Uint8Array.prototype,
   'DOMException.prototype': DOMException.prototype,
 }
-// Methods are objects too: something may be written to one that was found by a received name.
+// Methods are objects too: a received name may lead to one, and a property may be written to it.
 for (const name of ['Object', 'Array', 'Function', 'Map', 'Set', 'Error'] as const) {
   const { prototype } = globalThis[name]
   for (const key of Object.getOwnPropertyNames(prototype)) {
@@ -39,7 +39,7 @@ for (const name of ['Object', 'Array', 'Function', 'Map', 'Set', 'Error'] as con
   }
 }
 
-// Read without being called: a getter of globalThis may load a module.
+// Getters are compared, not called: a getter of globalThis may load a module.
 const stateOf = (object: object): Map<PropertyKey, unknown> =>
   new Map(
     Reflect.ownKeys(object).map((key) => {
@@ -51,20 +51,20 @@ const stateOf = (object: object): Map<PropertyKey, unknown> =>
 const take = (): [string, Map<PropertyKey, unknown>, object | null][] =>
   Object.entries(shared).map(([name, object]) => [name, stateOf(object), Object.getPrototypeOf(object) as object | null])
 
-/** Compare what is with what was: names of what has been added, removed or changed. */
-export const watchShared = (): (() => string[]) => {
+/** Takes a snapshot; the returned function lists what was added, removed or changed since. */
+export const snapshotSharedState = (): (() => string[]) => {
   const before = take()
   return () => {
-    const touched: string[] = []
+    const changed: string[] = []
     for (const [index, [name, now, prototype]] of take().entries()) {
       const [, was, prototypeBefore] = before[index]!
-      if (prototype !== prototypeBefore) touched.push(`the prototype of ${name}`)
+      if (prototype !== prototypeBefore) changed.push(`the prototype of ${name}`)
       for (const key of new Set([...was.keys(), ...now.keys()])) {
-        // Node's own, set by a part of it that is loaded when it is first needed.
+        // Node sets these when it loads undici.
         if (typeof key === 'symbol' && key.description?.startsWith('undici.')) continue
-        if (was.has(key) !== now.has(key) || !Object.is(was.get(key), now.get(key))) touched.push(`${name}.${String(key)}`)
+        if (was.has(key) !== now.has(key) || !Object.is(was.get(key), now.get(key))) changed.push(`${name}.${String(key)}`)
       }
     }
-    return touched
+    return changed
   }
 }
