@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { settled, startNode, type TestNode } from '../fixtures/nodes.js'
 import { Journal, Latch, until } from '../fixtures/support.js'
 
-describe('when what delivered a job is gone', () => {
-  it('a job that has begun is kept, and acknowledged when it comes back, without running again', async () => {
+describe('when the channel of a delivery is closed', () => {
+  it('the runtime keeps a begun job and acknowledges its redelivery without a second run', async () => {
     const farm = await startNode()
     const { broker, server } = farm
     const journal = new Journal()
@@ -23,7 +23,7 @@ describe('when what delivered a job is gone', () => {
     expect(farm.node.stats().totals).toMatchObject({ received: 2, succeeded: 1, recognised: 1 })
   })
 
-  it('one that is delivered again while it runs is not run twice', async () => {
+  it('the runtime does not run a redelivered job twice while it runs', async () => {
     const farm = await startNode()
     const { broker, server } = farm
     const journal = new Journal()
@@ -41,7 +41,7 @@ describe('when what delivered a job is gone', () => {
     expect(journal.lines).toEqual(['+x', '-x'])
   })
 
-  it('a failure that was known then is published when it comes back, once', async () => {
+  it('the runtime publishes a known failure once, with the redelivery', async () => {
     const farm = await startNode()
     const { broker, server } = farm
     const journal = new Journal()
@@ -58,7 +58,7 @@ describe('when what delivered a job is gone', () => {
     expect(journal.lines).toEqual(['+x', '+x'])
   })
 
-  it('a republication that was stored before the acknowledgement was lost is not stored again', async () => {
+  it('the runtime does not repeat a republication that was stored before its acknowledgement was lost', async () => {
     const farm = await startNode()
     const { broker, server } = farm
     broker.losesAcknowledgements = true
@@ -72,7 +72,7 @@ describe('when what delivered a job is gone', () => {
     expect(farm.node.stats().totals).toMatchObject({ recognised: 1, succeeded: 1 })
   })
 
-  it('those that have not begun never begin here on its account, and run once when delivered again', async () => {
+  it('the runtime never begins a waiting job for it, and runs the redelivered job once', async () => {
     const farm = await startNode({ prefetchPerWorker: 6, concurrency: 1 })
     const { broker, server } = farm
     const journal = new Journal()
@@ -92,7 +92,7 @@ describe('when what delivered a job is gone', () => {
     expect(journal.lines.slice(2).sort()).toEqual(['m0', 'm1', 'm2', 'm3', 'm4'])
   })
 
-  it('those that are delivered again before they could be taken back run once', async () => {
+  it('the runtime runs a job once that is redelivered before it could be taken back', async () => {
     const farm = await startNode({ prefetchPerWorker: 6, concurrency: 1 })
     const { broker, server } = farm
     const journal = new Journal()
@@ -112,7 +112,7 @@ describe('when what delivered a job is gone', () => {
     expect(journal.lines.slice(2).sort()).toEqual(['m0', 'm1', 'm2', 'm3', 'm4'])
   })
 
-  it('again and again under load: nothing is lost, and nothing that had not begun ran for it', async () => {
+  it('repeatedly under load, the runtime loses no job and runs no waiting job for it', async () => {
     const farm = await startNode({ minWorkers: 2, prefetchPerWorker: 10, concurrency: 3 })
     const { broker, server } = farm
     const journal = new Journal()
@@ -126,12 +126,12 @@ describe('when what delivered a job is gone', () => {
     }
     await settled(farm)
     expect(new Set(server.acknowledged)).toEqual(new Set(ids))
-    // One node remembers what it has run.
+    // One node remembers all outcomes.
     expect(journal.lines).toHaveLength(ids.length)
     expect(server.dead).toEqual([])
   })
 
-  it('without a message id nothing is recognised: it runs again', async () => {
+  it('the runtime recognises no job without a message id: it runs again', async () => {
     const farm = await startNode()
     const { broker, server } = farm
     const journal = new Journal()
@@ -148,7 +148,7 @@ describe('when what delivered a job is gone', () => {
   })
 })
 
-describe('a message under an id that was used before', () => {
+describe('a message with an id that was used before', () => {
   const endings: [string, (farm: TestNode) => void, object][] = [
     ['succeeded', ({ server }) => server.add('echo', [1], { id: 'used' }), { succeeded: 2 }],
     ['went to the dead letters', ({ server }) => server.add('fail', [], { id: 'used', maxAttempts: 1 }), { succeeded: 1, deadLettered: 1 }],
@@ -166,7 +166,7 @@ describe('a message under an id that was used before', () => {
     expect(farm.node.stats().totals).toMatchObject({ recognised: 0, ...totals })
   })
 
-  it('is what is remembered from then on: its own redelivery is recognised', async () => {
+  it('replaces the earlier outcome: its own redelivery is recognised', async () => {
     const farm = await startNode()
     const { server } = farm
     const journal = new Journal()
@@ -178,7 +178,7 @@ describe('a message under an id that was used before', () => {
     expect(farm.node.stats().totals).toMatchObject({ recognised: 1, succeeded: 2 })
   })
 
-  it('may be the old one for a broker that cannot tell: it is recognised', async () => {
+  it('counts as the earlier one if the broker does not report redeliveries', async () => {
     const farm = await startNode()
     const { server } = farm
     const journal = new Journal()
@@ -189,7 +189,7 @@ describe('a message under an id that was used before', () => {
     expect(journal.lines).toEqual(['x0'])
   })
 
-  it('waits for the one that runs, and then runs', async () => {
+  it('waits for the running one, and then runs', async () => {
     const farm = await startNode()
     const journal = new Journal()
     const latch = new Latch()
@@ -203,7 +203,7 @@ describe('a message under an id that was used before', () => {
     expect(farm.server.acknowledged).toEqual(['twice', 'twice'])
   })
 
-  it('does not vanish where both come back: whose a redelivery is cannot be told, and each runs', async () => {
+  it('runs too when both are redelivered, as a redelivery cannot be assigned to one of them', async () => {
     const farm = await startNode()
     const { broker, server, node } = farm
     const journal = new Journal()
@@ -222,7 +222,7 @@ describe('a message under an id that was used before', () => {
   })
 })
 
-it('other work under the id of a running job waits for its end', async () => {
+it('a retry with the id of a running job waits for its end', async () => {
   const farm = await startNode()
   const journal = new Journal()
   const latch = new Latch()
@@ -238,7 +238,7 @@ it('other work under the id of a running job waits for its end', async () => {
   expect(journal.lines).toEqual(['+x', '-x', 'retry'])
 })
 
-it('a settlement that the broker refuses is tried again, and is carried out once it takes it', async () => {
+it('the runtime repeats a settlement that the broker refuses until it succeeds', async () => {
   const farm = await startNode()
   const { server } = farm
   server.refusing = true

@@ -6,8 +6,8 @@ import { FIRST_DELIVERY, storedMessage } from '../fixtures/memory-broker.js'
 import { fixture, startPool } from '../fixtures/pools.js'
 import { until } from '../fixtures/support.js'
 
-/** Deliveries whose settlements come to what `answer` says, and how often each was told that it has ended. */
-const office = () => {
+/** Makes deliveries with scripted answers to their settlement; `ended` lists the ids in the order of their ended() calls. */
+const setUp = () => {
   const settler = new Settler(undefined, new UnsentReplies(undefined, 10))
   const ended: string[] = []
   const delivery = (id: string, answer: (settlement: Settlement) => SettleResult | Promise<SettleResult> = () => ({ settled: true, published: false })) => {
@@ -32,53 +32,53 @@ const refuse = (): never => {
   throw new Error('refused')
 }
 
-it('a delivery that is gone when its job ends is told so, once; one that is settled is not', async () => {
-  const { settler, ended, delivery } = office()
+it('ended() is called once for a delivery that is gone when its job ends, and not for a settled one', async () => {
+  const { settler, ended, delivery } = setUp()
   const alone = delivery('alone')
   alone.lease.abort()
   settler.settle([alone.made], outcome(acknowledge))
   const [first, second] = [delivery('first'), delivery('second')]
   first.lease.abort()
   settler.settle([first.made, second.made], outcome(republish))
-  // Nothing is told from within.
+  // ended() is not called synchronously.
   expect(ended).toEqual([])
   await settler.idle()
   expect(ended).toEqual(['alone', 'first'])
-  // The answer to a settlement says what there is to say.
+  // The result of settle() says that the delivery was gone, so ended() is not called.
   const late = delivery('late', async () => ({ settled: false, published: false }))
   settler.settle([late.made], outcome(acknowledge))
   await settler.idle()
   expect(ended).toHaveLength(2)
 })
 
-it('so is one that goes while its refused settlement waits to be tried again', async () => {
-  const { settler, ended, delivery } = office()
+it('ended() is called for a delivery that goes while its refused settlement waits for a retry', async () => {
+  const { settler, ended, delivery } = setUp()
   const { made, lease } = delivery('refused', () => {
     setImmediate(() => lease.abort())
     return refuse()
   })
   settler.settle([made], outcome(republish))
   await settler.idle()
-  await until('it is told', () => ended.length > 0)
+  await until('ended() is called', () => ended.length > 0)
   expect(ended).toEqual(['refused'])
 })
 
-it('and one that could not even be given back, once it is gone', async () => {
-  const { settler, ended, delivery } = office()
+it('ended() is called for a delivery whose settlement was never possible, once it is gone', async () => {
+  const { settler, ended, delivery } = setUp()
   const { made, lease } = delivery('stuck', refuse)
   settler.stopRetrying()
   settler.settle([made], outcome(acknowledge))
   await settler.idle()
   expect(ended).toEqual([])
   lease.abort()
-  await until('it is told', () => ended.length > 0)
+  await until('ended() is called', () => ended.length > 0)
   expect(ended).toEqual(['stuck'])
 })
 
-it('a lease that is found gone by its settlement has been answered for: that is all that is told', async () => {
+it('ended() is not called for a delivery whose settlement found it gone', async () => {
   const pool = await startPool({ tasks: fixture('farm-tasks.js') })
   const runtime = new Runtime(pool as never, { node: 'n', report: () => {} })
-  const { ended, delivery } = office()
+  const { ended, delivery } = setUp()
   const { made, lease } = delivery('lost', () => {
     lease.abort()
     return { settled: false, published: false }

@@ -6,7 +6,7 @@ import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
 import { Journal, Latch, until } from '../fixtures/support.js'
 
 describe('a job whose worker dies', () => {
-  it('runs again at once, and may succeed', async () => {
+  it('runs again at once and may succeed', async () => {
     const farm = await startNode()
     const journal = new Journal()
     const id = farm.server.add('dieOnAttempts', [2, journal.path, 'x'])
@@ -21,7 +21,7 @@ describe('a job whose worker dies', () => {
     expect(farm.node.stats().totals).toMatchObject({ lost: 2, succeeded: 1 })
   })
 
-  it('began maxLosses times on workers that died: dead letters, with a line for each loss', async () => {
+  it('becomes a dead letter after maxLosses losses, with an entry of the history for each', async () => {
     const farm = await startNode()
     const id = farm.server.add('killSelf', ['SIGKILL'], { replyTo: 'me' })
     await until('it is dead', () => farm.server.dead.length === 1)
@@ -46,7 +46,7 @@ describe('a job whose worker dies', () => {
     expect(farm.server.dead[0]!.settlement.history).toHaveLength(1)
   })
 
-  it('has the figure of its message, else of its task', async () => {
+  it('takes maxLosses from its message, else from its task', async () => {
     const farm = await startNode({ maxLosses: 5 })
     farm.server.add('killSelf', ['SIGKILL'], { id: 'message', retryLost: 1 })
     await until('one is dead', () => farm.server.dead.length === 1)
@@ -58,7 +58,7 @@ describe('a job whose worker dies', () => {
     ])
   })
 
-  it('takes its losses along when it is tried again after a failure', async () => {
+  it('keeps its losses when it is retried after a failure', async () => {
     const farm = await startNode()
     const { server } = farm
     server.add('dieThenFail', [1], { maxAttempts: 2 })
@@ -66,7 +66,7 @@ describe('a job whose worker dies', () => {
     expect(server.republished).toMatchObject([{ settlement: { counts: { attempt: 2, losses: 1 }, history: [{ outcome: 'lost' }, { outcome: 'failed' }] } }])
   })
 
-  it('costs its neighbours nothing: the poison goes, they are done', async () => {
+  it('does not affect its neighbours: the poison job is dead-lettered, they complete', async () => {
     const farm = await startNode({ minWorkers: 2, concurrency: 4 })
     const ids = Array.from({ length: 40 }, (_, index) => farm.server.add('sleep', [5, index]))
     farm.server.add('killSelf', ['SIGKILL'], { id: 'poison' })
@@ -77,7 +77,7 @@ describe('a job whose worker dies', () => {
   })
 })
 
-it('a job whose worker died, while none starts any more, goes back untried with its loss', async () => {
+it('a job whose worker died goes back untried, with its loss, when no worker starts any more', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-losses-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const tasks = join(folder, 'tasks.mjs')
@@ -93,7 +93,7 @@ it('a job whose worker died, while none starts any more, goes back untried with 
   expect(server.dead).toMatchObject([{ settlement: { reason: 'lost', counts: { attempt: 1, losses: 3 } } }])
 })
 
-it('a job whose worker died, and whose task the successor does not have, is of an unknown task, and has not failed', async () => {
+it('a retry whose task the new worker lacks has an unknown task, and has not failed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-losses-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const tasks = join(folder, 'tasks.mjs')
@@ -110,14 +110,14 @@ it('a job whose worker died, and whose task the successor does not have, is of a
   expect(node.stats().workers).toMatchObject([{ failed: 0 }])
 })
 
-it('a task that throws the error of a pool that cannot start has failed', async () => {
+it('a task that throws a WorkerStartError has failed', async () => {
   const { server } = await startNode()
   server.add('failWith', ['ERR_PREFORK_WORKER_START'], { maxAttempts: 1 })
   await until('it is dead', () => server.dead.length === 1)
   expect(server.dead).toMatchObject([{ settlement: { reason: 'failed', counts: { attempt: 1, losses: 0, requeues: 0 } } }])
 })
 
-it('a worker whose main thread stands still for longer than maxStall is ended, and its job is a loss', async () => {
+it('a worker whose main thread stalls for longer than maxStall is ended, and its job counts a loss', async () => {
   const farm = await startNode({ maxStall: 300, heartbeatInterval: 100 })
   const journal = new Journal()
   const latch = new Latch()

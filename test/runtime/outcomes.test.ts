@@ -7,7 +7,7 @@ import { until } from '../fixtures/support.js'
 const reply = (body: Buffer | undefined) => decodeReply(body!)
 
 describe('a job that succeeds', () => {
-  it('has its arguments, kwargs last, its context, and what is known of its delivery', async () => {
+  it('receives its arguments, kwargs last, its context and its delivery', async () => {
     const farm = await startNode()
     const { server } = farm
     server.add('echoAll', [1, 'two'], { id: 'args', kwargs: { three: 3 }, replyTo: 'me' })
@@ -26,7 +26,7 @@ describe('a job that succeeds', () => {
     })
   })
 
-  it('is not answered where nobody asked, and without a message id has an id of its own', async () => {
+  it('is not answered without replyTo, and gets an id if its message has none', async () => {
     const farm = await startNode()
     farm.server.add('echo', [1], { id: null })
     farm.server.add('echo', [1], { id: null })
@@ -36,7 +36,7 @@ describe('a job that succeeds', () => {
     expect(farm.node.stats().totals).toMatchObject({ received: 2, succeeded: 2, recognised: 0 })
   })
 
-  it('with an empty message id counts as having none: two of them are not taken for one', async () => {
+  it('with an empty message id counts as one without: two of them are distinct', async () => {
     const farm = await startNode()
     const message = { id: '', redelivered: true, replyTo: 'me' }
     farm.server.add('echo', [1], message)
@@ -76,7 +76,7 @@ describe('a job whose result cannot be sent', () => {
     expect(warnings).toEqual([[id, 'job succeeded, but its result cannot be sent']])
   })
 
-  it('has succeeded where nobody waits: the log warns', async () => {
+  it('has succeeded when no reply is expected: the log warns', async () => {
     const warnings: unknown[] = []
     const warn = (details: object, text: string) => 'job' in details && warnings.push([details.job, text])
     const farm = await startNode({ logger: { trace() {}, debug() {}, info() {}, warn, error() {} } })
@@ -90,7 +90,7 @@ describe('a job whose result cannot be sent', () => {
 })
 
 describe('a job that fails', () => {
-  it('is tried again with its attempt counted and its history, and succeeds', async () => {
+  it('is retried with its attempt counted and its history, and succeeds', async () => {
     const farm = await startNode()
     const { server, node } = farm
     const id = server.add('failUntil', [3], { replyTo: 'me' })
@@ -114,7 +114,7 @@ describe('a job that fails', () => {
     expect(node.stats().workers).toMatchObject([{ failed: 2, done: 3 }])
   })
 
-  it('out of attempts goes to the dead letters with error, stack and history; its caller is told', async () => {
+  it('becomes a dead letter after its last attempt, with error, stack and history; its caller gets an error', async () => {
     const farm = await startNode()
     const { server } = farm
     const id = server.add('fail', ['alas'], { maxAttempts: 2, replyTo: 'me' })
@@ -138,7 +138,7 @@ describe('a job that fails', () => {
     expect(farm.node.stats().totals).toMatchObject({ failed: 1, retried: 1, deadLettered: 1 })
   })
 
-  it('has the attempts of its message, else of its task, else of the node', async () => {
+  it('takes its attempts from its message, else from its task, else from the node', async () => {
     const farm = await startNode({ maxAttempts: 1, taskDefaults: { failUntil: { maxAttempts: 2 } } })
     const { server } = farm
     server.add('fail', [], { id: 'node' })
@@ -148,7 +148,7 @@ describe('a job that fails', () => {
     expect(Object.fromEntries(server.dead.map(({ message }) => [message.id, message.counts.attempt]))).toEqual({ node: 1, task: 2, message: 4 })
   })
 
-  it('by its hard limit is tried again as well, and its worker is replaced', async () => {
+  it('at its hard limit is retried too, and its worker is replaced', async () => {
     const farm = await startNode({ timeLimit: 150 })
     const { server } = farm
     const id = server.add('spinFor', [60_000], { maxAttempts: 2 })
@@ -162,7 +162,7 @@ describe('a job that fails', () => {
     expect(farm.node.snapshot().tasks.map(({ status }) => status)).toEqual(['hard_timeout', 'hard_timeout'])
   })
 
-  it('by its soft limit says so; a hard limit that is not above it is read as one second more', async () => {
+  it('at its soft limit has a SoftTimeLimitError; a hard limit that is not above it is read as one second more', async () => {
     const farm = await startNode()
     const { server } = farm
     const id = server.add('spinFor', [60_000], { softTimeLimit: 100, timeLimit: 50, maxAttempts: 1 })
@@ -172,7 +172,7 @@ describe('a job that fails', () => {
     expect(farm.node.stats().workers).toMatchObject([{ id: 1 }])
   })
 
-  it('with a SerializationError that the task threw is tried again', async () => {
+  it('with a SerializationError that the task threw is retried', async () => {
     const farm = await startNode()
     farm.server.add('failWith', ['ERR_PREFORK_SERIALIZATION'], { maxAttempts: 2 })
     await until('it is dead', () => farm.server.dead.length === 1)
@@ -181,7 +181,7 @@ describe('a job that fails', () => {
 })
 
 describe('a message that cannot become a job', () => {
-  it('goes to the dead letters at once when it cannot be decoded, and blocks nobody', async () => {
+  it('is dead-lettered at once when it cannot be decoded, and blocks no other', async () => {
     const farm = await startNode()
     const { server } = farm
     server.store({
@@ -198,14 +198,14 @@ describe('a message that cannot become a job', () => {
     expect(server.replies).toMatchObject([{ id: 'junk', ok: false }])
   })
 
-  it('goes there with reason refused when the pool would not take its limits', async () => {
+  it('is dead-lettered as refused when the pool rejects its limits', async () => {
     const farm = await startNode()
     farm.server.add('echo', [1], { timeLimit: -5 })
     await settled(farm)
     expect(farm.server.dead).toMatchObject([{ settlement: { reason: 'refused', error: { message: expect.stringContaining('timeLimit') } } }])
   })
 
-  it('expired: goes there without having begun', async () => {
+  it('is dead-lettered without a run when it has expired', async () => {
     const farm = await startNode()
     const id = farm.server.add('echo', [1], { expiresAt: Date.UTC(2000), replyTo: 'me' })
     await settled(farm)
@@ -215,7 +215,7 @@ describe('a message that cannot become a job', () => {
     expect(eventsOf(farm, id)).toEqual(['task.received', 'task.failed'])
   })
 
-  it('of an unknown task waits, and is dead-lettered out of attempts with the names this node knows', async () => {
+  it('waits when its task is unknown, and is dead-lettered after its attempts with the names that this node knows', async () => {
     const farm = await startNode()
     const { server } = farm
     const id = server.add('ecko', [], { maxAttempts: 2 })
@@ -231,7 +231,7 @@ describe('a message that cannot become a job', () => {
     expect(eventsOf(farm, id)).not.toContain('task.started')
   })
 
-  it("of an unknown task goes there at once with unknownTask: 'dead-letter'", async () => {
+  it("is dead-lettered at once when its task is unknown with unknownTask: 'dead-letter'", async () => {
     const farm = await startNode({ unknownTask: 'dead-letter' })
     farm.server.add('ecko')
     await settled(farm)
@@ -240,7 +240,7 @@ describe('a message that cannot become a job', () => {
   })
 })
 
-it('a redelivery that the broker does not count is published again, counted, before it runs; too many of them are dead-lettered', async () => {
+it('the runtime republishes an uncounted redelivery with its count before it runs, and dead-letters it after too many', async () => {
   const { MemoryBroker, MemoryServer } = await import('../fixtures/memory-broker.js')
   const server = new MemoryServer()
   const farm = await startNode({}, server, new MemoryBroker(server, { countedHere: true }))

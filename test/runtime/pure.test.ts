@@ -9,27 +9,27 @@ import { COMMAND_NAMES, readCommand } from '../../src/runtime/report/read-comman
 import { closeEntry, TaskHistory } from '../../src/runtime/report/task-history.js'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
 
-describe('the wait before another attempt', () => {
+describe('the delay before another attempt', () => {
   it('is fixed, or doubles up to its maximum', () => {
     expect([1, 2, 9].map((attempt) => retryDelay({ kind: 'fixed', delay: 50 }, attempt))).toEqual([50, 50, 50])
     const exponential = { kind: 'exponential', delay: 100, maxDelay: 1_000 } as const
     expect([1, 2, 3, 4, 5, 50, 2_000].map((attempt) => retryDelay(exponential, attempt))).toEqual([100, 200, 400, 800, 1_000, 1_000, 1_000])
   })
 
-  it('never overflows a timer, and loses its share of jitter at the most', () => {
+  it('never overflows a timer, and jitter takes at most its share', () => {
     expect(retryDelay({ kind: 'exponential', delay: 1_000 }, 5_000)).toBe(0x7fff_ffff)
     expect(retryDelay({ kind: 'fixed', delay: 1_000, jitter: 0.2 }, 1, () => 0)).toBe(1_000)
     expect(retryDelay({ kind: 'fixed', delay: 1_000, jitter: 0.2 }, 1, () => 1)).toBe(800)
   })
 })
 
-it('a delivery is recognised by its id together with every count, and never without an id', () => {
+it('a delivery is identified by its id and every count, and never without an id', () => {
   const counts: Counts = { attempt: 1, losses: 2, requeues: 3 }
   const same = identityOf('a', counts)
   expect(identityOf('a', { ...counts })).toBe(same)
   for (const other of [{ attempt: 2 }, { losses: 0 }, { requeues: 4 }]) expect(identityOf('a', { ...counts, ...other })).not.toBe(same)
   expect(identityOf('b', counts)).not.toBe(same)
-  // No way to write one identity as another.
+  // No two deliveries have the same identity.
   expect(identityOf('3.a', { attempt: 1, losses: 2, requeues: 3 })).not.toBe(identityOf('a', { attempt: 1, losses: 2, requeues: 33 }))
   const untried = { attempt: 1, losses: 0, requeues: 0 }
   const retried = identityOf('a', { ...untried, attempt: 2 })!
@@ -38,7 +38,7 @@ it('a delivery is recognised by its id together with every count, and never with
   expect(identityOf(undefined, counts)).toBeUndefined()
 })
 
-it('a bounded map holds the newest, and twice as many at the most', () => {
+it('a bounded map keeps the newest entries, at most twice as many as asked', () => {
   const map = new BoundedMap<number>(10)
   for (let index = 0; index < 1_000; index++) {
     map.set(`k${index}`, index)
@@ -51,7 +51,7 @@ it('a bounded map holds the newest, and twice as many at the most', () => {
   expect(map.get('k1')).toBeUndefined()
 })
 
-it('a generation is told of once, however many hang on it, and nothing is kept of one that nobody does', () => {
+it('DeliveryChannels reports a channel once, however many deliveries it has, and forgets unused channels', () => {
   const gone: AbortSignal[] = []
   const generations = new DeliveryChannels((signal) => gone.push(signal))
   const channel = new AbortController()
@@ -73,8 +73,8 @@ it('a generation is told of once, however many hang on it, and nothing is kept o
   expect(remove).not.toHaveBeenCalled()
 })
 
-describe('an error beside a message', () => {
-  it('has name, message, stack and code; whatever else was thrown has its text', () => {
+describe('an error in a report', () => {
+  it('has name, message, stack and code; any other thrown value has its text', () => {
     const error = Object.assign(new TypeError('wrong'), { code: 'E_WRONG' })
     expect(serializeError(error)).toEqual({ name: 'TypeError', message: 'wrong', stack: error.stack, code: 'E_WRONG' })
     expect(serializeError(42)).toEqual({ name: 'NonError', message: '42', stack: undefined, code: undefined })
@@ -89,7 +89,7 @@ describe('an error beside a message', () => {
     expect(serializeError(hostile)).toMatchObject({ message: '' })
   })
 
-  it('is cut, and so is the history', () => {
+  it('is truncated, and so is the history', () => {
     expect(errorLine(new Error('x'.repeat(5_000)))).toHaveLength(500)
     expect(serializeError(new Error('x'.repeat(5_000))).message).toHaveLength(2_000)
     const line = (attempt: number): HistoryEntry => ({ attempt, at: 0, node: 'n', outcome: 'failed', error: 'e' })
@@ -110,7 +110,7 @@ describe('the policy', () => {
     return { counts: all, headers: { ...NO_HEADERS, ...headers }, name: 't', newHistory: [], totalLosses: all.losses + losses }
   }
 
-  it('gives the pool what earlier losses have left', () => {
+  it('gives the pool the retries that earlier losses have left', () => {
     expect(policy().retryLost(tried(), undefined)).toBe(2)
     expect(policy().retryLost(tried({ losses: 1 }), undefined)).toBe(1)
     expect(policy().retryLost(tried({ losses: 9 }), undefined)).toBe(0)
@@ -118,13 +118,13 @@ describe('the policy', () => {
     expect(policy().retryLost(tried({}, { retryLost: 0 }), 5)).toBe(0)
   })
 
-  it('buries what began too often on workers that died, and publishes the rest again', () => {
+  it('dead-letters a job that was lost too often, and republishes the others', () => {
     expect(policy().lost(tried({ losses: 1 }, {}, 1), undefined, new Error('x'))).toMatchObject({ kind: 'republish', counts: { attempt: 1, losses: 2 } })
     expect(policy().lost(tried({ losses: 1 }, {}, 2), undefined, new Error('x'))).toMatchObject({ kind: 'dead-letter', reason: 'lost' })
     expect(policy().lost(tried({}, { retryLost: 0 }, 1), undefined, new Error('x'))).toMatchObject({ kind: 'dead-letter' })
   })
 
-  it('counts attempts, and keeps the losses', () => {
+  it('counts attempts and keeps the losses', () => {
     expect(policy().failed(tried({ attempt: 2 }, {}, 1), new Error('x'))).toMatchObject({ kind: 'republish', delay: 5, counts: { attempt: 3, losses: 1 } })
     expect(policy().failed(tried({ attempt: 3 }), new Error('x'))).toMatchObject({ kind: 'dead-letter', reason: 'failed' })
     expect(policy().failed(tried({}, { backoff: { kind: 'fixed', delay: 9 } }), new Error('x'))).toMatchObject({ delay: 9 })
@@ -133,13 +133,13 @@ describe('the policy', () => {
     })
   })
 
-  it('what goes back untried is counted and waits longer each time, up to its limit', () => {
+  it('counts requeues and delays each longer, up to the limit', () => {
     expect(policy().untried(tried({ requeues: 2 }), 'x')).toMatchObject({ kind: 'republish', delay: 400, counts: { attempt: 1, requeues: 3 } })
     expect(policy().untried(tried({ requeues: 19 }), 'x', 0)).toMatchObject({ kind: 'republish', delay: 0, counts: { requeues: 20 } })
     expect(policy().untried(tried({ requeues: 20 }), 'x')).toMatchObject({ kind: 'dead-letter', reason: 'redelivered' })
   })
 
-  it('tells the ways to fail apart', () => {
+  it('distinguishes the kinds of failures', () => {
     const coded = (code: string): Error => Object.assign(new Error('x'), { code })
     expect(failureOutcome(coded('ERR_PREFORK_TIME_LIMIT'), true)).toBe('hard_timeout')
     expect(failureOutcome(coded('ERR_PREFORK_MEMORY_LIMIT'), false)).toBe('memory_limit')
@@ -148,13 +148,13 @@ describe('the policy', () => {
   })
 })
 
-describe('the book of tasks', () => {
+describe('the task history', () => {
   const record = (id: string) => ({
     ...{ id, name: 't', queue: 'q', status: 'pending' as const, counts: { attempt: 1, losses: 0, requeues: 0 }, received: 1 },
     ...{ started: undefined, ended: undefined, duration: undefined, worker: undefined, error: undefined, logs: [] },
   })
 
-  it('keeps the newest, and reads the output of those that run', () => {
+  it('keeps the newest, and collects the output of running jobs', () => {
     const book = new TaskHistory(2)
     for (const id of ['a', 'b', 'c']) book.add(record(id))
     const entry = book.add(record('d'))
@@ -168,14 +168,14 @@ describe('the book of tasks', () => {
     expect(book.records().map(({ id }) => id)).toEqual(['c'])
   })
 
-  it('of none keeps none', () => {
+  it('of size 0 keeps no task', () => {
     const book = new TaskHistory(0)
     book.add(record('a'))
     expect(book.records()).toEqual([])
   })
 })
 
-describe('a command from outside', () => {
+describe('a remote command', () => {
   it.each([
     { command: 'ping' },
     { command: 'shutdown' },
@@ -211,7 +211,7 @@ describe('a command from outside', () => {
     expect(() => readCommand(command)).toThrow(message)
   })
 
-  it('may be any of those there are', () => {
+  it('may be any of the known ones', () => {
     expect([...COMMAND_NAMES].sort()).toEqual(
       'autoscale,grow,pause,ping,quiet,rate_limit,restart,resume,revoke,shrink,shutdown,snapshot,stack,stats'.split(','),
     )

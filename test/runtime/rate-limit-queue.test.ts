@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type QueueClock, RateLimitQueue, RateLimits } from '../../src/runtime/rate-limits.js'
 
-/** Time that goes on only when the test says so, in whole ms. */
+/** A clock that advances only when the test says so, in whole ms. */
 class VirtualClock implements QueueClock {
   #now = 0
   readonly timers = new Set<{ readonly at: number; readonly fn: () => void }>()
@@ -11,7 +11,7 @@ class VirtualClock implements QueueClock {
   }
 
   after(ms: number, fn: () => void): () => void {
-    // What a timer of Node would cut to something else.
+    // Values that a timer of Node would change.
     if (!Number.isInteger(ms) || ms < 1 || ms > 0x7fff_ffff) throw new Error(`a timer of ${ms} ms`)
     const timer = { at: this.#now + ms, fn }
     this.timers.add(timer)
@@ -57,8 +57,8 @@ const setUp = (given: Readonly<Record<string, string>>) => {
   return { clock, turns, begun, enter, set }
 }
 
-describe('turns under the rate limits', () => {
-  it('come one by one, in the order of arrival', () => {
+describe('the rate limit queue', () => {
+  it('begins items one by one, in the order of arrival', () => {
     const { clock, begun, enter } = setUp({ 'task t': '1/s' })
     for (const id of ['a', 'b', 'c']) enter(id)
     enter('free', 'other')
@@ -75,7 +75,7 @@ describe('turns under the rate limits', () => {
     expect(clock.timers.size).toBe(0)
   })
 
-  it('of one task do not wait for those of a slower one that came before', () => {
+  it('does not delay a task behind a slower one that came before', () => {
     const { clock, begun, enter } = setUp({ 'task t': '1/s', 'task slow': '60/h' })
     enter('a')
     enter('slow a', 'slow')
@@ -92,7 +92,7 @@ describe('turns under the rate limits', () => {
     ])
   })
 
-  it.each([1, 5, 100])('are not put off when those that wait leave and come again %i times', (times) => {
+  it.each([1, 5, 100])('does not delay waiting items when they leave and come again %i times', (times) => {
     const { clock, turns, begun, enter } = setUp({ 'task t': '1/s', 'queue q': '1/s' })
     enter('first')
     let waiting = ['a', 'b', 'c'].map((id) => enter(id))
@@ -111,7 +111,7 @@ describe('turns under the rate limits', () => {
     ])
   })
 
-  it('are not put off when the limit of another task is set', () => {
+  it('does not delay items when the limit of another task is set', () => {
     const { clock, turns, begun, enter, set } = setUp({ 'task t': '1/s' })
     for (const id of ['a', 'b', 'c']) enter(id)
     for (let time = 0; time < 1_990; time += 10) {
@@ -127,7 +127,7 @@ describe('turns under the rate limits', () => {
     ])
   })
 
-  it('pass to those behind when one in the middle leaves', () => {
+  it('passes a turn on when an item in the middle leaves', () => {
     const { clock, turns, begun, enter } = setUp({ 'task t': '1/s' })
     const [, b] = ['a', 'b', 'c'].map((id) => enter(id))
     clock.goTo(500)
@@ -140,11 +140,11 @@ describe('turns under the rate limits', () => {
     ])
   })
 
-  it('under two limits give back nothing that has come again meanwhile', () => {
+  it('under two limits returns no token that was taken again meanwhile', () => {
     const { clock, turns, begun, enter } = setUp({ 'task slow': '60/h', 'queue q': '1/s' })
     enter('first', 'slow')
     const waiting = ['a', 'b', 'c'].map((id) => enter(id, 'slow'))
-    // The token of the queue is there again and again, and is used by others.
+    // The token of the queue becomes free again and again, and other items take it.
     for (let time = 1; time <= 10; time++) {
       clock.goTo(time * 1_000)
       enter(`other ${time}`, 'other')
@@ -159,12 +159,12 @@ describe('turns under the rate limits', () => {
     ])
   })
 
-  it('under two limits keep no token from those that fall under one', () => {
+  it('under two limits withholds no token from items under one limit', () => {
     const { clock, begun, enter } = setUp({ 'task slow': '60/h', 'queue q': '1/s' })
     for (const id of ['first', 'a', 'b']) enter(id, 'slow')
     enter('x', 'other')
     clock.goTo(59_500)
-    // Both of these want the queue's next token: who came first has it.
+    // Both items need the next token of the queue: the earlier one gets it.
     enter('y', 'other')
     enter('z', 'other')
     clock.goTo(59_900)
@@ -180,7 +180,7 @@ describe('turns under the rate limits', () => {
     ])
   })
 
-  it('come when a limit is lifted, and with them the timer goes', () => {
+  it('begins the items at once when a limit is removed, and clears its timer', () => {
     const { clock, turns, begun, enter, set } = setUp({ 'task t': '1/h' })
     for (const id of ['a', 'b', 'c']) enter(id)
     clock.goTo(10)
@@ -194,7 +194,7 @@ describe('turns under the rate limits', () => {
     expect(clock.timers.size).toBe(0)
   })
 
-  it('that are further off than a timer reaches are waited for', () => {
+  it('waits for turns that are beyond the range of a timer', () => {
     const { clock, begun, enter } = setUp({ 'task t': '0.001/h' })
     for (const id of ['a', 'b']) enter(id)
     clock.goTo(3_600_000_000)
@@ -202,7 +202,7 @@ describe('turns under the rate limits', () => {
     expect(begun[1]![1]).toBe(3_600_000_000)
   })
 
-  it('may be asked for, and given up, by what the turn of another sets off', () => {
+  it('may be entered and left from within the start of another item', () => {
     const limits = new RateLimits()
     limits.set('task', 't', '1/h')
     const clock = new VirtualClock()
@@ -211,7 +211,7 @@ describe('turns under the rate limits', () => {
       limits,
       ({ id }) => {
         begun.push(id)
-        // Its end brings another, and takes one away that waits.
+        // The end of this item adds one and removes a waiting one.
         if (id === 'a') turns.enter({ id: 'behind', name: 'free', queue: 'q' })
         if (id === 'a') turns.leave(other)
       },
@@ -227,7 +227,7 @@ describe('turns under the rate limits', () => {
     expect(clock.timers.size).toBe(0)
   })
 
-  it('never let more begin in any second than the rate and a tenth, whenever they come, leave and come again', () => {
+  it('never begins more items in any second than the rate plus a tenth, whenever items come, leave and come again', () => {
     const { clock, turns, begun, enter } = setUp({ 'task t': '20/s', 'queue q': '30/s' })
     let waiting: Item[] = []
     for (let now = 0; now < 5_000; now += 7) {

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { parseRate, RateLimits, TokenBucket } from '../../src/runtime/rate-limits.js'
 
 describe('rate limits', () => {
-  it('are read, or refused with what they look like', () => {
+  it('are parsed, or refused with their text', () => {
     expect([parseRate('10/s'), parseRate(' 600 / m'), parseRate('0.5/h')]).toEqual([0.01, 0.01, 0.5 / 3_600_000])
     for (const wrong of ['0/s', '10', '10/d', '-1/s', '', 10, null, '1e9/s']) expect(() => parseRate(wrong)).toThrow(/'10\/s', '600\/m', '1000\/h'/)
   })
 
-  it('a bucket holds what a tenth of a second brings, and fills evenly', () => {
+  it('have a bucket that holds the tokens of a tenth of a second and fills evenly', () => {
     const bucket = new TokenBucket(parseRate('100/s'))
     for (let n = 0; n < 10; n++) {
       expect(bucket.wait(1_000)).toBe(0)
@@ -19,20 +19,20 @@ describe('rate limits', () => {
     expect(bucket.wait(99_000)).toBe(0)
   })
 
-  it('a slow one holds a single token', () => {
+  it('have a bucket of one token when they are slow', () => {
     const bucket = new TokenBucket(parseRate('60/h'))
     expect(bucket.wait(0)).toBe(0)
     bucket.take(0)
     expect(bucket.wait(0)).toBe(60_000)
   })
 
-  it('a full one has a token at any time, whatever the clock shows', () => {
+  it('have a token in a full bucket at any time of the clock', () => {
     for (const rate of ['3/s', '7/s', '0.3/s', '11/m']) {
       for (let now = 0.1; now < 1e9; now *= 1.37) expect(new TokenBucket(parseRate(rate)).wait(now)).toBe(0)
     }
   })
 
-  it('of task and queue both hold', () => {
+  it('of task and queue apply together', () => {
     const limits = new RateLimits()
     limits.set('task', 't', '1/s')
     limits.set('queue', 'q', '2/s')

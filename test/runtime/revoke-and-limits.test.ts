@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
 import { isAlive, Journal, Latch, scratch, until } from '../fixtures/support.js'
 
-describe('a job that is revoked', () => {
-  it('before it comes never runs: it is acknowledged, and its caller is told', async () => {
+describe('a revoked job', () => {
+  it('never runs when it arrives later: it is acknowledged, and its caller gets an error', async () => {
     const farm = await startNode()
     expect(await farm.node.command({ command: 'revoke', id: 'x' })).toEqual({ id: 'x', outcome: 'remembered' })
     farm.server.add('echo', [1], { id: 'x', replyTo: 'me' })
@@ -18,7 +18,7 @@ describe('a job that is revoked', () => {
     expect(farm.node.snapshot().tasks).toMatchObject([{ id: 'x', status: 'revoked' }])
   })
 
-  it('while it is held never runs', async () => {
+  it('never runs when it is waiting', async () => {
     const farm = await startNode({ prefetchPerWorker: 2, concurrency: 1 })
     const journal = new Journal()
     const latch = new Latch()
@@ -33,7 +33,7 @@ describe('a job that is revoked', () => {
     expect(journal.lines).toEqual(['+first', '-first'])
   })
 
-  it('while it runs goes on, unless it is to be terminated', async () => {
+  it('goes on while it runs, unless it is to be terminated', async () => {
     const farm = await startNode({ concurrency: 2 })
     const journal = new Journal()
     const latch = new Latch()
@@ -57,7 +57,7 @@ describe('a job that is revoked', () => {
 describe('a rate limit', () => {
   const starts = (farm: Awaited<ReturnType<typeof startNode>>): number => farm.broker.events.filter(({ type }) => type === 'task.started').length
 
-  it('holds the starts of its task back, not those of others, and lets them go when it is lifted', async () => {
+  it('delays the jobs of its task alone, and releases them when it is removed', async () => {
     const farm = await startNode()
     expect(await farm.node.command({ command: 'rate_limit', task: 'echo', limit: '1/h' })).toEqual({ 'task echo': '1/h' })
     for (let index = 0; index < 3; index++) farm.server.add('echo', [index])
@@ -70,22 +70,22 @@ describe('a rate limit', () => {
     expect(starts(farm)).toBe(4)
   })
 
-  it('of a queue holds all of it back; its turn comes by itself', async () => {
+  it('of a queue delays all of its jobs, and releases them over time', async () => {
     const farm = await startNode()
     await farm.node.command({ command: 'rate_limit', queue: 'jobs', limit: '600/m' })
     const before = performance.now()
     for (let index = 0; index < 5; index++) farm.server.add('echo', [index])
     await settled(farm)
-    // One at once, then one each 100 ms.
+    // One at once, then one every 100 ms.
     expect(performance.now() - before).toBeGreaterThan(390)
     expect(starts(farm)).toBe(5)
   })
 
-  it('is not used up by what is given back and comes again', async () => {
+  it('is not consumed by jobs that are given back and delivered again', async () => {
     const farm = await startNode({ taskDefaults: { echo: { rateLimit: '60/m' } } })
     for (let index = 0; index < 4; index++) farm.server.add('echo', [index])
     await until('three wait', () => farm.server.acknowledged.length === 1 && farm.node.stats().held === 3)
-    // Were each of them charged for anew, the next would begin a minute later.
+    // If each redelivery took a token, the next job would begin a minute later.
     for (let time = 0; time < 20; time++) {
       await farm.node.command({ command: 'pause' })
       await farm.node.command({ command: 'resume' })
@@ -95,7 +95,7 @@ describe('a rate limit', () => {
     await until('the next has run', () => farm.server.acknowledged.length >= 2)
   })
 
-  it('can be a default of the task; what waits for it when its delivery is gone is forgotten', async () => {
+  it('can be a default of the task; a job that waits for it is forgotten when its delivery is gone', async () => {
     const farm = await startNode({ taskDefaults: { echo: { rateLimit: '1/h' } } })
     farm.server.add('echo', [1])
     await settled(farm)
@@ -107,8 +107,8 @@ describe('a rate limit', () => {
   })
 })
 
-describe('a node that is told to', () => {
-  it('pause gives back what has not begun, keeps what runs, and takes jobs again on resume', async () => {
+describe('a node command', () => {
+  it('pause gives waiting jobs back and keeps running ones; resume takes jobs again', async () => {
     const farm = await startNode({ prefetchPerWorker: 3, concurrency: 1 })
     const journal = new Journal()
     const latch = new Latch()
@@ -127,7 +127,7 @@ describe('a node that is told to', () => {
     expect(journal.lines.slice(2).sort()).toEqual(['a', 'b'])
   })
 
-  it('quiet takes no more jobs, and runs those it holds', async () => {
+  it('quiet takes no more jobs and runs those it holds', async () => {
     const farm = await startNode({ prefetchPerWorker: 2, concurrency: 1 })
     const journal = new Journal()
     const latch = new Latch()
@@ -157,7 +157,7 @@ describe('a task named by its path', () => {
     return { root, outside }
   }
 
-  it('runs below the roots, with and without its ending', async () => {
+  it('runs below the roots, with and without its extension', async () => {
     const farm = await startNode({ roots: [tree().root] })
     farm.server.add('mail/send#welcome', ['Ada'], { id: 'a', replyTo: 'me' })
     farm.server.add('./old.cjs#add', [1, 2], { id: 'b', replyTo: 'me' })
@@ -174,7 +174,7 @@ describe('a task named by its path', () => {
     ).toEqual(['./old.cjs#add', 'mail/send#welcome'])
   })
 
-  it('has the options that defineTask gave it; those of its message win', async () => {
+  it('has the options of defineTask; those of its message override them', async () => {
     const { root } = tree()
     const journal = new Journal()
     const prefork = new URL('../../dist/worker/index.js', import.meta.url).href
@@ -203,11 +203,11 @@ export const once = defineTask({ retryLost: 0 }, (file) => { appendFileSync(file
     }
     expect(await errorOf('own#limited', [])).toContain('soft time limit of 150 ms')
     expect(await errorOf('own#limited', [], { softTimeLimit: 90 })).toContain('soft time limit of 90 ms')
-    // The hard limit of the message is below the soft one of the task, which gives way.
+    // The hard limit of the message is below the soft limit of the task, which is dropped.
     expect(await errorOf('own#limited', [], { timeLimit: 120 })).toContain('failed TimeLimitError')
     expect(await errorOf('own#once', [journal.path])).toMatch(/^lost WorkerLostError/)
     expect(journal.lines).toEqual(['x'])
-    // A worker that starts afterwards has the module as it is by then, and so do the limits.
+    // A worker that starts later loads the module as it is then, with its limits.
     write('{ softTimeLimit: 60 }')
     const { workers } = farm.node.stats()
     await farm.node.command({ command: 'restart' })
@@ -216,7 +216,7 @@ export const once = defineTask({ retryLost: 0 }, (file) => { appendFileSync(file
     expect(farm.node.stats().totals.received).toBe(5)
   })
 
-  it('is called by the name that its message gave it, in the task and in its errors', async () => {
+  it('keeps the name that its message gave it, in the task and in its errors', async () => {
     const { root } = tree()
     const prefork = new URL('../../dist/worker/index.js', import.meta.url).href
     mkdirSync(join(root, 'sub'))
@@ -250,7 +250,7 @@ export const odd = () => () => {}
     expect(JSON.stringify(farm.node.snapshot())).not.toContain('prefork:path')
   })
 
-  it('is refused when it leaves them', async () => {
+  it('is refused outside of the roots', async () => {
     const { root, outside } = tree()
     const farm = await startNode({ roots: [root] })
     const names = ['../outside#stolen', 'mail/../../outside#stolen', `${outside}#stolen`, 'link#stolen', '#x', 'mail/send#']
@@ -260,7 +260,7 @@ export const odd = () => () => {}
     for (const { settlement } of farm.server.dead) expect(settlement.error).toMatchObject({ name: 'PathRefusedError', code: 'ERR_PREFORK_PATH_REFUSED' })
   })
 
-  it('is an unknown task when there is no such module or export, and without roots', async () => {
+  it('is an unknown task without such a module or export, and without roots', async () => {
     const farm = await startNode({ roots: [tree().root], maxAttempts: 1 })
     const names = ['mail/none#welcome', 'mail/send#none', 'mail/send#text', 'mail/send#constructor', 'prefork:path', 'prefork:path-options']
     for (const name of names) farm.server.add(name, ['/etc/hosts', 'x', []], { id: name })
@@ -274,7 +274,7 @@ export const odd = () => () => {}
     expect(plain.server.dead).toMatchObject([{ settlement: { reason: 'unknown_task' } }])
   })
 
-  it('is told, when there is none, where it was looked for', async () => {
+  it('lists the searched paths when it is unknown', async () => {
     const { root } = tree()
     const messageOf = async (name: string, tasks: object): Promise<string> => {
       const farm = await startNode({ roots: [root], unknownTask: 'dead-letter', ...tasks })
@@ -291,7 +291,7 @@ export const odd = () => () => {}
   })
 })
 
-it('what a job prints is in its record and in the log, with job, task and worker', async () => {
+it('the output of a job is in its record and in the log, with job, task and worker', async () => {
   const lines: [object, string][] = []
   const log = (details: object, message: string): void => {
     lines.push([details, message])

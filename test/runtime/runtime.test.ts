@@ -1,4 +1,4 @@
-/** The runtime with a pool of its own making. */
+/** The runtime with a pool of the test's own. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Runtime } from 'prefork/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -18,7 +18,7 @@ const start = (pool: TestPool, options: object = {}) => {
   return { runtime, server, broker, events }
 }
 
-it('a job put back too often without having begun goes to the queue again, counted', async () => {
+it('a job that was put back too often without a run is requeued, counted', async () => {
   const pool = await startPool({ tasks: fixture('farm-tasks.js'), maxPutBacks: 0, dispatch: 'fast', workers: 1 })
   const { server } = start(pool)
   const journal = new Journal()
@@ -33,7 +33,7 @@ it('a job put back too often without having begun goes to the queue again, count
   expect(journal.lines).toEqual(['+culprit', 'victim'])
 })
 
-it('what the closed pool had not begun is given back, what it had counts as a loss', async () => {
+it('the runtime gives back the waiting jobs of a closed pool and counts its running ones as lost', async () => {
   const pool = await startPool({ tasks: fixture('farm-tasks.js') })
   const { server, broker } = start(pool)
   const journal = new Journal()
@@ -50,7 +50,7 @@ it('what the closed pool had not begun is given back, what it had counts as a lo
   expect(journal.lines).toEqual(['+x'])
 })
 
-it('a memory of few forgets, and runs again what it has forgotten', async () => {
+it('the runtime with a small memory forgets outcomes and runs such jobs again', async () => {
   const pool = await startPool({ tasks: fixture('farm-tasks.js') })
   const { server, runtime } = start(pool, { memory: 2 })
   const journal = new Journal()
@@ -63,7 +63,7 @@ it('a memory of few forgets, and runs again what it has forgotten', async () => 
   expect(runtime.stats.totals).toMatchObject({ recognised: 1, succeeded: 6 })
 })
 
-describe('its options', () => {
+describe('the options of the runtime', () => {
   it.each([
     [{ maxLoss: 1 }, /did you mean 'maxLosses'/],
     [{ node: '' }, /Option 'node' must be a non-empty string/],
@@ -74,7 +74,7 @@ describe('its options', () => {
   })
 })
 
-it('lets go of the pool when it is closed', async () => {
+it('the runtime removes its listeners from the pool when it is closed', async () => {
   const pool = await startPool({ tasks: fixture('farm-tasks.js') })
   const { runtime, events } = start(pool)
   runtime.close()
@@ -82,7 +82,7 @@ it('lets go of the pool when it is closed', async () => {
   expect(events).toEqual([])
 })
 
-it('makes no events of the everyday kind while nobody listens, and all of them from when somebody does', async () => {
+it('the runtime makes no task events without a listener, and all of them from the first listener on', async () => {
   const pool = await startPool({ tasks: fixture('farm-tasks.js') })
   let listening = false
   const { server, events } = start(pool, { heard: () => listening, maxAttempts: 1 })
@@ -98,7 +98,7 @@ it('makes no events of the everyday kind while nobody listens, and all of them f
   expect(events.map(({ type }) => type)).toEqual(['task.failed', 'task.received', 'task.started', 'task.succeeded'])
 })
 
-it('settles, answers and reports in the context of the delivery, for whoever traces', async () => {
+it('the runtime settles, answers and reports in the async context of the delivery, for tracing', async () => {
   const pool = await startPool({ tasks: fixture('farm-tasks.js'), workers: 1 })
   const context = new AsyncLocalStorage<string>()
   const seen: [id: string, what: string, where: string | undefined][] = []

@@ -5,7 +5,7 @@ import { FIRST_DELIVERY } from '../fixtures/memory-broker.js'
 
 const MIB = 1_048_576
 
-const office = (max = 1_000) => {
+const setUp = (max = 1_000) => {
   const warn = vi.fn()
   const log = { trace: vi.fn(), debug: vi.fn(), info: vi.fn(), error: vi.fn(), warn }
   const settler = new Settler(log, new UnsentReplies(log, max))
@@ -33,13 +33,13 @@ const office = (max = 1_000) => {
     reply: { body: Buffer.alloc(bytes), ok: true },
     settling: undefined,
   })
-  return { settler, settled, delivery, outcome, warn, toldOfBytes: () => warn.mock.calls.filter(([, text]) => /64 MiB/.test(text as string)).length }
+  return { settler, settled, delivery, outcome, warn, sizeWarnings: () => warn.mock.calls.filter(([, text]) => /64 MiB/.test(text as string)).length }
 }
 
-it('answers that nobody could be sent take 64 MiB at the most: the oldest are dropped, which is told once, and every outcome stays', async () => {
-  const { settler, settled, delivery, outcome, toldOfBytes } = office()
+it('unsent replies take at most 64 MiB: the oldest are dropped with one warning, and every outcome is kept', async () => {
+  const { settler, settled, delivery, outcome, sizeWarnings } = setUp()
   const republish: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
-  // However it comes that they are not sent.
+  // Four ways in which a reply is not sent.
   const outcomes = [outcome(30 * MIB), outcome(30 * MIB, republish), outcome(30 * MIB), outcome(30 * MIB)]
   settler.settle([], outcomes[0]!)
   settler.settle([delivery({ gone: true }), delivery({ gone: true })], outcomes[1]!)
@@ -48,9 +48,9 @@ it('answers that nobody could be sent take 64 MiB at the most: the oldest are dr
   await settler.idle()
   await vi.waitUntil(() => outcomes.filter(({ reply }) => reply !== undefined).length === 2)
   expect(outcomes.map(({ reply }) => reply !== undefined)).toEqual([false, false, true, true])
-  expect(toldOfBytes()).toBe(1)
+  expect(sizeWarnings()).toBe(1)
   expect(settled).toEqual(['acknowledge'])
-  // Delivered again, each is settled as it was to be, and answered if it still can be.
+  // Redelivered, each is settled as before, and answered if its reply is kept.
   const again = outcomes.map((each) => {
     const live = delivery()
     settler.settle([live], each)
@@ -61,29 +61,29 @@ it('answers that nobody could be sent take 64 MiB at the most: the oldest are dr
   expect(again.map(({ replies }) => replies.length)).toEqual([0, 0, 1, 1])
 })
 
-it('what is on its way, or was sent, takes no room; nor does what will not be recognised', async () => {
-  const { settler, delivery, outcome, toldOfBytes } = office()
+it('replies that are being sent, were sent, or belong to outcomes that are not remembered take no room', async () => {
+  const { settler, delivery, outcome, sizeWarnings } = setUp()
   const early = outcome(40 * MIB)
   settler.settle([], early)
   for (let n = 0; n < 5; n++) settler.settle([delivery()], outcome(40 * MIB))
   settler.settle([delivery({ gone: true })], outcome(40 * MIB, { kind: 'acknowledge' }, false))
   await settler.idle()
   expect(early.reply).toBeDefined()
-  // It goes out late, and makes room.
+  // The reply is sent late, and frees its room.
   settler.settle([delivery()], early)
   const next = outcome(40 * MIB)
   settler.settle([], next)
   await settler.idle()
   expect(early.reply).toBeUndefined()
   expect(next.reply).toBeDefined()
-  expect(toldOfBytes()).toBe(0)
+  expect(sizeWarnings()).toBe(0)
 })
 
-it('no more are kept than outcomes are remembered', async () => {
-  const { settler, outcome, toldOfBytes } = office(3)
+it('the runtime keeps no more replies than remembered outcomes', async () => {
+  const { settler, outcome, sizeWarnings } = setUp(3)
   const outcomes = Array.from({ length: 5 }, () => outcome(1))
   for (const each of outcomes) settler.settle([], each)
   await settler.idle()
   expect(outcomes.map(({ reply }) => reply !== undefined)).toEqual([false, false, true, true, true])
-  expect(toldOfBytes()).toBe(0)
+  expect(sizeWarnings()).toBe(0)
 })

@@ -23,10 +23,10 @@ const bodies: FarmEventBody[] = [
   { type: 'task.hard_timeout', ...job, worker: 1, duration: 5 },
 ]
 const whole = bodies.map((body): FarmEvent => ({ ...body, node: 'n', at: 1 }))
-/** As it comes out of a message. */
+/** The value as a message carries it. */
 const sent = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-/** Every copy of the value in which one part is of another type. */
+/** All copies of the value in which one part has another type. */
 function* damaged(value: unknown): Generator<unknown> {
   for (const wrong of [7, 'text', null, {}, [null], true]) if (typeof wrong !== typeof value || wrong === null) yield wrong
   if (typeof value !== 'object' || value === null) return
@@ -39,8 +39,8 @@ function* damaged(value: unknown): Generator<unknown> {
   }
 }
 
-describe('an event', () => {
-  it.each(whole.map((event) => [event.type, event]))('%s passes', (_, event) => {
+describe('isFarmEvent', () => {
+  it.each(whole.map((event) => [event.type, event]))('accepts %s', (_, event) => {
     expect(isFarmEvent(sent(event))).toBe(true)
     expect(isFarmEvent({ ...(event as object), later: 'addition' })).toBe(true)
   })
@@ -59,7 +59,7 @@ describe('an event', () => {
   })
 })
 
-it('stats and snapshots pass; none passes in which something shown is of another type', () => {
+it('isNodeStats and isNodeSnapshot accept valid values and refuse each in which a displayed part has another type', () => {
   const stats = scriptedStats()
   const snapshot = { stats, tasks: [scriptedTask({ started: 5, ended: 6, duration: 1, error: 'e', logs: [{ time: 1, stream: 'stdout', text: 't' }] })] }
   expect(isNodeStats(sent(stats))).toBe(true)
