@@ -1,5 +1,5 @@
-// One measurement, in this fresh process: `node one.js <case> <variant> <pool> [quick]`. The figures leave as JSON on descriptor 3 (by hand: `3>&1`), for a
-// pool may write to the standard output.
+// Runs one measurement in this fresh process: `node one.js <case> <variant> <pool> [quick]`. It prints the figures as JSON on descriptor 3
+// (by hand: `3>&1`), as a pool may write to stdout.
 /** @import { Case, Metrics, OpenOptions, OpenPool, PoolEntry, PoolModule } from './types.js' */
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,12 +12,12 @@ const [caseName = '', variantKey = '', pool = '', quick] = process.argv.slice(2)
 
 /** @returns {Promise<Metrics>} */
 const measure = async () => {
-  // Not through cases/index.js: what other cases load would be in this process too.
+  // Not through cases/index.js, which would load the other cases into this process.
   const found = /** @type {Case} */ ((await import(`./cases/${caseName}.js`)).default)
   const variant = found.variants.find(({ key }) => key === variantKey)
   const entry = /** @type {PoolEntry} */ (POOLS[pool])
   if (entry.kind !== 'floor') {
-    // The case "import" measures just this.
+    // The case "import" measures this import itself.
     const adapter = caseName === 'import' ? undefined : /** @type {PoolModule} */ (await import(`./pools/${entry.adapter}`))
     /** @param {OpenOptions} options */
     const open = async (options) => {
@@ -25,7 +25,7 @@ const measure = async () => {
       const opened = await adapter.open(options, entry.flavour ?? '')
       return { call: opened.call, close: () => closeOf(opened) }
     }
-    /** A peer whose close() never settles has been measured all the same; of prefork that would be a fault. @param {OpenPool} opened */
+    /** A close() that never settles is an error of prefork; a peer's figures count all the same. @param {OpenPool} opened */
     const closeOf = (opened) => {
       const late = sleep(CLOSE_MS).then(() => {
         if (entry.kind === 'prefork') throw new Error(`close() took longer than ${CLOSE_MS} ms`)
@@ -35,14 +35,13 @@ const measure = async () => {
     return found.measure({ pool, entry, variant, quick: quick === 'quick', open })
   }
   const plan = found.floor?.(variant, quick === 'quick')
-  if (plan === undefined || found.fromFloor === undefined) throw new Error('the floors have no part in this')
+  if (plan === undefined || found.fromFloor === undefined) throw new Error('the floors take no part in this case')
   if (pool === 'c-floor') return found.fromFloor(driveCFloor(plan))
   const { driveNodeFloor } = await import('./floor/node-host.js')
   return found.fromFloor(await driveNodeFloor(plan))
 }
 
-// A promise that a pool leaves pending for ever would otherwise look like a good end: nothing holds the process, and it exits with 0.
-// (Node itself says 13 then.)
+// A top-level await: if a pool leaves a promise pending for ever, Node exits with code 13 instead of 0.
 const metrics = await measure()
 writeSync(FIGURES, `${JSON.stringify(metrics)}\n`)
 process.exit(0)

@@ -1,4 +1,4 @@
-/** The peers are not installed where types are checked. */
+/** The peers are not installed when types are checked. */
 declare module 'jest-worker'
 declare module 'piscina'
 declare module 'poolifier'

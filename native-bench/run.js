@@ -1,4 +1,4 @@
-// The benchmark: `npm run bench -- --help` in the repository's root.
+// The benchmark: run `npm run bench -- --help` in the root of the repository.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
@@ -8,13 +8,13 @@ import { buildCFloor } from './floor/c-floor.js'
 import { readArgs, USAGE, UsageError } from './lib/args.js'
 import { barsText, chartsOf } from './lib/charts.js'
 import { machineOf } from './lib/machine.js'
-import { abandon, measureOne } from './lib/measure.js'
+import { endMeasurement, measureOne } from './lib/measure.js'
 import { jsonOf, pageText, replacePart } from './lib/page.js'
 import { progressLine } from './lib/progress.js'
 import { caseReports, configurations, machineText, targetsTable } from './lib/report.js'
 import { runAll } from './lib/run.js'
 import { svgSheet } from './lib/svg.js'
-import { judge } from './lib/targets.js'
+import { evaluate } from './lib/targets.js'
 import { View } from './lib/view.js'
 import { POOLS } from './pools/index.js'
 
@@ -22,48 +22,48 @@ import { POOLS } from './pools/index.js'
 /** @import { Chart } from './lib/charts.js' */
 /** @import { Run } from './types.js' */
 
-// Node 20 reads such a bundle at every start: 50 ms that belong to no pool.
+// Node 20 reads such a bundle at every start: 50 ms that are no pool's.
 delete process.env.NODE_EXTRA_CA_CERTS
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const PAGE = `${here}../docs/benchmarks.md`
 const CHART = 'benchmarks.svg'
 const FIGURES = 'benchmarks.json'
-/** The cases that the picture shows; the tables show all. */
+/** The cases in the chart; the tables have all of them. */
 const PICTURE = ['noop', 'rtt', 'objects', 'buffers', 'mixed', 'start', 'queued']
 
 /** @param {string} text */
-const say = (text) => process.stderr.write(`${text}\n`)
+const printLine = (text) => process.stderr.write(`${text}\n`)
 
 /** @param {Wanted} wanted */
-const lookForBroker = async (wanted) => {
+const checkBroker = async (wanted) => {
   if (!wanted.cases.includes('farm')) return
   const problem = await brokerProblem()
   if (problem === undefined) return
-  say(`!!! WITHOUT THE FARM: there is no RabbitMQ at ${BROKER_URL.replace(/:[^:@/]*@/, ':***@')} (${problem}); RABBITMQ_URL names another`)
+  printLine(`!!! WITHOUT THE FARM: there is no RabbitMQ at ${BROKER_URL.replace(/:[^:@/]*@/, ':***@')} (${problem}); RABBITMQ_URL names another`)
   wanted.cases = wanted.cases.filter((name) => name !== 'farm')
 }
 
-/** The peers are no part of the library's install: they are fetched when they are first wanted. @param {Wanted} wanted */
+/** Installs the peers at their first use: they are no dependencies of the library. @param {Wanted} wanted */
 const prepare = async (wanted) => {
   if (!existsSync(`${here}../dist/index.js`)) throw new UsageError('there is no dist/: run the benchmark as `npm run bench` in the root, or build first')
   const packages = wanted.pools.some((name) => POOLS[name]?.imports !== undefined && POOLS[name].kind !== 'prefork')
   if (packages && !existsSync(`${here}node_modules`)) {
-    // Output to stderr: stdout may be read as JSON.
+    // Its output goes to stderr: stdout is for the results.
     const { failed } = await execa('npm', ['ci', '--prefix', here, '--no-audit', '--no-fund'], { stdio: ['ignore', 2, 2], reject: false })
     if (failed) throw new UsageError('the peers cannot be installed (npm ci in native-bench)')
   }
   if (!wanted.pools.includes('c-floor')) return
   const problem = buildCFloor()
   if (problem === undefined) return
-  say(`!!! WITHOUT THE FLOOR IN C: it cannot be built here (${problem})`)
+  printLine(`!!! WITHOUT THE FLOOR IN C: it cannot be built here (${problem})`)
   wanted.pools = wanted.pools.filter((name) => name !== 'c-floor')
 }
 
-/** Measures everything that is wanted. @param {Wanted} wanted @param {string[]} args @returns {Promise<Run>} */
+/** Measures the chosen cases. @param {Wanted} wanted @param {string[]} args @returns {Promise<Run>} */
 const measure = async (wanted, args) => {
   await prepare(wanted)
-  await lookForBroker(wanted)
+  await checkBroker(wanted)
   const machine = machineOf(args)
   const progress = progressLine(process.stderr)
   const results = await runAll(wanted, CASES, POOLS, measureOne, progress.show)
@@ -85,15 +85,15 @@ const main = async () => {
   const run = wanted.from === undefined ? await measure(wanted, args) : JSON.parse(readFileSync(wanted.from, 'utf8'))
   const { machine, rounds, results } = run
 
-  const judged = judge(new View(results, POOLS))
+  const evaluations = evaluate(new View(results, POOLS))
   const charts = Object.values(CASES).flatMap((each) => chartsOf(each, results, POOLS).map((chart) => ({ name: each.name, chart })))
   if (wanted.json) {
-    const targets = judged.map(({ text, sense, bound, unit, found, met }) => ({ text, sense, bound, unit, ...found, met }))
+    const targets = evaluations.map(({ text, sense, bound, unit, found, met }) => ({ text, sense, bound, unit, ...found, met }))
     console.log(JSON.stringify({ machine, rounds, results, targets }, null, 2))
   } else {
     const reports = caseReports(CASES, results, POOLS)
     const bars = charts.map(({ chart }) => barsText(chart))
-    console.log([machineText(machine), rounds, ...reports, configurations(POOLS), ...bars, targetsTable(judged)].join('\n\n'))
+    console.log([machineText(machine), rounds, ...reports, configurations(POOLS), ...bars, targetsTable(evaluations)].join('\n\n'))
   }
   if (wanted.write) {
     const caption = `prefork's benchmark, ${machine.date}, commit ${machine.commit}, Node ${machine.node}, ${machine.cores} cores; medians`
@@ -101,16 +101,16 @@ const main = async () => {
     const picture = charts.filter(({ name }) => PICTURE.includes(name)).map(({ chart }) => chart)
     writeFileSync(`${here}../docs/${CHART}`, svgSheet(picture, caption))
     writeFileSync(`${here}../docs/${FIGURES}`, jsonOf(run))
-    const text = pageText(run, judged, CASES, POOLS, { chart: CHART, figures: FIGURES })
+    const text = pageText(run, evaluations, CASES, POOLS, { chart: CHART, figures: FIGURES })
     writeFileSync(PAGE, replacePart(readFileSync(PAGE, 'utf8'), text))
-    say(`written: docs/benchmarks.md, docs/${CHART}, docs/${FIGURES}`)
+    printLine(`written: docs/benchmarks.md, docs/${CHART}, docs/${FIGURES}`)
   }
   const broken = brokenCases(results)
-  for (const line of broken) say(line)
+  for (const line of broken) printLine(line)
   if (broken.length > 0) process.exitCode = 1
 }
 
-/** A peer that fails is a finding; prefork is not to fail in its own benchmark. @param {import('./types.js').Results} results */
+/** The cases in which prefork failed. A failure of a peer is a result, one of prefork an error. @param {import('./types.js').Results} results */
 const brokenCases = (results) =>
   Object.entries(results).flatMap(([name, variants]) =>
     Object.entries(variants).flatMap(([variant, cells]) =>
@@ -122,12 +122,12 @@ const brokenCases = (results) =>
 
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
   process.once(signal, () => {
-    abandon()
+    endMeasurement()
     process.exit(signal === 'SIGINT' ? 130 : 143)
   })
 }
 
 main().catch((error) => {
-  say(error instanceof UsageError ? error.message : (error?.stack ?? String(error)))
+  printLine(error instanceof UsageError ? error.message : (error?.stack ?? String(error)))
   process.exitCode = error instanceof UsageError ? 64 : 1
 })

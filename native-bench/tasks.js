@@ -1,4 +1,4 @@
-/** The tasks of every pool: the same functions, whatever loads them. Each takes one value, for some peers pass no more than that. */
+/** The tasks of every pool. Each takes one value, as some peers pass no more. */
 import { threadId } from 'node:worker_threads'
 
 export const noop = () => {}
@@ -7,7 +7,7 @@ export const noop = () => {}
 export const echo = (value) => value
 
 /**
- * Holds its worker for so many ms, without ever yielding.
+ * Keeps its worker busy for so many ms without yielding.
  * @param {number} ms
  */
 export const busy = (ms) => {
@@ -16,11 +16,11 @@ export const busy = (ms) => {
   return ms
 }
 
-/** Ends its own worker: the process, or in a pool of threads the thread. */
+/** Ends its worker: the process, or the thread in a pool of threads. */
 export const crash = () => {
   if (threadId === 0) process.kill(process.pid, 'SIGKILL')
   process.exit(1)
 }
 
-/** The names, for the peers whose workers register them. */
+/** The tasks by name, for peers whose workers register them. */
 export const tasks = { noop, echo, busy, crash }

@@ -1,13 +1,13 @@
-/** The shapes that the parts of the benchmark share. */
+/** Types of the benchmark. */
 
-/** What a case asks of a pool. Each pool is configured for it as its documentation proposes; pools/index.js says how. */
+/** The requirements of a case. Each pool is configured for them as its documentation recommends (pools/index.js). */
 export interface OpenOptions {
   workers: number
-  /** Buffers will be sent. */
+  /** Buffers are sent. */
   binary?: boolean
-  /** Jobs of very different length will be sent: a worker must not be given one behind another. */
+  /** Jobs differ in length: no job may be queued behind another in a worker. */
   varied?: boolean
-  /** Return as soon as calls can be made, not when every worker is up. */
+  /** Return as soon as calls are possible, not when every worker is up. */
   eager?: boolean
   /** A worker is replaced after so many jobs. */
   jobsPerWorker?: number
@@ -24,24 +24,24 @@ export interface PoolModule {
   open(options: OpenOptions, flavour: string): OpenPool | Promise<OpenPool>
 }
 
-/** 'bare': Node's own messages, no pool. */
+/** 'bare': Node's own messages without a pool. */
 export type PoolKind = 'prefork' | 'processes' | 'threads' | 'bare' | 'floor'
 
 export interface PoolEntry {
   title: string
   kind: PoolKind
-  /** How it is configured, in words: the page says so. */
+  /** The configuration as the page describes it. */
   configuration: string
-  /** The adapter's file in pools/, and what it is told. None for a floor. */
+  /** The adapter's file in pools/, and its argument. A floor has none. */
   adapter?: string
   flavour?: string
-  /** What its user imports, as a specifier (or a path relative to native-bench). */
+  /** The specifier that users import, or a path relative to native-bench. */
   imports?: string
   /** Can replace its workers by count or by age. */
   recycles?: boolean
   /** A worker that dies is replaced. */
   replaces?: boolean
-  /** Carries Buffers. */
+  /** Buffers arrive as bytes. */
   binary?: boolean
 }
 
@@ -50,7 +50,7 @@ export interface Variant {
   title: string
   /** Part of `--quick`. */
   quick?: boolean
-  /** Rounds at the most, for what takes long. */
+  /** Rounds at most, for slow variants. */
   maxRounds?: number
 }
 
@@ -63,7 +63,7 @@ export interface Metric {
 
 export type Metrics = Record<string, number>
 
-/** What a floor is asked to do; both floors, C and bare Node, understand it. */
+/** The work of a floor, for both floors, C and Node. */
 export interface FloorPlan {
   mode: 'throughput' | 'roundtrip' | 'start'
   workers?: number
@@ -89,28 +89,28 @@ export interface MeasureContext<V extends Variant> {
   entry: PoolEntry
   variant: V
   quick: boolean
-  /** Opens the pool under measurement. */
+  /** Opens the measured pool. */
   open(options: OpenOptions): Promise<OpenPool>
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a registry of cases, each with parameters of its own.
+// biome-ignore lint/suspicious/noExplicitAny: a registry of cases with different parameters.
 export interface Case<V extends Variant = any> {
   name: string
   title: string
-  /** What it does, in a sentence or two, for the page. */
+  /** A description for the page, one or two sentences. */
   about: string
   variants: V[]
   metrics: Record<string, Metric>
-  /** The metrics and the variants that are drawn as bars; default the first of each. */
+  /** The metrics and variants in the chart; default: the first of each. */
   chart?: { metric: string; variant: string }[]
-  /** Seconds after which a run counts as stuck; default 60. */
+  /** Seconds after which a run has hung; default 60. */
   timeout?: number
-  /** The pools that have a part in it; default all. */
+  /** The pools that take part; default: all. */
   pools?: string[]
-  /** The reason why this pool cannot do it, if there is one. */
+  /** The reason why this pool cannot take part, if there is one. */
   refuse?(entry: PoolEntry, variant: V): string | undefined
   measure(context: MeasureContext<V>): Promise<Metrics>
-  /** What the floors do in this case; without it they have no part in it. */
+  /** The work of the floors in this case; without it they take no part. */
   floor?(variant: V, quick: boolean): FloorPlan | undefined
   fromFloor?(answer: FloorAnswer): Metrics
 }
@@ -122,13 +122,13 @@ export interface Spread {
   rounds: number
 }
 
-/** One cell of a table: a spread for each metric, or why there is none. */
+/** A cell of a table: a spread for each metric, or the reason of its absence. */
 export type Cell = { metrics: Record<string, Spread> } | { reason: string }
 
 /** By case, variant and pool. */
 export type Results = Record<string, Record<string, Record<string, Cell>>>
 
-/** Everything that a run measured: what `--json` prints and docs/benchmarks.json keeps. */
+/** The results of a run, as `--json` prints and docs/benchmarks.json stores them. */
 export interface Run {
   machine: Machine
   rounds: string

@@ -37,7 +37,7 @@ export default {
       const number = calls++
       value.writeUInt32LE(number, 0)
       value.writeUInt32LE(number, bytes - 4)
-      // Threads make a Uint8Array of it.
+      // In thread pools it arrives as a Uint8Array.
       const answer = /** @type {Uint8Array} */ (await pool.call('echo', value))
       check(answer instanceof Uint8Array && answer.length === bytes, 'no bytes, or not as many, came back')
       const view = new DataView(answer.buffer, answer.byteOffset, bytes)

@@ -12,7 +12,7 @@ const CRASH_EVERY = 1_000
 const run = async (pool, seconds, crashes) => {
   let calls = 0
   let crashed = 0
-  let innocents = 0
+  let rejected = 0
   const call = async () => {
     if (crashes && ++calls % CRASH_EVERY === 0) {
       const outcome = await pool.call('crash').then(
@@ -25,14 +25,14 @@ const run = async (pool, seconds, crashes) => {
     }
     const number = calls
     const answer = await pool.call('echo', number).catch(() => undefined)
-    if (answer === undefined) innocents++
+    if (answer === undefined) rejected++
     else check(answer === number, "another call's answer")
   }
   await warmUp(CALLERS, call)
-  innocents = 0
+  rejected = 0
   crashed = 0
   const { perSecond } = await keepCalling({ outstanding: CALLERS, seconds }, call)
-  return { perSecond, innocents: crashed > 0 ? innocents / crashed : 0 }
+  return { perSecond, innocents: crashed > 0 ? rejected / crashed : 0 }
 }
 
 /** @type {Case<Variant>} */
@@ -49,9 +49,9 @@ export default {
   refuse: ({ replaces }) => (replaces ? undefined : 'does not replace what died'),
   async measure({ open, quick }) {
     const seconds = quick ? 1 : 4
-    const calm = await open({ workers: 2, varied: true })
-    const without = await run(calm, seconds / 2, false)
-    await calm.close()
+    const uncrashed = await open({ workers: 2, varied: true })
+    const without = await run(uncrashed, seconds / 2, false)
+    await uncrashed.close()
     const pool = await open({ workers: 2, varied: true })
     const { perSecond, innocents } = await run(pool, seconds, true)
     await pool.close()

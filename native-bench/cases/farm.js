@@ -10,9 +10,9 @@ import { BROKER_URL, fullQueue } from '../farm/queue.js'
 const HOST = fileURLToPath(new URL('../farm/host.js', import.meta.url))
 const JOBS = 80_000
 const QUICK_JOBS = 60_000
-/** The broker still writes what the queue was filled with. */
+/** Time for the broker to write the queue to disk, ms. */
 const SETTLE_MS = 2_000
-/** Each in turn, so that what disturbs the machine for a while disturbs both. */
+/** Node and client alternate, so that a disturbance of the machine affects both. */
 const TURNS = 5
 const QUICK_TURNS = 3
 const LONGEST = 120_000

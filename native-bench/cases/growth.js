@@ -3,7 +3,7 @@ import { noopOf, warmUp } from '../lib/load.js'
 
 /** @typedef {Variant & { jobs: number }} GrowthVariant */
 
-/** Short bursts are repeated, so that each figure stands for half a second at least. */
+/** Short bursts are repeated for at least half a second. */
 const AT_LEAST_MS = 500
 
 /** @type {Case<GrowthVariant>} */

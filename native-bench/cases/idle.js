@@ -39,7 +39,7 @@ export default {
   },
 }
 
-/** CPU of this process over a time in which it has nothing to do, in % of a core. @param {number} seconds */
+/** CPU of this idle process, in % of a core. @param {number} seconds */
 const share = async (seconds) => {
   const before = process.cpuUsage()
   await sleep(seconds * 1_000)

@@ -15,7 +15,7 @@ import rtt from './rtt.js'
 import start from './start.js'
 import workers from './workers.js'
 
-/** In the order of the tables. @type {Record<string, Case>} */
+/** The cases in the order of the tables. @type {Record<string, Case>} */
 export const CASES = Object.fromEntries(
   [noop, rtt, objects, buffers, mixed, start, imported, queued, latency, growth, workers, recycle, crash, idle, farm].map((each) => [each.name, each]),
 )

@@ -1,4 +1,4 @@
-// Asks the server at a port for so many seconds, a request every 5 ms whether the last one was answered or not, and tells its parent the quantiles.
+// Sends a request every 5 ms, answered or not, to a port for so many seconds, and sends the quantiles of the latency to its parent.
 import { Agent, get } from 'node:http'
 import { quantile } from '../lib/statistics.js'
 

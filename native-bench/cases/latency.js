@@ -1,5 +1,5 @@
 /** @import { Case, OpenOptions, OpenPool, Variant } from '../types.js' */
-// Bare fork: this is the measured process.
+// node:child_process, not execa: this process is measured.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -13,7 +13,7 @@ import { objectOf } from './objects.js'
 const CALLERS = 64
 const MB = 1_024 * 1_024
 const BLOCK_MB = 50
-/** The loop's delay is sampled by a timer of so many ms, which are not delay. */
+/** Interval of the timer that samples the delay of the event loop, ms; it is subtracted. */
 const RESOLUTION_MS = 1
 
 /** @param {OpenPool} pool @param {number} ms */
@@ -32,15 +32,15 @@ const LOADS = {
   recycle: { title: 'no-ops, a worker recycled every second', options: { workers: 2, workerAge: 2_000 }, callOf: noopOf },
 }
 
-/** Memory that is really there: each page is written. @param {number} wantedMB */
+/** Allocates memory and writes each page, so that it is resident. @param {number} wantedMB */
 const hold = (wantedMB) => Array.from({ length: Math.ceil(wantedMB / BLOCK_MB) }, (_, n) => Buffer.alloc(BLOCK_MB * MB, n + 1))
 
 /**
- * Latencies of HTTP requests, made by another process, while `load` runs.
+ * Measures the latencies of HTTP requests from another process while `load` runs.
  * @param {number} seconds
  * @param {() => Promise<unknown>} load
  */
-const askWhile = async (seconds, load) => {
+const requestWhile = async (seconds, load) => {
   const server = createServer((_, response) => response.end('ok'))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -95,7 +95,7 @@ export default {
     const measured = measuredSeconds(quick, 3)
     await warmUp(CALLERS, call)
     let perSecond = 0
-    const latencies = await askWhile(measured, async () => {
+    const latencies = await requestWhile(measured, async () => {
       const answer = await keepCalling({ outstanding: CALLERS, seconds: measured + 0.3 }, call)
       perSecond = answer.perSecond
     })

@@ -6,7 +6,7 @@ const CALLERS = 32
 const BUSY_MS = 50
 const BUSY_SHARE = 0.01
 const LONG_MS = 5_000
-/** A short call that takes longer than this has waited for the long one. */
+/** A short call above this latency has waited for the long one, ms. */
 const WAITED_MS = 2_000
 
 /** @type {Case<Variant>} */

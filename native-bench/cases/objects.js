@@ -4,14 +4,14 @@ import { check, keepCalling, measuredSeconds, warmUp } from '../lib/load.js'
 
 /** @typedef {Variant & { bytes: number, outstanding: number }} ObjectVariant */
 
-/** A plain record of an application, 90 to 100 bytes as JSON. @param {number} n */
+/** A record as in an application, 90 to 100 bytes as JSON. @param {number} n */
 const record = (n) => ({ id: n, name: `user ${n % 1_000}`, email: `user${n % 1_000}@example.org`, active: n % 2 === 0, score: n / 8, tags: ['a', 'b'] })
 
 /** An object of about `bytes` as JSON. @param {number} bytes @param {number} n */
 export const objectOf = (bytes, n) =>
   bytes <= 128 ? { ...record(n), items: [] } : { ...record(n), items: Array.from({ length: Math.round(bytes / 108) - 1 }, (_, i) => record(i)) }
 
-/** The deep comparison costs more than the call: each answer is compared by its number, every so many by all it holds. */
+/** One answer in so many is compared in full, which costs more than the call; the others by their number. */
 const DEEP_EVERY = 64
 
 /** @type {Case<ObjectVariant>} */

@@ -6,15 +6,15 @@ from celery import Celery
 app = Celery("farm", broker=os.environ["RABBITMQ_URL"])
 app.conf.update(
     task_ignore_result=True,
-    # As the farm does, and as its default queue does not: acknowledged when it is done, lost with no worker.
+    # Like the farm: acknowledge after the task, requeue when the worker is lost. Celery's defaults do neither.
     task_acks_late=True,
     task_reject_on_worker_lost=True,
-    # 250 a process, as the node holds.
+    # Prefetch: 250 a process, like the node.
     worker_prefetch_multiplier=250,
     task_default_queue=os.environ["QUEUE"],
     broker_connection_retry_on_startup=True,
     worker_send_task_events=False,
-    # No queues and exchanges but its own.
+    # No further queues and exchanges.
     worker_enable_remote_control=False,
 )
 

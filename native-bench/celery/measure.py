@@ -11,7 +11,7 @@ JOBS = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
 URL = os.environ.setdefault("RABBITMQ_URL", "amqp://guest:guest@127.0.0.1:5672/")
 os.environ["QUEUE"] = f"prefork.bench.celery.{uuid.uuid4().hex[:12]}"
 HERE = os.path.dirname(os.path.abspath(__file__))
-# What starts belongs to no measurement, and the last jobs do not keep everybody busy.
+# The start is not measured, and the last jobs do not keep every process busy.
 FROM, TO = int(JOBS * 0.25), int(JOBS * 0.95)
 
 sys.path.insert(0, HERE)
@@ -19,7 +19,7 @@ from farm_tasks import app, noop  # noqa: E402
 
 
 def depth(channel):
-    """Messages that are not acknowledged: the ready ones alone would count what the worker merely holds as done."""
+    """Unacknowledged messages: without the prefetched ones, those would count as done."""
     return channel.queue_declare(os.environ["QUEUE"], passive=True).message_count
 
 
@@ -40,12 +40,12 @@ try:
         channel = connection.default_channel
         deadline = time.monotonic() + 300
         for wanted in (FROM, TO):
-            # The worker holds up to 500: so many are taken and not done, at both marks alike.
+            # The worker has prefetched up to 500 unfinished jobs, at both marks alike.
             while JOBS - depth(channel) < wanted and time.monotonic() < deadline:
                 time.sleep(0.02)
             marks.append((JOBS - depth(channel), time.monotonic()))
 finally:
-    # It would finish what it holds first.
+    # SIGTERM would let it finish its prefetched jobs first.
     worker.send_signal(signal.SIGQUIT)
     try:
         worker.wait(10)

@@ -1,4 +1,4 @@
-// Who consumes: a node, and the bare client with a handler that does nothing in its own process.
+// The consumers: a node, and the bare client with an empty handler in its own process.
 import { connect } from 'amqplib'
 import pino from 'pino'
 import { createWorker } from '../../dist/amqp/index.js'
@@ -29,7 +29,7 @@ const node = async ({ url, queue, queueType }, more) => {
 /** @type {Record<string, (where: Where) => Promise<Consumer>>} */
 export const CONSUMERS = {
   node: (where) => node(where),
-  /** As `prefork work` logs: a line of JSON for each job. */
+  /** Logs like `prefork work`: a line of JSON for each job. */
   'node-logging': (where) => node(where, { logger: pino({ level: 'info' }, pino.destination({ dest: '/dev/null', sync: false })) }),
   async client({ url, queue }) {
     const connection = await connect(url, { noDelay: true })

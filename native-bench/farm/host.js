@@ -1,11 +1,11 @@
-// One consumer of a queue that is full, in a process of its own: `node farm/host.js <consumer> <url> <queue> <jobs> <queue type>`. It prints its figures
-// as JSON when it has taken all.
+// Consumes a filled queue: `node farm/host.js <consumer> <url> <queue> <jobs> <queue type>`. It prints its figures as JSON when the queue is
+// empty.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CONSUMERS } from './consumers.js'
 
-/** Jobs before the measurement begins: what starts, and compiles, which takes some 50,000 jobs. A share of them all. */
+/** The share of the jobs before the measurement: start and compilation take some 50,000 jobs. */
 const WARM = 0.5
-/** The last ones do not keep everybody busy. A share of them all. */
+/** The share of the jobs after which the measurement ends: the last ones do not keep every worker busy. */
 const LAST = 0.05
 
 const [name = '', url = '', queue = '', count = '0', queueType = 'quorum'] = process.argv.slice(2)

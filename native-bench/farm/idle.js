@@ -1,5 +1,5 @@
-// What a node costs that has nothing to do: `node native-bench/farm/idle.js [seconds]`. CPU and memory of `prefork work` with one worker, the
-// two together and each by itself; beside it a process with nothing but one timer a second, for on some machines each waking costs most of it.
+// The cost of an idle node: `node native-bench/farm/idle.js [seconds]`. CPU and memory of `prefork work` with one worker, together and each
+// alone. For comparison: a process with one timer a second, as on some machines each wake-up is most of the cost.
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,12 +9,12 @@ import { execa } from 'execa'
 import { BROKER_URL } from './queue.js'
 
 const SECONDS = Number(process.argv[2] ?? 60)
-/** What starts, and the first collections of garbage, are over by then, ms. */
+/** Time for the start and the first garbage collections, ms. */
 const SETTLE_MS = 10_000
 
 const path = (/** @type {string} */ file) => fileURLToPath(new URL(file, import.meta.url))
 
-/** ms of CPU that a process has had, its threads included. @param {number} pid */
+/** CPU time of a process with its threads, ms. @param {number} pid */
 const cpuMs = (pid) =>
   readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0)
 

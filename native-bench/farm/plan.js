@@ -1,4 +1,4 @@
 /** Workers of the node. */
 export const WORKERS = 2
-/** Deliveries held, by the node as by the bare client. */
+/** The prefetch of the node and of the bare client. */
 export const PREFETCH = 500

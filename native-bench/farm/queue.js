@@ -1,9 +1,9 @@
-// A queue of one measurement, filled before it is consumed. The client and the build are loaded when they are wanted: the runner does without.
+// A filled queue for one measurement. The client and the build are loaded on demand: the runner does not need them.
 import { randomBytes } from 'node:crypto'
 
 export const BROKER_URL = process.env.RABBITMQ_URL ?? 'amqp://guest:guest@127.0.0.1:5672/'
 
-/** Why there is no broker; undefined when there is one. */
+/** The reason why the broker is not reachable; undefined if it is. */
 export const brokerProblem = async () => {
   try {
     const { connect } = await import('amqplib')
@@ -15,7 +15,7 @@ export const brokerProblem = async () => {
   }
 }
 
-/** A queue with so many jobs that do nothing. @param {number} jobs @param {'quorum' | 'classic'} queueType */
+/** Creates a queue with so many no-ops. @param {number} jobs @param {'quorum' | 'classic'} queueType */
 export const fullQueue = async (jobs, queueType) => {
   const { connect } = await import('amqplib')
   const { createPublisher } = await import('../../dist/amqp/index.js')

@@ -1,12 +1,12 @@
 /** @import { FloorAnswer, FloorPlan } from '../types.js' */
-// Bare spawn: each measured process loads this module.
+// node:child_process, not execa: each measured process loads this module.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-/** Builds the floor where that has not been done. Returns why it cannot be. @returns {string | undefined} */
+/** Builds the floor unless it is built. Returns the reason of a failure. @returns {string | undefined} */
 export const buildCFloor = () => {
   const { status, stderr, error } = spawnSync('make', ['-C', here, '--no-print-directory'], { encoding: 'utf8' })
   if (status === 0 && existsSync(`${here}floor`)) return undefined

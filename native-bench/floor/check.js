@@ -1,5 +1,5 @@
-// Proves that the floor never stands still, whatever the sizes and whoever is slow: with the pipes full in one direction, in the other, and in both.
-// Every payload names its job at both ends, every job is accepted once, before its result: the floor ends with an error when one is not.
+// Checks that the floor never deadlocks, whatever the sizes and whichever side is slow: with full pipes in one direction, the other, and both.
+// The floor exits with an error if a payload does not name its job at both ends, or a job is not accepted once, before its result.
 // Run it with `npm run check:floor` in native-bench.
 import { fileURLToPath } from 'node:url'
 import { execaSync } from 'execa'

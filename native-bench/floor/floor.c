@@ -1,4 +1,4 @@
-/* The floor: what the least prefork pool reaches on this machine. Prints one line of JSON.
+/* The floor: the performance of a minimal prefork pool on this machine. Prints one line of JSON.
  *
  *   floor throughput [--workers 2] [--outstanding 128] [--in 0] [--out as --in] [--seconds 1 | --jobs n] [--stall-host us] [--stall-worker us]
  *   floor bytes      [...]   the same with 64 KB each way and 16 outstanding, unless named

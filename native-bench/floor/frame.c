@@ -11,7 +11,7 @@ void die(const char *what) {
   exit(1);
 }
 
-/* Little-endian machines only, as is every one that Node runs on today but s390x. */
+/* Little-endian machines only: all that Node supports but s390x. */
 void put_head(uint8_t *at, const struct head *head) {
   double job = (double)head->job;
   memcpy(at, &head->length, 4);

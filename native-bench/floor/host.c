@@ -1,5 +1,5 @@
-/* The least host: one loop over epoll that never waits for a worker. Its ends of the sockets do not block; what the kernel does not take waits
- * here, and it always reads: so a worker that is stopped by a full socket goes on, and no two sides wait for each other. */
+/* The minimal host: one loop over epoll that never waits for a worker. Its sockets are non-blocking: bytes that the kernel does not take are
+ * queued here, and it always reads. So a worker that blocks on a full socket continues, and no deadlock is possible. */
 #include "floor.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Payloads up to this are gathered side by side, larger ones are written from where they are; as in src/wire/frame-writer.ts. */
+/* Smaller payloads are copied side by side, larger ones are written in place, as in src/wire/frame-writer.ts. */
 enum { COPY_LIMIT = 8 * 1024, STAGING_BYTES = 64 * 1024, SILENCE_MS = 20000 };
 
 enum state { FREE, QUEUED, WRITTEN, TAKEN };
@@ -28,15 +28,15 @@ struct slot {
 struct peer {
   int fd;
   uint32_t delivery;
-  int *queue; /* slots to be written, a ring of `outstanding` places */
+  int *queue; /* slots to be written, a ring buffer of `outstanding` entries */
   int first, queued;
   uint8_t staging[STAGING_BYTES];
   uint8_t large_head[JOB_HEAD];
-  struct iovec parts[2]; /* what is being written */
+  struct iovec parts[2]; /* the current write */
   int part, parts_count;
-  int armed; /* asks epoll for EPOLLOUT */
+  int armed; /* EPOLLOUT is requested */
   struct reader reader;
-  /* The result that is being read. */
+  /* The result of the current read. */
   struct head head;
   uint8_t *body;
   size_t need, got;
@@ -67,7 +67,7 @@ struct child start_worker(const struct plan *plan, const struct child *others, i
   int pid = fork();
   if (pid < 0) die("fork");
   if (pid == 0) {
-    /* The host's ends that fork copied would keep the other workers from seeing the host's death. */
+    /* Closes the host's ends that fork copied: with them open the other workers would not notice the host's death. */
     for (int i = 0; i < count; i++) close(others[i].fd);
     close(pair[0]);
     worker(pair[1], plan);
@@ -107,13 +107,13 @@ static int next_slot(struct host *host, struct peer *peer) {
 
 static void put_job(struct host *host, struct peer *peer, int slot, uint8_t *at) {
   size_t size = host->plan->in;
-  /* The job's number carries its slot, so that the answer finds it. */
+  /* The job's number contains its slot, so that its answer finds it. */
   struct head head = {(uint32_t)(JOB_HEAD - LENGTH_BYTES + size), JOB, ++peer->delivery, host->slots[slot].job};
   put_head(at, &head);
   memset(at + FRAME_HEAD, 0, JOB_HEAD - FRAME_HEAD);
 }
 
-/* Gathers as many jobs as fit into one write. */
+/* Combines as many jobs as fit into one write. */
 static void gather(struct host *host, struct peer *peer) {
   size_t size = host->plan->in;
   peer->part = 0;
@@ -206,7 +206,7 @@ static void check_head(const struct host *host, const struct head *head) {
   if (head->length != wanted) wrong("a frame of the wrong length", head);
 }
 
-/* Takes every whole frame of the chunk. */
+/* Handles every complete frame of the chunk. */
 static void parse(struct host *host, struct peer *peer) {
   struct reader *reader = &peer->reader;
   while (!peer->in_body && reader->end - reader->at >= FRAME_HEAD) {

@@ -1,4 +1,4 @@
-/** The frames of the floor in Node: the fixed part of src/wire/messages.ts, and raw bytes behind it. */
+/** The frames of the floor in Node: the fixed part of src/wire/messages.ts, followed by raw bytes. */
 
 export const JOB = 1
 export const ACCEPTED = 19
@@ -24,8 +24,8 @@ export const putHead = (bytes, at, length, kind, job) => {
 }
 
 /**
- * Cuts a stream of chunks into frames: `take(bytes, start, end)` gets each, from its length on. A frame that spans chunks is copied once,
- * into memory of its own size.
+ * Cuts a stream of chunks into frames and calls `take(bytes, start, end)` for each; `start` is at its length. A frame that spans chunks is
+ * copied once, into a buffer of its size.
  */
 export class Cutter {
   /** @type {Buffer | undefined} */

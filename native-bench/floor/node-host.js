@@ -1,8 +1,8 @@
 /** @import { FloorAnswer, FloorPlan } from '../types.js' */
 /** @import { ChildProcess } from 'node:child_process' */
 /** @import { Socket } from 'node:net' */
-// The least host in Node: pipes and frames, no pool, no promise, no codec. One buffer and one write for each worker and turn.
-// Bare spawn: what the least host costs is measured.
+// The minimal host in Node: pipes and frames, no pool, no promise, no codec. One buffer and one write for each worker and turn.
+// node:child_process, not execa: the cost of the minimal host is measured.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -45,7 +45,7 @@ class Side {
   flush() {
     if (this.#filled === 0) return
     this.#jobs.write(this.#staging.subarray(0, this.#filled))
-    // Memory that the stream still holds must not be written again.
+    // The stream may still hold this memory: it must not be overwritten.
     if (this.#jobs.writableLength > 0) this.#staging = Buffer.allocUnsafeSlow(STAGING_BYTES)
     this.#filled = 0
   }
@@ -60,7 +60,7 @@ class Host {
   /** @type {Side[]} */
   #sides
   #outstanding
-  /** The jobs under way, by lane: a lane has one job at a time. @type {Float64Array} */
+  /** The running jobs by lane: a lane has one job at a time. @type {Float64Array} */
   #jobs
   /** @type {Uint8Array} */
   #accepted
@@ -118,7 +118,7 @@ class Host {
     this.#sides[this.#next % this.#sides.length]?.put(job, payload)
     if (this.#flushing) return
     this.#flushing = true
-    // After the poll: everything that arrived in this turn of the loop is answered by one write.
+    // After the poll phase: one write answers everything that arrived in this turn of the event loop.
     setImmediate(() => {
       this.#flushing = false
       for (const side of this.#sides) side.flush()

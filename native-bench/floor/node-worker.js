@@ -1,11 +1,11 @@
-// The least worker in Node: it puts ACCEPTED of a job into the kernel before the job begins, in one synchronous write with the READY of the
-// job before, and sends the job's bytes back. Jobs on descriptor 3, results on descriptor 4.
+// The minimal worker in Node: it writes ACCEPTED of a job before the job begins, in one synchronous write with the READY of the job before,
+// and sends the job's bytes back. Jobs on descriptor 3, results on descriptor 4.
 import { writeSync, writevSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { ACCEPTED, Cutter, FRAME_HEAD, JOB_HEAD, LENGTH_BYTES, putHead, READY } from './node-frames.js'
 
 const RESULTS = 4
-/** Up to this a result is copied beside its head, which is cheaper than a gathered write. */
+/** Results up to this size are copied behind their head, which is cheaper than a gathered write, bytes. */
 const COPY_LIMIT = 8 * 1_024
 const staging = Buffer.allocUnsafeSlow(2 * FRAME_HEAD + COPY_LIMIT)
 const none = Buffer.alloc(0)
@@ -36,7 +36,7 @@ const writeParts = (parts) => {
   }
 }
 
-/** READY of `job` with its payload (-1: none) and ACCEPTED of `next` (-1: none), in one write. */
+/** Writes READY of `job` with its payload (-1: none) and ACCEPTED of `next` (-1: none) in one write. */
 const put = (/** @type {number} */ job, /** @type {Buffer} */ payload, /** @type {number} */ next) => {
   let at = 0
   if (job >= 0) {

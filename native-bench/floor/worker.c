@@ -1,12 +1,12 @@
-/* The least worker that keeps the promise of acceptance: ACCEPTED of a job is in the kernel before the job begins, and rides in one write with
- * the READY of the job before. Its end of the socket blocks: a host that does not read stops it, and nothing is buffered here. */
+/* The minimal worker that keeps the promise of acceptance: ACCEPTED of a job is written before the job begins, in one write with the READY of
+ * the job before. Its socket is blocking: a host that does not read stops it, and it buffers nothing. */
 #include "floor.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The result that has not been written yet. */
+/* The unwritten result. */
 struct result {
   int waits;
   uint8_t head[FRAME_HEAD];
@@ -42,7 +42,7 @@ void worker(int fd, const struct plan *plan) {
 
   for (;;) {
     while (reader.end - reader.at < JOB_HEAD) {
-      /* Nothing else is held here: the result must not wait for another job. Its payload may lie in the chunk. */
+      /* No further job is here: the result is written now. Its payload may be in the chunk. */
       put(fd, &result, NULL);
       need_bytes(fill_chunk(&reader));
     }

@@ -16,7 +16,7 @@ export const USAGE = `npm run bench -- [options]
   --from <file>      takes the results of a former run (docs/benchmarks.json) instead of measuring
   --help             this text`
 
-/** A mistake of the one who typed the command: shown without a stack. */
+/** A wrong command line: printed without a stack. */
 export class UsageError extends Error {}
 
 /**
@@ -26,14 +26,14 @@ export class UsageError extends Error {}
  * @property {boolean} json
  * @property {boolean} write
  * @property {boolean} help
- * @property {string} [from] the file of a former run
+ * @property {string} [from] the results of an earlier run
  * @property {number} rounds
  * @property {string[]} cases
  * @property {string[]} pools
  */
 
 /**
- * Names given as a list, checked against those there are.
+ * Splits a list of names and checks each against the known ones.
  * @param {string} flag
  * @param {string | undefined} given
  * @param {readonly string[]} known

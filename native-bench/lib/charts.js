@@ -10,7 +10,7 @@ import { number, spreadOf } from './format.js'
  * @typedef {object} Chart
  * @property {string} title
  * @property {Metric} metric
- * @property {Bar[]} bars the best first
+ * @property {Bar[]} bars best first
  */
 
 const BAR_WIDTH = 48
@@ -38,11 +38,11 @@ export const chartsOf = (each, results, pools) => {
   })
 }
 
-/** What the length of a bar means. @param {Metric} metric */
+/** The caption of the axis. @param {Metric} metric */
 export const axisOf = ({ title, unit, better }) => `${title}${unit.startsWith('/') || unit === '' ? unit : ` in ${unit}`}, ${better} is better`
 
 /**
- * The length of each bar, as a share of the longest. A floor far beyond the pools would make them all look alike: its bar is cut.
+ * The length of each bar as a share of the longest. The bar of a floor far above the pools is cut, or all pools would look alike.
  * @param {Bar[]} bars
  */
 export const lengths = (bars) => {
@@ -51,7 +51,7 @@ export const lengths = (bars) => {
   return bars.map(({ value }) => ({ share: longest > 0 ? Math.min(1, value / longest) : 0, cut: value > longest }))
 }
 
-/** Bars for a terminal. @param {Chart} chart */
+/** Formats a chart for a terminal. @param {Chart} chart */
 export const barsText = ({ title, metric, bars }) => {
   const width = Math.max(0, ...bars.map((bar) => bar.title.length))
   const shares = lengths(bars)

@@ -4,7 +4,7 @@
 export const number = (value, digits) =>
   Number.isNaN(value) ? '-' : value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 
-/** The median, and in brackets the least and the most. @param {Spread} spread @param {Metric} metric */
+/** The median, with minimum and maximum in brackets. @param {Spread} spread @param {Metric} metric */
 export const spreadText = ({ median, least, most, rounds }, { digits }) =>
   rounds === 1 || Number.isNaN(median) ? number(median, digits) : `${number(median, digits)} (${number(least, digits)} to ${number(most, digits)})`
 

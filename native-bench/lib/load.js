@@ -1,5 +1,5 @@
 /** @import { OpenPool } from '../types.js' */
-// The load generators that the cases share. Each caller is a closed loop: it calls again when it has its answer.
+// The load generators of the cases. Each caller is a closed loop: it calls again when it has its answer.
 
 /** @param {boolean} condition @param {string} what */
 export const check = (condition, what) => {
@@ -7,7 +7,7 @@ export const check = (condition, what) => {
 }
 
 /**
- * `outstanding` callers for `seconds`. `call` gets the number of its caller, and makes one call and checks its answer.
+ * Runs `outstanding` callers for `seconds`. `call` gets the number of its caller, makes one call and checks the answer.
  * @param {{ outstanding: number, seconds: number }} how
  * @param {(caller: number) => Promise<void>} call
  */
@@ -28,7 +28,7 @@ export const keepCalling = async ({ outstanding, seconds }, call) => {
 }
 
 /**
- * A no-op, whose answer is nothing (JSON may make null of it).
+ * A no-op; its answer is undefined (null with JSON).
  * @param {OpenPool} pool
  */
 export const noopOf = (pool) => async () => {
@@ -37,7 +37,7 @@ export const noopOf = (pool) => async () => {
 }
 
 /**
- * Proves that answers reach their callers: values of their own, many at once.
+ * Checks that each caller gets its own answer, with many calls at once.
  * @param {OpenPool} pool
  */
 export const checkIdentity = async (pool) => {
@@ -48,7 +48,7 @@ export const checkIdentity = async (pool) => {
   )
 }
 
-/** Seconds of one measurement. @param {boolean} quick @param {number} [seconds] */
+/** The duration of a measurement in seconds. @param {boolean} quick @param {number} [seconds] */
 export const measuredSeconds = (quick, seconds = 1) => (quick ? 0.4 : seconds)
 
 const WARM_CPU_SECONDS = 1
@@ -57,8 +57,8 @@ const WARM_AT_LEAST_SECONDS = 0.3
 const WARM_AT_MOST_SECONDS = 6
 
 /**
- * Calls until the host has had some CPU time and has made some thousand calls, not for some time by the clock: the compiler would not be
- * done by then, of a busy machine or of calls that copy large Buffers, and what is measured would be how fast cold code is.
+ * Calls until the host has used some CPU time and made some thousand calls. A fixed time would not do: on a busy machine, or with calls
+ * that copy large Buffers, the code would not be compiled by then.
  * @param {number} outstanding
  * @param {(caller: number) => Promise<void>} call
  */

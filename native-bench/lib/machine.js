@@ -8,7 +8,7 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 /** @param {string[]} args */
 const git = (...args) => execaSync('git', ['-C', here, ...args], { reject: false }).stdout ?? ''
 
-/** The commit that is measured; "+" when the sources differ from it. */
+/** The measured commit; "+" if the sources differ from it. */
 const commitOf = () => {
   const commit = git('rev-parse', '--short', 'HEAD')
   if (commit === '') return 'unknown'

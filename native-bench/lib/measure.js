@@ -1,12 +1,12 @@
 /** @import { Metrics } from '../types.js' */
-// One measurement in a process of its own, that leaves nothing behind.
+// Runs one measurement in a process of its own and ends everything that it started.
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 
 const ONE = fileURLToPath(new URL('../one.js', import.meta.url))
 const FIGURES = 3
-/** What a process may still hold of its pipes after its end: peers' children inherit them. */
-const LEFTOVERS_MS = 1_000
+/** ms to wait for the pipes of a process after its end: children of peers inherit them. */
+const PIPE_CLOSE_MS = 1_000
 
 /** Ends a process and all of its group. @param {number | undefined} pid */
 const killGroup = (pid) => {
@@ -14,17 +14,17 @@ const killGroup = (pid) => {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // There is nothing left of it.
+    // The process group has ended.
   }
 }
 
-/** The process that is measured at this moment. @type {number | undefined} */
+/** The process of the current measurement. @type {number | undefined} */
 let current
 
-/** Ends what is being measured, for a runner that is interrupted. */
-export const abandon = () => killGroup(current)
+/** Ends the current measurement; for a runner that is interrupted. */
+export const endMeasurement = () => killGroup(current)
 
-/** The first line of what a process said that tells why it failed. @param {string} stderr */
+/** The line of stderr that says why a process failed. @param {string} stderr */
 const complaint = (stderr) => {
   const lines = stderr.split('\n').map((line) => line.trim())
   return lines.find((line) => /^(\w*Error\b|AssertionError|FATAL)/.test(line)) ?? lines.findLast((line) => line !== '') ?? ''
@@ -32,7 +32,7 @@ const complaint = (stderr) => {
 
 /** @param {number | undefined} code @param {string | undefined} signal @param {string} stderr */
 const reasonOf = (code, signal, stderr) => {
-  // Node's own code for a top-level await that nothing can settle any more.
+  // Node's exit code for a top-level await that can never settle.
   if (code === 13) return 'a promise stayed pending for ever'
   const said = complaint(stderr)
   return `the host ended with ${signal ?? `code ${code}`}${said === '' ? '' : `: ${said}`}`
@@ -40,11 +40,11 @@ const reasonOf = (code, signal, stderr) => {
 
 /**
  * @param {string[]} args of one.js: case, variant, pool and perhaps "quick"
- * @param {number} seconds after which it counts as stuck
+ * @param {number} seconds after which it has hung
  * @returns {Promise<{ metrics: Metrics } | { reason: string }>}
  */
 export const measureOne = async (args, seconds) => {
-  // A group of its own, so that its whole tree can be ended. prefork's workers lead groups of their own; they leave with their host.
+  // A process group of its own, so that its whole tree can be ended. prefork's workers have groups of their own and exit with their host.
   const child = execa(process.execPath, [ONE, ...args], {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     detached: true,
@@ -57,7 +57,7 @@ export const measureOne = async (args, seconds) => {
     killGroup(child.pid)
     setTimeout(() => {
       for (const stream of child.stdio) stream?.destroy()
-    }, LEFTOVERS_MS).unref()
+    }, PIPE_CLOSE_MS).unref()
   })
   const { exitCode, signal, stderr, stdio, timedOut, originalMessage } = await child
   current = undefined

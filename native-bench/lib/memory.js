@@ -11,16 +11,16 @@ const kilobytesLine = (file, name) => {
   }
 }
 
-/** Lets the highest resident size count anew from here on, where Linux allows it. */
+/** Resets the peak of the resident memory, where Linux allows it. */
 export const forgetPeak = () => {
   try {
     writeFileSync('/proc/self/clear_refs', '5')
   } catch {
-    // The peak since the process began is then what there is.
+    // Otherwise the peak counts from the start of the process.
   }
 }
 
-/** MB at the most that were resident at once. */
+/** The peak of the resident memory, MB. */
 export const peakMB = () => {
   const peak = kilobytesLine('/proc/self/status', 'VmHWM')
   return Number.isNaN(peak) ? process.resourceUsage().maxRSS / 1_024 : peak
@@ -28,7 +28,7 @@ export const peakMB = () => {
 
 export const residentMB = () => process.memoryUsage().rss / MB
 
-/** The processes that `pid` started, and theirs. @param {number} pid @returns {number[]} */
+/** All descendants of a process. @param {number} pid @returns {number[]} */
 const descendants = (pid) => {
   /** @type {Map<number, number[]>} */
   const children = new Map()
@@ -38,7 +38,7 @@ const descendants = (pid) => {
       const parent = Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${name}/status`, 'utf8'))?.[1])
       children.set(parent, [...(children.get(parent) ?? []), Number(name)])
     } catch {
-      // It has left meanwhile.
+      // It has exited meanwhile.
     }
   }
   const found = [pid]
@@ -47,8 +47,8 @@ const descendants = (pid) => {
 }
 
 /**
- * Memory of this process and of all it started: resident, and as each process' fair share of shared pages (PSS).
- * NaN where there is no /proc.
+ * Memory of this process and all its descendants in MB: resident, and with shared pages divided among their processes (PSS).
+ * NaN without /proc.
  */
 export const treeMB = () => {
   if (process.platform !== 'linux') return { resident: Number.NaN, share: Number.NaN }

@@ -1,4 +1,4 @@
-// The tables of docs/benchmarks.md: the main figure of each case, related cases side by side. All that was measured stands in docs/benchmarks.json.
+// The tables of docs/benchmarks.md: the main figures, related cases side by side. docs/benchmarks.json has all figures.
 /** @import { Case, Cell, Metric, PoolEntry, Results } from '../types.js' */
 import { number, spreadOf } from './format.js'
 import { markdownTable } from './tables.js'
@@ -102,7 +102,7 @@ const figure = (metric, value, ours) => {
 }
 
 /**
- * Why there are dashes: one line for each reason and set of columns.
+ * The reasons of missing figures: one line for each reason and set of columns.
  * @param {(Column & { cells: Record<string, Cell> })[]} columns
  * @param {Record<string, PoolEntry>} pools
  */
@@ -125,7 +125,7 @@ const reasonsOf = (columns, pools) => {
 }
 
 /**
- * What the page says of a group, as Markdown; undefined if nothing of it was measured. A pool without a figure has no row: the reason stands below.
+ * The section of a group as Markdown; undefined if none of it was measured. A pool without a figure has no row; its reason is below the table.
  * @param {Group} group
  * @param {Record<string, Case>} cases
  * @param {Results} results

@@ -1,6 +1,6 @@
-// The page docs/benchmarks.md: what is between the marks is written here, the rest is written by hand and stays.
+// The page docs/benchmarks.md: the part between the markers is generated, the rest is written by hand and kept.
 /** @import { Case, PoolEntry, Run } from '../types.js' */
-/** @import { Judged } from './targets.js' */
+/** @import { Evaluation } from './targets.js' */
 import { GROUPS, groupReport } from './page-tables.js'
 import { machineText, targetsTable } from './report.js'
 
@@ -19,25 +19,25 @@ export const replacePart = (page, text) => {
 }
 
 /**
- * What stands between the marks.
+ * The generated part of the page.
  * @param {Run} run
- * @param {Judged[]} judged
+ * @param {Evaluation[]} evaluations
  * @param {Record<string, Case>} cases
  * @param {Record<string, PoolEntry>} pools
  * @param {{ chart: string, figures: string }} files
  */
-export const pageText = ({ machine, rounds, results }, judged, cases, pools, { chart, figures }) =>
+export const pageText = ({ machine, rounds, results }, evaluations, cases, pools, { chart, figures }) =>
   [
     machineText(machine),
     `${rounds} In brackets: the ratio to prefork's figure. All variants and metrics, with the least and the most of all rounds: [${figures}](${figures}).`,
     `![The main cases as bars](${chart})`,
     '### Targets',
-    targetsTable(judged),
+    targetsTable(evaluations),
     ...GROUPS.flatMap((group) => groupReport(group, cases, results, pools) ?? []),
   ].join('\n\n')
 
 /**
- * The whole run as JSON, a line for each cell. `--from` reads it.
+ * The run as JSON with one line for each cell; `--from` reads it.
  * @param {Run} run
  */
 export const jsonOf = ({ machine, rounds, results }) => {

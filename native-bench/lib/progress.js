@@ -1,4 +1,4 @@
-/** One line that is written over and over on a terminal; a line each where there is none. @param {NodeJS.WriteStream} stream */
+/** Shows progress: on a terminal in one line that is overwritten, elsewhere in a line each. @param {NodeJS.WriteStream} stream */
 export const progressLine = (stream) => {
   const began = performance.now()
   return {

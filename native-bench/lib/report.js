@@ -1,5 +1,5 @@
 /** @import { Case, Machine, PoolEntry, Results } from '../types.js' */
-/** @import { Judged } from './targets.js' */
+/** @import { Evaluation } from './targets.js' */
 import { number } from './format.js'
 import { caseReport, markdownTable } from './tables.js'
 
@@ -9,11 +9,11 @@ const digitsFor = (value) => (Math.abs(value) >= 100 ? 0 : 2)
 /** @param {number} value @param {string} unit */
 const withUnit = (value, unit) => `${number(value, digitsFor(value))}${unit === '' || unit === 'x' ? unit : ` ${unit}`}`
 
-/** @param {Judged[]} judged */
-export const targetsTable = (judged) =>
+/** @param {Evaluation[]} evaluations */
+export const targetsTable = (evaluations) =>
   markdownTable(
     ['target', 'wanted', 'measured', 'met'],
-    judged.map(({ text, sense, bound, unit, found, met }) => [
+    evaluations.map(({ text, sense, bound, unit, found, met }) => [
       text,
       `${sense === 'at least' ? '≥' : '≤'} ${withUnit(bound, unit)}`,
       `${withUnit(found.value, unit)}${found.note === undefined ? '' : ` (${found.note})`}`,

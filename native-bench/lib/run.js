@@ -22,8 +22,8 @@ const cellOf = (rounds) => {
 }
 
 /**
- * Every variant of every case: all pools in turn, then all again, so that what disturbs the machine for a while disturbs all alike.
- * A pool that fails once is not asked again in that variant: a median of those rounds that went well would flatter it.
+ * Measures every variant of every case: all pools in turn, round by round, so that a disturbance of the machine affects all pools.
+ * A pool that fails once takes no further part in that variant: a median of its successful rounds would flatter it.
  * @param {Wanted} wanted
  * @param {Record<string, Case>} cases
  * @param {Record<string, PoolEntry>} pools
@@ -44,7 +44,7 @@ export const runAll = async (wanted, cases, pools, measure, progress) => {
   return results
 }
 
-/** A quick run has time for one round of what is beside the main variants. @param {Wanted} wanted @param {Variant} variant */
+/** A quick run has one round of each variant that is not a main one. @param {Wanted} wanted @param {Variant} variant */
 const roundsOf = (wanted, variant) => (wanted.quick && !variant.quick ? 1 : wanted.rounds)
 
 /**
@@ -82,6 +82,6 @@ const runVariant = async (wanted, each, variant, pools, measure, progress) => {
     }
   }
   for (const [pool, got] of figures) cells[pool] = cellOf(got)
-  // In the order of the pools, whoever was refused or failed.
+  // In the order of the pools, refused and failed ones included.
   return Object.fromEntries(wanted.pools.flatMap((pool) => (cells[pool] === undefined ? [] : [[pool, cells[pool]]])))
 }

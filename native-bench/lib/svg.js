@@ -47,7 +47,7 @@ const panel = ({ title, metric, bars }, x, y) => {
 }
 
 /**
- * All charts on one sheet. It has a ground of its own, for a page may be dark.
+ * All charts in one SVG, with a background of its own: the page may be dark.
  * @param {Chart[]} charts
  * @param {string} caption
  */

@@ -16,7 +16,7 @@ export const markdownTable = (head, rows) => {
 const poolsIn = (variants) => [...new Set(Object.values(variants).flatMap((cells) => Object.keys(cells)))]
 
 /**
- * With several variants, one table for each metric, a column for each variant; with one, a column for each metric.
+ * With several variants: one table for each metric, one column for each variant. With one variant: one column for each metric.
  * @param {Case} each
  * @param {Record<string, Record<string, Cell>>} variants
  * @param {Record<string, PoolEntry>} pools
@@ -24,7 +24,7 @@ const poolsIn = (variants) => [...new Set(Object.values(variants).flatMap((cells
  */
 const tablesOf = (each, variants, pools) => {
   const measured = each.variants.filter(({ key }) => variants[key] !== undefined)
-  // Round by round a pool may have been refused in the first variant alone: the order is the registry's.
+  // In the order of the registry: a pool may lack figures in the first variant alone.
   const names = Object.keys(pools).filter((name) => poolsIn(variants).includes(name))
   const titleOf = (/** @type {string} */ name) => pools[name]?.title ?? name
   const shown = (/** @type {string} */ pool, /** @type {string} */ key, /** @type {string} */ metric) => {
@@ -58,7 +58,7 @@ const tablesOf = (each, variants, pools) => {
 }
 
 /**
- * Why there are dashes, each reason once.
+ * The reasons of missing figures, each once.
  * @param {Case} each
  * @param {Record<string, Record<string, Cell>>} variants
  * @param {Record<string, PoolEntry>} pools
@@ -82,7 +82,7 @@ const reasonsOf = (each, variants, pools) => {
 }
 
 /**
- * What the report says of one case, as Markdown.
+ * The report of one case as Markdown.
  * @param {Case} each
  * @param {Results} results
  * @param {Record<string, PoolEntry>} pools

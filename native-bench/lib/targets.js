@@ -4,27 +4,27 @@
 /**
  * @typedef {object} Found
  * @property {number} value
- * @property {number} [bound] where it depends on what was measured
- * @property {string} [note] against whom
+ * @property {number} [bound] set if it depends on the measurement
+ * @property {string} [note] the peer of the comparison
  *
  * @typedef {object} Target
  * @property {string} text
  * @property {'at least' | 'at most'} sense
  * @property {number} bound
  * @property {string} unit 'x' for a ratio
- * @property {(view: View) => Found | undefined} of undefined when the run has not what it takes
+ * @property {(view: View) => Found | undefined} of undefined if the run lacks a figure
  *
- * @typedef {Target & { found: Found, bound: number, met: boolean }} Judged
+ * @typedef {Target & { found: Found, bound: number, met: boolean }} Evaluation
  */
 
-/** The peers of processes are pools, and Node's own messages, which have no queue and replace nothing: both are shown. @type {PoolKind[]} */
+/** Process peers: pools alone, and with Node's bare messages, which have no queue and replace no worker. Both comparisons are shown. @type {PoolKind[]} */
 const PROCESS_POOLS = ['processes']
 /** @type {PoolKind[]} */
 const PROCESSES = ['processes', 'bare']
 /** @type {PoolKind[]} */
 const THREADS = ['threads']
 
-/** What Celery's AsynPool did where piscina did PISCINA_BESIDE_IT: it cannot be run here. */
+/** No-ops a second of Celery's AsynPool on a machine where piscina had PISCINA_BESIDE_IT; it is not run here. */
 const CELERY = 10_900
 const PISCINA_BESIDE_IT = 30_400
 
@@ -41,7 +41,7 @@ const SATURATED = ['1ms', 'noop', '1KB'].flatMap((load) => ['50MB', '2000MB'].ma
  */
 const target = (text, sense, bound, of, unit = 'x') => ({ text, sense, bound, unit, of })
 
-/** The greatest of prefork's ratios to piscina over several variants. @param {View} view @param {string} metric @returns {Found | undefined} */
+/** The worst of prefork's ratios to piscina over several variants. @param {View} view @param {string} metric @returns {Found | undefined} */
 const worstAgainstPiscina = (view, metric) => {
   /** @type {Found | undefined} */
   let worst
@@ -121,12 +121,12 @@ export const TARGETS = [
 const foundOf = (value) => (value === undefined ? undefined : { value })
 
 /**
- * Those targets that the run can judge.
+ * Evaluates the targets for which the run has the figures.
  * @param {View} view
  * @param {readonly Target[]} targets
- * @returns {Judged[]}
+ * @returns {Evaluation[]}
  */
-export const judge = (view, targets = TARGETS) =>
+export const evaluate = (view, targets = TARGETS) =>
   targets.flatMap((each) => {
     const found = each.of(view)
     if (found === undefined) return []

@@ -1,7 +1,7 @@
 /** @import { PoolEntry, PoolKind, Results } from '../types.js' */
 import { spreadOf } from './format.js'
 
-/** Reads medians out of the results, by name. */
+/** Finds medians in the results by name. */
 export class View {
   #results
   #pools
@@ -36,14 +36,14 @@ export class View {
     return found[0]
   }
 
-  /** prefork's figure as so many times the best peer's. @param {string} where @param {'more' | 'less'} better @param {readonly PoolKind[]} [kinds] */
+  /** The ratio of prefork's figure to the best peer's. @param {string} where @param {'more' | 'less'} better @param {readonly PoolKind[]} [kinds] */
   timesBest(where, better, kinds) {
     const ours = this.median(where)
     const best = this.best(where, better, kinds)
     return ours === undefined || best === undefined ? undefined : { value: ours / best.value, note: best.title }
   }
 
-  /** prefork's figure as so many times another pool's. @param {string} where @param {string} pool */
+  /** The ratio of prefork's figure to another pool's. @param {string} where @param {string} pool */
   times(where, pool) {
     const ours = this.median(where)
     const other = this.median(where, pool)

@@ -1,6 +1,6 @@
 /** @import { ChildProcess } from 'node:child_process' */
 /** @import { PoolModule } from '../types.js' */
-// Bare fork is what is measured here.
+// node:child_process, not execa: bare fork is measured here.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
@@ -8,7 +8,7 @@ import { once } from 'node:events'
 /** @typedef {{ child: ChildProcess, waiting: Map<number, Waiting> }} Side */
 
 /**
- * What Node itself has: messages to forked processes, and a promise for each.
+ * Node's own messages to forked processes, with a promise for each.
  * @type {PoolModule['open']}
  */
 export const open = async ({ workers }, flavour) => {

@@ -3,8 +3,8 @@
 const PREFORK = { adapter: 'prefork.js', imports: '../dist/index.js', recycles: true, replaces: true, binary: true }
 
 /**
- * The pools, in the order of the tables. What the configurations have in common: a fixed number of workers, all of them up before a
- * measurement begins, and one task module, `native-bench/tasks.js`.
+ * The pools in the order of the tables. All have a fixed number of workers, which are up before a measurement begins, and the task
+ * module `native-bench/tasks.js`.
  * @type {Record<string, PoolEntry>}
  */
 export const POOLS = {

@@ -6,7 +6,7 @@ import { FixedThreadPool } from 'poolifier'
 export const open = ({ workers, varied }) => {
   const pool = new FixedThreadPool(workers, fileURLToPath(new URL('./workers/poolifier.js', import.meta.url)), {
     enableEvents: false,
-    // Its own errors reach the caller as rejections.
+    // Errors reach the caller as rejections.
     errorHandler: () => {},
     ...(varied ? { enableTasksQueue: true, tasksQueueOptions: { concurrency: 1, taskStealing: true, tasksStealingOnBackPressure: true } } : {}),
   })

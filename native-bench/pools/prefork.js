@@ -11,7 +11,7 @@ export const open = async ({ workers, eager, jobsPerWorker, workerAge }, flavour
     maxJobsPerWorker: jobsPerWorker,
     maxAgePerWorker: workerAge,
   })
-  // createPool resolves with the first worker.
+  // createPool resolves when the first worker is up.
   while (!eager && pool.stats().workers.filter(({ state }) => state === 'up').length < workers) await sleep(5)
   return { call: (task, value) => (value === undefined ? pool.run(task, []) : pool.run(task, [value])), close: () => pool.close() }
 }

@@ -14,11 +14,11 @@ const noop = CASES.noop!
 describe('the charts', () => {
   const [chart] = chartsOf(noop, results, POOLS) as [Chart]
 
-  it('have the best first', () => {
+  it('have the best bar first', () => {
     expect(chart.bars.map(({ title }) => title)).toEqual(['floor in C', 'prefork', 'piscina, threads'])
   })
 
-  it('cut a floor that is far beyond the pools', () => {
+  it('cut the bar of a floor that is far above the pools', () => {
     expect(lengths(chart.bars)).toEqual([
       { share: 1, cut: true },
       { share: 1, cut: false },
@@ -27,7 +27,7 @@ describe('the charts', () => {
     expect(barsText(chart)).toMatch(/floor in C +█+▶ 800,000\nprefork +█+ 200,000\npiscina, threads █+ 40,000/)
   })
 
-  it('are drawn as well-formed SVG, names escaped', () => {
+  it('are drawn as well-formed SVG with escaped names', () => {
     const svg = svgSheet([{ ...chart, title: 'a < b & "c"' }], 'caption')
     expect(svg).toContain('a &#60; b &#38; &#34;c&#34;')
     expect(svg).not.toContain('NaN')
@@ -41,7 +41,7 @@ describe('the tables', () => {
     expect(markdownTable(['a', 'long'], [['value', 'x']])).toBe('| a     | long |\n| ----- | ---- |\n| value | x    |')
   })
 
-  it('have a dash where there is no figure, and say why, once for each reason', () => {
+  it('have a dash for a missing figure, and each reason once', () => {
     const cells = { ...results.noop!['2w-128'], poolifier: { reason: 'it broke' } }
     const report = caseReport(noop, { noop: { '2w-128': cells, '1w-128': cells } }, POOLS)
     expect(report).toMatch(/\| poolifier, threads +\| - +\| - +\|/)
@@ -53,7 +53,7 @@ describe('the tables', () => {
 describe('the tables of the page', () => {
   const [throughput] = GROUPS as [(typeof GROUPS)[number]]
 
-  it('name figures that exist, each once', () => {
+  it('name existing figures, each once', () => {
     const named = GROUPS.flatMap(({ columns }) => columns.map(({ where }) => where))
     expect(new Set(named).size).toBe(named.length)
     for (const where of named) {
@@ -71,14 +71,14 @@ describe('the tables of the page', () => {
     expect([...named].sort()).toEqual(Object.keys(CASES).sort())
   })
 
-  it("have the ratio to prefork's figure beside each peer's", () => {
+  it("have the ratio to prefork's figure next to each peer's", () => {
     const report = groupReport(throughput, CASES, results, POOLS)
     expect(report).toMatch(/\| prefork +\| 200,000 +\| 3\.0 +\|/)
     expect(report).toMatch(/\| piscina, threads \| 40,000 \(0\.20\) +\| 3\.0 \(1\.00\) +\|/)
     expect(report).toMatch(/\| floor in C +\| 800,000 \(4\.00\) +\|/)
   })
 
-  it('leave out what was not measured, and a pool without a figure, and say why', () => {
+  it('leave out missing columns and pools without a figure, with the reason', () => {
     const objects = { prefork: cell({ perSecond: 10, hostMicros: 1 }), poolifier: { reason: 'it broke' } }
     const report = groupReport(throughput, CASES, { ...results, objects: { '1KB': objects } }, POOLS)
     expect(report).not.toContain('Buffers')
@@ -89,7 +89,7 @@ describe('the tables of the page', () => {
 })
 
 describe('the page', () => {
-  it('has beside it all figures of the run, as JSON that is read again', () => {
+  it('comes with all figures of the run as JSON, which is read again', () => {
     const machine = { cpu: 'c', cores: 2, memoryGB: 4, system: 's', node: 'v20', commit: 'abc', date: '2026-01-01', command: 'npm run bench' }
     const run = { machine, rounds: 'One round.', results }
     expect(JSON.parse(jsonOf(run))).toEqual(run)
@@ -100,7 +100,7 @@ describe('the page', () => {
     ).toHaveLength(3)
   })
 
-  it('keeps what is written by hand', () => {
+  it('keeps the handwritten text', () => {
     const page = `by hand\n${BEGIN}\nold\n${END}\nfindings\n`
     expect(replacePart(page, 'new')).toBe(`by hand\n${BEGIN}\n\nnew\n\n${END}\nfindings\n`)
     expect(replacePart(replacePart(page, 'new'), 'new')).toBe(replacePart(page, 'new'))

@@ -1,6 +1,6 @@
 import type { Cell, Results } from '../../native-bench/types.js'
 
-/** A cell whose rounds all had these figures. */
+/** A cell with the same figures in all rounds. */
 export const cell = (metrics: Record<string, number>): Cell => ({
   metrics: Object.fromEntries(Object.entries(metrics).map(([name, value]) => [name, { median: value, least: value, most: value, rounds: 1 }])),
 })

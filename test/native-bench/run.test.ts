@@ -23,7 +23,7 @@ const some: Case = {
 const cases = { some }
 const wanted = (...args: string[]) => readArgs(args, ['some'], pools)
 
-it('takes all pools in turn, round after round', async () => {
+it('measures all pools in turn, round by round', async () => {
   const asked: string[] = []
   const results = await runAll(
     wanted('--rounds', '2'),
@@ -39,7 +39,7 @@ it('takes all pools in turn, round after round', async () => {
   expect(results.some!.one!.a).toEqual({ metrics: { ms: { median: 2.5, least: 1, most: 4, rounds: 2 } } })
 })
 
-it('takes the quick variants alone when it is to be quick, and says so to the measurement', async () => {
+it('measures the quick variants alone with --quick, and passes the flag on', async () => {
   const asked: string[][] = []
   await runAll(
     wanted('--quick'),
@@ -54,7 +54,7 @@ it('takes the quick variants alone when it is to be quick, and says so to the me
   expect(asked).toEqual(['a', 'b', 'c'].map((pool) => ['some', 'one', pool, 'quick']))
 })
 
-it('takes what is beside the main variants once in a quick run of all', async () => {
+it('measures the other variants once in a quick run of all', async () => {
   const asked: string[] = []
   await runAll(
     wanted('--quick', '--all', '--rounds', '2', '--peers', 'b'),
@@ -69,7 +69,7 @@ it('takes what is beside the main variants once in a quick run of all', async ()
   expect(asked).toEqual(['one a', 'one b', 'one a', 'one b', 'two a', 'two b', 'three a', 'three b'])
 })
 
-it('shows why a pool has no figure, and asks one that failed no more', async () => {
+it('reports why a pool has no figure, and measures a failed pool no further', async () => {
   const asked: string[] = []
   const refusing: Case = { ...some, refuse: ({ kind }) => (kind === 'processes' ? 'cannot' : undefined) }
   const results = await runAll(
@@ -88,7 +88,7 @@ it('shows why a pool has no figure, and asks one that failed no more', async () 
   expect(Object.keys(results.some!.one!)).toEqual(['a', 'b', 'c'])
 })
 
-it('gives the floors a part where the case has one for them', async () => {
+it('includes the floors in cases that define their work', async () => {
   const asked: string[] = []
   const floored: Case = { ...some, floor: ({ key }) => (key === 'one' ? { mode: 'throughput' } : undefined), fromFloor: () => ({}) }
   await runAll(
