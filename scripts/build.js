@@ -1,19 +1,19 @@
-// Builds dist/: one bundle for each entry (start-up time is a feature: no import graph to walk at run time), and the type declarations.
+// Builds dist/: a bundle for each entry, as an import graph would cost start-up time, and the type declarations.
 import { chmodSync, renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { execa } from 'execa'
-import { apart } from './apart.js'
 import { commandLine } from './command-line-bundle.js'
+import { externalFile } from './external-file-plugin.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-// Built aside and moved into place whole: a build that fails leaves the last good one.
-const aside = `dist.${process.pid}`
-process.on('exit', () => rmSync(root + aside, { recursive: true, force: true }))
+// Built in a temporary folder and then renamed: a failed build keeps the previous one.
+const staging = `dist.${process.pid}`
+process.on('exit', () => rmSync(root + staging, { recursive: true, force: true }))
 
 const common = {
   absWorkingDir: root,
-  outdir: aside,
+  outdir: staging,
   bundle: true,
   platform: 'node',
   target: 'node20.19',
@@ -24,8 +24,8 @@ const common = {
   logLevel: 'warning',
 }
 
-// The classes of errors are in one file, which ESM and CommonJS load alike: in each bundle, they would be other classes in a
-// worker than in `prefork`, as its tasks import it.
+// ESM and CommonJS load the error classes from one file: with a copy in each bundle, the classes of a worker would differ from those
+// that its tasks import from `prefork`.
 const errors = 'src/wire/errors.ts'
 
 await build({
@@ -41,43 +41,43 @@ await build({
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   format: 'esm',
-  // Bundled CommonJS asks for Node's built-in modules through require.
+  // Bundled CommonJS requires built-in modules of Node.
   banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
-  plugins: [apart(errors, '#errors')],
+  plugins: [externalFile(errors, '#errors')],
 })
 
-// What a worker starts with is CommonJS: it runs without waiting for the ESM loader.
+// The entry of a worker is CommonJS, which runs without waiting for the ESM loader.
 const commonJs = { ...common, format: 'cjs', outExtension: { '.js': '.cjs' } }
 await build({ ...commonJs, entryPoints: { 'wire/errors': errors } })
 await build({
   ...commonJs,
   entryPoints: { 'worker/entry': 'src/worker/entry.ts' },
-  // The rest lies in a file of its own, which is compiled when HELLO is out.
-  plugins: [apart('src/worker/main.ts', './main.cjs')],
+  // The rest is in a separate file, which is compiled after HELLO was sent.
+  plugins: [externalFile('src/worker/main.ts', './main.cjs')],
 })
 await build({
   ...commonJs,
   entryPoints: { 'worker/main': 'src/worker/main.ts' },
-  plugins: [apart(errors, '../wire/errors.cjs')],
+  plugins: [externalFile(errors, '../wire/errors.cjs')],
   define: { 'import.meta.url': '__url' },
-  // In front of esbuild's own "use strict", which would be none behind it.
+  // Has its own 'use strict', as esbuild's has no effect after the banner.
   banner: { js: "'use strict'; const __url = require('node:url').pathToFileURL(__filename).href;" },
 })
-// The watchdog's thread has no part in what tasks see.
+// The thread of the watchdog.
 await build({ ...commonJs, entryPoints: { 'worker/watchdog': 'src/worker/watchdog/thread.ts' } })
 
-// The command line: bundles of its own, the dashboard in one that is loaded when it is asked for. What speaks to the broker is the library's.
+// The command line: the dashboard is a chunk that is loaded on demand; prefork/amqp is imported from the package.
 await build({
   ...common,
   ...commandLine,
-  outdir: `${aside}/cli`,
+  outdir: `${staging}/cli`,
 })
-chmodSync(`${root}${aside}/cli/prefork.js`, 0o755)
+chmodSync(`${root}${staging}/cli/prefork.js`, 0o755)
 
 if (!process.argv.includes('--no-types')) {
-  const tsc = [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json', '--outDir', aside]
+  const tsc = [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json', '--outDir', staging]
   const { exitCode } = await execa(process.execPath, tsc, { cwd: root, stdio: 'inherit', reject: false })
   if (exitCode !== 0) process.exit(exitCode ?? 1)
 }
 rmSync(`${root}dist`, { recursive: true, force: true })
-renameSync(root + aside, `${root}dist`)
+renameSync(root + staging, `${root}dist`)

@@ -1,4 +1,4 @@
-// TypeScript over the sources, for plain Node: what the simulation and the soak of the farm are run as.
+// Bundles TypeScript with the sources for plain Node: the simulation and the farm soak run this way.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,11 +20,11 @@ export const bundle = (root, entry, outfile) =>
     logLevel: 'error',
   })
 
-/** Bundles `entry` and runs it with this process's arguments; its exit code is ours. */
+/** Bundles `entry`, runs it with the arguments of this process and takes over its exit code. */
 export const runBundled = async (entry, flags = []) => {
   const root = fileURLToPath(new URL('..', import.meta.url))
-  // In the tree, so that packages left out of the bundle are found, and two folders below the root, as the sources are: what they
-  // find by their own place is found.
+  // In the tree, so that external packages resolve; two folders below the root, like the sources, so that paths relative to
+  // import.meta.url stay valid.
   const scratch = mkdtempSync(join(root, 'node_modules', '.bundle-'))
   try {
     const outfile = join(scratch, 'main.mjs')

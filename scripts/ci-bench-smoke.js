@@ -1,12 +1,12 @@
-// A rough guard, no measurement: no-op jobs through a pool with its defaults against bare messages of child_process.fork with the same promise
-// of serialization ('advanced': structured clone), by the benchmark's own code and in one run. On a quiet machine of two cores the ratio is
-// far above the bound; what is left of it where others work beside us must still be seen in one of three tries. Needs no peer's package.
+// Guards against a gross loss of throughput; it is no measurement. Compares no-op jobs of a default pool with bare messages of
+// child_process.fork with the same serialization ('advanced': structured clone), by the code of the benchmark. On an idle machine of two
+// cores the ratio is far above the bound; on a busy one it must reach it in one of three tries. Needs no packages of peers.
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 
 const WANTED = 2
 const TRIES = 3
-/** Three tries stay within the minute that this may take. */
+/** Few enough that three tries take less than a minute. */
 const ROUNDS = 2
 const TRY_MS = 60_000
 const POOL = 'prefork'

@@ -1,5 +1,5 @@
-// Counts vitest's JSON report: `node scripts/ci-count.js REPORT EXIT-STATUS` prints "PASSED FAILED",
-// and below it, for the end of a long log, what failed and why.
+// Counts the tests of vitest's JSON report: `node scripts/ci-count.js REPORT EXIT-STATUS` prints "PASSED FAILED" and below it each
+// failure with its message.
 import { readFileSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 
@@ -8,8 +8,8 @@ const [file, status] = process.argv.slice(2)
 let passed = 0
 let failed = 0
 let skipped = 0
-const whys = []
-const why = (name, message) => whys.push(`${name}\n${stripVTControlCharacters(message).slice(0, 3000)}`)
+const failures = []
+const addFailure = (name, message) => failures.push(`${name}\n${stripVTControlCharacters(message).slice(0, 3000)}`)
 try {
   for (const { status: fileStatus, assertionResults, name, message } of JSON.parse(readFileSync(file, 'utf8')).testResults) {
     let failedHere = 0
@@ -17,24 +17,24 @@ try {
       if (test.status === 'passed') passed++
       else if (test.status === 'failed') {
         failedHere++
-        why(test.fullName, test.failureMessages.join('\n'))
+        addFailure(test.fullName, test.failureMessages.join('\n'))
       } else skipped++
     }
-    // A file that does not load, or whose hooks fail, has no failed test of its own.
+    // A file that does not load, or whose hooks fail, has no failed test.
     if (fileStatus === 'failed' && failedHere === 0) {
       failedHere = 1
-      why(name, message)
+      addFailure(name, message)
     }
     failed += failedHere
   }
 } catch (error) {
-  why('there is no report', error.message)
+  addFailure('there is no report', error.message)
   failed = 1
 }
-// An unhandled error outside of every test, a run that was cut off, or one without any test.
+// An unhandled error outside of the tests, an aborted run, or a run without tests.
 if (failed === 0 && (status !== '0' || passed === 0)) {
   failed = 1
-  why('no test failed, but the run did', `exit status ${status}, ${passed} passed; look above for an error outside of every test`)
+  addFailure('no test failed, but the run did', `exit status ${status}, ${passed} passed; look above for an error outside of every test`)
 }
 if (skipped > 0) console.error(`${skipped} skipped`)
-console.log([`${passed} ${failed}`, ...whys].join('\n'))
+console.log([`${passed} ${failed}`, ...failures].join('\n'))

@@ -1,15 +1,15 @@
-// Starts the demo as the README does, asks it a question while a job is in flight, and stops it with Ctrl-C.
+// Starts the demo as in the README and stops it with Ctrl-C while a job is in flight: the job must be answered.
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const WAIT_MS = 30_000
 
-// A process group of its own: Ctrl-C in a terminal reaches all of it.
+// A process group of its own, as Ctrl-C in a terminal signals the whole group.
 const io = { stdin: 'ignore', stdout: ['pipe', 'inherit'], stderr: 'inherit' }
 const demo = execa('npm', ['run', 'demo'], { ...io, cwd: root, env: { PORT: '0' }, detached: true, reject: false })
 const timer = setTimeout(() => {
-  console.error(`the demo has not come to its end within ${WAIT_MS} ms`)
+  console.error(`the demo has not ended within ${WAIT_MS} ms`)
   process.kill(-demo.pid, 'SIGKILL')
 }, WAIT_MS)
 
@@ -26,7 +26,7 @@ const url = await new Promise((resolve, reject) => {
 const stats = await (await fetch(`${url}/stats`)).json()
 console.log(`${stats.pool.workers.length} workers`)
 const nap = fetch(`${url}/nap?ms=1500`)
-// The job is to be in flight when the signal comes.
+// Wait until the job is in flight.
 while ((await (await fetch(`${url}/stats`)).json()).pool.running === 0) await new Promise((resolve) => setTimeout(resolve, 20))
 process.kill(-demo.pid, 'SIGINT')
 const answer = await nap

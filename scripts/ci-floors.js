@@ -1,5 +1,5 @@
-// Proves that the lint rules hold the floors of the house (docs/architecture.md): the real sources pass, and in a copy of the
-// house every forbidden import, in each of its forms, is refused, while every allowed one passes.
+// Checks that the lint rules enforce the layers of docs/architecture.md: the sources pass, and in a generated tree the rules reject
+// every forbidden import in each of its forms and accept every allowed one.
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -19,8 +19,8 @@ const FORMS = {
   dynamic: (from) => `export const load = () => import('${from}')\n`,
 }
 
-/** Files that the rules refuse, relative to `folder`. */
-const refusedIn = (folder, ...paths) => {
+/** The files that the rules reject, relative to `folder`. */
+const rejectedIn = (folder, ...paths) => {
   const args = ['lint', ...RULES, '--reporter=json', '--max-diagnostics=none', ...paths]
   const { exitCode: status, stdout, stderr } = execaSync(biome, args, { cwd: folder, reject: false })
   let report
@@ -29,36 +29,36 @@ const refusedIn = (folder, ...paths) => {
   } catch {
     throw new Error(`biome gave no report (exit ${status}): ${stderr || stdout}`)
   }
-  const refused = new Set()
+  const rejected = new Set()
   for (const { category, location } of report.diagnostics) {
-    if (category?.startsWith('lint/')) refused.add(String(location?.path?.file ?? location?.path).replaceAll('\\', '/'))
+    if (category?.startsWith('lint/')) rejected.add(String(location?.path?.file ?? location?.path).replaceAll('\\', '/'))
   }
-  return { refused, status }
+  return { rejected, status }
 }
 
 const problems = []
 
-const real = refusedIn(root, 'src')
-for (const file of real.refused) problems.push(`${file} imports from a floor above its own, or in a circle`)
-if (real.status !== 0 && real.refused.size === 0) problems.push(`biome ended with ${real.status} on src/`)
+const real = rejectedIn(root, 'src')
+for (const file of real.rejected) problems.push(`${file} imports from a floor above its own, or in a circle`)
+if (real.status !== 0 && real.rejected.size === 0) problems.push(`biome ended with ${real.status} on src/`)
 
-const house = mkdtempSync(join(tmpdir(), 'prefork-floors-'))
+const tree = mkdtempSync(join(tmpdir(), 'prefork-floors-'))
 let probes = 0
 try {
-  copyFileSync(join(root, 'biome.json'), join(house, 'biome.json'))
-  const put = (file, text) => {
-    mkdirSync(dirname(join(house, file)), { recursive: true })
-    writeFileSync(join(house, file), text)
+  copyFileSync(join(root, 'biome.json'), join(tree, 'biome.json'))
+  const createFile = (file, text) => {
+    mkdirSync(dirname(join(tree, file)), { recursive: true })
+    writeFileSync(join(tree, file), text)
   }
   for (const folder of Object.keys(FLOORS)) {
-    put(`src/${folder}/stub.ts`, 'export const stub = 1\n')
-    put(`src/${folder}/room/stub.ts`, 'export const stub = 1\n')
+    createFile(`src/${folder}/stub.ts`, 'export const stub = 1\n')
+    createFile(`src/${folder}/nested/stub.ts`, 'export const stub = 1\n')
   }
 
   const forbidden = new Set()
   const allowed = new Set()
   const probe = (file, text, mayPass) => {
-    put(file, text)
+    createFile(file, text)
     probes++
     ;(mayPass ? allowed : forbidden).add(file)
   }
@@ -67,20 +67,20 @@ try {
       const mayPass = to === from || FLOORS[to] < FLOORS[from]
       for (const [form, write] of Object.entries(FORMS)) {
         probe(`src/${from}/${form}-${to}.ts`, write(to === from ? './stub.js' : `../${to}/stub.js`), mayPass)
-        // util and hub have no subfolders: there, what leaves a subfolder is refused as well.
+        // util and hub have no subfolders: there, what leaves a subfolder is rejected as well.
         if (from === 'util' || from === 'hub') continue
-        probe(`src/${from}/room/${form}-${to}.ts`, write(to === from ? '../stub.js' : `../../${to}/room/stub.js`), mayPass)
+        probe(`src/${from}/nested/${form}-${to}.ts`, write(to === from ? '../stub.js' : `../../${to}/nested/stub.js`), mayPass)
       }
     }
     probe(`src/${from}/circle-a.ts`, "import { b } from './circle-b.js'\nexport const a = () => b\n", false)
     probe(`src/${from}/circle-b.ts`, "import { a } from './circle-a.js'\nexport const b = () => a\n", false)
   }
 
-  const { refused } = refusedIn(house, '.')
-  for (const file of forbidden) if (!refused.has(file)) problems.push(`the rules let ${file} pass`)
-  for (const file of allowed) if (refused.has(file)) problems.push(`the rules refuse ${file}, which is allowed`)
+  const { rejected } = rejectedIn(tree, '.')
+  for (const file of forbidden) if (!rejected.has(file)) problems.push(`the rules let ${file} pass`)
+  for (const file of allowed) if (rejected.has(file)) problems.push(`the rules reject ${file}, which is allowed`)
 } finally {
-  rmSync(house, { recursive: true, force: true })
+  rmSync(tree, { recursive: true, force: true })
 }
 
 for (const problem of problems) console.error(problem)

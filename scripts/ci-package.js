@@ -1,5 +1,5 @@
-// Looks at the package as users get it. `contents`: what is in the tarball, and what must not be. `install`: into an empty
-// project, where it must need nothing else, and run a job through `import` and, where Node can, `require`.
+// Checks the package as users get it. `contents`: the files of the tarball. `install`: installs it into an empty project, where it must
+// add no other package, and runs a job through `import` and, where Node supports it, `require`.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

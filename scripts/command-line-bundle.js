@@ -1,17 +1,17 @@
-/** What esbuild makes of src/cli and src/dashboard, for the build and for the list of licenses. */
+/** The esbuild options of src/cli and src/dashboard, for the build and for the list of licenses. */
 export const commandLine = {
   entryPoints: { prefork: 'src/cli/prefork.ts' },
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   format: 'esm',
   jsx: 'automatic',
-  // React is twice as large, and slower, when it watches for mistakes.
+  // The development build of React is twice as large, and slower.
   define: { 'process.env.NODE_ENV': '"production"' },
   minifySyntax: true,
   banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
   plugins: [
     {
-      name: 'the library stays outside',
+      name: 'prefork/amqp as an external package',
       setup({ onResolve }) {
         onResolve({ filter: /\/amqp\/index\.js$/ }, () => ({ path: 'prefork/amqp', external: true }))
       },

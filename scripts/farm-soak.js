@@ -1,4 +1,4 @@
-// Bundles the soak of the farm and runs it in plain Node: `npm run soak:farm -- --jobs 20000`.
+// Bundles the farm soak and runs it in plain Node: `npm run soak:farm -- --jobs 20000`.
 import { runBundled } from './bundle.js'
 
 await runBundled('test/farm-soak/main.ts')

@@ -1,4 +1,4 @@
-// Bundles test/fuzz/child.ts, with the codec as it is shipped, into the file named: the fuzz runs in processes of its own.
+// Bundles test/fuzz/child.ts with the codec into the given file: the fuzz runs in child processes.
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 

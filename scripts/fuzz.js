@@ -1,4 +1,4 @@
-// npm run test:fuzz -- --minutes 30 [--seed 1]: the fuzz for as long as you like.
+// Runs the fuzz for a given time: npm run test:fuzz -- --minutes 30 [--seed 1].
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { execa } from 'execa'

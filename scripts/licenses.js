@@ -9,7 +9,7 @@ import { commandLine } from './command-line-bundle.js'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const file = join(root, 'THIRD-PARTY-LICENSES.md')
 
-/** Published without their license file: what their sources say of the copyright. */
+/** Packages without a license file, with the copyright line of their sources. */
 const WITHOUT_FILE = { 'yoga-layout': 'Copyright (c) Meta Platforms, Inc. and affiliates.' }
 const MIT = readFileSync(join(root, 'LICENSE'), 'utf8').replace(/^.*?(?=Permission is hereby granted)/s, '')
 
@@ -58,7 +58,7 @@ for (const folder of folders) {
   const body = (text === undefined ? `MIT License\n\n${WITHOUT_FILE[name]}\n\n${MIT}` : readFileSync(join(root, folder, text), 'utf8'))
     .replaceAll('\r\n', '\n')
     .trim()
-  // A package may be there more than once, below those that want this version.
+  // A package may be installed more than once, in several node_modules folders.
   byKey.set(`${name}@${version}`, { key: `${name}@${version}`, body: `## ${name} ${version}\n\nLicense: ${license}\n\n\`\`\`text\n${body}\n\`\`\`\n` })
 }
 const sections = [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1))

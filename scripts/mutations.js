@@ -1,5 +1,5 @@
-// Applies each broken variant of test/mutations/ in a copy of the tree and demands that it is caught: those of promises.js by a
-// fault test each, those of simulation.js and blind.js by the simulation alone.
+// Applies each mutation of test/mutations/ to a copy of the tree and checks that a test catches it: those of promises.js by their fault
+// test, those of simulation.js and blind.js by the simulation alone.
 // `npm run test:mutations [-- --list promises|simulation|blind] [--promise 5] [--only TEXT]`.
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -11,9 +11,9 @@ import { bySimulation } from './mutations/by-simulation.js'
 import { Copy } from './mutations/copy.js'
 
 const LISTS = {
-  promises: { mutations: promises, judge: byFaultTest },
-  simulation: { mutations: simulation, judge: bySimulation },
-  blind: { mutations: blind, judge: bySimulation },
+  promises: { mutations: promises, run: byFaultTest },
+  simulation: { mutations: simulation, run: bySimulation },
+  blind: { mutations: blind, run: bySimulation },
 }
 
 const { values } = parseArgs({ options: { list: { type: 'string' }, promise: { type: 'string' }, only: { type: 'string' } } })
@@ -25,22 +25,22 @@ const isWanted = ({ promise, breaks }) =>
 
 const wanted = Object.entries(LISTS)
   .filter(([name]) => list === undefined || list === name)
-  .flatMap(([name, { mutations, judge }]) => mutations.filter(isWanted).map((mutation) => ({ name, mutation, judge })))
+  .flatMap(([name, { mutations, run }]) => mutations.filter(isWanted).map((mutation) => ({ name, mutation, run })))
 
 const copy = new Copy(fileURLToPath(new URL('..', import.meta.url)))
 let caught = 0
 try {
-  // Whatever fails without a mutation would be taken for the catch of many.
-  if (wanted.some(({ judge }) => judge === bySimulation)) {
+  // A simulation that fails without a mutation would seem to catch all of them.
+  if (wanted.some(({ run }) => run === bySimulation)) {
     const { caught: broken, how } = await bySimulation(copy)
-    if (broken) throw new Error(`The code as it is fails already: ${how}`)
+    if (broken) throw new Error(`The simulation fails without a mutation: ${how}`)
   }
-  for (const { name, mutation, judge } of wanted) {
-    const outcome = await copy.broken(mutation, () => judge(copy, mutation))
+  for (const { name, mutation, run } of wanted) {
+    const outcome = await copy.mutated(mutation, () => run(copy, mutation))
     if (outcome?.caught) caught++
-    const word = outcome === undefined ? 'stale' : outcome.caught ? 'caught' : 'SURVIVED'
+    const status = outcome === undefined ? 'stale' : outcome.caught ? 'caught' : 'SURVIVED'
     const what = mutation.promise === undefined ? name : `promise ${mutation.promise}`
-    console.log(`${word.padEnd(8)} ${what}: ${mutation.breaks} (${outcome?.how ?? `its place in ${mutation.file} is gone, or not unique`})`)
+    console.log(`${status.padEnd(8)} ${what}: ${mutation.breaks} (${outcome?.how ?? `\`find\` does not occur exactly once in ${mutation.file}`})`)
   }
 } finally {
   copy.remove()

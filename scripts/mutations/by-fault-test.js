@@ -1,6 +1,6 @@
 import { execa } from 'execa'
 
-/** Builds the broken copy and runs the test that must then fail. */
+/** Builds the mutated copy and runs the test, which must fail. */
 export const byFaultTest = async ({ root }, { test }) => {
   const run = (...args) => execa(process.execPath, args, { cwd: root, reject: false, timeout: 300_000, killSignal: 'SIGKILL' })
   if ((await run('scripts/build.js', '--no-types')).failed) return { caught: false, how: 'does not build' }

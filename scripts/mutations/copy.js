@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const ENTRIES = ['src', 'test', 'scripts', 'docs', 'README.md', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts']
 
-/** A copy of the tree that may be broken: the tree itself is never touched. */
+/** A copy of the tree for mutations: the tree itself is never changed. */
 export class Copy {
   constructor(root) {
     this.root = mkdtempSync(join(tmpdir(), 'prefork-mutations-'))
@@ -12,20 +12,20 @@ export class Copy {
     symlinkSync(join(root, 'node_modules'), join(this.root, 'node_modules'))
   }
 
-  /** Breaks one place while `fn` runs; undefined: the place is gone, or not unique. */
-  async broken({ file, find, put }, fn) {
+  /** Applies a mutation while `fn` runs. Resolves with undefined if `find` does not occur exactly once. */
+  async mutated({ file, find, put }, fn) {
     const path = join(this.root, file)
-    const sound = readFileSync(path, 'utf8')
-    if (sound.split(find).length !== 2) return undefined
+    const original = readFileSync(path, 'utf8')
+    if (original.split(find).length !== 2) return undefined
     writeFileSync(
       path,
-      sound.replace(find, () => put),
+      original.replace(find, () => put),
     )
     try {
       return await fn()
     } finally {
-      writeFileSync(path, sound)
-      this.#endSurvivors()
+      writeFileSync(path, original)
+      this.#killSurvivors()
     }
   }
 
@@ -33,13 +33,13 @@ export class Copy {
     rmSync(this.root, { recursive: true, force: true })
   }
 
-  /** A variant may leave workers behind that nothing ends: they are known by the folder they run in (Linux). */
-  #endSurvivors() {
+  /** Kills processes that a mutation has left behind, found by their working directory (Linux). */
+  #killSurvivors() {
     for (const pid of process.platform === 'linux' ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : []) {
       try {
         if (readlinkSync(`/proc/${pid}/cwd`).startsWith(this.root)) process.kill(Number(pid), 'SIGKILL')
       } catch {
-        // Gone, or somebody else's.
+        // It has exited, or belongs to another user.
       }
     }
   }
