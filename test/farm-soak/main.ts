@@ -67,22 +67,22 @@ const soak = async (broker: PrivateBroker): Promise<boolean> => {
     ['connections cut, restarts of the broker', `${report.cuts}, ${report.brokerRestarts}`],
     ['jobs', jobs],
     ['completed', report.completed],
-    ['poison, all among the dead letters as lost', report.poisonDead],
-    ['starts of poison', report.beginningsOfPoison],
-    ['dead letters not meant so: began on workers that died 3 times', `${report.unlucky.length} ${report.unlucky.map(({ id }) => id).join(' ')}`],
-    ['ran more than once, poison apart', report.ranAgain],
-    ['starts beyond the first: its worker or node died', again.died],
-    ['… its connection was cut while it ran, or before the ack was taken', again.cut],
-    ['… it was stored twice, because a confirm was lost', again['stored twice']],
+    ['poison jobs, all dead-lettered as lost', report.poisonDead],
+    ['runs of poison jobs', report.beginningsOfPoison],
+    ['other dead letters: their workers were killed 3 times', `${report.unlucky.length} ${report.unlucky.map(({ id }) => id).join(' ')}`],
+    ['ran more than once, without poison jobs', report.ranAgain],
+    ['runs after the first: worker or node killed', again.died],
+    ['… connection cut before the acknowledgement arrived', again.cut],
+    ['… stored twice, because a confirm was lost', again['stored twice']],
     ['dead letters stored twice', report.deadTwice],
-    ['recognised when they came back, and not run again', report.recognised],
-    ['longest from the end of a job to a fault that ran it again, ms', report.latestAck],
+    ['redelivered jobs recognised and not run again', report.recognised],
+    ['longest time from the end of a job to the fault that ran it again, ms', report.latestAck],
     ['left in the queue', report.left],
     ['violations', report.violations.length],
   ])
   for (const violation of report.violations.slice(0, 50)) console.log(`VIOLATION ${violation}`)
   console.log(`report ${JSON.stringify({ ...report, violations: report.violations.length })}`)
-  if (report.violations.length > 0) console.log(`FAILED. Again with the same plan (the machine's own timing is not repeated): ${command}`)
+  if (report.violations.length > 0) console.log(`FAILED. To repeat the same faults (their timing differs): ${command}`)
   return report.violations.length === 0 && report.left === 0
 }
 
@@ -93,7 +93,7 @@ const shutdowns = async (broker: PrivateBroker): Promise<boolean> => {
   return report.violations.length === 0
 }
 
-if (serverBinary === undefined) throw new Error('There is no rabbitmq-server on this machine: the soak starts one of its own.')
+if (serverBinary === undefined) throw new Error('The soak starts a RabbitMQ of its own, and rabbitmq-server is not installed.')
 const broker = await privateBroker(serverBinary, { consumerTimeout: 1_800_000 })
 // The exit handler of the private broker stops it.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
