@@ -1,8 +1,8 @@
 import { SoftTimeLimitError } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { SHORT_GRACE, UNSAFE_SITES, LIMIT, LONG_GRACE, SAFE_SITES } from '../fixtures/interruption-site-list.js'
+import { LIMIT, LONG_GRACE, SAFE_SITES, SHORT_GRACE, UNSAFE_SITES } from '../fixtures/interruption-site-list.js'
 import { pidOf, sharedPool, type TestPool } from '../fixtures/pools.js'
-import { failure, Latch, Journal, within } from '../fixtures/support.js'
+import { failure, Journal, Latch, within } from '../fixtures/support.js'
 
 /** Runs the task under a soft limit, beside and before other jobs, which must complete. */
 const limited = async (pool: TestPool, concurrency: number, site: string, stack: string) => {
