@@ -43,9 +43,24 @@ const listener = (received: string[]): WorkerMessageHandler => {
       received.push(`${name} ${args.map((arg) => (Buffer.isBuffer(arg) ? arg.toString('hex') : typeof arg)).join()}`)
       for (const arg of args) if (Buffer.isBuffer(arg)) allowPreforkError(name, () => (arg.length === 0 ? undefined : decode(arg, 0)))
     }
-  const names = ['hello', 'up', 'startFailed', 'accepted', 'answered', 'item', 'progressed', 'log', 'fault', 'bye'] as const
-  const more = ['heartbeat', 'recalled', 'stackReceived', 'limit', 'broken'] as const
-  return Object.fromEntries([...names, ...more].map((name) => [name, record(name)])) as unknown as WorkerMessageHandler
+  const handler: { [Name in keyof WorkerMessageHandler]: (...args: unknown[]) => void } = {
+    hello: record('hello'),
+    up: record('up'),
+    startFailed: record('startFailed'),
+    accepted: record('accepted'),
+    answered: record('answered'),
+    item: record('item'),
+    progressed: record('progressed'),
+    log: record('log'),
+    fault: record('fault'),
+    bye: record('bye'),
+    heartbeat: record('heartbeat'),
+    recalled: record('recalled'),
+    stackReceived: record('stackReceived'),
+    limit: record('limit'),
+    broken: record('broken'),
+  }
+  return handler
 }
 
 /** Cuts the bytes at the given offsets. */
