@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { OptionError } from '../util/checks.js'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
@@ -93,7 +94,7 @@ const refuseWhileLoading = (): void => {
 
 /** A spawn in a directory that does not exist fails as if Node itself were missing. */
 const refuseNoDirectory = ({ cwd }: Settings): void => {
-  if (cwd !== undefined && !isDirectory(cwd)) throw new TypeError(`Option 'cwd' must be a directory; there is none at ${cwd}.`)
+  if (cwd !== undefined && !isDirectory(cwd)) throw new OptionError('cwd', `must be a directory; there is none at ${cwd}`)
 }
 
 const refuseTooFewDescriptors = ({ maxWorkers, spare }: Settings): void => {

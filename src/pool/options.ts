@@ -1,229 +1,166 @@
 import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { arrayOf, bytes, count, flag, isString, knownNames, milliseconds, millisecondsOrNever, oneOf, plainObject, refuse } from '../util/checks.js'
-import type { Dispatch, PoolLogger, PoolOptions } from './types.js'
-import { checkExecArgv } from './worker/exec-argv.js'
+import { bytes, type Check, checkLimits, choice, countFrom, flag, milliseconds, millisecondsOrInfinity, OptionError, refuse } from '../util/checks.js'
+import { LIMITS, MAX_WORKERS } from '../util/limits.js'
+import { type OptionTable, type OptionValues, option, readOptions as readTable } from '../util/option-table.js'
+import { dispatch, environment, execArgv, guarded, logger, MODULES, modules, path, workers } from './option-checks.js'
+import type { PoolOptions } from './types.js'
 import { inheritedEnv, inheritedExecArgv } from './worker/inherited-options.js'
 
-/** Workers at the most that one pool may be asked for: beyond it is a mistake, not a wish. */
-const MAX_WORKERS = 10_000
-const MAX_CONCURRENCY = 10_000
+const UNBOUNDED = Number.POSITIVE_INFINITY
+/** A frame has no room for the length of a longer message. */
+const LONGEST_MESSAGE = 0xffff_0000
 
-/** The options as the pool uses them: validated, defaults filled in. Limits that are off are 0 or Infinity. */
-export interface Settings {
-  tasks: string[]
-  minWorkers: number
-  maxWorkers: number
-  concurrency: number
-  dispatch: Dispatch
-  maxQueue: number
-  /** ms, 0 for none. */
-  softTimeLimit: number
-  timeLimit: number
-  maxJobsPerWorker: number
-  maxAgePerWorker: number
-  maxMemoryPerWorker: number
-  hardMemoryLimit: number
-  aliveTimeout: number
-  cancelGrace: number
-  drainTimeout: number
-  lostWorkerTimeout: number
-  maintainInterval: number
-  heartbeatInterval: number
-  heartbeatTimeout: number
-  keepAlive: number
-  maxPutBacks: number
-  maxMessageSize: number
-  spare: number
-  watchdog: boolean
-  killTree: boolean
-  output: 'inherit' | 'ignore' | 'capture'
-  env: Record<string, string | undefined>
-  execArgv: readonly string[]
-  cwd: string | undefined
-  logger: PoolOptions['logger']
+const messageSize: Check<number> = (name, value) => Math.min(bytes(name, value), LONGEST_MESSAGE)
+
+const everyCpu = (): { min: number; max: number | undefined } => {
+  const cpus = availableParallelism()
+  return { min: cpus, max: cpus }
 }
 
-const NAMES = [
-  'tasks',
-  'workers',
-  'concurrency',
-  'dispatch',
-  'maxQueue',
-  'softTimeLimit',
-  'timeLimit',
-  'maxJobsPerWorker',
-  'maxAgePerWorker',
-  'maxMemoryPerWorker',
-  'hardMemoryLimit',
-  'aliveTimeout',
-  'cancelGrace',
-  'drainTimeout',
-  'lostWorkerTimeout',
-  'maintainInterval',
-  'heartbeatInterval',
-  'heartbeatTimeout',
-  'keepAlive',
-  'maxPutBacks',
-  'maxMessageSize',
-  'spare',
-  'watchdog',
-  'killTree',
-  'output',
-  'env',
-  'execArgv',
-  'cwd',
-  'logger',
-] as const satisfies readonly (keyof PoolOptions)[]
+const missingTasks = (): never => {
+  throw new OptionError('tasks', `is missing: it must be ${MODULES}`)
+}
+
+/** The options of `createPool`, in the order of the reference page. */
+export const POOL_OPTIONS = {
+  tasks: option({
+    unit: 'module',
+    check: modules,
+    default: missingTasks,
+    defaultText: 'required',
+    doc: 'a `URL`, a `file:` URL or a path (relative to the working directory), or an array of them: the modules whose exported functions are the tasks',
+  }),
+  workers: option({
+    unit: 'count',
+    check: workers,
+    default: everyCpu,
+    defaultText: 'one per CPU',
+    doc: 'the number of processes, or `{ min, max }` to scale with the backlog (`min` 1, `max` one per CPU)',
+  }),
+  concurrency: option({
+    unit: 'jobs',
+    check: countFrom(1, LIMITS.jobsPerWorker),
+    default: 1,
+    doc: 'jobs at once in one worker; above 1, the jobs share a process and its death',
+  }),
+  dispatch: option({
+    unit: 'mode',
+    check: dispatch,
+    default: 'adaptive',
+    doc: "how jobs reach workers: `'adaptive'`, `'fair'`, `'fast'` or a window (a number of jobs)",
+  }),
+  maxQueue: option({
+    unit: 'jobs',
+    check: countFrom(1),
+    default: UNBOUNDED,
+    defaultText: 'unbounded',
+    doc: 'the most jobs that may be submitted and not yet accepted; above it, a call rejects with `QueueFullError`',
+  }),
+  softTimeLimit: option({ unit: 'ms', check: milliseconds, default: 0, defaultText: 'none', doc: 'from acceptance until the task is asked to stop' }),
+  timeLimit: option({ unit: 'ms', check: milliseconds, default: 0, defaultText: 'none', doc: 'from acceptance until the worker is killed' }),
+  maxJobsPerWorker: option({ unit: 'jobs', check: countFrom(1), default: UNBOUNDED, doc: 'a worker is replaced after this many jobs' }),
+  maxAgePerWorker: option({ unit: 'ms', check: milliseconds, default: UNBOUNDED, doc: 'a worker is replaced at this age' }),
+  maxMemoryPerWorker: option({
+    unit: 'bytes',
+    check: bytes,
+    default: UNBOUNDED,
+    doc: 'a worker whose resident memory is above this is replaced after its jobs',
+  }),
+  hardMemoryLimit: option({
+    unit: 'bytes',
+    check: bytes,
+    default: ({ maxMemoryPerWorker }: { maxMemoryPerWorker: number }) => 1.5 * maxMemoryPerWorker,
+    defaultText: '1.5 x `maxMemoryPerWorker`',
+    doc: 'a worker whose resident memory is above this is killed in the middle of its jobs (`MemoryLimitError`)',
+  }),
+  aliveTimeout: option({
+    unit: 'ms',
+    check: milliseconds,
+    default: 4_000,
+    doc: 'from the first message of a worker until it must be up; a worker has twice this for its first message',
+  }),
+  cancelGrace: option({ unit: 'ms', check: milliseconds, default: 1_000, doc: 'the time a task has to react to a cancellation or a soft limit' }),
+  drainTimeout: option({
+    unit: 'ms',
+    check: millisecondsOrInfinity,
+    default: 60_000,
+    doc: 'how long a worker that is replaced or removed by `resize` may keep a job without a time limit; `Infinity`: until the job ends',
+  }),
+  lostWorkerTimeout: option({
+    unit: 'ms',
+    check: milliseconds,
+    default: 10_000,
+    doc: 'how long the pipes of a dead worker are read before the pool decides what its jobs come to',
+  }),
+  maintainInterval: option({ unit: 'ms', check: milliseconds, default: 5_000, doc: 'between two rounds of maintenance' }),
+  heartbeatInterval: option({ unit: 'ms', check: milliseconds, default: 1_000, doc: 'between two heartbeats of a worker' }),
+  heartbeatTimeout: option({
+    unit: 'ms',
+    check: milliseconds,
+    default: ({ heartbeatInterval }: { heartbeatInterval: number }) => Math.max(7_000, 3 * heartbeatInterval),
+    doc: 'a worker without a heartbeat for this time is killed as frozen; a worker that stands still for this time while no job runs in it is replaced',
+  }),
+  keepAlive: option({ unit: 'ms', check: milliseconds, default: 30_000, doc: 'how long a worker above `min` may be idle' }),
+  maxPutBacks: option({
+    unit: 'count',
+    check: countFrom(0),
+    default: 5,
+    doc: 'how often a job may return to the queue because a worker died before it accepted the job',
+  }),
+  maxMessageSize: option({
+    unit: 'bytes',
+    check: messageSize,
+    default: 256 * 1024 * 1024,
+    doc: 'the largest message: arguments, a result, an item of a stream',
+  }),
+  spare: option({ unit: 'count', check: countFrom(0, MAX_WORKERS), default: 0, doc: 'warm stand-by workers in addition to `workers`' }),
+  watchdog: option({ unit: 'boolean', check: flag, default: true, doc: 'a watchdog thread in each worker' }),
+  killTree: option({ unit: 'boolean', check: flag, default: true, doc: 'processes that a task spawned end together with the worker' }),
+  output: option({
+    unit: 'mode',
+    check: choice('inherit', 'ignore', 'capture'),
+    default: 'inherit',
+    doc: "the output of tasks: `'inherit'`, `'ignore'`, or `'capture'` into `job.logs` (256 KiB for each job; each line takes 64 bytes of it in addition to its text)",
+  }),
+  env: option({ unit: 'object', check: environment, default: () => process.env, defaultText: "the host's", doc: 'the environment of the workers' }),
+  execArgv: option({
+    unit: 'strings',
+    check: execArgv,
+    default: () => inheritedExecArgv(process.execArgv),
+    defaultText: "the host's",
+    doc: 'Node options of the workers; the default leaves out `--inspect*`, `--eval`, `--test` and `--watch`',
+  }),
+  cwd: option({ unit: 'path', check: path, defaultText: "the host's", doc: 'the working directory of the workers' }),
+  logger: option({ unit: 'pino', check: logger, doc: 'a pino logger, or an object with the methods `trace`, `debug`, `info`, `warn` and `error`' }),
+} satisfies OptionTable<PoolOptions>
+
+/** The options as the pool uses them: checked, defaults filled in. Times in ms; a time limit that is off is 0, any other limit that is off is Infinity. */
+export interface Settings extends Omit<OptionValues<typeof POOL_OPTIONS>, 'workers'> {
+  minWorkers: number
+  maxWorkers: number
+}
 
 /** Validates the options of `createPool`. Throws TypeError naming the option. */
 export const readOptions = (given: unknown): Settings => {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new TypeError("createPool wants an options object: createPool({ tasks: new URL('./tasks.js', import.meta.url) }).")
   }
-  knownNames('createPool', given, NAMES)
-  const options = given as Record<string, unknown>
-  const read = <T>(name: (typeof NAMES)[number], check: (name: string, value: unknown) => T, fallback: T): T =>
-    options[name] === undefined ? fallback : check(name, options[name])
-  const atLeast = (min: number, max?: number) => (name: string, value: unknown) => count(name, value, min, max)
-
-  const [minWorkers, maxWorkers] = readWorkers(options.workers)
-  const softTimeLimit = read('softTimeLimit', milliseconds, 0)
-  const timeLimit = read('timeLimit', milliseconds, 0)
-  if (timeLimit > 0 && timeLimit < softTimeLimit)
-    throw refuse('timeLimit', `at least the softTimeLimit of ${softTimeLimit} ms (it ends what the soft limit only asks)`, timeLimit)
-  const maxMemoryPerWorker = read('maxMemoryPerWorker', bytes, Number.POSITIVE_INFINITY)
-  const hardMemoryLimit = read('hardMemoryLimit', bytes, 1.5 * maxMemoryPerWorker)
-  if (hardMemoryLimit < maxMemoryPerWorker && options.maxMemoryPerWorker !== undefined) {
+  const { workers, ...options } = readTable(POOL_OPTIONS, 'createPool', given)
+  checkLimits(options)
+  const { maxMemoryPerWorker, hardMemoryLimit, heartbeatInterval, heartbeatTimeout } = options
+  if (maxMemoryPerWorker !== UNBOUNDED && hardMemoryLimit < maxMemoryPerWorker)
     throw refuse('hardMemoryLimit', `at least maxMemoryPerWorker, ${maxMemoryPerWorker} bytes`, hardMemoryLimit)
-  }
-  const heartbeatInterval = read('heartbeatInterval', milliseconds, 1_000)
-  const heartbeatTimeout = read('heartbeatTimeout', milliseconds, Math.max(7_000, 3 * heartbeatInterval))
-  if (heartbeatTimeout < 2 * heartbeatInterval) {
+  if (heartbeatTimeout < 2 * heartbeatInterval)
     throw refuse(
       'heartbeatTimeout',
       `at least twice the heartbeatInterval of ${heartbeatInterval} ms, or a healthy worker is taken for frozen`,
       heartbeatTimeout,
     )
-  }
-  const cwd = options.cwd === undefined ? undefined : readPath('cwd', options.cwd)
-
   return {
-    tasks: readTasks(options.tasks),
-    minWorkers,
-    maxWorkers,
-    concurrency: read('concurrency', atLeast(1, MAX_CONCURRENCY), 1),
-    dispatch: read('dispatch', readDispatch, 'adaptive'),
-    maxQueue: read('maxQueue', atLeast(1), Number.POSITIVE_INFINITY),
-    softTimeLimit,
-    timeLimit,
-    maxJobsPerWorker: read('maxJobsPerWorker', atLeast(1), Number.POSITIVE_INFINITY),
-    maxAgePerWorker: read('maxAgePerWorker', milliseconds, Number.POSITIVE_INFINITY),
-    maxMemoryPerWorker,
-    hardMemoryLimit,
-    aliveTimeout: read('aliveTimeout', milliseconds, 4_000),
-    cancelGrace: read('cancelGrace', milliseconds, 1_000),
-    drainTimeout: read('drainTimeout', millisecondsOrNever, 60_000),
-    lostWorkerTimeout: read('lostWorkerTimeout', milliseconds, 10_000),
-    maintainInterval: read('maintainInterval', milliseconds, 5_000),
-    heartbeatInterval,
-    heartbeatTimeout,
-    keepAlive: read('keepAlive', milliseconds, 30_000),
-    maxPutBacks: read('maxPutBacks', atLeast(0), 5),
-    maxMessageSize: read('maxMessageSize', (name, value) => Math.min(bytes(name, value), 0xffff_0000), 256 * 1024 * 1024),
-    spare: read('spare', atLeast(0, MAX_WORKERS), 0),
-    watchdog: read('watchdog', flag, true),
-    killTree: read('killTree', flag, true),
-    output: read('output', (name, value) => oneOf(name, value, ['inherit', 'ignore', 'capture']), 'inherit'),
-    env: inheritedEnv(read('env', readEnv, process.env), process.env),
-    execArgv: read('execArgv', readExecArgv, inheritedExecArgv(process.execArgv)),
-    cwd,
-    logger: read('logger', readLogger, undefined),
+    ...options,
+    minWorkers: workers.min,
+    maxWorkers: workers.max ?? Math.max(availableParallelism(), workers.min),
+    env: inheritedEnv(options.env, process.env),
+    logger: options.logger && guarded(options.logger),
   }
-}
-
-const readWorkers = (given: unknown): [min: number, max: number] => {
-  const cpus = availableParallelism()
-  if (given === undefined) return [cpus, cpus]
-  if (typeof given === 'number') {
-    const workers = count('workers', given, 1, MAX_WORKERS)
-    return [workers, workers]
-  }
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw refuse('workers', 'a whole number of at least 1, or { min, max }', given)
-  const prototype: unknown = Object.getPrototypeOf(given)
-  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) throw refuse('workers', 'a whole number of at least 1, or { min, max }', given)
-  knownNames('workers', given, ['min', 'max'])
-  const { min, max } = given as { min?: unknown; max?: unknown }
-  const least = min === undefined ? 1 : count('workers.min', min, 0, MAX_WORKERS)
-  const most = max === undefined ? Math.max(cpus, least) : count('workers.max', max, 1, MAX_WORKERS)
-  if (most < least) throw refuse('workers.max', `at least workers.min, ${least}`, most)
-  return [least, most]
-}
-
-const readDispatch = (name: string, value: unknown): Dispatch =>
-  typeof value === 'number' ? count(name, value, 1, 100_000) : oneOf<'adaptive' | 'fair' | 'fast'>(name, value, ['adaptive', 'fair', 'fast'])
-
-const readTasks = (given: unknown): string[] => {
-  const one = "a module: new URL('./tasks.js', import.meta.url), a file: URL or a path"
-  const wants = `${one}, or a non-empty array of them`
-  if (given === undefined) throw new TypeError(`Option 'tasks' is missing: it must be ${wants}.`)
-  const all: unknown[] = Array.isArray(given) ? given : [given]
-  if (all.length === 0) throw refuse('tasks', wants, given)
-  const urls = all.map((each, index) => {
-    const name = Array.isArray(given) ? `tasks[${index}]` : 'tasks'
-    if (each instanceof URL) {
-      if (each.protocol !== 'file:') throw refuse(name, 'a file: URL', each.href)
-      return each.href
-    }
-    if (typeof each !== 'string' || each === '') throw refuse(name, Array.isArray(given) ? one : wants, each)
-    if (each.startsWith('file:')) return new URL(each).href
-    return pathToFileURL(resolve(each)).href
-  })
-  return [...new Set(urls)]
-}
-
-const readPath = (name: string, given: unknown): string => {
-  if (given instanceof URL && given.protocol === 'file:') return fileURLToPath(given)
-  if (typeof given !== 'string' || given === '') throw refuse(name, 'a path or a file: URL', given)
-  return given.startsWith('file:') ? fileURLToPath(given) : resolve(given)
-}
-
-const readEnv = (name: string, given: unknown): Record<string, string | undefined> => {
-  const env = plainObject(name, given)
-  for (const [key, value] of Object.entries(env)) {
-    if (value !== undefined && typeof value !== 'string') throw refuse(`${name}.${key}`, 'a string', value)
-  }
-  return env as Record<string, string | undefined>
-}
-
-const readExecArgv = (name: string, given: unknown): readonly string[] => {
-  const words = arrayOf(name, given, 'an array of strings', 'a string', isString)
-  checkExecArgv(name, words)
-  return [...words]
-}
-
-const readLogger = (name: string, given: unknown): PoolOptions['logger'] => {
-  const wants = 'a pino logger (or an object with its methods trace, debug, info, warn and error)'
-  if (typeof given !== 'object' || given === null) throw refuse(name, wants, given)
-  for (const level of ['trace', 'debug', 'info', 'warn', 'error'] as const) {
-    if (typeof (given as Record<string, unknown>)[level] !== 'function') throw refuse(name, wants, given)
-  }
-  return guarded(given as PoolLogger)
-}
-
-/** A logger that throws must not stop the pool half way: as with a listener, its error comes up by itself. */
-const guarded = (logger: PoolLogger): PoolLogger => {
-  const call =
-    (level: keyof PoolLogger) =>
-    (details: object, message: string): void => {
-      try {
-        logger[level](details, message)
-      } catch (error) {
-        process.nextTick(() => {
-          throw error
-        })
-      }
-    }
-  return { trace: call('trace'), debug: call('debug'), info: call('info'), warn: call('warn'), error: call('error') }
 }

@@ -62,100 +62,100 @@ export interface PoolLogger {
 export interface PoolOptions {
   /** Module or modules whose exported functions (not classes) are the tasks: a `URL`, a `file:` URL string or a path (relative: to the working directory). Required. */
   tasks: URL | string | readonly (URL | string)[]
-  /** How many workers, or `{ min, max }` to autoscale. Default `os.availableParallelism()`. */
+  /** The number of workers, or `{ min, max }` to scale with the backlog. Default `os.availableParallelism()`. */
   workers?: number | WorkersRange | undefined
-  /** Jobs at once in one worker. Default 1: at more, neighbours share a process and its death. */
+  /** Jobs at once in one worker, at most 10,000. Default 1: above it, the jobs share a process and its death. */
   concurrency?: number | undefined
-  /** Default 'adaptive'. */
+  /** How jobs reach workers; see the guide "Dispatch". Default 'adaptive'. */
   dispatch?: Dispatch | undefined
-  /** Jobs submitted and not yet accepted, at the most; over it `QueueFullError`. Default unbounded. */
+  /** Jobs submitted and not yet accepted, at most; above it, a call rejects with `QueueFullError`. Default unbounded. */
   maxQueue?: number | undefined
-  /** ms from acceptance until the task's signal aborts. Default none. */
+  /** ms from acceptance until the task's signal aborts (`SoftTimeLimitError`). Default none. */
   softTimeLimit?: number | undefined
-  /** ms from acceptance until the worker is ended. Default none. */
+  /** ms from acceptance until the worker is killed (`TimeLimitError`). Default none. */
   timeLimit?: number | undefined
-  /** A worker is recycled after this many jobs. Default never. */
+  /** A worker is replaced after this many jobs. Default none. */
   maxJobsPerWorker?: number | undefined
-  /** A worker is recycled at this age, ms. Default never. */
+  /** A worker is replaced at this age, ms. Default none. */
   maxAgePerWorker?: number | undefined
-  /** A worker whose resident memory is over this is recycled after its jobs (as `pool.restart()` does it). Default never. */
+  /** A worker whose resident memory is above this, in bytes, is replaced after its jobs, as `pool.restart()` does it. Default none. */
   maxMemoryPerWorker?: number | undefined
-  /** A worker over this is killed in mid-job (`MemoryLimitError`). Default 1.5 x `maxMemoryPerWorker`. */
+  /** A worker whose resident memory is above this, in bytes, is killed in the middle of its jobs (`MemoryLimitError`). Default 1.5 x `maxMemoryPerWorker`. */
   hardMemoryLimit?: number | undefined
-  /** ms from a worker's HELLO until it must be up. Default 4,000. */
+  /** ms from the first message of a worker until it must be up; it has twice this for its first message. Default 4,000. */
   aliveTimeout?: number | undefined
-  /** ms that a cancelled or soft-limited task has to answer. Default 1,000. */
+  /** ms that a task has to react to a cancellation or a soft limit. Default 1,000. */
   cancelGrace?: number | undefined
   /**
-   * ms that a worker which is replaced, or taken away by `resize`, may keep a job without a limit of time; then the job is lost. `Infinity`: until the
-   * job has ended. Default 60,000.
+   * ms that a worker which is replaced, or removed by `resize`, may keep a job without a time limit; then the job is lost. `Infinity`: until the
+   * job ends. Default 60,000.
    */
   drainTimeout?: number | undefined
-  /** ms that the pipes of a dead worker are read before it is judged. Default 10,000. */
+  /** ms that the pipes of a dead worker are read before the pool decides what its jobs come to. Default 10,000. */
   lostWorkerTimeout?: number | undefined
   /** ms between two rounds of maintenance. Default 5,000. */
   maintainInterval?: number | undefined
   /** ms between two heartbeats of a worker. Default 1,000. */
   heartbeatInterval?: number | undefined
   /**
-   * ms of silence of a worker's watchdog until it is killed as frozen; the same for a main thread that does not turn, or takes nothing up, while no job runs.
-   * Default 7,000.
+   * ms without a heartbeat after which a worker is killed as frozen; also ms after which a worker is replaced whose event loop stands still, or which
+   * accepts no job, while no job runs in it. At least twice `heartbeatInterval`. Default 7,000, or three times `heartbeatInterval` if that is more.
    */
   heartbeatTimeout?: number | undefined
   /** ms that a worker above `min` may be idle. Default 30,000. */
   keepAlive?: number | undefined
-  /** Times a job may be put back from workers that died before it rejects. Default 5; with `dispatch: 'fast'` and workers that often die, take more. */
+  /** How often a job may return to the queue because a worker died before it accepted the job. Default 5; take more for `dispatch: 'fast'` with workers that often die. */
   maxPutBacks?: number | undefined
-  /** Bytes of one message, at the most. Default 256 MiB. */
+  /** The largest message in bytes: arguments, a result, an item of a stream. Default 256 MiB. */
   maxMessageSize?: number | undefined
-  /** Warm stand-by workers beyond those at work. Default 0. */
+  /** Warm stand-by workers in addition to `workers`. Default 0. */
   spare?: number | undefined
-  /** A watchdog thread in each worker. Default true; the guide "Time limits" says which promises go with it. */
+  /** A watchdog thread in each worker; the guide "Time limits" says which promises depend on it. Default true. */
   watchdog?: boolean | undefined
-  /** End what a worker's tasks spawned together with the worker. Default true. */
+  /** Processes that a task spawned end together with the worker. Default true. */
   killTree?: boolean | undefined
-  /** What becomes of the tasks' output. Default 'inherit'. */
+  /** The output of tasks: inherited from the host, ignored, or captured into `job.logs`. Default 'inherit'. */
   output?: 'inherit' | 'ignore' | 'capture' | undefined
-  /** The workers' environment. Default `process.env`. */
+  /** The environment of the workers. Default `process.env`. */
   env?: Record<string, string | undefined> | undefined
-  /** Node options of the workers, each value behind its option. Default: the host's without `--inspect*`, `--eval`, `--test`, `--watch`. */
+  /** Node options of the workers, each value after its option. Default: the host's without `--inspect*`, `--eval`, `--test` and `--watch`. */
   execArgv?: readonly string[] | undefined
-  /** Working directory of the workers. Default the host's. */
+  /** The working directory of the workers. Default the host's. */
   cwd?: string | URL | undefined
-  /** A pino logger (or one of its shape). Default none: the pool is silent. */
+  /** A pino logger, or an object with its five methods. Default none: the pool logs nothing. */
   logger?: PoolLogger | undefined
 }
 
-/** Options of one job; they beat `defineTask`'s, which beat the pool's. */
+/** Options of one job. They override those of `defineTask`, which override those of the pool. */
 export interface RunOptions {
-  /** ms from acceptance until the worker is ended (`TimeLimitError`). */
+  /** ms from acceptance until the worker is killed (`TimeLimitError`). Default that of the task or the pool. */
   timeLimit?: number | undefined
-  /** ms from acceptance until the task's signal aborts (`SoftTimeLimitError`). */
+  /** ms from acceptance until the task's signal aborts (`SoftTimeLimitError`). Default that of the task or the pool. */
   softTimeLimit?: number | undefined
-  /** Cancels the job when it aborts; the job rejects with its reason. */
+  /** Cancels the job when it aborts; the job rejects with the reason of the signal. Default none. */
   signal?: AbortSignal | undefined
-  /** Higher first. Default 0. */
+  /** Higher runs first. Default 0. */
   priority?: number | undefined
-  /** Times that the job may be run again after its worker died: the task is idempotent. A stream: only while no item has arrived. Default 0. */
+  /** How often the job may run again after its worker died; for idempotent tasks. A stream runs again only if none of its items has arrived. Default that of the task, or 0. */
   retryLost?: number | undefined
-  /** ArrayBuffers among the arguments that are moved instead of copied: each one listed is detached at the call, also one that is not among them. */
+  /** ArrayBuffers among the arguments that are moved instead of copied. The call detaches every one listed, also one that is not an argument. Default none. */
   transfer?: readonly ArrayBuffer[] | undefined
-  /** A value that `currentJob().context` shows in the task. */
+  /** The value of `currentJob().context` in the task. Default none. */
   context?: unknown
-  /** How a message broker delivered the job: what `currentJob().delivery` shows in the task. */
+  /** How a message broker delivered the job; the value of `currentJob().delivery` in the task. Default none. */
   delivery?: JobDelivery | undefined
-  /** The job's id; default one unique to the pool. It is for logs and events alone and need not be unique: of two jobs with one id both run. */
+  /** The id of the job in logs and events. It need not be unique: two jobs with one id both run. Default: generated, unique to the pool. */
   id?: string | undefined
 }
 
 export interface MapOptions extends Omit<RunOptions, 'id' | 'transfer' | 'delivery'> {
-  /** Results in the order of the source. Default true. */
+  /** The results come in the order of the source. Default true. */
   ordered?: boolean | undefined
-  /** Jobs outstanding at the most. Default 2 x workers x concurrency. */
+  /** The most jobs that are outstanding at once. Default 2 x workers x `concurrency` of the pool. */
   concurrency?: number | undefined
 }
 
-/** What makes sense for one job alone, its id and the memory that it moves, is no option of a broadcast. */
+/** An id, moved memory and a delivery belong to one job: a broadcast takes none of them. */
 export type BroadcastOptions = Omit<RunOptions, 'id' | 'transfer' | 'delivery'>
 
 /** The guide "Embedding" has a table of them. A time or memory limit ends in 'failed'; a 'lost' job began (or was put back too often) and its outcome is unknown. */

@@ -1,9 +1,22 @@
+import { MAX_TIMER } from './limits.js'
 import { nearest } from './nearest.js'
 
-/** Checks of option values: each refuses with the option's name, what it wants (with the unit) and what it was given. */
+/** Checks of option values. Each returns the value as it is used, or throws an OptionError with the option's name, what it must be (with the unit) and what was given. */
+export type Check<T> = (name: string, value: unknown) => T
 
-/** Timers of Node hold no more: about 24.8 days. */
-export const MAX_MS = 0x7fff_ffff
+/** An option that is refused. `option` and `reason` are the parts of the message, for a caller that knows the option by another name. */
+export class OptionError extends TypeError {
+  /** The option's name, with the place in it: `tls.ca`, `tasks[1]`. */
+  readonly option: string
+  /** What is wrong with it: `must be true or false; it was given 1`. */
+  readonly reason: string
+
+  constructor(option: string, reason: string, options?: ErrorOptions) {
+    super(`Option '${option}' ${reason}.`, options)
+    this.option = option
+    this.reason = reason
+  }
+}
 
 export const shown = (value: unknown): string => {
   if (typeof value === 'string') return `'${value}'`
@@ -13,12 +26,11 @@ export const shown = (value: unknown): string => {
   return typeof value === 'bigint' ? `${value}n` : String(value)
 }
 
-export const refuse = (name: string, wants: string, given: unknown): TypeError =>
-  new TypeError(`Option '${name}' must be ${wants}; it was given ${shown(given)}.`)
+export const refuse = (name: string, wants: string, given: unknown): OptionError => new OptionError(name, `must be ${wants}; it was given ${shown(given)}`)
 
-/** Refuses names that there are not, and proposes the nearest. */
+/** Refuses a name that is not among `names`, and proposes the nearest. */
 export const knownNames = (what: string, given: object, names: readonly string[]): void => {
-  // `for in` makes no list, but finds what is inherited, too.
+  // `for in` allocates no list, but also finds inherited names.
   for (const name in given) {
     if (names.includes(name) || !Object.hasOwn(given, name)) continue
     const near = nearest(name, names)
@@ -26,15 +38,16 @@ export const knownNames = (what: string, given: object, names: readonly string[]
   }
 }
 
-const A_TIME = `a number of milliseconds above 0 and at most ${MAX_MS}`
+const A_TIME = `a number of milliseconds above 0 and at most ${MAX_TIMER}`
 
 export const milliseconds = (name: string, value: unknown, wants = A_TIME): number => {
-  if (typeof value !== 'number' || !(value > 0) || value > MAX_MS) throw refuse(name, wants, value)
+  if (typeof value !== 'number' || !(value > 0) || value > MAX_TIMER) throw refuse(name, wants, value)
   return Math.ceil(value)
 }
 
-/** A time that may have no end. */
-export const millisecondsOrNever = (name: string, value: unknown): number =>
+export const millisecondsOrZero = (name: string, value: unknown): number => (value === 0 ? 0 : milliseconds(name, value))
+
+export const millisecondsOrInfinity = (name: string, value: unknown): number =>
   value === Number.POSITIVE_INFINITY ? value : milliseconds(name, value, `${A_TIME}, or Infinity`)
 
 export const bytes = (name: string, value: unknown): number => {
@@ -49,6 +62,12 @@ export const count = (name: string, value: unknown, min: number, max = Number.MA
   return value
 }
 
+/** The check `count` with these bounds. */
+export const countFrom =
+  (min: number, max?: number): Check<number> =>
+  (name, value) =>
+    count(name, value, min, max)
+
 export const flag = (name: string, value: unknown): boolean => {
   if (typeof value !== 'boolean') throw refuse(name, 'true or false', value)
   return value
@@ -57,6 +76,17 @@ export const flag = (name: string, value: unknown): boolean => {
 export const oneOf = <T extends string>(name: string, value: unknown, allowed: readonly T[]): T => {
   if (!allowed.includes(value as T)) throw refuse(name, allowed.map((each) => `'${each}'`).join(' or '), value)
   return value as T
+}
+
+/** The check `oneOf` with these values. */
+export const choice =
+  <T extends string>(...allowed: readonly T[]): Check<T> =>
+  (name, value) =>
+    oneOf(name, value, allowed)
+
+export const nonEmptyString = (name: string, value: unknown): string => {
+  if (typeof value !== 'string' || value === '') throw refuse(name, 'a non-empty string', value)
+  return value
 }
 
 /** `wants`: what each element must be. The refusal names the first that is not. */
@@ -74,11 +104,17 @@ export const plainObject = (name: string, value: unknown): Record<string, unknow
   return value as Record<string, unknown>
 }
 
+/** Refuses a hard time limit below the soft one: the soft limit would never pass. 0 and undefined: no limit. */
+export const checkLimits = ({ softTimeLimit, timeLimit }: { readonly softTimeLimit?: number | undefined; readonly timeLimit?: number | undefined }): void => {
+  if (timeLimit && softTimeLimit && timeLimit < softTimeLimit)
+    throw refuse('timeLimit', `at least the softTimeLimit of ${softTimeLimit} ms (it ends what the soft limit only asks)`, timeLimit)
+}
+
 /** The timeout of `pool.close`, ms; undefined for none. */
 export const closeTimeout = (options: unknown): number | undefined => {
   if (options === undefined) return undefined
   const { timeout } = plainObject('options', options)
   knownNames('pool.close', options as object, ['timeout'])
-  // 0 is what a shutdown computes whose time is used up.
-  return timeout === undefined || timeout === 0 ? timeout : milliseconds('timeout', timeout)
+  // 0 is what a shutdown computes when its time is over.
+  return timeout === undefined ? undefined : millisecondsOrZero('timeout', timeout)
 }

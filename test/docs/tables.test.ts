@@ -7,7 +7,10 @@ import { createWorker } from '../../src/amqp/create-worker.js'
 import { readControl, readQueues, readShape, readUrl } from '../../src/amqp/options/node-options.js'
 import { NAMES } from '../../src/amqp/publishing/publish-options.js'
 import { readNodeOptions } from '../../src/node/options.js'
-import { readOptions } from '../../src/pool/options.js'
+import { MAP_OPTIONS } from '../../src/pool/jobs/map.js'
+import { RUN_OPTIONS } from '../../src/pool/jobs/run-options.js'
+import { POOL_OPTIONS, readOptions } from '../../src/pool/options.js'
+import type { OptionSpec } from '../../src/util/option-table.js'
 import { readPage } from './document.js'
 
 const REFERENCE = 'docs/reference.md'
@@ -40,6 +43,69 @@ const namesIn = (error: unknown): string[] =>
     .split(', ')
     .sort()
 
+/** The default of an option as the tables print it. */
+const defaultOf = ({ unit, default: value, defaultText }: OptionSpec, inCode: unknown): string => {
+  if (defaultText !== undefined) return defaultText
+  const shown = typeof value === 'function' ? inCode : value
+  if (shown === undefined || shown === Number.POSITIVE_INFINITY) return 'none'
+  if (typeof shown === 'string') return `\`'${shown}'\``
+  if (unit === 'bytes') return `${Number(shown) / 1024 ** 2} MiB`
+  return typeof shown === 'number' ? shown.toLocaleString('en-US') : `\`${shown}\``
+}
+
+/** A phrase of a page without what only a page has: links, and references to other sections. */
+const phraseOf = (cell: string): string => cell.replace(/(?:[;,] )?see \[[^\]]*\]\([^)]*\)(?:; )?/g, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+
+/** The docstrings of an interface by member. */
+const docstrings = (path: string, name: string): Map<string, string> => {
+  const source = readPage(path)
+  const at = source.search(new RegExp(`^export interface ${name}\\b`, 'm'))
+  const body = source.slice(at, source.indexOf('\n}', at))
+  return new Map([...body.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}(\w+)\??:/g)].map(([, text, member]) => [member!, text!.replace(/\n \*/g, ' ')]))
+}
+
+/** A page has a row for each option, with the unit, default and phrase of the code. `read`: what no options come to. */
+const checkPage = (rows: Map<string, string[]>, options: Readonly<Record<string, OptionSpec>>, read: object = {}): void => {
+  expect([...rows.keys()].sort()).toEqual(Object.keys(options).sort())
+  for (const [name, spec] of Object.entries(options)) {
+    const [unit, fallback, doc] = rows.get(name)!
+    expect([name, unit, fallback, phraseOf(doc!)]).toEqual([name, spec.unit, defaultOf(spec, (read as Record<string, unknown>)[name]), spec.doc])
+  }
+}
+
+/** Each option has a docstring with its default, and with its unit where that is a time or a size. */
+const checkDocstrings = (path: string, type: string, options: Readonly<Record<string, OptionSpec>>): void => {
+  const found = docstrings(path, type)
+  for (const [name, { unit, default: value, defaultText }] of Object.entries(options)) {
+    const text = found.get(name)
+    expect(text, `${type}.${name} has no docstring`).toBeDefined()
+    if (unit === 'ms' || unit === 'bytes') expect(text, name).toMatch(new RegExp(`\\b${unit}\\b`, 'i'))
+    const literal = defaultText === undefined && ['string', 'number', 'boolean'].includes(typeof value) && value !== Number.POSITIVE_INFINITY
+    const shown = typeof value === 'string' ? `'${value}'` : defaultOf({ unit, default: value } as OptionSpec, undefined).replaceAll('`', '')
+    expect(text, name).toMatch(defaultText === 'required' ? /Required\./ : literal ? new RegExp(`(Default|, or) ${shown}[;:.,]`) : /\bDefault\b/)
+  }
+}
+
+describe('the options of the pool', () => {
+  it('are those of the page, with their units and defaults', () => {
+    checkPage(table('Options of the pool'), POOL_OPTIONS, readOptions({ tasks: '/tasks.js' }))
+    checkPage(table('Options of a job'), RUN_OPTIONS)
+    const { ordered, concurrency } = MAP_OPTIONS
+    checkPage(table('Options of map'), { ordered, concurrency })
+  })
+
+  it('are those of the docstrings', () => {
+    checkDocstrings('src/pool/types.ts', 'PoolOptions', POOL_OPTIONS)
+    checkDocstrings('src/pool/types.ts', 'RunOptions', RUN_OPTIONS)
+    const { ordered, concurrency } = MAP_OPTIONS
+    checkDocstrings('src/pool/types.ts', 'MapOptions', { ordered, concurrency })
+  })
+
+  it('are all there for a caller, and no others', async () => {
+    expect(namesIn(await prefork.createPool({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(POOL_OPTIONS).sort())
+  })
+})
+
 /** The defaults that a table says are those of the code, and each has a unit. */
 const checkDefaults = (rows: Map<string, string[]>, settings: Record<string, unknown>): void => {
   for (const [name, [unit, fallback]] of rows) {
@@ -51,19 +117,6 @@ const checkDefaults = (rows: Map<string, string[]>, settings: Record<string, unk
     expect(unit, `${name} has no unit`).not.toBe('')
   }
 }
-
-describe('the options of the pool', () => {
-  const rows = table('Options of the pool')
-
-  it('are all there, and no others', async () => {
-    const error = await prefork.createPool({ nope: 1 } as never).catch((reason) => reason)
-    expect([...rows.keys()].sort()).toEqual(namesIn(error))
-  })
-
-  it('have the defaults that the page says', () => {
-    checkDefaults(rows, readOptions({ tasks: '/tasks.js' }) as unknown as Record<string, unknown>)
-  })
-})
 
 describe('the options of a node', () => {
   const rows = table('Options of a node', 'docs/farm-reference.md')

@@ -5,7 +5,7 @@ import { execaSync } from 'execa'
 import { describe, expect, test, vi } from 'vitest'
 import { readOptions, type Settings } from '../../src/pool/options.js'
 import type { PoolOptions } from '../../src/pool/types.js'
-import { MAX_MS } from '../../src/util/checks.js'
+import { MAX_TIMER } from '../../src/util/limits.js'
 import { read, refusal, refused, TASKS } from './option-help.js'
 
 const cpus = availableParallelism()
@@ -76,11 +76,11 @@ test('an option given as undefined counts as absent', () => {
 describe('times', () => {
   test.each(TIMES)('%s takes milliseconds, parts of one rounded up', (name) => {
     expect(read({ [name]: 12_345.2 })[name]).toBe(12_346)
-    expect(read({ [name]: MAX_MS })[name]).toBe(MAX_MS)
+    expect(read({ [name]: MAX_TIMER })[name]).toBe(MAX_TIMER)
   })
 
   test.each([...TIMES, 'heartbeatInterval'])('%s refuses what is none, and names itself and the unit', (name) => {
-    for (const value of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, MAX_MS + 1, '5s', null, true, 5n, []]) {
+    for (const value of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, MAX_TIMER + 1, '5s', null, true, 5n, []]) {
       expect(refused({ [name]: value })).toMatch(new RegExp(`^Option '${name}' must be a number of milliseconds above 0 .*; it was given `))
     }
   })
@@ -91,7 +91,7 @@ test('drainTimeout takes milliseconds, or Infinity', () => {
     12_346,
     Number.POSITIVE_INFINITY,
   ])
-  for (const value of [0, -1, Number.NaN, Number.NEGATIVE_INFINITY, MAX_MS + 1, '5s', null]) {
+  for (const value of [0, -1, Number.NaN, Number.NEGATIVE_INFINITY, MAX_TIMER + 1, '5s', null]) {
     expect(refused({ drainTimeout: value })).toMatch(
       /^Option 'drainTimeout' must be a number of milliseconds above 0 and at most \d+, or Infinity; it was given /,
     )

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { closeTimeout, refuse } from '../../src/util/checks.js'
+import { checkLimits, closeTimeout, refuse } from '../../src/util/checks.js'
 import { refusal } from '../pool/option-help.js'
 
 describe('the timeout of close', () => {
@@ -37,4 +37,17 @@ test.each([
   [Number.NaN, 'NaN'],
 ])('a refusal shows what was given: %s', (given, shown) => {
   expect(refuse('x', 'something', given).message).toBe(`Option 'x' must be something; it was given ${shown}.`)
+})
+
+test('a refusal has the option and the reason as fields, and is a TypeError', () => {
+  const refusal = refuse('tls.ca', 'a text', 5)
+  expect(refusal).toBeInstanceOf(TypeError)
+  expect(refusal).toMatchObject({ name: 'TypeError', option: 'tls.ca', reason: 'must be a text; it was given 5' })
+  expect(refusal.message).toBe("Option 'tls.ca' must be a text; it was given 5.")
+})
+
+test('a hard time limit below the soft one is refused; 0 and undefined are no limit', () => {
+  for (const pair of [{}, { softTimeLimit: 0, timeLimit: 5 }, { softTimeLimit: 5, timeLimit: 0 }, { softTimeLimit: 5 }, { softTimeLimit: 5, timeLimit: 5 }])
+    expect(() => checkLimits(pair)).not.toThrow()
+  expect(refusal(() => checkLimits({ softTimeLimit: 6, timeLimit: 5 }))).toContain("Option 'timeLimit' must be at least the softTimeLimit of 6 ms")
 })

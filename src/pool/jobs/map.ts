@@ -1,20 +1,26 @@
-import { count, flag, knownNames, plainObject } from '../../util/checks.js'
+import { countFrom, flag, knownNames, plainObject } from '../../util/checks.js'
 import { Deque } from '../../util/deque.js'
+import { type OptionTable, option, readKnown } from '../../util/option-table.js'
 import { mapCutShort } from '../errors.js'
 import type { MapOptions } from '../types.js'
 import type { JobRecord } from './job.js'
+import { BROADCAST_OPTIONS } from './run-options.js'
 import { nameText } from './submission.js'
 
-const NAMES = [
-  'ordered',
-  'concurrency',
-  'timeLimit',
-  'softTimeLimit',
-  'signal',
-  'priority',
-  'retryLost',
-  'context',
-] as const satisfies readonly (keyof MapOptions)[]
+/** The options that only `map` has. */
+const OWN_OPTIONS = {
+  ordered: option({ unit: 'boolean', check: flag, default: true, doc: 'the results come in the order of the source' }),
+  concurrency: option({
+    unit: 'jobs',
+    check: countFrom(1),
+    defaultText: '2 x workers x `concurrency`',
+    doc: 'the most jobs that are outstanding at once',
+  }),
+}
+
+export const MAP_OPTIONS = { ...OWN_OPTIONS, ...BROADCAST_OPTIONS } satisfies OptionTable<MapOptions>
+
+const NAMES = Object.keys(MAP_OPTIONS)
 
 export type Source = Iterable<unknown> | AsyncIterable<unknown>
 
@@ -24,11 +30,12 @@ export const readMapOptions = (name: string, source: unknown, given: unknown, de
   if (typeof iterable?.[Symbol.asyncIterator] !== 'function' && (typeof iterable?.[Symbol.iterator] !== 'function' || typeof source === 'string')) {
     throw new TypeError(`pool.map wants an iterable of argument arrays: pool.map('${nameText(name)}', [[1], [2], [3]]).`)
   }
-  const options = plainObject('options', given ?? {}) as MapOptions
+  const options = plainObject('options', given ?? {})
   knownNames(`pool.map('${nameText(name)}', …)`, options, NAMES)
-  const { ordered = true, concurrency, ...run } = options
-  flag('ordered', ordered)
-  return { ordered, ahead: concurrency === undefined ? defaultAhead : count('concurrency', concurrency, 1), run }
+  const { ordered, concurrency = defaultAhead } = readKnown(OWN_OPTIONS, options)
+  // Each job's call checks the others.
+  const { ordered: _, concurrency: __, ...run } = options
+  return { ordered, ahead: concurrency, run }
 }
 
 /** So many items are taken from the source in one turn of the host's event loop. */

@@ -1,19 +1,71 @@
-import { arrayOf, count, knownNames, milliseconds, plainObject, refuse } from '../../util/checks.js'
+import { arrayOf, type Check, checkLimits, countFrom, knownNames, milliseconds, nonEmptyString, plainObject, refuse } from '../../util/checks.js'
+import { type OptionTable, option } from '../../util/option-table.js'
 import type { JobDelivery, TaskInfo } from '../../wire/messages.js'
 import type { Settings } from '../options.js'
-import type { RunOptions } from '../types.js'
+import type { BroadcastOptions, RunOptions } from '../types.js'
 
-const NAMES = [
-  'timeLimit',
-  'softTimeLimit',
-  'signal',
-  'priority',
-  'retryLost',
-  'transfer',
-  'context',
-  'delivery',
-  'id',
-] as const satisfies readonly (keyof RunOptions)[]
+const abortSignal: Check<AbortSignal> = (name, value) => {
+  if (!(value instanceof AbortSignal)) throw refuse(name, 'an AbortSignal', value)
+  return value
+}
+
+const finiteNumber: Check<number> = (name, value) => {
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw refuse(name, 'a finite number (higher first)', value)
+  return value
+}
+
+const arrayBuffers: Check<readonly ArrayBuffer[]> = (name, given) =>
+  arrayOf(
+    name,
+    given,
+    'an array of ArrayBuffers (pass buffer.buffer, not the Buffer)',
+    'an ArrayBuffer (pass buffer.buffer, not the Buffer)',
+    (each) => each instanceof ArrayBuffer,
+  )
+
+const delivered: Check<JobDelivery> = (name, value) => plainObject(name, value) as unknown as JobDelivery
+
+/** The options of `pool.broadcast`, which every call of a task takes. */
+export const BROADCAST_OPTIONS = {
+  timeLimit: option({
+    unit: 'ms',
+    check: milliseconds,
+    doc: 'from acceptance until the worker is killed; an inherited soft limit above it is dropped',
+  }),
+  softTimeLimit: option({ unit: 'ms', check: milliseconds, doc: 'from acceptance until the task is asked to stop' }),
+  signal: option({ unit: 'signal', check: abortSignal, doc: 'an `AbortSignal` that cancels the job; the job rejects with the reason of the signal' }),
+  priority: option({ unit: 'number', check: finiteNumber, default: 0, doc: 'higher runs first; jobs of one priority run in the order of submission' }),
+  retryLost: option({
+    unit: 'count',
+    check: countFrom(0),
+    default: 0,
+    doc: 'how often the job may run again after its worker died; use it for idempotent tasks. A stream runs again only if none of its items has arrived',
+  }),
+  context: option({ unit: 'value', check: (_, value) => value, doc: 'the value of `currentJob().context` in the task' }),
+} satisfies OptionTable<BroadcastOptions>
+
+/** The options of `run`, `submit` and `stream`. */
+export const RUN_OPTIONS = {
+  ...BROADCAST_OPTIONS,
+  transfer: option({
+    unit: 'buffers',
+    check: arrayBuffers,
+    doc: '`ArrayBuffer`s among the arguments that are moved instead of copied; the call detaches every buffer listed, also one that is not an argument',
+  }),
+  delivery: option({
+    unit: 'object',
+    check: delivered,
+    doc: 'how a message broker delivered the job; the value of `currentJob().delivery` in the task',
+  }),
+  id: option({
+    unit: 'string',
+    check: nonEmptyString,
+    defaultText: 'generated',
+    doc: 'the id of the job in logs and events; it need not be unique: two jobs with one id both run',
+  }),
+} satisfies OptionTable<RunOptions>
+
+const NAMES = Object.keys(RUN_OPTIONS)
 
 /** What a job runs with, once the levels are merged. Limits in ms, 0 for none. */
 export interface JobOptions {
@@ -45,22 +97,11 @@ const over = (base: { soft: number; hard: number }, level: Limits): { soft: numb
   return { soft: 0, hard }
 }
 
-const readTransfer = (name: string, given: unknown): readonly ArrayBuffer[] =>
-  arrayOf(
-    name,
-    given,
-    'an array of ArrayBuffers (pass buffer.buffer, not the Buffer)',
-    'an ArrayBuffer (pass buffer.buffer, not the Buffer)',
-    (each) => each instanceof ArrayBuffer,
-  )
-
-const ownLimits = (options: Record<string, unknown>): Limits => {
+const ownLimits = ({ softTimeLimit, timeLimit }: Record<string, unknown>): Limits => {
   const level: Limits = {}
-  if (options.softTimeLimit !== undefined) level.softTimeLimit = milliseconds('softTimeLimit', options.softTimeLimit)
-  if (options.timeLimit !== undefined) level.timeLimit = milliseconds('timeLimit', options.timeLimit)
-  if (level.timeLimit !== undefined && level.softTimeLimit !== undefined && level.timeLimit < level.softTimeLimit) {
-    throw refuse('timeLimit', `at least the softTimeLimit of ${level.softTimeLimit} ms (it ends what the soft limit only asks)`, options.timeLimit)
-  }
+  if (softTimeLimit !== undefined) level.softTimeLimit = milliseconds('softTimeLimit', softTimeLimit)
+  if (timeLimit !== undefined) level.timeLimit = milliseconds('timeLimit', timeLimit)
+  checkLimits(level)
   return level
 }
 
@@ -87,20 +128,17 @@ export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown,
   knownNames(`pool.${call}('${task.name}', …)`, given, NAMES)
   const options = given as Record<string, unknown>
   if (options.softTimeLimit !== undefined || options.timeLimit !== undefined) limits = over(limits, ownLimits(options))
-  const { signal, priority, transfer, id } = options
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw refuse('signal', 'an AbortSignal', signal)
-  if (priority !== undefined && (typeof priority !== 'number' || !Number.isFinite(priority)))
-    throw refuse('priority', 'a finite number (higher first)', priority)
-  if (id !== undefined && (typeof id !== 'string' || id === '')) throw refuse('id', 'a non-empty string', id)
+  const { signal, priority, retryLost, transfer, context, delivery, id } = options
+  // Each check is called where it is used, not from one loop over the table: a call site that sees one function stays fast.
   return {
     softLimit: limits.soft,
     hardLimit: limits.hard,
-    signal,
-    priority: priority ?? 0,
-    retryLost: options.retryLost === undefined ? (task.retryLost ?? 0) : count('retryLost', options.retryLost, 0),
-    transfer: transfer === undefined ? undefined : readTransfer('transfer', transfer),
-    context: options.context,
-    delivery: options.delivery === undefined ? undefined : (plainObject('delivery', options.delivery) as unknown as JobDelivery),
-    id,
+    signal: signal === undefined ? undefined : RUN_OPTIONS.signal.check('signal', signal),
+    priority: priority === undefined ? 0 : RUN_OPTIONS.priority.check('priority', priority),
+    retryLost: retryLost === undefined ? (task.retryLost ?? 0) : RUN_OPTIONS.retryLost.check('retryLost', retryLost),
+    transfer: transfer === undefined ? undefined : RUN_OPTIONS.transfer.check('transfer', transfer),
+    context,
+    delivery: delivery === undefined ? undefined : RUN_OPTIONS.delivery.check('delivery', delivery),
+    id: id === undefined ? undefined : RUN_OPTIONS.id.check('id', id),
   }
 }

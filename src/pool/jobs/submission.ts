@@ -6,10 +6,9 @@ import { JOB_HEAD, LENGTH_BYTES } from '../../wire/frame.js'
 import { FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM } from '../../wire/messages.js'
 import { closedError } from '../errors.js'
 import type { PoolState } from '../pool-state.js'
-import type { BroadcastOptions } from '../types.js'
 import { type JobOwner, JobRecord, type JobSpec } from './job.js'
 import { DeliverySections, metaSection } from './job-sections.js'
-import { type JobOptions, mergeOptions } from './run-options.js'
+import { BROADCAST_OPTIONS, type JobOptions, mergeOptions } from './run-options.js'
 
 const NO_META: readonly Uint8Array[] = []
 const NO_ARGS: readonly Uint8Array[] = [EMPTY_ARRAY.body]
@@ -138,11 +137,11 @@ export const nameText = (name: unknown): string => {
 export const queueFull = (maxQueue: number): QueueFullError =>
   new QueueFullError(`maxQueue (${maxQueue}) jobs are waiting already; wait for pool.ready(), or raise maxQueue.`)
 
-const BROADCAST_OPTIONS = ['timeLimit', 'softTimeLimit', 'signal', 'priority', 'retryLost', 'context'] as const satisfies readonly (keyof BroadcastOptions)[]
+const BROADCAST_NAMES = Object.keys(BROADCAST_OPTIONS)
 
 /** What makes sense for one job alone (an id, memory that is moved) is refused. Throws TypeError. */
 export const checkBroadcastOptions = (name: unknown, given: unknown): void =>
-  knownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}), BROADCAST_OPTIONS)
+  knownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}), BROADCAST_NAMES)
 
 export const broadcastTooWide = (name: string, places: number, maxQueue: number): QueueFullError =>
   new QueueFullError(

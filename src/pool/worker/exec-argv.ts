@@ -1,3 +1,5 @@
+import { OptionError } from '../../util/checks.js'
+
 /** Checks the option `execArgv`: an argument with which no worker could start is refused by its name. */
 
 /** With these Node does not run the script that it is given, or runs it in another process. */
@@ -31,9 +33,10 @@ export const checkExecArgv = (name: string, args: readonly string[]): void => {
   for (const [index, arg] of args.entries()) {
     const before = args[index - 1]
     if (before === '--' || (!arg.startsWith('-') && takesNothing(before)))
-      throw new TypeError(
-        `Option '${name}[${index}]' must be an option of Node's, or the value of the one before it; it was given '${arg}', which Node would run in place of the worker. Name modules with '--import' or '--require'.`,
+      throw new OptionError(
+        `${name}[${index}]`,
+        `must be an option of Node's, or the value of the one before it; it was given '${arg}', which Node would run in place of the worker. Name modules with '--import' or '--require'`,
       )
-    if (INSTEAD.has(nameOf(arg))) throw new TypeError(`Option '${name}[${index}]' is '${arg}', with which no worker can start: leave it out.`)
+    if (INSTEAD.has(nameOf(arg))) throw new OptionError(`${name}[${index}]`, `is '${arg}', with which no worker can start: leave it out`)
   }
 }

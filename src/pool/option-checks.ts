@@ -1,0 +1,94 @@
+import { resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { arrayOf, type Check, count, isString, knownNames, oneOf, plainObject, refuse } from '../util/checks.js'
+import { MAX_WORKERS } from '../util/limits.js'
+import { throwLater } from '../util/notify.js'
+import type { Dispatch, PoolLogger } from './types.js'
+import { checkExecArgv } from './worker/exec-argv.js'
+
+/** Checks of the options that only a pool has. */
+
+const ONE_MODULE = "a module: new URL('./tasks.js', import.meta.url), a file: URL or a path"
+export const MODULES = `${ONE_MODULE}, or a non-empty array of them`
+
+/** Returns `file:` URLs, each once. */
+export const modules: Check<string[]> = (name, given) => {
+  const all: unknown[] = Array.isArray(given) ? given : [given]
+  if (all.length === 0) throw refuse(name, MODULES, given)
+  const urls = all.map((each, index) => {
+    const place = Array.isArray(given) ? `${name}[${index}]` : name
+    if (each instanceof URL) {
+      if (each.protocol !== 'file:') throw refuse(place, 'a file: URL', each.href)
+      return each.href
+    }
+    if (typeof each !== 'string' || each === '') throw refuse(place, Array.isArray(given) ? ONE_MODULE : MODULES, each)
+    return each.startsWith('file:') ? new URL(each).href : pathToFileURL(resolve(each)).href
+  })
+  return [...new Set(urls)]
+}
+
+/** Returns the bounds; `max` is undefined where a range names none. */
+export const workers: Check<{ min: number; max: number | undefined }> = (name, given) => {
+  if (typeof given === 'number') {
+    const fixed = count(name, given, 1, MAX_WORKERS)
+    return { min: fixed, max: fixed }
+  }
+  const wants = 'a whole number of at least 1, or { min, max }'
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw refuse(name, wants, given)
+  const prototype: unknown = Object.getPrototypeOf(given)
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) throw refuse(name, wants, given)
+  knownNames(name, given, ['min', 'max'])
+  const { min = 1, max } = given as { min?: unknown; max?: unknown }
+  const least = count(`${name}.min`, min, 0, MAX_WORKERS)
+  const most = max === undefined ? undefined : count(`${name}.max`, max, 1, MAX_WORKERS)
+  if (most !== undefined && most < least) throw refuse(`${name}.max`, `at least ${name}.min, ${least}`, most)
+  return { min: least, max: most }
+}
+
+/** The largest fixed window, in jobs. */
+const MAX_WINDOW = 100_000
+
+export const dispatch: Check<Dispatch> = (name, value) =>
+  typeof value === 'number' ? count(name, value, 1, MAX_WINDOW) : oneOf<'adaptive' | 'fair' | 'fast'>(name, value, ['adaptive', 'fair', 'fast'])
+
+export const path: Check<string> = (name, given) => {
+  if (given instanceof URL && given.protocol === 'file:') return fileURLToPath(given)
+  if (typeof given !== 'string' || given === '') throw refuse(name, 'a path or a file: URL', given)
+  return given.startsWith('file:') ? fileURLToPath(given) : resolve(given)
+}
+
+export const environment: Check<Record<string, string | undefined>> = (name, given) => {
+  const env = plainObject(name, given)
+  for (const [key, value] of Object.entries(env)) {
+    if (value !== undefined && typeof value !== 'string') throw refuse(`${name}.${key}`, 'a string', value)
+  }
+  return env as Record<string, string | undefined>
+}
+
+export const execArgv: Check<readonly string[]> = (name, given) => {
+  const words = arrayOf(name, given, 'an array of strings', 'a string', isString)
+  checkExecArgv(name, words)
+  return [...words]
+}
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const satisfies readonly (keyof PoolLogger)[]
+
+export const logger: Check<PoolLogger> = (name, given) => {
+  if (typeof given !== 'object' || given === null || LEVELS.some((level) => typeof (given as Record<string, unknown>)[level] !== 'function'))
+    throw refuse(name, 'a pino logger (or an object with its methods trace, debug, info, warn and error)', given)
+  return given as PoolLogger
+}
+
+/** A logger that throws must not interrupt the pool: its error surfaces by itself, like that of an event listener. */
+export const guarded = (given: PoolLogger): PoolLogger => {
+  const call =
+    (level: keyof PoolLogger) =>
+    (details: object, message: string): void => {
+      try {
+        given[level](details, message)
+      } catch (error) {
+        throwLater(error)
+      }
+    }
+  return { trace: call('trace'), debug: call('debug'), info: call('info'), warn: call('warn'), error: call('error') }
+}

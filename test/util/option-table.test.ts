@@ -1,0 +1,48 @@
+import { expect, expectTypeOf, test } from 'vitest'
+import { choice, countFrom, milliseconds, nonEmptyString, OptionError } from '../../src/util/checks.js'
+import { type OptionTable, option, readOptions } from '../../src/util/option-table.js'
+
+interface Given {
+  size?: number
+  double?: number
+  kind?: 'a' | 'b'
+  name: string
+  wait?: number
+}
+
+const TABLE = {
+  size: option({ unit: 'count', check: countFrom(1), default: 4, doc: 'the size' }),
+  double: option({ unit: 'count', check: countFrom(1), default: ({ size }: { size: number }) => 2 * size, doc: 'twice the size' }),
+  kind: option({ unit: 'kind', check: choice('a', 'b'), default: 'a', doc: 'the kind' }),
+  name: option({
+    unit: 'text',
+    check: nonEmptyString,
+    default: () => {
+      throw new OptionError('name', 'is missing')
+    },
+    doc: 'the name',
+  }),
+  wait: option({ unit: 'ms', check: milliseconds, doc: 'the wait' }),
+} satisfies OptionTable<Given>
+
+test('an absent option has its default, which may depend on those above it', () => {
+  expect(readOptions(TABLE, 'it', { name: 'x' })).toEqual({ size: 4, double: 8, kind: 'a', name: 'x', wait: undefined })
+  expect(readOptions(TABLE, 'it', { name: 'x', size: 5, kind: undefined })).toEqual({ size: 5, double: 10, kind: 'a', name: 'x', wait: undefined })
+  expect(readOptions(TABLE, 'it', { name: 'x', double: 3, wait: 1.5 })).toMatchObject({ size: 4, double: 3, wait: 2 })
+})
+
+test('the values have the types of the checks and the defaults', () => {
+  expectTypeOf(readOptions(TABLE, 'it', { name: 'x' })).toEqualTypeOf<{
+    size: number
+    double: number
+    kind: 'a' | 'b'
+    name: string
+    wait: number | undefined
+  }>()
+})
+
+test('a required option, a wrong value and an unknown name are refused', () => {
+  expect(() => readOptions(TABLE, 'it', {})).toThrow("Option 'name' is missing.")
+  expect(() => readOptions(TABLE, 'it', { name: 'x', size: 0 })).toThrow("Option 'size' must be a whole number of at least 1; it was given 0.")
+  expect(() => readOptions(TABLE, 'it', { nam: 'x' })).toThrow("Unknown option 'nam' of it; did you mean 'name'? It has: size, double, kind, name, wait.")
+})
