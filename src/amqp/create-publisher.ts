@@ -1,41 +1,40 @@
 import type { AnyTasks } from '../pool/types.js'
-import { knownNames, milliseconds, plainObject } from '../util/checks.js'
+import { milliseconds, plainObject } from '../util/checks.js'
+import { type OptionTable, option, readOptions } from '../util/option-table.js'
 import {
-  CONNECTION_NAMES,
+  CONNECTION_OPTIONS,
   type ConnectionOptions,
-  FIRST_CONNECTION_NAMES,
+  endpointOf,
+  FIRST_CONNECTION_OPTIONS,
   type FirstConnectionOptions,
-  QUEUE_NAMES,
+  QUEUE_OPTIONS,
   type QueueOptions,
-  readConnectTimeout,
-  readEndpoint,
   readQueueName,
-  readShape,
 } from './options/node-options.js'
 import { Publisher, type PublisherSettings } from './publishing/publisher.js'
 import { DEFAULT_QUEUE } from './topology/topology.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
 export interface PublisherOptions extends ConnectionOptions, FirstConnectionOptions, QueueOptions {
-  /** Default `async_farm.jobs`. */
+  /** The queue that the jobs go to. Default 'async_farm.jobs'. */
   queue?: string
-  /** ms that one publication may take, a wait for the broker included. Default 30,000. */
+  /** ms for one publication, including a wait for RabbitMQ. Default 30,000. */
   publishTimeout?: number
 }
 
-const NAMES = [...CONNECTION_NAMES, ...FIRST_CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'publishTimeout'] as const satisfies readonly (keyof PublisherOptions)[]
+/** The options of `createPublisher`. */
+export const PUBLISHER_OPTIONS = {
+  ...CONNECTION_OPTIONS,
+  ...FIRST_CONNECTION_OPTIONS,
+  ...QUEUE_OPTIONS,
+  queue: option({ unit: 'name', check: readQueueName, default: DEFAULT_QUEUE, doc: 'the queue that the jobs go to' }),
+  publishTimeout: option({ unit: 'ms', check: milliseconds, default: 30_000, doc: 'for one publication, including a wait for RabbitMQ' }),
+} satisfies OptionTable<PublisherOptions>
 
 /** The options as the publisher uses them: validated, defaults filled in. Throws TypeError naming the option. */
 export const readPublisherOptions = (options: unknown): PublisherSettings => {
-  const given = plainObject('options', options)
-  knownNames('createPublisher', given, NAMES)
-  return {
-    ...readEndpoint(given),
-    queue: given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue),
-    shape: readShape(given),
-    publishTimeout: given.publishTimeout === undefined ? 30_000 : milliseconds('publishTimeout', given.publishTimeout),
-    connectTimeout: readConnectTimeout(given),
-  }
+  const { url, tls, queueType, priorityLevels, declare, ...rest } = readOptions(PUBLISHER_OPTIONS, 'createPublisher', plainObject('options', options))
+  return { ...endpointOf({ url, tls }), shape: { queueType, priorityLevels, declare }, ...rest }
 }
 
 /**

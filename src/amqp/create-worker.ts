@@ -1,45 +1,51 @@
-import { randomInt } from 'node:crypto'
-import { hostname } from 'node:os'
 import { createNode, type FarmNode, type NodeOptions } from '../node/index.js'
-import { NODE_OPTION_NAMES } from '../node/options.js'
+import { defaultNodeName, NODE_OPTIONS } from '../node/options.js'
 import { knownNames, milliseconds, plainObject } from '../util/checks.js'
+import { namesOf, type OptionTable, option, readKnown } from '../util/option-table.js'
 import { AmqpBroker } from './broker.js'
 import {
-  CONNECTION_NAMES,
-  CONTROL_NAMES,
+  CONNECTION_OPTIONS,
+  CONTROL_OPTIONS,
   type ConnectionOptions,
   type ControlOptions,
-  QUEUE_NAMES,
+  endpointOf,
+  QUEUE_OPTIONS,
   type QueueOptions,
-  readControl,
-  readEndpoint,
-  readQueues,
-  readShape,
+  queueNames,
+  readQueueName,
 } from './options/node-options.js'
+import { DEFAULT_QUEUE } from './topology/topology.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
 export interface WorkerOptions extends NodeOptions, ConnectionOptions, QueueOptions, ControlOptions {
-  /** The queue to take jobs from. Default `async_farm.jobs`. */
+  /** The queue that the jobs come from. Default 'async_farm.jobs'. */
   queue?: string
-  /** Several queues, which share the node's prefetch. Instead of `queue`. */
+  /** Several queues, which share the node's prefetch, instead of `queue`. Default only `queue`. */
   queues?: readonly string[]
   /**
    * ms that a job may be unsettled before RabbitMQ delivers it again. The node can set it from RabbitMQ 4.3 on, for quorum queues that
-   * it declares. Default: the longest hard time limit plus the grace, at least 24 hours.
+   * it declares.
+   * Default the longest hard time limit plus the grace, at least 24 hours.
    */
   consumerTimeout?: number
 }
 
-const OWN_NAMES = [
-  ...CONNECTION_NAMES,
-  ...QUEUE_NAMES,
-  ...CONTROL_NAMES,
-  'queue',
-  'queues',
-  'consumerTimeout',
-] as const satisfies readonly (keyof WorkerOptions)[]
+const OWN_OPTIONS = {
+  ...CONNECTION_OPTIONS,
+  ...QUEUE_OPTIONS,
+  ...CONTROL_OPTIONS,
+  queue: option({ unit: 'name', check: readQueueName, default: DEFAULT_QUEUE, doc: 'the queue that the jobs come from' }),
+  queues: option({ unit: 'names', check: queueNames, defaultText: 'only `queue`', doc: 'several queues, instead of `queue`' }),
+  consumerTimeout: option({
+    unit: 'ms',
+    check: milliseconds,
+    defaultText: 'from the limits',
+    doc: 'the default is the longest hard limit plus the grace, at least 24 h',
+  }),
+} satisfies OptionTable<Omit<WorkerOptions, keyof NodeOptions>>
 
-const letters = (length: number): string => Array.from({ length }, () => String.fromCharCode(97 + randomInt(26))).join('')
+/** The options of `createWorker`. */
+export const WORKER_OPTIONS = { ...NODE_OPTIONS, ...OWN_OPTIONS } satisfies OptionTable<WorkerOptions>
 
 /**
  * Starts a node that executes jobs from RabbitMQ. Resolves when a worker is up and the queues are consumed. While RabbitMQ cannot be
@@ -52,20 +58,13 @@ const letters = (length: number): string => Array.from({ length }, () => String.
  */
 export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {
   const given = plainObject('options', options)
-  knownNames('createWorker', given, [...NODE_OPTION_NAMES, ...OWN_NAMES])
-  const own: readonly string[] = OWN_NAMES
-  const forNode: NodeOptions = Object.fromEntries(Object.entries(given).filter(([name]) => !own.includes(name)))
+  knownNames('createWorker', given, namesOf(WORKER_OPTIONS))
+  const { url, tls, queueType, priorityLevels, declare, queue, queues = [queue], ...control } = readKnown(OWN_OPTIONS, given)
+  if (given.queue !== undefined && given.queues !== undefined)
+    throw new TypeError("Option 'queue' and option 'queues' were both given: name the queues in one of them.")
+  const forNode: NodeOptions = Object.fromEntries(Object.entries(given).filter(([name]) => !Object.hasOwn(OWN_OPTIONS, name)))
   // The broker also writes the node's name into messages.
-  const name = options.name ?? `${hostname()}-${process.pid}-${letters(4)}`
-  const broker = new AmqpBroker(
-    {
-      ...readEndpoint(given),
-      queues: readQueues(given),
-      shape: readShape(given),
-      ...readControl(given),
-      consumerTimeout: given.consumerTimeout === undefined ? undefined : milliseconds('consumerTimeout', given.consumerTimeout),
-    },
-    name,
-  )
+  const name = options.name ?? defaultNodeName()
+  const broker = new AmqpBroker({ ...endpointOf({ url, tls }), queues, shape: { queueType, priorityLevels, declare }, ...control }, name)
   return createNode(broker, { ...forNode, name })
 }

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
 import type { Command } from '../runtime/report/commands.js'
 import type { FarmEvent, FarmEventBody, NodeSnapshot, NodeStats } from '../runtime/report/report.js'
+import { millisecondsOrZero } from '../util/checks.js'
 import { notify } from '../util/notify.js'
 import { type CommandTarget, runCommand } from './command-handler.js'
 import { idleWorkers, type NodeParts, nodeStats, packageVersion, upWorkers } from './node-stats.js'
-import { grace as readGrace } from './options.js'
 import { drain, ShutdownDeadline } from './shutdown.js'
 import { longestDelivery, startWarnings } from './start-warnings.js'
 import type { FarmNode, ShutdownReport } from './types.js'
@@ -170,7 +170,7 @@ export class Node implements FarmNode, CommandTarget {
   }
 
   async shutdown({ grace, reason = 'shutdown()' }: { grace?: number; reason?: string } = {}): Promise<ShutdownReport> {
-    const ms = grace === undefined ? this.parts.settings.shutdownGrace : readGrace('grace', grace)
+    const ms = grace === undefined ? this.parts.settings.shutdownGrace : millisecondsOrZero('grace', grace)
     if (this.#deadline === undefined) {
       this.#deadline = new ShutdownDeadline(ms)
       void this.#runShutdown(this.#deadline, reason)

@@ -1,5 +1,6 @@
 import type { PoolLogger } from '../pool/types.js'
 import type { Backoff } from '../runtime/delivery.js'
+import type { TaskDefaults } from '../runtime/options.js'
 import type { Command } from '../runtime/report/commands.js'
 import type { FarmEvent, NodeSnapshot, NodeStats } from '../runtime/report/report.js'
 
@@ -9,52 +10,53 @@ export interface NodeOptions {
   tasks?: URL | string | readonly (URL | string)[]
   /** Folders below which `module/path#export` may name a task. Default none. */
   roots?: readonly (URL | string)[]
-  /** Modules loaded in each worker before any task. Default none. */
+  /** Modules that each worker loads before any task. Default none. */
   imports?: readonly (URL | string)[]
-  /** The node's name, unique among those that share a broker. Default `<host>-<pid>-<4 random letters>`. */
+  /** The node's name, unique among those that share a broker: up to 200 letters, digits and `.` `_` `@` `:` `-`. Default `<host>-<pid>-<4 random letters>`. */
   name?: string
-  /** Default 1. */
+  /** Minimum number of workers. Default 1. */
   minWorkers?: number
-  /** Default 10. */
+  /** Maximum number of workers. Default 10, or `minWorkers` if that is more. */
   maxWorkers?: number
-  /** Deliveries held, and jobs at once, per worker. Default 10. */
-  prefetchPerWorker?: number
-  /** Jobs at once per worker, at most `prefetchPerWorker`. Default `prefetchPerWorker`. */
-  concurrency?: number
   /** Workers started at once when there is a backlog. Default 2. */
   scaleUpBatch?: number
   /** Idle workers retired at once. Default 1. */
   scaleDownBatch?: number
-  /** ms between two looks at the backlog. Default 1,000. */
+  /** ms between two checks of the backlog. Default 1,000. */
   scaleCheckInterval?: number
+  /** Deliveries that the node holds for each worker. Default 10. */
+  prefetchPerWorker?: number
+  /** Jobs that run at once in each worker, at most `prefetchPerWorker`. Default `prefetchPerWorker`. */
+  concurrency?: number
+  /** ms from the start of a job until the signal of its task aborts, unless message or task sets one. Default none. */
+  softTimeLimit?: number
+  /** ms from the start of a job until its worker is killed, unless message or task sets one. Default none. */
+  timeLimit?: number
+  /** Attempts of a job whose message and task set none. Default 3. */
+  maxAttempts?: number
+  /** The wait between attempts, where neither message nor task sets one. Default exponential from 1,000 to 60,000 ms with jitter 0.2. */
+  backoff?: Backoff
+  /** By task: what its messages do not set. Default empty. */
+  taskDefaults?: TaskDefaults
+  /** What a job of an unknown task does. Default 'retry': it is retried, up to `maxAttempts`. */
+  unknownTask?: 'retry' | 'dead-letter'
+  /** A job that began this often on workers that died becomes a dead letter. Default 3. */
+  maxLosses?: number
+  /** The largest body in bytes, once decompressed. Default 64 MiB. */
+  maxBodySize?: number
+  /** A worker is replaced after this many jobs, by one that is up first. Default none. */
+  maxJobsPerWorker?: number
+  /** A worker whose resident memory is above this, in bytes, is replaced after its jobs; above 1.5 times this it is killed. Default none. */
+  maxMemoryPerWorker?: number
+  /** A worker whose event loop has not turned for this time is ended, ms. Default none. */
+  maxStall?: number
   /** ms that jobs in flight have at a shutdown. Default 15,000. */
   shutdownGrace?: number
   /** ms between two heartbeats, of workers and of the node. Default 1,000. */
   heartbeatInterval?: number
-  /** A worker is replaced after this many jobs, by one that is up first. Default never. */
-  maxJobsPerWorker?: number
-  /** A worker whose resident memory is over this is replaced after its jobs; over 1.5 times this it is killed. Bytes. Default never. */
-  maxMemoryPerWorker?: number
-  /** A worker whose main thread has not turned for this long is ended, ms. Default never. */
-  maxStall?: number
   /** Jobs remembered for snapshots. Default 300. */
   taskHistory?: number
-  /** A job that began this often on workers that died is dead-lettered. Default 3. */
-  maxLosses?: number
-  /** Attempts of a job whose message names none. Default 3. */
-  maxAttempts?: number
-  /** The wait between attempts when neither message nor task says. Default exponential from 1,000 to 60,000 with jitter 0.2. */
-  backoff?: Backoff
-  /** Per task: what its messages do not say. */
-  taskDefaults?: Readonly<Record<string, { maxAttempts?: number; backoff?: Backoff; rateLimit?: string }>>
-  /** What a job that names no known task does. Default 'retry': it waits, up to `maxAttempts`. */
-  unknownTask?: 'retry' | 'dead-letter'
-  /** ms from the start of a job until the signal of its task aborts, unless message or task says. Default none. */
-  softTimeLimit?: number
-  /** ms from the start of a job until its worker is ended, unless message or task says. Default none. */
-  timeLimit?: number
-  /** Bytes of one body once decompressed, at the most. Default 64 MiB. */
-  maxBodySize?: number
+  /** A pino logger, or an object with its five methods. Default none. */
   logger?: PoolLogger
 }
 
@@ -67,17 +69,17 @@ export interface ShutdownReport {
   killed: number
 }
 
-/** A node at work. */
+/** A node that runs. */
 export interface FarmNode extends AsyncDisposable {
   readonly name: string
   stats(): NodeStats
   snapshot(): NodeSnapshot
-  /** What the control exchange can ask, asked here. */
+  /** Carries out a command, like one that comes over the control exchange. Rejects with TypeError or RangeError for one that cannot be carried out. */
   command(command: Command): Promise<unknown>
   /** Calls `listener` with each event of this node until the function it returns is called. */
   onEvent(listener: (event: FarmEvent) => void): () => void
-  /** Stops taking jobs, drains, then ends what is left. A second call, with less grace, hurries the first. */
+  /** Stops taking jobs, drains, then ends what is left. `grace`: ms. A second call, with less grace, shortens the first. */
   shutdown(options?: { grace?: number; reason?: string }): Promise<ShutdownReport>
-  /** Resolves when the node has shut down, whoever asked for it. */
+  /** Resolves when the node has shut down, for whatever reason. */
   readonly done: Promise<ShutdownReport>
 }

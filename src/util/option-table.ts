@@ -33,6 +33,9 @@ export function option(spec: OptionSpec): OptionSpec {
   return spec
 }
 
+/** The names of the options, in the order of the table. */
+export const namesOf = <T extends object>(table: T): (keyof T & string)[] => Object.keys(table) as (keyof T & string)[]
+
 /** The value of one option of a table: checked, or the default. */
 export const optionValue = <V>(name: string, spec: OptionSpec<V>, given: unknown, read: object = {}): V => {
   if (given !== undefined) return spec.check(name, given)

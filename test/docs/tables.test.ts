@@ -2,14 +2,15 @@
 import * as prefork from 'prefork'
 import * as taskModule from 'prefork/worker'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPublisher, readPublisherOptions } from '../../src/amqp/create-publisher.js'
-import { createWorker } from '../../src/amqp/create-worker.js'
-import { readControl, readQueues, readShape, readUrl } from '../../src/amqp/options/node-options.js'
-import { NAMES } from '../../src/amqp/publishing/publish-options.js'
-import { readNodeOptions } from '../../src/node/options.js'
+import { createPublisher, PUBLISHER_OPTIONS } from '../../src/amqp/create-publisher.js'
+import { createWorker, WORKER_OPTIONS } from '../../src/amqp/create-worker.js'
+import { CONNECTION_OPTIONS, CONTROL_OPTIONS, FIRST_CONNECTION_OPTIONS, QUEUE_OPTIONS } from '../../src/amqp/options/node-options.js'
+import { CALL_OPTIONS, PUBLISH_OPTIONS } from '../../src/amqp/publishing/publish-options.js'
+import { NODE_OPTIONS, readNodeOptions } from '../../src/node/options.js'
 import { MAP_OPTIONS } from '../../src/pool/jobs/map.js'
 import { RUN_OPTIONS } from '../../src/pool/jobs/run-options.js'
 import { POOL_OPTIONS, readOptions } from '../../src/pool/options.js'
+import { RUNTIME_OPTIONS } from '../../src/runtime/options.js'
 import type { OptionSpec } from '../../src/util/option-table.js'
 import { readPage } from './document.js'
 
@@ -54,7 +55,7 @@ const defaultOf = ({ unit, default: value, defaultText }: OptionSpec, inCode: un
 }
 
 /** A phrase of a page without what only a page has: links, and references to other sections. */
-const phraseOf = (cell: string): string => cell.replace(/(?:[;,] )?see \[[^\]]*\]\([^)]*\)(?:; )?/g, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+const phraseOf = (cell: string): string => cell.replace(/^see \[[^\]]*\]\([^)]*\); |[;,] see \[[^\]]*\]\([^)]*\)/g, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
 
 /** The docstrings of an interface by member. */
 const docstrings = (path: string, name: string): Map<string, string> => {
@@ -82,7 +83,7 @@ const checkDocstrings = (path: string, type: string, options: Readonly<Record<st
     if (unit === 'ms' || unit === 'bytes') expect(text, name).toMatch(new RegExp(`\\b${unit}\\b`, 'i'))
     const literal = defaultText === undefined && ['string', 'number', 'boolean'].includes(typeof value) && value !== Number.POSITIVE_INFINITY
     const shown = typeof value === 'string' ? `'${value}'` : defaultOf({ unit, default: value } as OptionSpec, undefined).replaceAll('`', '')
-    expect(text, name).toMatch(defaultText === 'required' ? /Required\./ : literal ? new RegExp(`(Default|, or) ${shown}[;:.,]`) : /\bDefault\b/)
+    expect(text, name).toMatch(defaultText === 'required' ? /Required\b/ : literal ? new RegExp(`(Default|, or) ${shown}[;:.,]`) : /\bDefault\b/)
   }
 }
 
@@ -106,45 +107,37 @@ describe('the options of the pool', () => {
   })
 })
 
-/** The defaults that a table says are those of the code, and each has a unit. */
-const checkDefaults = (rows: Map<string, string[]>, settings: Record<string, unknown>): void => {
-  for (const [name, [unit, fallback]] of rows) {
-    const inCode = settings[name]
-    if (/^[\d,]+$/.test(fallback!)) expect(inCode, name).toBe(Number(fallback!.replaceAll(',', '')))
-    else if (/^\d+ MiB$/.test(fallback!)) expect(inCode, name).toBe(Number.parseInt(fallback!, 10) * 1024 * 1024)
-    else if (/^`.*`$/.test(fallback!)) expect(`\`${typeof inCode === 'string' ? `'${inCode}'` : String(inCode)}\``, name).toBe(fallback)
-    else if (fallback === 'none' || fallback === 'unbounded') expect([0, Number.POSITIVE_INFINITY, undefined], name).toContain(inCode)
-    expect(unit, `${name} has no unit`).not.toBe('')
-  }
-}
+const rest = <T extends object>(table: T, without: object): Record<string, OptionSpec> =>
+  Object.fromEntries(Object.entries(table).filter(([name]) => !Object.hasOwn(without, name)))
 
-describe('the options of a node', () => {
-  const rows = table('Options of a node', 'docs/farm-reference.md')
+describe('the options of a node, a publisher and a publication', () => {
+  const page = 'docs/farm-reference.md'
+  const amqp = 'src/amqp/options/node-options.ts'
+  const shared = { ...CONNECTION_OPTIONS, ...FIRST_CONNECTION_OPTIONS, ...QUEUE_OPTIONS, ...CONTROL_OPTIONS }
 
-  it('are all there, and no others', async () => {
-    expect([...rows.keys()].sort()).toEqual(namesIn(await createWorker({ nope: 1 } as never).catch((reason) => reason)))
+  it('are those of the page, with their units and defaults', () => {
+    checkPage(table('Options of a node', page), WORKER_OPTIONS, readNodeOptions({ tasks: '/tasks.js' }))
+    checkPage(table('Options of a publisher', page), PUBLISHER_OPTIONS)
+    checkPage(table('Options of a publication', page), CALL_OPTIONS)
   })
 
-  it('have the defaults that the page says', () => {
-    checkDefaults(rows, { ...readNodeOptions({ tasks: '/tasks.js' }), url: readUrl({}), queue: readQueues({})[0], ...readShape({}), ...readControl({}) })
+  it('are those of the docstrings', () => {
+    checkDocstrings(amqp, 'ConnectionOptions', CONNECTION_OPTIONS)
+    checkDocstrings(amqp, 'FirstConnectionOptions', FIRST_CONNECTION_OPTIONS)
+    checkDocstrings(amqp, 'QueueOptions', QUEUE_OPTIONS)
+    checkDocstrings(amqp, 'ControlOptions', CONTROL_OPTIONS)
+    checkDocstrings('src/amqp/create-publisher.ts', 'PublisherOptions', rest(PUBLISHER_OPTIONS, shared))
+    checkDocstrings('src/amqp/create-worker.ts', 'WorkerOptions', rest(WORKER_OPTIONS, { ...shared, ...NODE_OPTIONS }))
+    checkDocstrings('src/node/types.ts', 'NodeOptions', NODE_OPTIONS)
+    checkDocstrings('src/runtime/options.ts', 'RuntimeOptions', RUNTIME_OPTIONS)
+    checkDocstrings('src/amqp/publishing/publish-options.ts', 'PublishJobOptions', PUBLISH_OPTIONS)
+    checkDocstrings('src/amqp/publishing/publish-options.ts', 'CallOptions', rest(CALL_OPTIONS, PUBLISH_OPTIONS))
   })
-})
 
-describe('the options of a publisher', () => {
-  const rows = table('Options of a publisher', 'docs/farm-reference.md')
-
-  it('are all there, and no others', async () => {
-    expect([...rows.keys()].sort()).toEqual(namesIn(await createPublisher({ nope: 1 } as never).catch((reason) => reason)))
+  it('are all there for a caller, and no others', async () => {
+    expect(namesIn(await createWorker({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(WORKER_OPTIONS).sort())
+    expect(namesIn(await createPublisher({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(PUBLISHER_OPTIONS).sort())
   })
-
-  it('have the defaults that the page says', () => {
-    const settings = readPublisherOptions({})
-    checkDefaults(rows, { ...settings, ...settings.shape })
-  })
-})
-
-it('the options of a publication are all there, and no others', () => {
-  expect([...table('Options of a publication', 'docs/farm-reference.md').keys()].sort()).toEqual([...NAMES, 'timeout'].sort())
 })
 
 /** The compiler holds these lists to the types: a member that is missing here, or that the type lacks, is an error. */

@@ -2,7 +2,9 @@
 
 import type { Backoff } from '../../runtime/delivery.js'
 import type { Compression } from '../../runtime/message/index.js'
-import { count, knownNames, milliseconds, oneOf, plainObject, refuse } from '../../util/checks.js'
+import { backoffOf } from '../../runtime/options.js'
+import { type Check, checkLimits, choice, countFrom, knownNames, milliseconds, plainObject, refuse } from '../../util/checks.js'
+import { namesOf, type OptionTable, option } from '../../util/option-table.js'
 import { workerState } from '../../worker/state.js'
 import { MAX_DELAY } from '../topology/delay-steps.js'
 
@@ -10,91 +12,90 @@ import { MAX_DELAY } from '../topology/delay-steps.js'
 export interface PublishJobOptions {
   /** ms from the start until the task's signal aborts. Default the task's or the node's. */
   softTimeLimit?: number
-  /** ms from the start until the worker is ended. Default the task's or the node's. */
+  /** ms from the start until the task's worker is killed. Default the task's or the node's. */
   timeLimit?: number
-  /** What `currentJob().context` shows in the task. Default: inside a task, the context of the job that runs; else none. */
+  /** What `currentJob().context` returns in the task. Default: inside a task, the context of the running job; else none. */
   context?: unknown
-  /** ms until it may begin, at most 30 days. Default none. It begins between this and the next step of the ladder in docs/farm.md. */
+  /** ms until the job may begin, at most 30 days. It begins between this time and the next step of the delay queues (docs/farm.md). Default none. */
   delay?: number
-  /** Higher first, from 0 to `priorityLevels` - 1; higher ones count as the highest. Default 0. */
+  /** Higher first, from 0 to `priorityLevels` - 1; a higher priority counts as the highest level. Default 0. */
   priority?: number
-  /** ms after which it must not begin any more: it is dead-lettered. Counts from the call, a delay included. Default none. */
+  /** ms from the call, a delay included: a job that has not begun by then becomes a dead letter. Must be above `delay`. Default none. */
   ttl?: number
-  /** Attempts altogether, the first included. Default the task's or the node's. */
+  /** Attempts in all, the first included. Default the task's or the node's. */
   maxAttempts?: number
   /** The wait between attempts. Default the task's or the node's. */
   backoff?: Backoff
-  /** Times that it may be run again after its worker died. Default the task's or the node's. */
+  /** How often the job is run again after its worker died. Default the task's or the node's. */
   retryLost?: number
+  /** Sent with the job: 1 to 255 bytes of UTF-8. Default none. */
   correlationId?: string
-  /** Default a random UUID. Nodes recognise a redelivery by it. */
+  /** The job's id, by which nodes recognise a redelivery: 1 to 255 bytes of UTF-8. Default a random UUID. */
   messageId?: string
-  /** Compresses the body. Default not. */
+  /** Compresses the body. Default none. */
   compress?: Compression
 }
 
 export interface CallOptions extends PublishJobOptions {
-  /** ms to wait for the answer. Default 60,000. */
+  /** ms that `call` waits for the result. Default 60,000. */
   timeout?: number
 }
 
-export const NAMES = [
-  'softTimeLimit',
-  'timeLimit',
-  'context',
-  'delay',
-  'priority',
-  'ttl',
-  'maxAttempts',
-  'backoff',
-  'retryLost',
-  'correlationId',
-  'messageId',
-  'compress',
-] as const satisfies readonly (keyof PublishJobOptions)[]
+/** A time in a delay queue, ms. */
+const delay: Check<number> = (name, value) => {
+  if (typeof value !== 'number' || !(value >= 0) || value > MAX_DELAY) throw refuse(name, `a number of milliseconds from 0 to ${MAX_DELAY} (30 days)`, value)
+  return value
+}
 
-const text = (name: string, value: unknown): string => {
-  // AMQP's short texts.
+/** AMQP's short strings. */
+const shortText: Check<string> = (name, value) => {
   if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > 255) throw refuse(name, 'a text of 1 to 255 bytes of UTF-8', value)
   return value
 }
 
-const BACKOFF_NAMES = ['kind', 'delay', 'maxDelay', 'jitter'] as const
+export const PUBLISH_OPTIONS = {
+  softTimeLimit: option({ unit: 'ms', check: milliseconds, defaultText: "the task's", doc: "time until the task's signal aborts" }),
+  timeLimit: option({ unit: 'ms', check: milliseconds, defaultText: "the task's", doc: "time until the task's worker is killed" }),
+  context: option({
+    unit: 'any',
+    check: (_, value) => value,
+    defaultText: 'that of the job',
+    doc: 'what `currentJob().context` returns; the default is the context of the job that publishes, if any',
+  }),
+  delay: option({ unit: 'ms', check: delay, doc: 'time until the job may begin, at most 30 days' }),
+  priority: option({ unit: 'level', check: countFrom(0, 255), defaultText: '0', doc: 'higher first' }),
+  ttl: option({
+    unit: 'ms',
+    check: milliseconds,
+    doc: 'a job that has not begun after this time becomes a dead letter; must be above `delay` (`TypeError`)',
+  }),
+  maxAttempts: option({ unit: 'attempts', check: countFrom(1), defaultText: "the task's", doc: 'attempts in all, the first included' }),
+  backoff: option({ unit: 'object', check: backoffOf(delay, delay), defaultText: "the task's", doc: 'the wait between attempts' }),
+  retryLost: option({ unit: 'times', check: countFrom(0), defaultText: "the task's", doc: 'how often the job is run again after its worker died' }),
+  correlationId: option({ unit: 'text', check: shortText, doc: 'sent with the job; not with `publishMany`' }),
+  messageId: option({ unit: 'text', check: shortText, defaultText: 'a random UUID', doc: "the job's id, used for recognition; not with `publishMany`" }),
+  compress: option({ unit: 'kind', check: choice<Compression>('gzip', 'br', 'zstd'), doc: "`'gzip'`, `'br'` or `'zstd'`" }),
+} satisfies OptionTable<PublishJobOptions>
 
-/** Checks a backoff. Throws TypeError naming what is wrong. */
-export const readBackoffOption = (name: string, value: unknown): Backoff => {
-  const given = plainObject(name, value)
-  knownNames(name, given, BACKOFF_NAMES)
-  const { kind, delay, maxDelay, jitter } = given
-  const wait = (key: string, each: unknown): number => {
-    if (typeof each !== 'number' || !(each >= 0) || each > MAX_DELAY)
-      throw refuse(`${name}.${key}`, `a number of milliseconds from 0 to ${MAX_DELAY} (30 days)`, each)
-    return each
-  }
-  if (jitter !== undefined && (typeof jitter !== 'number' || !(jitter >= 0 && jitter <= 1))) throw refuse(`${name}.jitter`, 'a share from 0 to 1', jitter)
-  return {
-    kind: oneOf(`${name}.kind`, kind, ['fixed', 'exponential']),
-    delay: wait('delay', delay),
-    ...(maxDelay === undefined ? undefined : { maxDelay: wait('maxDelay', maxDelay) }),
-    ...(jitter === undefined ? undefined : { jitter }),
-  }
-}
+export const CALL_OPTIONS = {
+  ...PUBLISH_OPTIONS,
+  timeout: option({ unit: 'ms', check: milliseconds, default: 60_000, doc: 'how long `call` waits for the result; only with `call`' }),
+} satisfies OptionTable<CallOptions>
+
+export const NAMES = namesOf(PUBLISH_OPTIONS)
 
 /** Validates the options of a publication; the context of the job that runs is inherited. Throws TypeError naming the option. */
 export const readPublishOptions = (what: string, given: unknown, names: readonly string[]): PublishJobOptions => {
   const options = given === undefined ? {} : plainObject('options', given)
   knownNames(what, options, names)
-  const read = <T>(name: string, check: (name: string, value: unknown) => T): T | undefined =>
+  const read = <V>(name: string, { check }: { readonly check: Check<V> }): V | undefined =>
     options[name] === undefined ? undefined : check(name, options[name])
-  const softTimeLimit = read('softTimeLimit', milliseconds)
-  const timeLimit = read('timeLimit', milliseconds)
-  if (softTimeLimit !== undefined && timeLimit !== undefined && timeLimit < softTimeLimit)
-    throw refuse('timeLimit', `at least the softTimeLimit of ${softTimeLimit} ms (it ends what the soft limit only asks)`, timeLimit)
-  const delay = read('delay', (name, value) => {
-    if (typeof value !== 'number' || !(value >= 0) || value > MAX_DELAY) throw refuse(name, `a number of milliseconds from 0 to ${MAX_DELAY} (30 days)`, value)
-    return value
-  })
-  const ttl = read('ttl', milliseconds)
+  const o = PUBLISH_OPTIONS
+  const softTimeLimit = read('softTimeLimit', o.softTimeLimit)
+  const timeLimit = read('timeLimit', o.timeLimit)
+  checkLimits({ softTimeLimit, timeLimit })
+  const delay = read('delay', o.delay)
+  const ttl = read('ttl', o.ttl)
   if (ttl !== undefined && delay !== undefined && ttl <= delay)
     throw refuse('ttl', `more than the delay of ${delay} ms, or the job expires before it may begin`, ttl)
   return {
@@ -102,13 +103,13 @@ export const readPublishOptions = (what: string, given: unknown, names: readonly
     timeLimit,
     context: options.context === undefined ? workerState().current()?.context : options.context,
     delay,
-    priority: read('priority', (name, value) => count(name, value, 0, 255)),
+    priority: read('priority', o.priority),
     ttl,
-    maxAttempts: read('maxAttempts', (name, value) => count(name, value, 1)),
-    backoff: read('backoff', readBackoffOption),
-    retryLost: read('retryLost', (name, value) => count(name, value, 0)),
-    correlationId: read('correlationId', text),
-    messageId: read('messageId', text),
-    compress: read('compress', (name, value) => oneOf(name, value, ['gzip', 'br', 'zstd'])),
+    maxAttempts: read('maxAttempts', o.maxAttempts),
+    backoff: read('backoff', o.backoff),
+    retryLost: read('retryLost', o.retryLost),
+    correlationId: read('correlationId', o.correlationId),
+    messageId: read('messageId', o.messageId),
+    compress: read('compress', o.compress),
   }
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { AnyTasks, TaskArgs, TaskName, TaskResult } from '../../pool/types.js'
 import { encodeJob } from '../../runtime/message/index.js'
-import { milliseconds, refuse } from '../../util/checks.js'
+import { refuse } from '../../util/checks.js'
+import { namesOf, optionValue } from '../../util/option-table.js'
 import { AdminChannel } from '../connection/admin-channel.js'
 import type { Endpoint } from '../connection/endpoint.js'
 import { connectWithin, ReconnectingConnection } from '../connection/reconnecting-connection.js'
@@ -11,11 +12,10 @@ import { declareQueue, type QueueShape } from '../topology/topology.js'
 import { Calls } from './calls.js'
 import { ConfirmingPublisher } from './confirming-publisher.js'
 import { type JobPublication, JobPublisher } from './job-publisher.js'
-import { type CallOptions, NAMES, type PublishJobOptions, readPublishOptions } from './publish-options.js'
+import { CALL_OPTIONS, type CallOptions, NAMES, type PublishJobOptions, readPublishOptions } from './publish-options.js'
 
 /** Outstanding jobs of one `publishMany` at most: bounds the memory that an endless source takes. */
 const MAX_OUTSTANDING = 1_024
-const CALL_TIMEOUT = 60_000
 const FIRST_COUNTS = { attempt: 1, losses: 0, requeues: 0 }
 
 export interface PublisherSettings extends Endpoint {
@@ -164,8 +164,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
    * Rejects with the task's error (RemoteError), with PreforkError `ERR_PREFORK_CALL_TIMEOUT`, or as `publish`.
    */
   async call<N extends TaskName<T>>(name: N, args: TaskArgs<T, N>, options?: CallOptions): Promise<TaskResult<T, N>> {
-    const timeout = options?.timeout === undefined ? CALL_TIMEOUT : milliseconds('timeout', options.timeout)
-    const [, publication] = await this.#prepare('call', name, args, options, [...NAMES, 'timeout'])
+    const timeout = optionValue('timeout', CALL_OPTIONS.timeout, options?.timeout)
+    const [, publication] = await this.#prepare('call', name, args, options, namesOf(CALL_OPTIONS))
     this.#calls ??= new Calls(this.#connection, this.#admin, this.#settings.shape)
     return (await this.#calls.call(publication, name, timeout)) as TaskResult<T, N>
   }

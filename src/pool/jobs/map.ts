@@ -1,6 +1,6 @@
 import { countFrom, flag, knownNames, plainObject } from '../../util/checks.js'
 import { Deque } from '../../util/deque.js'
-import { type OptionTable, option, readKnown } from '../../util/option-table.js'
+import { namesOf, type OptionTable, option, readKnown } from '../../util/option-table.js'
 import { mapCutShort } from '../errors.js'
 import type { MapOptions } from '../types.js'
 import type { JobRecord } from './job.js'
@@ -20,7 +20,7 @@ const OWN_OPTIONS = {
 
 export const MAP_OPTIONS = { ...OWN_OPTIONS, ...BROADCAST_OPTIONS } satisfies OptionTable<MapOptions>
 
-const NAMES = Object.keys(MAP_OPTIONS)
+const NAMES = namesOf(MAP_OPTIONS)
 
 export type Source = Iterable<unknown> | AsyncIterable<unknown>
 

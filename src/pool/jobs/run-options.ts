@@ -1,5 +1,5 @@
 import { arrayOf, type Check, checkLimits, countFrom, knownNames, milliseconds, nonEmptyString, plainObject, refuse } from '../../util/checks.js'
-import { type OptionTable, option } from '../../util/option-table.js'
+import { namesOf, type OptionTable, option } from '../../util/option-table.js'
 import type { JobDelivery, TaskInfo } from '../../wire/messages.js'
 import type { Settings } from '../options.js'
 import type { BroadcastOptions, RunOptions } from '../types.js'
@@ -65,7 +65,7 @@ export const RUN_OPTIONS = {
   }),
 } satisfies OptionTable<RunOptions>
 
-const NAMES = Object.keys(RUN_OPTIONS)
+const NAMES = namesOf(RUN_OPTIONS)
 
 /** What a job runs with, once the levels are merged. Limits in ms, 0 for none. */
 export interface JobOptions {
