@@ -1,24 +1,16 @@
-import { count, flag, knownNames, milliseconds, plainObject, refuse } from '../../util/checks.js'
+import { type Check, count, countFrom, flag, knownNames, millisecondsOrZero, nonEmptyString, plainObject, refuse } from '../../util/checks.js'
+import { MAX_WORKERS } from '../../util/limits.js'
 import { nearest } from '../../util/nearest.js'
 import { parseRate } from '../rate-limits.js'
 import type { Command, CommandName } from './commands.js'
 
-/** Workers at the most that a command may ask for: beyond it is a mistake, not a wish. */
-const MAX_WORKERS = 10_000
-
 type Fields = Record<string, unknown>
 
-const text = (name: string, value: unknown): string => {
-  if (typeof value !== 'string' || value === '') throw refuse(name, 'a non-empty string', value)
-  return value
-}
+const optional = <T>(name: string, value: unknown, check: Check<T>): T | undefined => (value === undefined ? undefined : check(name, value))
 
-const optional = <T>(name: string, value: unknown, check: (name: string, value: unknown) => T): T | undefined =>
-  value === undefined ? undefined : check(name, value)
+const workers = countFrom(1, MAX_WORKERS)
 
-const workers = (name: string, value: unknown): number => count(name, value, 1, MAX_WORKERS)
-
-/** Only what is there: an absent field stays absent. */
+/** Without the fields that are undefined. */
 const compact = <T extends object>(fields: T): T => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 
 const plain = (command: 'ping' | 'snapshot' | 'stats' | 'quiet' | 'pause' | 'resume' | 'restart') => ({
@@ -29,7 +21,12 @@ const plain = (command: 'ping' | 'snapshot' | 'stats' | 'quiet' | 'pause' | 'res
 const rateLimit = ({ task, queue, limit }: Fields): Command => {
   if ((task === undefined) === (queue === undefined)) throw new TypeError("rate_limit wants exactly one of 'task' and 'queue'.")
   if (limit !== null) parseRate(limit)
-  return compact({ command: 'rate_limit', task: optional('task', task, text), queue: optional('queue', queue, text), limit: limit as string | null })
+  return compact({
+    command: 'rate_limit',
+    task: optional('task', task, nonEmptyString),
+    queue: optional('queue', queue, nonEmptyString),
+    limit: limit as string | null,
+  })
 }
 
 const autoscale = ({ min, max }: Fields): Command => {
@@ -39,8 +36,6 @@ const autoscale = ({ min, max }: Fields): Command => {
   return { command: 'autoscale', min: least, max: most }
 }
 
-const grace = (name: string, value: unknown): number => (value === 0 ? 0 : milliseconds(name, value))
-
 const COMMANDS: { readonly [N in CommandName]: { readonly fields: readonly string[]; readonly read: (fields: Fields) => Command } } = {
   ping: plain('ping'),
   snapshot: plain('snapshot'),
@@ -49,13 +44,13 @@ const COMMANDS: { readonly [N in CommandName]: { readonly fields: readonly strin
   pause: plain('pause'),
   resume: plain('resume'),
   restart: plain('restart'),
-  shutdown: { fields: ['grace'], read: (given) => compact({ command: 'shutdown', grace: optional('grace', given.grace, grace) }) },
+  shutdown: { fields: ['grace'], read: (given) => compact({ command: 'shutdown', grace: optional('grace', given.grace, millisecondsOrZero) }) },
   grow: { fields: ['by'], read: ({ by }) => compact({ command: 'grow', by: optional('by', by, workers) }) },
   shrink: { fields: ['by'], read: ({ by }) => compact({ command: 'shrink', by: optional('by', by, workers) }) },
   autoscale: { fields: ['min', 'max'], read: autoscale },
   revoke: {
     fields: ['id', 'terminate'],
-    read: ({ id, terminate }) => compact({ command: 'revoke', id: text('id', id), terminate: optional('terminate', terminate, flag) }),
+    read: ({ id, terminate }) => compact({ command: 'revoke', id: nonEmptyString('id', id), terminate: optional('terminate', terminate, flag) }),
   },
   rate_limit: { fields: ['task', 'queue', 'limit'], read: rateLimit },
   stack: { fields: ['worker'], read: ({ worker }) => ({ command: 'stack', worker: count('worker', worker, 1) }) },
@@ -64,7 +59,7 @@ const COMMANDS: { readonly [N in CommandName]: { readonly fields: readonly strin
 export const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[]
 
 /**
- * A command as it came from outside, checked.
+ * Checks a command that comes from outside.
  *
  * @throws {TypeError} there is no such command, a field is unknown, or has a value it cannot have
  * @throws {RangeError} a rate limit of another form
