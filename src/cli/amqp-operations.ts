@@ -1,46 +1,33 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { withoutPassword } from '../util/redact.js'
+import { withTimeout } from '../util/with-timeout.js'
 import { CommandError, EXIT } from './exit.js'
 import type { DeadLetter, Farm } from './farm.js'
-import { type BrokerSettings, withoutPassword } from './settings/broker.js'
+import type { BrokerSettings } from './settings/broker.js'
 
 const amqp = () => import('../amqp/index.js')
 
 const shapeOf = ({ url, tls, queueType, priorityLevels }: BrokerSettings) => ({ url, tls, queueType, priorityLevels })
-const controlOf = ({ url, tls, controlExchange, workerExchange, secret }: BrokerSettings) => ({
-  url,
-  tls,
-  controlExchange,
-  eventExchange: workerExchange,
-  secret,
-})
+const controlOf = ({ url, tls, controlExchange, eventExchange, secret }: BrokerSettings) => ({ url, tls, controlExchange, eventExchange, secret })
 
-/** Publishers and operators wait longer for a broker that is away; who typed a command wants to know, in the words of the command line. */
-const reached = async <T>(connecting: Promise<T>, url: string, timeout: number): Promise<T> => {
-  const given = new AbortController()
-  const late = sleep(timeout, undefined, { signal: given.signal }).then(() => {
+/** Bounds a connection by `timeout`, ms: publishers and operators of the library wait longer for a broker that is unavailable. */
+const connected = <T>(connecting: Promise<T>, url: string, timeout: number): Promise<T> =>
+  withTimeout(connecting, timeout, (): T => {
     throw new CommandError(
       `RabbitMQ at ${withoutPassword(url)} cannot be reached within ${timeout / 1_000} s. Is it running? --broker or RABBITMQ_URL say where it is.`,
       EXIT.broker,
     )
   })
-  late.catch(() => {})
-  try {
-    return await Promise.race([connecting, late])
-  } finally {
-    given.abort()
-  }
-}
 
-/** RabbitMQ, by the library's own `prefork/amqp`. */
+/** RabbitMQ, over `prefork/amqp`. */
 export const amqpFarm: Farm = {
-  async createNode({ queues, ...broker }, options) {
+  async createNode(broker, options) {
     const { createWorker } = await amqp()
-    return await createWorker({ ...options, ...shapeOf({ queues, ...broker }), ...controlOf({ queues, ...broker }), queues: [...queues] })
+    return await createWorker({ ...options, ...shapeOf(broker), ...controlOf(broker), queues: broker.queues })
   },
 
   async createPublisher(broker, { timeout }) {
     const { createPublisher, RemoteError } = await amqp()
-    const publisher = await reached(createPublisher({ ...shapeOf(broker), queue: broker.queues[0], publishTimeout: timeout }), broker.url, timeout)
+    const publisher = await connected(createPublisher({ ...shapeOf(broker), queue: broker.queues[0], publishTimeout: timeout }), broker.url, timeout)
     return {
       publish: (name, args, options) => publisher.publish(name, [...args], options),
       async call(name, args, options) {
@@ -58,7 +45,7 @@ export const amqpFarm: Farm = {
 
   async createControlClient(broker, { timeout }) {
     const { createControlClient } = await amqp()
-    return await reached(createControlClient(controlOf(broker)), broker.url, timeout)
+    return await connected(createControlClient(controlOf(broker)), broker.url, timeout)
   },
 
   async listDeadLetters({ url, tls }, queue, { limit }) {

@@ -1,24 +1,28 @@
 import type { Farm } from './farm.js'
 import type { Environment } from './settings/setting.js'
 
-export interface Output {
+export interface TextStream {
   isTTY?: boolean
   write(text: string): unknown
-  /** Why something could not be written, the first time. Never thrown by `write`. */
-  readonly failure?: Error | undefined
-  /** Told once, at the first failure; at once where there was one. */
-  onFailure?(told: (error: Error) => void): void
 }
 
-/** What a command meets outside: the process's own, or a test's. */
+/** A stream whose `write` never throws: what cannot be written is dropped. */
+export interface OutputStream extends TextStream {
+  /** The first error of a write. */
+  readonly failure?: Error | undefined
+  /** Calls `listener` once, with the first error of a write; at once where there was one. */
+  onFailure?(listener: (error: Error) => void): void
+}
+
+/** The environment of a command: the process's own, or a test's. */
 export interface CliContext {
   readonly env: Environment
   readonly folder: string
   readonly version: string
   readonly stdin: { readonly isTTY?: boolean }
-  readonly stdout: Output
-  readonly stderr: Output
-  /** Signals arrive here. */
+  readonly stdout: OutputStream
+  readonly stderr: OutputStream
+  /** Emits the signals. */
   readonly signals: Pick<NodeJS.EventEmitter, 'on' | 'off'>
   /** Loaded only by a command that needs a broker. */
   farm(): Promise<Farm>

@@ -1,58 +1,39 @@
+import { withTimeout } from '../util/with-timeout.js'
 import { CommandError, EXIT } from './exit.js'
 
-/** ms that a command has to say goodbye to the broker when its own time is over; what is left then is cut. */
-const LAST = 500
+/** ms for the close of a connection whose command has no time left. */
+const CLOSE_TIMEOUT = 500
 
-/** What a command may take, from the first connection to the last close. */
+/** The time limit of a command, from the first connection to the last close. */
 export class Deadline {
+  /** ms. */
+  readonly total: number
   readonly #end: number
 
-  /** `total`: ms. */
-  constructor(readonly total: number) {
+  constructor(total: number) {
+    this.total = total
     this.#end = performance.now() + total
   }
 
-  /** ms, 1 at the least: whoever is given them refuses none. */
+  /** ms; at least 1, since an option of the library refuses 0. */
   get left(): number {
     return Math.max(1, Math.ceil(this.#end - performance.now()))
   }
 
-  /** As people read it. */
+  /** The whole time in seconds, for a message. */
   get shown(): string {
     return `${this.total / 1_000} s`
   }
 
-  /** What `doing` comes to; rejects with `late`, exit code 4, when the time is over before. */
-  async bound<T>(doing: Promise<T>, late: string): Promise<T> {
-    return await within(this.left, doing, () => {
-      throw new CommandError(late, EXIT.broker)
+  /** Settles like `promise`; rejects with `message` and exit code 4 when the time is over before. */
+  bound<T>(promise: Promise<T>, message: string): Promise<T> {
+    return withTimeout(promise, this.left, (): T => {
+      throw new CommandError(message, EXIT.broker)
     })
   }
 
-  /** Waits for a close as long as there is time, and for a moment in any case: the process ends afterwards, and nothing hangs on it. */
+  /** Waits for a close for the time left, or a moment if that is longer. The process ends afterwards, whether it has closed or not. */
   async closing(close: Promise<unknown>): Promise<void> {
-    await within(
-      Math.max(LAST, this.left),
-      close.then(() => {}),
-      () => {},
-    )
-  }
-}
-
-const within = async <T>(ms: number, doing: Promise<T>, late: () => T): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<T>((resolve, reject) => {
-    timer = setTimeout(() => {
-      try {
-        resolve(late())
-      } catch (error) {
-        reject(error)
-      }
-    }, ms)
-  })
-  try {
-    return await Promise.race([doing, over])
-  } finally {
-    clearTimeout(timer)
+    await withTimeout(close, Math.max(CLOSE_TIMEOUT, this.left), () => {})
   }
 }

@@ -1,16 +1,19 @@
-/** What the process ends with; documented in docs/farm-cli.md. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { CliContext } from './cli-context.js'
+
+/** The exit codes; docs/farm-cli.md documents them. */
 export const EXIT = {
   /** Done; of `work`: every job in flight ended by itself. */
   ok: 0,
-  /** Anything that has no number of its own. */
+  /** Any other failure. */
   failed: 1,
-  /** A flag, an argument or a variable that cannot be used. */
+  /** An invalid flag, argument or variable. */
   usage: 2,
-  /** `work`: the grace was over, and jobs that had begun were killed. */
+  /** `work`: jobs that had begun were killed when the grace was over. */
   killed: 3,
   /** The broker cannot be reached, or refused. */
   broker: 4,
-  /** Nobody answered in time. */
+  /** No answer in time. */
   noAnswer: 5,
   /** `publish --wait`: the task failed; `control`: a node refused. */
   refused: 6,
@@ -18,22 +21,33 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** An end with a number of its own. The message is one line and says what to do. */
+/** An error with an exit code. The message is one line and says what to do. */
 export class CommandError extends Error {
   override name = 'CommandError'
-  constructor(
-    message: string,
-    readonly exitCode: ExitCode,
-    options?: ErrorOptions,
-  ) {
+  readonly exitCode: ExitCode
+
+  constructor(message: string, exitCode: ExitCode, options?: ErrorOptions) {
     super(message, options)
+    this.exitCode = exitCode
   }
 }
 
-/** A flag, an argument or a variable that cannot be used. */
+/** An invalid flag, argument or variable. */
 export class UsageError extends CommandError {
   override name = 'UsageError'
   constructor(message: string) {
     super(message, EXIT.usage)
   }
+}
+
+/**
+ * The exit code of a command that has ended with `code`, once it is known whether its output was written. A reader that has exited, as `head`
+ * does, is no failure.
+ */
+export const afterOutput = async (code: ExitCode, { stdout }: Pick<CliContext, 'stdout'>): Promise<ExitCode> => {
+  // Streams report an error after the write.
+  await nextTurn()
+  const { failure } = stdout
+  if (failure === undefined || (failure as NodeJS.ErrnoException).code === 'EPIPE') return code
+  throw new CommandError(`The output cannot be written: ${failure.message}`, code === EXIT.ok ? EXIT.failed : code, { cause: failure })
 }

@@ -19,9 +19,9 @@ export type CallOutcome =
   | { readonly kind: 'timeout' }
 
 export interface FarmPublisher {
-  /** Resolves with the job's id once the broker has it. */
+  /** Resolves with the job's id when the broker has confirmed it. */
   publish(name: string, args: readonly unknown[], options: PublishOptions): Promise<string>
-  /** Rejects when the job could not be handed to the broker. `timeout`: ms to wait for the answer. */
+  /** Rejects when the job could not be published. `timeout`: ms to wait for the result. */
   call(name: string, args: readonly unknown[], options: PublishOptions & { timeout: number }): Promise<CallOutcome>
   close(): Promise<void>
 }
@@ -41,16 +41,16 @@ export interface DeadLetter {
   readonly requeues: number
 }
 
-/** What the command line needs of a broker. All reject with CommandError `EXIT.broker` when it cannot be reached, but `createNode`, which keeps trying. */
+/** The broker, as the command line uses it. All methods reject with CommandError `EXIT.broker` when it cannot be reached, except `createNode`, which retries. */
 export interface Farm {
   createNode(broker: BrokerSettings, options: NodeOptions): Promise<FarmNode>
   /** `timeout`: ms to reach the broker, and to publish. */
   createPublisher(broker: BrokerSettings, options: { timeout: number }): Promise<FarmPublisher>
   createControlClient(broker: BrokerSettings, options: { timeout: number }): Promise<ControlClient>
-  /** The oldest of one queue. */
+  /** The oldest dead letters of one queue. */
   listDeadLetters(broker: BrokerSettings, queue: string, options: { limit: number }): Promise<DeadLetter[]>
-  /** Resolves with how many went back. */
+  /** Resolves with the number of dead letters that went back. */
   retryDeadLetters(broker: BrokerSettings, queue: string, options: { ids?: readonly string[] }): Promise<number>
-  /** Resolves with how many messages were removed. `dead`: the dead letters instead of the jobs. */
+  /** Resolves with the number of messages that were removed. `dead`: the dead letters instead of the jobs. */
   purge(broker: BrokerSettings, queue: string, options: { dead: boolean }): Promise<number>
 }

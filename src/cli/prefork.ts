@@ -1,13 +1,32 @@
 #!/usr/bin/env node
+import { closeSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { isatty } from 'node:tty'
 import { main } from './main.js'
-import { OutputStream } from './output/output-stream.js'
-import { leaveLostTerminals } from './output/terminal-gone.js'
+import { ProcessStream } from './output/process-stream.js'
 
-// dist/cli/prefork.js and src/cli/prefork.ts are as deep.
+// dist/cli/prefork.js and src/cli/prefork.ts are at the same depth.
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
 
-leaveLostTerminals()
+/**
+ * At its exit, Node restores the modes of the terminals that it started with, and aborts (SIGABRT) where that fails, as for a terminal that was
+ * closed meanwhile. Node ignores a descriptor that is closed before.
+ */
+const closeLostTerminals = (): void => {
+  const terminals = [0, 1, 2].filter((fd) => isatty(fd))
+  process.on('exit', () => {
+    for (const fd of terminals) {
+      if (isatty(fd)) continue
+      try {
+        closeSync(fd)
+      } catch {
+        // It is closed.
+      }
+    }
+  })
+}
+
+closeLostTerminals()
 process.stdin.on('error', () => {})
 
 const code = await main(process.argv.slice(2), {
@@ -15,10 +34,10 @@ const code = await main(process.argv.slice(2), {
   folder: process.cwd(),
   version,
   stdin: process.stdin,
-  stdout: new OutputStream(process.stdout),
-  stderr: new OutputStream(process.stderr),
+  stdout: new ProcessStream(process.stdout),
+  stderr: new ProcessStream(process.stderr),
   signals: process,
   farm: async () => (await import('./amqp-operations.js')).amqpFarm,
 })
-// What is left, a connection that is just closing, must not hold the shell up.
+// A connection that is still closing must not delay the shell.
 process.exit(code)

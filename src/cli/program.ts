@@ -2,39 +2,39 @@ import { Command as Program } from 'commander'
 import type { Command } from '../runtime/report/commands.js'
 import type { CliContext } from './cli-context.js'
 import { CONTROL_COMMANDS } from './commands/control-commands.js'
-import { delivered } from './delivered.js'
-import type { ExitCode } from './exit.js'
+import { afterOutput, type ExitCode } from './exit.js'
 import { EXIT_HELP, PUBLISH_HELP, WORK_HELP } from './help.js'
 import type { Flags } from './settings/setting.js'
+import { nodeFlags } from './settings/work.js'
 
-type Run = (around: CliContext) => Promise<ExitCode>
+type Run = (context: CliContext) => Promise<ExitCode>
 
-/** The commands and their flags. What a flag wants is checked where it is read, so that flags and variables are judged alike. */
-export const createProgram = (around: CliContext, chosen: (run: Run) => void): Program => {
+/** The commands and their flags. Values are checked where they are read, so that one check serves a flag and its variable. */
+export const createProgram = (context: CliContext, chosen: (run: Run) => void): Program => {
   const program = new Program('prefork')
   program
-    .description('Jobs from RabbitMQ in prefork worker processes: nodes, publishing, steering, dead letters.')
-    .version(around.version, '-V, --version', 'print the version')
+    .description('Jobs from RabbitMQ in prefork worker processes: nodes, publishing, control, dead letters.')
+    .version(context.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
     .addHelpText('after', EXIT_HELP)
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => around.stdout.write(text),
-      writeErr: (text) => around.stderr.write(text),
-      // Told once, by whoever catches the error.
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: (text) => context.stderr.write(text),
+      // `main` prints the error.
       outputError: () => {},
     })
 
-  /** A command whose output is what it was asked for. */
-  const once = (run: Run): void => chosen(async (given) => await delivered(await run(given), given))
+  /** A command that fails when its output cannot be written. */
+  const once = (run: Run): void => chosen(async (context) => await afterOutput(await run(context), context))
   const several = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
   const command = (parent: Program, name: string, help: string): Program => parent.command(name).description(help).helpOption('-h, --help', 'print this help')
   const withBroker = (each: Program): Program =>
     each
       .option('-b, --broker <url>', 'where RabbitMQ is (RABBITMQ_URL)')
-      .option('-v, --verbose', each.name() === 'work' ? 'log more' : 'tell where an error came from')
-  const withQueues = (each: Program): Program => withBroker(each).option('-q, --queue <names>', 'queues, with commas between (ASYNC_FARM_JOBS_QUEUE)', several)
+      .option('-v, --verbose', each.name() === 'work' ? 'log more' : 'print the stack of an error')
+  const withQueues = (each: Program): Program => withBroker(each).option('-q, --queue <names>', 'queues, separated by commas (ASYNC_FARM_JOBS_QUEUE)', several)
   const withShape = (each: Program): Program =>
     withQueues(each)
       .option('--queue-type <type>', "how queues are declared: 'quorum' (the default) or 'classic'")
@@ -44,34 +44,19 @@ export const createProgram = (around: CliContext, chosen: (run: Run) => void): P
       .option('--control-exchange <name>', 'commands to the nodes (ASYNC_FARM_CONTROL_EXCHANGE)')
       .option('--worker-exchange <name>', 'events of the nodes (ASYNC_FARM_WORKER_EXCHANGE)')
 
-  withExchanges(withShape(command(program, 'work', 'take jobs and run them')))
+  const work = withExchanges(withShape(command(program, 'work', 'take jobs and run them')))
     .option('-t, --tasks <modules>', 'modules whose exported functions are the tasks', several)
     .option('--root <folders>', 'folders below which module/path#export may name a task', several)
     .option('--import <modules>', 'modules loaded in the node and, before any task, in each worker', several)
     .option('-w, --workers <count>', 'a fixed number of workers')
     .option('--autoscale <min,max>', 'workers by the backlog (MIN_WORKERS, MAX_WORKERS)')
-    .option('--prefetch <count>', 'jobs held by each worker (PREFETCH_PER_WORKER)')
-    .option('-c, --concurrency <count>', 'jobs at once in each worker; default: as many as it holds')
-    .option('--scale-up-batch <count>', 'workers started at once (SCALE_UP_BATCH_SIZE)')
-    .option('--scale-down-batch <count>', 'workers retired at once (SCALE_DOWN_BATCH_SIZE)')
-    .option('--scale-interval <time>', 'between two looks at the backlog (SCALE_CHECK_INTERVAL_S)')
-    .option('--grace <time>', 'that jobs in flight have at the end (WORKER_SHUTDOWN_GRACE_S)')
-    .option('--heartbeat <time>', 'between two heartbeats (HEARTBEAT_INTERVAL_S)')
-    .option('--max-stall <time>', 'ends a worker whose main thread has not turned for so long (MAX_STALL_S)')
-    .option('--max-jobs-per-worker <count>', 'after which a worker is replaced')
-    .option('--max-memory-per-worker <size>', 'such as 300MB, over which a worker is replaced after its jobs')
-    .option('--max-losses <count>', 'beginnings on workers that died, then the dead letters (MAX_LOSSES)')
-    .option('--history <count>', 'jobs remembered (TASK_HISTORY_MAX)')
-    .option('--soft-time-limit <time>', 'after which a job is asked to stop')
-    .option('--time-limit <time>', 'after which a job is ended')
-    .option('--max-attempts <count>', 'of a job whose message names none')
-    .option('--unknown-task <what>', "'retry' (it waits for newer code) or 'dead-letter'")
-    .option('--name <name>', 'of this node, unlike all others')
+  for (const [usage, help] of nodeFlags()) work.option(usage, help)
+  work
     .option('--http <port>', 'serve /healthz, /readyz and /metrics')
     .option('--http-host <host>', 'where to serve them; default 127.0.0.1')
     .option('--tui', 'a dashboard in this terminal')
     .addHelpText('after', WORK_HELP)
-    .action((flags: Flags) => chosen(async (given) => (await import('./commands/work.js')).work(flags, given)))
+    .action((flags: Flags) => chosen(async (context) => (await import('./commands/work.js')).work(flags, context)))
 
   withShape(command(program, 'publish', 'publish a job'))
     .argument('<task>', 'the name of the task')
@@ -87,41 +72,41 @@ export const createProgram = (around: CliContext, chosen: (run: Run) => void): P
     .option('--correlation-id <id>', 'travels with the job')
     .addHelpText('after', PUBLISH_HELP)
     .action((task: string, args: string | undefined, flags: Flags) =>
-      once(async (given) => (await import('./commands/publish.js')).publish(task, args, flags, given)),
+      once(async (context) => (await import('./commands/publish.js')).publish(task, args, flags, context)),
     )
 
   withExchanges(withBroker(command(program, 'top', 'a dashboard of the nodes, over the broker')))
     .option('--node <name>', 'the node to show first')
-    .action((flags: Flags) => chosen(async (given) => (await import('./commands/top.js')).top(flags, given)))
+    .action((flags: Flags) => chosen(async (context) => (await import('./commands/top.js')).top(flags, context)))
 
-  const control = command(program, 'control', 'ask nodes, or steer them')
+  const control = command(program, 'control', 'ask nodes, or control them')
   for (const [name, typed] of Object.entries(CONTROL_COMMANDS)) {
     const each = withExchanges(withBroker(command(control, name, typed.help)))
-      .option('-n, --node <names>', 'the nodes, with commas between', several)
+      .option('-n, --node <names>', 'the nodes, separated by commas', several)
       .option('--all', 'all nodes')
       .option('--timeout <time>', 'for all of it; default: 10s for the answers of named nodes, 2s for those of all')
     if (typed.arguments !== undefined) each.argument(typed.arguments)
     for (const [flag, help] of typed.flags ?? []) each.option(flag, help)
-    each.action((...given: unknown[]) => {
-      const args = given.slice(0, -2).filter((arg): arg is string => typeof arg === 'string')
-      const flags = given.at(-2) as Flags
-      once(async (outside) => (await import('./commands/control.js')).control(typed.read(args, flags) as Command, flags, outside))
+    each.action((...typedArguments: unknown[]) => {
+      const args = typedArguments.slice(0, -2).filter((arg): arg is string => typeof arg === 'string')
+      const flags = typedArguments.at(-2) as Flags
+      once(async (context) => (await import('./commands/control.js')).control(typed.read(args, flags) as Command, flags, context))
     })
   }
 
   withShape(command(program, 'purge', 'remove every job that waits in the queues'))
     .option('--dead', 'the dead letters instead')
     .option('--yes', 'really')
-    .action((flags: Flags) => once(async (given) => (await import('./commands/queues.js')).purge(flags, given)))
+    .action((flags: Flags) => once(async (context) => (await import('./commands/queues.js')).purge(flags, context)))
 
   const dead = command(program, 'dlq', 'the dead letters: jobs that could not be done')
   withQueues(command(dead, 'list', 'show the dead letters; they stay where they are'))
     .option('--limit <count>', 'to show at the most; default 100')
     .option('--json', 'a line of JSON each, as where the output is no terminal')
-    .action((flags: Flags) => once(async (given) => (await import('./commands/queues.js')).listDead(flags, given)))
+    .action((flags: Flags) => once(async (context) => (await import('./commands/queues.js')).listDead(flags, context)))
   withShape(command(dead, 'retry', 'send dead letters back to their queues'))
     .argument('[ids...]', 'their ids')
     .option('--all', 'all of them')
-    .action((ids: string[], flags: Flags) => once(async (given) => (await import('./commands/queues.js')).retryDead(ids, flags, given)))
+    .action((ids: string[], flags: Flags) => once(async (context) => (await import('./commands/queues.js')).retryDead(ids, flags, context)))
   return program
 }

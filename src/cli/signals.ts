@@ -1,11 +1,11 @@
 import type { CliContext } from './cli-context.js'
 
 export interface SignalHandlers {
-  /** SIGTERM, SIGINT (Ctrl-C) or SIGHUP (the terminal has gone); `again` from the second on. */
+  /** SIGTERM, SIGINT (Ctrl-C) or SIGHUP (the terminal was closed); `again`: not the first of them. */
   stop(signal: NodeJS.Signals, again: boolean): void
-  /** SIGTSTP. False: it changed nothing, so that a SIGCONT has nothing to undo. */
+  /** SIGTSTP. False: it changed nothing, so a SIGCONT has nothing to undo. */
   quiet(): boolean
-  /** SIGCONT after a SIGTSTP. Not every SIGCONT: systemd sends one with each stop, a shell with each `fg`. */
+  /** SIGCONT after a SIGTSTP. Any other SIGCONT is ignored: systemd sends one with each stop, a shell with each `fg`. */
   resume(): void
 }
 

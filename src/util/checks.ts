@@ -62,11 +62,15 @@ export const count = (name: string, value: unknown, min: number, max = Number.MA
   return value
 }
 
+export interface CountCheck extends Check<number> {
+  readonly min: number
+  /** Undefined: none. */
+  readonly max: number | undefined
+}
+
 /** The check `count` with these bounds. */
-export const countFrom =
-  (min: number, max?: number): Check<number> =>
-  (name, value) =>
-    count(name, value, min, max)
+export const countFrom = (min: number, max?: number): CountCheck =>
+  Object.assign((name: string, value: unknown) => count(name, value, min, max), { min, max })
 
 export const flag = (name: string, value: unknown): boolean => {
   if (typeof value !== 'boolean') throw refuse(name, 'true or false', value)
@@ -78,11 +82,13 @@ export const oneOf = <T extends string>(name: string, value: unknown, allowed: r
   return value as T
 }
 
+export interface ChoiceCheck<T extends string> extends Check<T> {
+  readonly allowed: readonly T[]
+}
+
 /** The check `oneOf` with these values. */
-export const choice =
-  <T extends string>(...allowed: readonly T[]): Check<T> =>
-  (name, value) =>
-    oneOf(name, value, allowed)
+export const choice = <T extends string>(...allowed: readonly T[]): ChoiceCheck<T> =>
+  Object.assign((name: string, value: unknown) => oneOf(name, value, allowed), { allowed })
 
 export const nonEmptyString = (name: string, value: unknown): string => {
   if (typeof value !== 'string' || value === '') throw refuse(name, 'a non-empty string', value)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { MAX_DELAY } from '../../src/amqp/topology/delay-steps.js'
 import type { Farm, FarmPublisher, PublishOptions } from '../../src/cli/farm.js'
 import { controlClientOf, ScriptedNode } from '../fixtures/scripted-node.js'
-import { commandLine } from './around.js'
+import { commandLine } from './command-line.js'
 
 const controlled = (...nodes: ScriptedNode[]) => commandLine({ farm: { createControlClient: async () => controlClientOf(...nodes) } })
 

@@ -185,7 +185,7 @@ withRabbit('the broker', () => {
         [locked, { ...opened, RABBITMQ_TLS_PASSPHRASE: 's3cret' }].map((given) => start(['work', '--tasks', TASKS, '--verbose'], given).ended),
       )
       for (const { code, stdout, stderr } of shut) {
-        expect(stderr).toMatch(/^prefork: RABBITMQ_TLS_CA, _CERT, _KEY and _PASSPHRASE cannot be used together: .+, and the passphrase\.\n/)
+        expect(stderr).toMatch(/^prefork: RABBITMQ_TLS_CA, _CERT, _KEY and _PASSPHRASE cannot be used: .+, and the passphrase\.\n/)
         expect(stdout + stderr).not.toContain('s3cret')
         expect(code).toBe(2)
       }

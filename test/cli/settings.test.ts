@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/exit.js'
 import { VARIABLES } from '../../src/cli/help.js'
-import { withoutPassword } from '../../src/cli/settings/broker.js'
 import type { Environment, Flags } from '../../src/cli/settings/setting.js'
 import { readWork } from '../../src/cli/settings/work.js'
 import { readNodeOptions } from '../../src/node/options.js'
 import { LIMITS } from '../../src/util/limits.js'
+import { withoutPassword } from '../../src/util/redact.js'
 
 const HERE = import.meta.dirname
 const OWN = basename(fileURLToPath(import.meta.url))
@@ -20,7 +20,7 @@ test('the defaults that are the command line’s own', () => {
     url: 'amqp://guest:guest@127.0.0.1:5672/',
     queues: ['async_farm.jobs'],
     controlExchange: 'async_farm.supervisor',
-    workerExchange: 'async_farm.worker',
+    eventExchange: 'async_farm.worker',
     secret: undefined,
     queueType: 'quorum',
     priorityLevels: 1,
@@ -70,7 +70,7 @@ test('the broker of flags and variables', () => {
     ASYNC_FARM_WORKER_EXCHANGE: 'w',
     ASYNC_FARM_SECRET: ' long enough\n',
   }
-  expect(read({}, env).broker).toMatchObject({ url: 'amqps://rabbit/v', queues: ['a', 'b'], controlExchange: 'c', workerExchange: 'w', secret: 'long enough' })
+  expect(read({}, env).broker).toMatchObject({ url: 'amqps://rabbit/v', queues: ['a', 'b'], controlExchange: 'c', eventExchange: 'w', secret: 'long enough' })
   expect(read({ broker: 'amqp://other', queue: ['x,y', 'z'] }, env).broker).toMatchObject({ url: 'amqp://other', queues: ['x', 'y', 'z'] })
 })
 
@@ -172,7 +172,7 @@ test.each([
     { history: '1000000', maxLosses: '1000', maxAttempts: '1000000' },
     { taskHistory: LIMITS.taskHistory, maxLosses: LIMITS.losses, maxAttempts: LIMITS.attempts },
   ],
-])('the most that flags take is the most that a node takes: %o', (flags, wanted) => {
+])('flags accept the same maximum as a node: %o', (flags, wanted) => {
   const { node } = read(flags)
   expect(readNodeOptions(node)).toMatchObject(wanted)
   for (const [flag, most] of Object.entries(flags))
@@ -181,13 +181,13 @@ test.each([
 })
 
 test('modules may be several, and packages', () => {
-  const { node } = read({ tasks: [`./${OWN},around.ts`], import: ['vitest/config'], root: ['.'] })
-  expect((node.tasks as URL[]).map((url) => basename(url.pathname))).toEqual([OWN, 'around.ts'])
+  const { node } = read({ tasks: [`./${OWN},command-line.ts`], import: ['vitest/config'], root: ['.'] })
+  expect((node.tasks as URL[]).map((url) => basename(url.pathname))).toEqual([OWN, 'command-line.ts'])
   expect(String((node.imports as URL[])[0])).toMatch(/node_modules\/vitest\//)
   expect(String((node.roots as URL[])[0])).toMatch(/\/test\/cli\/$/)
 })
 
-test('every variable of the help is read', () => {
+test('each variable of the help is read', () => {
   for (const [variable] of VARIABLES) {
     const given: string[] = []
     const env = new Proxy({}, { get: (_, name: string) => void given.push(name) })

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ScriptedNode } from '../fixtures/scripted-node.js'
-import { commandLine, farmOf } from './around.js'
+import { commandLine, farmOf } from './command-line.js'
 
 const TASKS = ['--tasks', `./${basename(fileURLToPath(import.meta.url))}`]
 const CLEAN = { clean: true, requeued: 2, killed: 0 }
@@ -145,7 +145,7 @@ test('--import is loaded first, and may set the variables', async () => {
   const node = new ScriptedNode()
   const { farm, created } = farmOf(node)
   const line = commandLine({ farm })
-  Object.assign(line.around, { env })
+  Object.assign(line.context, { env })
   node.end(CLEAN)
   expect(await line.run('work', ...TASKS, '--import', boot)).toBe(0)
   expect(created[0]![1].maxLosses).toBe(7)

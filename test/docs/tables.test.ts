@@ -1,4 +1,4 @@
-/** The tables of the reference and of the guide to the farm against the code: members, options with their defaults, events, errors with their codes. */
+/** The tables of the reference pages against the code: members, options with their defaults, settings, events, errors with their codes. */
 import * as prefork from 'prefork'
 import * as taskModule from 'prefork/worker'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -6,6 +6,8 @@ import { createPublisher, PUBLISHER_OPTIONS } from '../../src/amqp/create-publis
 import { createWorker, WORKER_OPTIONS } from '../../src/amqp/create-worker.js'
 import { CONNECTION_OPTIONS, CONTROL_OPTIONS, FIRST_CONNECTION_OPTIONS, QUEUE_OPTIONS } from '../../src/amqp/options/node-options.js'
 import { CALL_OPTIONS, PUBLISH_OPTIONS } from '../../src/amqp/publishing/publish-options.js'
+import { VARIABLES } from '../../src/cli/help.js'
+import { nodeFlags } from '../../src/cli/settings/work.js'
 import { NODE_OPTIONS, readNodeOptions } from '../../src/node/options.js'
 import { MAP_OPTIONS } from '../../src/pool/jobs/map.js'
 import { RUN_OPTIONS } from '../../src/pool/jobs/run-options.js'
@@ -137,6 +139,26 @@ describe('the options of a node, a publisher and a publication', () => {
   it('are all there for a caller, and no others', async () => {
     expect(namesIn(await createWorker({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(WORKER_OPTIONS).sort())
     expect(namesIn(await createPublisher({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(PUBLISHER_OPTIONS).sort())
+  })
+})
+
+describe('the settings of the command line', () => {
+  const rows = readPage('docs/farm-cli.md')
+    .split('\n')
+    .map((line) => line.split('|').map((cell) => cell.trim().replaceAll('`', '')))
+    .filter((cells) => /^([A-Z_]+)?$/.test(cells[1] ?? '-') && cells.length === 6)
+
+  it('are variables with the defaults of the code', () => {
+    const variables = rows.filter(([, variable]) => variable !== '').map(([, variable, , fallback]) => [variable, fallback])
+    expect(variables.sort()).toEqual(VARIABLES.map(([variable, fallback]) => [variable, fallback]).sort())
+  })
+
+  it('are the flags of the options of a node, beside their variables', () => {
+    for (const [usage, help] of nodeFlags()) {
+      const flag = /--[\w-]+/.exec(usage)![0]
+      const row = rows.find(([, , flags]) => flags!.split(', ').includes(flag))
+      expect([flag, row?.[1]]).toEqual([flag, /\(([A-Z_]+)\)$/.exec(help)?.[1] ?? ''])
+    }
   })
 })
 

@@ -1,20 +1,18 @@
 import type { Command, CommandName } from '../../runtime/report/commands.js'
 import { LIMITS } from '../../util/limits.js'
 import { UsageError } from '../exit.js'
-import type { Flags, Setting } from '../settings/setting.js'
-import { readSetting } from '../settings/setting.js'
+import { type Flags, readSetting } from '../settings/setting.js'
 import { count, duration, type Reader, range, rate } from '../settings/values.js'
 
-/** How a command is typed: `prefork control NAME ARGUMENTS FLAGS`. */
-interface Typed<C extends Command> {
+/** The command line of a command: `prefork control NAME ARGUMENTS FLAGS`. */
+interface CommandLine<C extends Command> {
   readonly help: string
   readonly arguments?: string
   readonly flags?: readonly (readonly [flag: string, help: string])[]
   read(args: readonly string[], flags: Flags): C
 }
 
-const flagOf = <T>(flag: string, reader: Reader<T>, flags: Flags): T | undefined =>
-  readSetting({ flag, variable: undefined, reader } satisfies Setting<T>, flags, {})
+const flagOf = <T>(flag: string, reader: Reader<T>, flags: Flags): T | undefined => readSetting({ flag, variable: undefined, reader }, flags, {})
 
 const argument = <T>(what: string, reader: Reader<T>, text: string): T => {
   const value = reader.read(text)
@@ -22,46 +20,46 @@ const argument = <T>(what: string, reader: Reader<T>, text: string): T => {
   return value
 }
 
-const plain = <N extends CommandName>(command: N, help: string): Typed<Command & { command: N }> => ({
+const plain = <N extends CommandName>(command: N, help: string): CommandLine<Command & { command: N }> => ({
   help,
   read: () => ({ command }) as Command & { command: N },
 })
 
-const changeBy = <N extends 'grow' | 'shrink'>(command: N, help: string): Typed<Command & { command: N }> => ({
+const changeBy = <N extends 'grow' | 'shrink'>(command: N, help: string): CommandLine<Command & { command: N }> => ({
   help,
   arguments: '[by]',
   read: ([by]) => ({ command, by: by === undefined ? undefined : argument('The number of workers', count(1, LIMITS.workers), by) }) as Command & { command: N },
 })
 
 /** Every command of a node. */
-export const CONTROL_COMMANDS: { readonly [N in CommandName]: Typed<Command & { command: N }> } = {
-  ping: plain('ping', 'who is there'),
-  snapshot: plain('snapshot', 'the figures of a node and its last tasks, with their logs'),
-  stats: plain('stats', 'the figures of a node and its workers'),
+export const CONTROL_COMMANDS: { readonly [N in CommandName]: CommandLine<Command & { command: N }> } = {
+  ping: plain('ping', 'which nodes answer'),
+  snapshot: plain('snapshot', 'the statistics of a node and its last jobs, with their logs'),
+  stats: plain('stats', 'the statistics of a node and its workers'),
   shutdown: {
     help: 'drain, then end',
     flags: [['--grace <time>', 'for jobs in flight, such as 30s; default the node’s own']],
     read: (_, flags) => ({ command: 'shutdown', grace: flagOf('--grace', duration({ zero: true }), flags) }),
   },
-  quiet: plain('quiet', 'take no more jobs, go on with those in hand'),
-  pause: plain('pause', 'begin no more jobs until resume'),
+  quiet: plain('quiet', 'take no more jobs, finish those that the node holds'),
+  pause: plain('pause', 'start no more jobs until resume'),
   resume: plain('resume', 'take jobs again, after pause or quiet'),
-  grow: changeBy('grow', 'more workers, 1 unless told'),
-  shrink: changeBy('shrink', 'fewer workers, 1 unless told'),
+  grow: changeBy('grow', 'more workers, by default 1'),
+  shrink: changeBy('shrink', 'fewer workers, by default 1'),
   autoscale: {
-    help: 'scale by the backlog between least and most',
+    help: 'scale by the backlog between these numbers of workers',
     arguments: '<min,max>',
     read: ([bounds]) => ({ command: 'autoscale', ...argument('The bounds', range, bounds!) }),
   },
-  restart: plain('restart', 'new workers for old, one after another; no job is dropped'),
+  restart: plain('restart', 'replace the workers one after another; no job is dropped'),
   revoke: {
-    help: 'never begin the job of this id',
+    help: 'never start the job of this id',
     arguments: '<id>',
-    flags: [['--terminate', 'end it when it runs']],
+    flags: [['--terminate', 'end it if it runs']],
     read: ([id], flags) => ({ command: 'revoke', id: id!, terminate: flags.terminate === true }),
   },
   rate_limit: {
-    help: 'begin jobs of a task, or of a queue, no faster than this',
+    help: 'limit how often jobs of a task, or of a queue, start',
     arguments: '<limit>',
     flags: [
       ['--task <name>', 'the task'],
@@ -74,7 +72,7 @@ export const CONTROL_COMMANDS: { readonly [N in CommandName]: Typed<Command & { 
     },
   },
   stack: {
-    help: 'what a worker executes right now: its JavaScript stack',
+    help: 'the JavaScript stack that a worker executes now',
     arguments: '<worker>',
     read: ([worker]) => ({ command: 'stack', worker: argument('The worker', count(0), worker!) }),
   },

@@ -4,35 +4,34 @@ import { Deadline } from '../deadline.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import { toJsonLine } from '../output/json.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
-import type { Flags } from '../settings/setting.js'
-import { readSetting } from '../settings/setting.js'
+import { type Flags, readSetting } from '../settings/setting.js'
 import { nodeNames } from '../settings/values.js'
 
-/** Commands that only ask: without an address they go to all. */
-const HARMLESS = new Set<Command['command']>(['ping', 'snapshot', 'stats', 'stack'])
+/** Commands that change nothing: without an address they go to all nodes. */
+const READ_ONLY = new Set<Command['command']>(['ping', 'snapshot', 'stats', 'stack'])
 
-/** ms to reach the broker, at the most. */
-const REACH = 10_000
+/** ms to connect to the broker, at most. */
+const CONNECT_TIMEOUT = 10_000
 
 const readAddress = (command: Command, flags: Flags, env: CliContext['env']): Address => {
   const nodes = readSetting({ flag: '--node', variable: undefined, reader: nodeNames }, flags, env)
   if (nodes !== undefined && flags.all === true) throw new UsageError('--node and --all exclude each other.')
   if (nodes !== undefined) return nodes
-  if (flags.all === true || HARMLESS.has(command.command)) return 'all'
+  if (flags.all === true || READ_ONLY.has(command.command)) return 'all'
   throw new UsageError(`${command.command} wants to know whom: --node NAME (several with commas between) or --all. prefork control ping lists the nodes.`)
 }
 
 /** Sends a command to nodes and prints each answer as a line of JSON. */
-export const control = async (command: Command, flags: Flags, around: CliContext): Promise<ExitCode> => {
-  const to = readAddress(command, flags, around.env)
-  const broker = readBroker(flags, around.env)
-  // A restart or a shutdown is answered when it is taken up, not when it is over.
+export const control = async (command: Command, flags: Flags, context: CliContext): Promise<ExitCode> => {
+  const to = readAddress(command, flags, context.env)
+  const broker = readBroker(flags, context.env)
+  // A node answers a restart or a shutdown when it begins, not when it has ended.
   const given = readTimeout(flags)
   const answers = to === 'all' ? 2_000 : 10_000
-  const farm = await around.farm()
-  // A time that was named is for all of it; otherwise the answers have theirs, however long it took to reach the broker.
-  const deadline = new Deadline(given ?? REACH + answers)
-  const client = await farm.createControlClient(broker, { timeout: Math.min(deadline.total, REACH) })
+  const farm = await context.farm()
+  // --timeout covers the whole command. Without it, the answers have a time of their own, however long it took to connect.
+  const deadline = new Deadline(given ?? CONNECT_TIMEOUT + answers)
+  const client = await farm.createControlClient(broker, { timeout: Math.min(deadline.total, CONNECT_TIMEOUT) })
   try {
     const timeout = given === undefined ? answers : deadline.left
     const shown = `${(given ?? answers) / 1_000} s`
@@ -41,7 +40,7 @@ export const control = async (command: Command, flags: Flags, around: CliContext
     for await (const answer of client.ask(to, command, { timeout })) {
       answered.add(answer.node)
       refused ||= !answer.ok
-      around.stdout.write(`${toJsonLine(answer)}\n`)
+      context.stdout.write(`${toJsonLine(answer)}\n`)
     }
     const silent = to === 'all' ? [] : to.filter((node) => !answered.has(node))
     if (silent.length > 0) throw new CommandError(`No answer within ${shown} from ${silent.join(', ')}.${hint(broker.secret)}`, EXIT.noAnswer)

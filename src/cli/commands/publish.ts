@@ -1,3 +1,4 @@
+import { PUBLISH_OPTIONS } from '../../amqp/publishing/publish-options.js'
 import { MAX_DELAY } from '../../amqp/topology/delay-steps.js'
 import { encodeJob } from '../../runtime/message/index.js'
 import { LIMITS } from '../../util/limits.js'
@@ -7,25 +8,23 @@ import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
 import { toJson } from '../output/json.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
-import { checkLimits } from '../settings/limits.js'
-import type { Environment, Flags, Setting } from '../settings/setting.js'
-import { readSetting } from '../settings/setting.js'
-import { count, duration, shortText } from '../settings/values.js'
+import { checkLimits, type Environment, type Flags, readSetting, type Setting } from '../settings/setting.js'
+import { count, duration, readerOf, shortText } from '../settings/values.js'
 
 const OPTIONS = {
   delay: { flag: '--delay', variable: undefined, reader: duration({ zero: true, max: MAX_DELAY }) },
-  ttl: { flag: '--ttl', variable: undefined, reader: duration() },
-  softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
-  timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
-  priority: { flag: '--priority', variable: undefined, reader: count(0, 255) },
+  ttl: { flag: '--ttl', variable: undefined, reader: readerOf(PUBLISH_OPTIONS.ttl) },
+  softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: readerOf(PUBLISH_OPTIONS.softTimeLimit) },
+  timeLimit: { flag: '--time-limit', variable: undefined, reader: readerOf(PUBLISH_OPTIONS.timeLimit) },
+  priority: { flag: '--priority', variable: undefined, reader: readerOf(PUBLISH_OPTIONS.priority) },
   maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, LIMITS.attempts) },
   correlationId: { flag: '--correlation-id', variable: undefined, reader: shortText('an id') },
-} as const satisfies { [K in keyof PublishOptions]?: Setting<NonNullable<PublishOptions[K]>> }
+} as const satisfies { [K in keyof PublishOptions]?: Setting<unknown> }
 
-/** ms to reach the broker, at the most. */
-const REACH = 10_000
+/** ms to connect to the broker, at most. */
+const CONNECT_TIMEOUT = 10_000
 
-/** What no message can carry (arguments nested too deeply) is refused before anybody is asked. */
+/** Refuses arguments that no message can carry (nested too deeply) before it connects. */
 const checkMessage = async (task: string, args: readonly unknown[]): Promise<void> => {
   try {
     await encodeJob({ task, args })
@@ -46,7 +45,7 @@ const readArguments = (text: string | undefined): unknown[] => {
   return value
 }
 
-/** What goes out; judged here, where its parts still have the names that were typed. */
+/** The options of the publication. Checked here, where the message can name flags. */
 const readOptions = (flags: Flags, env: Environment): PublishOptions => {
   const read: Record<string, unknown> = {}
   for (const [option, setting] of Object.entries(OPTIONS) as [string, Setting<unknown>][]) read[option] = readSetting(setting, flags, env)
@@ -58,33 +57,33 @@ const readOptions = (flags: Flags, env: Environment): PublishOptions => {
 }
 
 /** Publishes one job; prints its id, or with `--wait` its result as JSON. */
-export const publish = async (task: string, args: string | undefined, flags: Flags, around: CliContext): Promise<ExitCode> => {
+export const publish = async (task: string, args: string | undefined, flags: Flags, context: CliContext): Promise<ExitCode> => {
   if (task === '') throw new UsageError("The task must be the name of a task; it was given ''.")
   const given = readArguments(args)
   await checkMessage(task, given)
-  const broker = readBroker(flags, around.env)
-  const options = readOptions(flags, around.env)
+  const broker = readBroker(flags, context.env)
+  const options = readOptions(flags, context.env)
   const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)
-  const farm = await around.farm()
+  const farm = await context.farm()
   const deadline = new Deadline(timeout)
-  const publisher = await farm.createPublisher(broker, { timeout: Math.min(deadline.total, REACH) })
+  const publisher = await farm.createPublisher(broker, { timeout: Math.min(deadline.total, CONNECT_TIMEOUT) })
   try {
     if (flags.wait !== true) {
       const id = await deadline.bound(
         publisher.publish(task, given, options),
         `RabbitMQ did not confirm the job within ${deadline.shown}, so that it may be stored or not. Does it hold back publishers (an alarm of memory or disk)?`,
       )
-      around.stdout.write(`${id}\n`)
+      context.stdout.write(`${id}\n`)
       return EXIT.ok
     }
     const outcome = await publisher.call(task, given, { ...options, timeout: deadline.left })
     switch (outcome.kind) {
       case 'result':
-        around.stdout.write(`${toJson(outcome.value)}\n`)
+        context.stdout.write(`${toJson(outcome.value)}\n`)
         return EXIT.ok
       case 'failed': {
         const { error } = outcome
-        // The task may have succeeded, and its result be what cannot be sent: the message says which.
+        // Here the task may have succeeded, and its result cannot be sent: the message says which.
         const how = (error as { code?: unknown }).code === 'ERR_PREFORK_SERIALIZATION' ? '' : ' failed'
         throw new CommandError(`${task}${how}: ${error.name}: ${error.message}`, EXIT.refused, { cause: error })
       }

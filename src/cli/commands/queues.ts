@@ -4,38 +4,37 @@ import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { DeadLetter } from '../farm.js'
 import { toJsonLine } from '../output/json.js'
 import { readBroker } from '../settings/broker.js'
-import type { Flags } from '../settings/setting.js'
-import { readSetting } from '../settings/setting.js'
+import { type Flags, readSetting } from '../settings/setting.js'
 import { count } from '../settings/values.js'
 
-/** Removes what waits in the queues. Not to be undone, hence `--yes`. */
-export const purge = async (flags: Flags, around: CliContext): Promise<ExitCode> => {
-  const broker = readBroker(flags, around.env)
+/** Removes the jobs that wait in the queues. This cannot be undone, hence `--yes`. */
+export const purge = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
+  const broker = readBroker(flags, context.env)
   const dead = flags.dead === true
   if (flags.yes !== true) {
     throw new UsageError(`This removes every ${dead ? 'dead letter of' : 'job that waits in'} ${broker.queues.join(', ')}, for good: say --yes.`)
   }
-  const farm = await around.farm()
-  for (const queue of broker.queues) around.stdout.write(`${queue}: ${await farm.purge(broker, queue, { dead })} removed\n`)
+  const farm = await context.farm()
+  for (const queue of broker.queues) context.stdout.write(`${queue}: ${await farm.purge(broker, queue, { dead })} removed\n`)
   return EXIT.ok
 }
 
-/** Shows the dead letters, oldest first; they stay where they are. */
-export const listDead = async (flags: Flags, around: CliContext): Promise<ExitCode> => {
-  const limit = readSetting({ flag: '--limit', variable: undefined, reader: count(1, 100_000) }, flags, around.env) ?? 100
-  const farm = await around.farm()
-  const broker = readBroker(flags, around.env)
+/** Prints the dead letters, oldest first; they stay in their queue. */
+export const listDead = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
+  const limit = readSetting({ flag: '--limit', variable: undefined, reader: count(1, 100_000) }, flags, context.env) ?? 100
+  const farm = await context.farm()
+  const broker = readBroker(flags, context.env)
   const letters: DeadLetter[] = []
   for (const queue of broker.queues) {
     if (letters.length >= limit) break
     letters.push(...(await farm.listDeadLetters(broker, queue, { limit: limit - letters.length })))
   }
-  if (flags.json === true || around.stdout.isTTY !== true) {
-    for (const letter of letters) around.stdout.write(`${toJsonLine(letter)}\n`)
+  if (flags.json === true || context.stdout.isTTY !== true) {
+    for (const letter of letters) context.stdout.write(`${toJsonLine(letter)}\n`)
     return EXIT.ok
   }
-  for (const letter of letters) around.stdout.write(`${lineOf(letter)}\n`)
-  around.stdout.write(letters.length === 0 ? 'No dead letters.\n' : `${letters.length} shown (--limit ${limit}).\n`)
+  for (const letter of letters) context.stdout.write(`${lineOf(letter)}\n`)
+  context.stdout.write(letters.length === 0 ? 'No dead letters.\n' : `${letters.length} shown (--limit ${limit}).\n`)
   return EXIT.ok
 }
 
@@ -47,19 +46,19 @@ const lineOf = ({ id, task, queue, reason, error, at, attempt, losses }: DeadLet
 }
 
 /** Sends dead letters back to the queues that they came from. */
-export const retryDead = async (ids: readonly string[], flags: Flags, around: CliContext): Promise<ExitCode> => {
+export const retryDead = async (ids: readonly string[], flags: Flags, context: CliContext): Promise<ExitCode> => {
   if (ids.length === 0 && flags.all !== true) throw new UsageError('Which dead letters? Name their ids (prefork dlq list shows them) or say --all.')
   if (ids.length > 0 && flags.all === true) throw new UsageError('Ids and --all exclude each other.')
-  const farm = await around.farm()
-  const broker = readBroker(flags, around.env)
+  const farm = await context.farm()
+  const broker = readBroker(flags, context.env)
   let sent = 0
   for (const queue of broker.queues) sent += await farm.retryDeadLetters(broker, queue, flags.all === true ? {} : { ids })
-  if (sent > 0 || flags.all === true) around.stdout.write(`${sent} went back to their queues.\n`)
+  if (sent > 0 || flags.all === true) context.stdout.write(`${sent} went back to their queues.\n`)
   if (sent < new Set(ids).size)
     throw new CommandError(`${missing(ids, sent)} among the dead letters of ${broker.queues.join(', ')}: prefork dlq list shows them.`, EXIT.failed)
   return EXIT.ok
 }
 
-/** Which of several ids were found is not known, only how many letters went back. */
+/** The broker tells how many dead letters went back, not which. */
 const missing = (ids: readonly string[], sent: number): string =>
   sent > 0 ? 'Not all of these ids are' : ids.length === 1 ? `There is no id '${ids[0]}'` : 'None of these ids is'

@@ -5,31 +5,30 @@ import { escapeControl } from '../../util/escape.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode } from '../exit.js'
 import { serveHttp } from '../http/server.js'
-import { createLogger } from '../log/logger.js'
+import { createLogger, prettyLine } from '../log/logger.js'
 import { paintFor } from '../log/paint.js'
-import { prettyLine } from '../log/pretty.js'
 import { banner, configuration } from '../output/banner.js'
 import { findModules } from '../settings/modules.js'
 import type { Flags } from '../settings/setting.js'
 import { readWork, type WorkSettings } from '../settings/work.js'
-import { onSignals } from '../signals.js'
+import { onSignals, type SignalHandlers } from '../signals.js'
 
-/** A node that takes jobs until it is told to stop. */
-export const work = async (flags: Flags, around: CliContext): Promise<ExitCode> => {
-  // First: it may be what sets the variables.
-  await loadImports(flags, around)
-  const settings = readWork(flags, around.env, around.folder)
-  tellLostLog(around)
-  if (!settings.tui) return await run(settings, around, createLogger(around.stdout, around.env, settings))
-  if (around.stdin.isTTY !== true || around.stdout.isTTY !== true)
+/** Runs a node until it shuts down. */
+export const work = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
+  // Before the settings are read: an imported module may set the variables.
+  await loadImports(flags, context)
+  const settings = readWork(flags, context.env, context.folder)
+  reportLostLog(context)
+  if (!settings.tui) return await run(settings, context, createLogger(context.stdout, context.env, settings))
+  if (context.stdin.isTTY !== true || context.stdout.isTTY !== true)
     throw new CommandError('--tui needs a terminal: leave it out where input or output is a file or a pipe.', EXIT.usage)
   const { LogTail } = await import('../../dashboard/model/log-tail.js')
   const tail = new LogTail()
-  return await run(settings, around, createLogger(tail, around.env, settings), tail)
+  return await run(settings, context, createLogger(tail, context.env, settings), tail)
 }
 
-/** The node, and its jobs, are worth more than its log. */
-const tellLostLog = ({ stdout, stderr }: CliContext): void =>
+/** A log that cannot be written does not stop the node. */
+const reportLostLog = ({ stdout, stderr }: CliContext): void =>
   stdout.onFailure?.((error) =>
     stderr.write(`prefork: The log cannot be written: ${escapeControl(error.message)}. The node goes on; lines that cannot be written are lost.\n`),
   )
@@ -46,22 +45,22 @@ const loadImports = async (flags: Flags, { folder }: CliContext): Promise<void> 
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const run = async (settings: WorkSettings, around: CliContext, logger: Logger, tail?: LogTail): Promise<ExitCode> => {
-  announce(settings, around, logger)
+const run = async (settings: WorkSettings, context: CliContext, logger: Logger, tail?: LogTail): Promise<ExitCode> => {
+  logConfiguration(settings, context, logger)
   const http = settings.http === undefined ? undefined : await serveHttp(settings.http, logger)
-  const stop = new Stop(logger)
-  const stopListening = onSignals(around.signals, stop)
+  const signals = new NodeSignals(logger)
+  const stopListening = onSignals(context.signals, signals)
   try {
-    const farm = await around.farm()
-    const node = await Promise.race([farm.createNode(settings.broker, { ...settings.node, logger }), stop.beforeTheNode])
+    const farm = await context.farm()
+    const node = await Promise.race([farm.createNode(settings.broker, { ...settings.node, logger }), signals.startCancelled])
     if (node === undefined) return EXIT.ok
     http?.attach(node)
-    stop.node = node
-    const closeDashboard = tail === undefined ? undefined : await openDashboard(node, tail, stop, around)
+    signals.node = node
+    const closeDashboard = tail === undefined ? undefined : await openDashboard(node, tail, signals, context)
     const report = await node.done
     await closeDashboard?.()
-    tellEnd(report, stop.hurried, logger)
-    if (tail !== undefined) around.stdout.write(`${escapeControl(endOf(report, stop.hurried))}\n`)
+    logEnd(report, signals.hurried, logger)
+    if (tail !== undefined) context.stdout.write(`${escapeControl(endOf(report, signals.hurried))}\n`)
     return report.killed > 0 || !report.clean ? EXIT.killed : EXIT.ok
   } finally {
     stopListening()
@@ -69,46 +68,49 @@ const run = async (settings: WorkSettings, around: CliContext, logger: Logger, t
   }
 }
 
-const openDashboard = async (node: FarmNode, tail: LogTail, stop: Stop, { stdout, env }: CliContext) => {
+const openDashboard = async (node: FarmNode, tail: LogTail, signals: NodeSignals, { stdout, env }: CliContext) => {
   const { openLocal } = await import('../../dashboard/open.js')
-  const onQuit = (): void => stop.stop('SIGINT', stop.asked)
+  const onQuit = (): void => signals.stop('SIGINT', signals.asked)
   const onFailure = (error: unknown): void => {
-    // The node is worth more than its picture.
+    // Without the dashboard the log goes to the terminal.
     tail.forward = (json) => stdout.write(prettyLine(json, paintFor(stdout, env)))
-    stop.logger.error({ err: error }, 'The dashboard has failed; the node goes on')
+    signals.logger.error({ err: error }, 'The dashboard has failed; the node goes on')
   }
   return await openLocal(node, { log: tail, onQuit, onFailure })
 }
 
-const announce = (settings: WorkSettings, { stdout, env, folder, version }: CliContext, logger: Logger): void => {
+const logConfiguration = (settings: WorkSettings, { stdout, env, folder, version }: CliContext, logger: Logger): void => {
   const lines = configuration(settings, folder)
   if (stdout.isTTY === true) {
     if (!settings.tui) stdout.write(banner(version, lines, paintFor(stdout, env)))
   } else logger.info({ version, ...Object.fromEntries(lines) }, 'prefork work starts')
 }
 
-/** `hurried`: by a second signal, before the grace was over. */
+/** `hurried`: a second signal came before the grace was over. */
 const endOf = ({ clean, requeued, killed }: ShutdownReport, hurried: boolean): string =>
   clean && killed === 0
     ? `Stopped: every job in flight has ended; ${requeued} that had not begun went back to the queue.`
     : `Stopped: ${hurried ? 'it was asked again' : 'the grace was over'}; ${killed === 1 ? '1 job that had begun was' : `${killed} jobs that had begun were`} killed, ${requeued} that had not went back to the queue.`
 
-const tellEnd = (report: ShutdownReport, hurried: boolean, logger: Logger): void => {
+const logEnd = (report: ShutdownReport, hurried: boolean, logger: Logger): void => {
   logger[report.clean ? 'info' : 'warn']({ requeued: report.requeued, killed: report.killed }, endOf(report, hurried))
 }
 
-/** What the signals do to the node, or before there is one. */
-class Stop {
+/** The signals, for a node that may still start. */
+class NodeSignals implements SignalHandlers {
   node: FarmNode | undefined
   asked = false
-  /** Asked again, which leaves no grace. */
+  /** A second signal came, which leaves no grace. */
   hurried = false
-  readonly beforeTheNode: Promise<undefined>
-  private giveUp!: (nothing: undefined) => void
+  readonly logger: Logger
+  /** Resolves when a signal stops the start. */
+  readonly startCancelled: Promise<undefined>
+  #cancelStart!: (nothing: undefined) => void
 
-  constructor(readonly logger: Logger) {
-    this.beforeTheNode = new Promise((resolve) => {
-      this.giveUp = resolve
+  constructor(logger: Logger) {
+    this.logger = logger
+    this.startCancelled = new Promise((resolve) => {
+      this.#cancelStart = resolve
     })
   }
 
@@ -116,7 +118,7 @@ class Stop {
     this.asked = true
     if (this.node === undefined) {
       this.logger.info({ signal }, 'Stopped before the node was up: nothing had begun')
-      this.giveUp(undefined)
+      this.#cancelStart(undefined)
       return
     }
     this.logger.info(
@@ -124,19 +126,19 @@ class Stop {
       again ? 'Asked again: what still runs is ended now' : 'Draining: no new jobs; those in flight have the grace to end. Once more ends them now',
     )
     this.hurried = again
-    // A failure comes up where `done` is awaited.
+    // `run` awaits `done`, which rejects with the same error.
     this.node.shutdown(again ? { grace: 0, reason: signal } : { reason: signal }).catch(() => {})
   }
 
   quiet(): boolean {
     const state = this.node?.stats().state ?? 'starting'
-    // What an operator has asked for is not a signal's to undo.
+    // A signal does not undo a command of an operator.
     if (state !== 'running') {
       this.logger.info({ signal: 'SIGTSTP', state }, 'It takes no jobs as it is: nothing changes')
       return false
     }
     this.logger.info({ signal: 'SIGTSTP' }, 'Quiet: no new jobs; SIGCONT takes them up again, SIGTERM ends the node')
-    this.ask('quiet')
+    this.#command('quiet')
     return true
   }
 
@@ -146,10 +148,10 @@ class Stop {
       return
     }
     this.logger.info({ signal: 'SIGCONT' }, 'Taking jobs again')
-    this.ask('resume')
+    this.#command('resume')
   }
 
-  private ask(command: 'quiet' | 'resume'): void {
+  #command(command: 'quiet' | 'resume'): void {
     this.node?.command({ command }).catch((error: unknown) => this.logger.error({ err: error }, `The node could not be made to ${command}`))
   }
 }

@@ -1,15 +1,15 @@
 /** Prometheus' text format, version 0.0.4: three kinds of lines. https://prometheus.io/docs/instrumenting/exposition_formats/ */
 export class Exposition {
-  private readonly lines: string[] = []
+  readonly #lines: string[] = []
 
   /** A family of samples; one without samples is left out. */
   family(name: string, kind: 'gauge' | 'counter' | 'histogram', help: string, samples: Iterable<Sample>): void {
     const body = [...samples].map(([labels, value, suffix = '']) => `${name}${suffix}${shownLabels(labels)} ${shownValue(value)}`)
-    if (body.length > 0) this.lines.push(`# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`, `# TYPE ${name} ${kind}`, ...body)
+    if (body.length > 0) this.#lines.push(`# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`, `# TYPE ${name} ${kind}`, ...body)
   }
 
   text(): string {
-    return `${this.lines.join('\n')}\n`
+    return `${this.#lines.join('\n')}\n`
   }
 }
 

@@ -5,19 +5,19 @@ import { Exposition, type Sample } from './exposition.js'
 
 const STATES = ['starting', 'running', 'quiet', 'paused', 'draining', 'stopped'] as const satisfies readonly NodeStats['state'][]
 
-/** The node's figures for Prometheus. Counters are the node's own totals, read when they are asked for. */
+/** The node's metrics for Prometheus. Counters are the node's own totals, read at each request. */
 export class Metrics {
-  private readonly durations = new Durations()
-  private unwatch: (() => void) | undefined
+  readonly #durations = new Durations()
+  #unwatch: (() => void) | undefined
 
   /** Counts the durations of this node's jobs from now on. */
   watch(node: FarmNode): void {
-    this.unwatch?.()
-    this.unwatch = node.onEvent((event) => this.durations.take(event))
+    this.#unwatch?.()
+    this.#unwatch = node.onEvent((event) => this.#durations.take(event))
   }
 
   close(): void {
-    this.unwatch?.()
+    this.#unwatch?.()
   }
 
   text(stats: NodeStats | undefined): string {
@@ -26,7 +26,7 @@ export class Metrics {
     if (stats !== undefined) {
       nodeFamilies(out, stats)
       workerFamilies(out, stats)
-      out.family('prefork_task_duration_seconds', 'histogram', 'How long jobs ran, by task and outcome.', this.durations.samples())
+      out.family('prefork_task_duration_seconds', 'histogram', 'How long jobs ran, by task and outcome.', this.#durations.samples())
     }
     return out.text()
   }

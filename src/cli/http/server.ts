@@ -8,21 +8,21 @@ import { Metrics } from './metrics.js'
 
 export interface HttpServer {
   readonly port: number
-  /** From now on the answers are about this node; before, the node is starting. */
+  /** From now on the responses are about this node; before, the node is starting. */
   attach(node: FarmNode): void
   close(): Promise<void>
 }
 
-type Answer = [status: number, type: string, body: string]
+type Page = [status: number, type: string, body: string]
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** `/healthz`, `/readyz` and `/metrics`. Throws CommandError when the port cannot be had. */
+/** Serves `/healthz`, `/readyz` and `/metrics`. Rejects with CommandError when it cannot listen on the port. */
 export const serveHttp = async (at: { port: number; host: string }, logger: Logger): Promise<HttpServer> => {
   const metrics = new Metrics()
   let node: FarmNode | undefined
-  const answer = (path: string): Answer => {
+  const page = (path: string): Page => {
     const stats = node?.stats()
     if (path === '/metrics') return [200, METRICS_TYPE, metrics.text(stats)]
     if (path !== '/healthz' && path !== '/readyz') return [404, JSON_TYPE, '{"error":"There are /healthz, /readyz and /metrics"}\n']
@@ -33,11 +33,11 @@ export const serveHttp = async (at: { port: number; host: string }, logger: Logg
     const method = request.method ?? ''
     const [status, type, body] =
       method === 'GET' || method === 'HEAD'
-        ? answer((request.url ?? '/').split('?', 1)[0]!)
-        : ([405, JSON_TYPE, '{"error":"GET and HEAD are all there is"}\n'] satisfies Answer)
+        ? page((request.url ?? '/').split('?', 1)[0]!)
+        : ([405, JSON_TYPE, '{"error":"GET and HEAD are all there is"}\n'] satisfies Page)
     response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' })
     response.end(method === 'HEAD' ? undefined : body)
-    // Nobody has a body to send; one that comes is not waited for.
+    // The body of such a request is not read.
     if (status === 405) request.destroy()
   }
   const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000, keepAliveTimeout: 5_000, maxHeaderSize: 8_192 }, handle)
@@ -66,7 +66,7 @@ export const serveHttp = async (at: { port: number; host: string }, logger: Logg
   }
 }
 
-/** A host that there is not, or that is not this machine: no other moment would help. A port that is taken may be free later. */
+/** A host that does not exist or is not this machine: a retry cannot help. A port that is in use may become free. */
 const UNUSABLE = new Set(['ENOTFOUND', 'EADDRNOTAVAIL', 'EINVAL'])
 
 const refusal = ({ port, host }: { port: number; host: string }, error: NodeJS.ErrnoException): string => {

@@ -1,17 +1,55 @@
 import { type Logger, pino } from 'pino'
+import { escapeControl } from '../../util/escape.js'
+import type { TextStream } from '../cli-context.js'
 import type { Environment } from '../settings/setting.js'
-import { paintFor } from './paint.js'
-import { prettyLine } from './pretty.js'
+import { type Paint, paintFor } from './paint.js'
 
-export interface LineStream {
-  isTTY?: boolean
-  write(text: string): unknown
-}
-
-/** Lines for people on a terminal, JSON lines anywhere else. Written at once: nothing is lost when the process ends. */
-export const createLogger = (stream: LineStream, env: Environment, { verbose = false }: { verbose?: boolean } = {}): Logger => {
+/** Readable lines on a terminal, JSON lines anywhere else. Written synchronously: nothing is lost when the process ends. */
+export const createLogger = (stream: TextStream, env: Environment, { verbose = false }: { verbose?: boolean } = {}): Logger => {
   const paint = paintFor(stream, env)
   const destination =
     stream.isTTY === true ? { write: (line: string) => stream.write(prettyLine(line, paint)) } : { write: (line: string) => stream.write(line) }
   return pino({ level: verbose ? 'debug' : 'info', base: null }, destination)
+}
+
+const LEVELS: Record<number, [name: string, colour: Parameters<Paint>[0]]> = {
+  10: ['TRACE', 'dim'],
+  20: ['DEBUG', 'dim'],
+  30: ['INFO ', 'green'],
+  40: ['WARN ', 'yellow'],
+  50: ['ERROR', 'red'],
+  60: ['FATAL', 'red'],
+}
+const OWN = new Set(['level', 'time', 'msg', 'err', 'pid', 'hostname'])
+
+const shownValue = (value: unknown): string => {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text)
+}
+
+const stackOf = (err: unknown): string => {
+  if (typeof err !== 'object' || err === null) return ''
+  const { stack, message } = err as { stack?: unknown; message?: unknown }
+  const text = typeof stack === 'string' ? stack : String(message ?? '')
+  return `\n${text.replace(/^/gm, '    ')}`
+}
+
+const clock = (time: number): string => {
+  const at = new Date(time)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, '0')}`
+}
+
+/** A JSON line of pino as a readable line: time of day, level, message, then the other members. */
+export const prettyLine = (json: string, paint: Paint): string => {
+  let line: Record<string, unknown>
+  try {
+    line = JSON.parse(json)
+  } catch {
+    return json
+  }
+  const [level, colour] = LEVELS[Number(line.level)] ?? ['     ', 'dim']
+  const rest = Object.entries(line).flatMap(([key, value]) => (OWN.has(key) || value === undefined ? [] : [`${key}=${shownValue(value)}`]))
+  const details = rest.length === 0 ? '' : ` ${paint('dim', escapeControl(rest.join(' ')))}`
+  return `${paint('dim', clock(Number(line.time)))} ${paint(colour, level)} ${escapeControl(String(line.msg ?? ''))}${details}${escapeControl(stackOf(line.err))}\n`
 }

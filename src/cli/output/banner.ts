@@ -1,9 +1,9 @@
 import { hostname } from 'node:os'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { withoutPassword } from '../../util/redact.js'
 import type { Paint } from '../log/paint.js'
-import { withoutPassword } from '../settings/broker.js'
-import type { WorkSettings } from '../settings/work.js'
+import { NODE_DEFAULTS, type WorkSettings } from '../settings/work.js'
 
 const seconds = (ms: number): string => `${ms / 1_000} s`
 
@@ -15,16 +15,16 @@ const pathsOf = (urls: NonNullable<WorkSettings['node']['imports']> | undefined,
 const listOf = (given: WorkSettings['node']['tasks']): NonNullable<WorkSettings['node']['imports']> =>
   given === undefined ? [] : Array.isArray(given) ? given : [given as URL]
 
-/** The configuration, as one line each: what it is called, and what it is. The password of the broker is hidden. */
+/** The configuration as pairs of a name and a value. The broker's password is hidden. */
 export const configuration = (settings: WorkSettings, folder: string): [name: string, value: string][] => {
   const { broker, node, http } = settings
-  const { minWorkers = 1, maxWorkers = 10, prefetchPerWorker = 10 } = node
+  const { minWorkers, maxWorkers, prefetchPerWorker, maxLosses, shutdownGrace } = { ...NODE_DEFAULTS, ...node }
   const workers = minWorkers === maxWorkers ? String(minWorkers) : `${minWorkers} to ${maxWorkers}, by the backlog`
   const lines: [string, string | undefined][] = [
-    ['node', node.name ?? `(made up) on ${hostname()}, process ${process.pid}`],
+    ['node', node.name ?? `(generated) on ${hostname()}, process ${process.pid}`],
     ['broker', withoutPassword(broker.url)],
     ['queues', broker.queues.join(', ')],
-    ['exchanges', `${broker.controlExchange} (commands${broker.secret === undefined ? '' : ', with a secret'}), ${broker.workerExchange} (events)`],
+    ['exchanges', `${broker.controlExchange} (commands${broker.secret === undefined ? '' : ', with a secret'}), ${broker.eventExchange} (events)`],
     ['tasks', pathsOf(listOf(node.tasks), folder)],
     ['roots', pathsOf(node.roots, folder)],
     ['imports', pathsOf(node.imports, folder)],
@@ -42,14 +42,14 @@ export const configuration = (settings: WorkSettings, folder: string): [name: st
         .filter((each) => each !== '')
         .join(', '),
     ],
-    ['losses', `${node.maxLosses ?? 3}, then the dead letters`],
-    ['grace', seconds(node.shutdownGrace ?? 15_000)],
+    ['losses', `${maxLosses}, then the dead letters`],
+    ['grace', seconds(shutdownGrace)],
     ['http', http === undefined ? '' : `http://${http.host.includes(':') ? `[${http.host}]` : http.host}:${http.port}`],
   ]
   return lines.filter((line): line is [string, string] => line[1] !== undefined && line[1] !== '')
 }
 
-/** What a terminal shows before the first line of the log. */
+/** The configuration, as a terminal shows it before the log. */
 export const banner = (version: string, lines: readonly (readonly [string, string])[], paint: Paint): string => {
   const width = Math.max(...lines.map(([name]) => name.length))
   const body = lines.map(([name, value]) => `  ${paint('dim', name.padEnd(width))}  ${value}`).join('\n')

@@ -1,9 +1,9 @@
-/** What values of tasks have and JSON lacks, as what comes nearest: a BigInt as text, a Map as an object, a Set as an array. */
-const nearest = (_key: string, value: unknown): unknown =>
+/** Values that JSON lacks: a BigInt becomes text, a Map an object, a Set an array. */
+const replacer = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? String(value) : value instanceof Map ? Object.fromEntries(value) : value instanceof Set ? [...value] : value
 
 /** On one line, for programs. */
-export const toJsonLine = (value: unknown): string => JSON.stringify(value, nearest) ?? 'undefined'
+export const toJsonLine = (value: unknown): string => JSON.stringify(value, replacer) ?? 'undefined'
 
-/** For people, and programs too. */
-export const toJson = (value: unknown): string => JSON.stringify(value, nearest, 2) ?? 'undefined'
+/** Indented, for people and programs. */
+export const toJson = (value: unknown): string => JSON.stringify(value, replacer, 2) ?? 'undefined'

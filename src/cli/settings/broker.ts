@@ -1,24 +1,27 @@
+import { CONNECTION_OPTIONS, CONTROL_OPTIONS, QUEUE_OPTIONS } from '../../amqp/options/node-options.js'
+import { DEFAULT_QUEUE, type QueueType } from '../../amqp/topology/topology.js'
+import { readKnown } from '../../util/option-table.js'
 import { UsageError } from '../exit.js'
 import { type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { brokerName, brokerNames, brokerUrl, contents, count, duration, name, oneOf } from './values.js'
+import { brokerName, brokerNames, brokerUrl, contents, duration, name, type Reader, readerOf } from './values.js'
 
-/** Where the broker is and what its parts are called. */
+/** The options of `prefork/amqp`, as flags and variables set them. */
 export interface BrokerSettings {
   readonly url: string
-  /** The contents of PEM files, what opens the key, and the name that the broker's certificate has. */
+  /** The contents of PEM files, the passphrase of the key, and the name in the broker's certificate. */
   readonly tls: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer; readonly passphrase?: string; readonly servername?: string } | undefined
   /** Jobs are taken from all of them and published to the first. */
   readonly queues: readonly string[]
   readonly controlExchange: string
-  readonly workerExchange: string
-  /** Commands are signed with it, when there is one. */
+  readonly eventExchange: string
+  /** Signs commands. */
   readonly secret: string | undefined
-  /** How the queues are declared; the same for all who use them. */
-  readonly queueType: 'quorum' | 'classic'
+  /** How the queues are declared; the same for every node and publisher. */
+  readonly queueType: QueueType
   readonly priorityLevels: number
 }
 
-export const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672/'
+const DEFAULTS = { queues: [DEFAULT_QUEUE], ...readKnown({ ...CONNECTION_OPTIONS, ...QUEUE_OPTIONS, ...CONTROL_OPTIONS }, {}) }
 
 const URL_SETTING: Setting<string> = { flag: '--broker', variable: 'RABBITMQ_URL', reader: brokerUrl }
 const TLS = {
@@ -30,23 +33,58 @@ const TLS = {
 const PASSPHRASE: Setting<string> = {
   flag: undefined,
   variable: 'RABBITMQ_TLS_PASSPHRASE',
-  reader: { wants: 'what opens the key', read: (text) => text, secret: true },
+  reader: { wants: 'the passphrase of the key', read: (text) => text, secret: true },
   verbatim: true,
 }
 const SERVERNAME: Setting<string> = { flag: undefined, variable: 'RABBITMQ_TLS_SERVERNAME', reader: name("the name in RabbitMQ's certificate,") }
 const QUEUES: Setting<string[]> = { flag: '--queue', variable: 'ASYNC_FARM_JOBS_QUEUE', reader: brokerNames('the name of a queue') }
 const CONTROL: Setting<string> = { flag: '--control-exchange', variable: 'ASYNC_FARM_CONTROL_EXCHANGE', reader: brokerName('the name of an exchange') }
-const WORKER: Setting<string> = { flag: '--worker-exchange', variable: 'ASYNC_FARM_WORKER_EXCHANGE', reader: brokerName('the name of an exchange') }
-// No flag: a command line can be read by everybody on the machine.
+const EVENTS: Setting<string> = { flag: '--worker-exchange', variable: 'ASYNC_FARM_WORKER_EXCHANGE', reader: brokerName('the name of an exchange') }
+// No flag: every user of the machine can read a command line.
 const SECRET: Setting<string> = {
   flag: undefined,
   variable: 'ASYNC_FARM_SECRET',
   reader: { wants: 'a text of at least 8 characters, without the white space around it', read: (text) => (text.length >= 8 ? text : undefined), secret: true },
-  // Whoever sets it means to protect the node: blanks must not leave it open.
+  // A variable that is set is meant to protect the node: white space alone must not leave it unprotected.
   refuseBlank: true,
 }
-const QUEUE_TYPE: Setting<'quorum' | 'classic'> = { flag: '--queue-type', variable: undefined, reader: oneOf('quorum', 'classic') }
-const PRIORITY_LEVELS: Setting<number> = { flag: '--priority-levels', variable: undefined, reader: count(1, 10) }
+const QUEUE_TYPE: Setting<QueueType> = { flag: '--queue-type', variable: undefined, reader: readerOf(QUEUE_OPTIONS.queueType) as Reader<QueueType> }
+const PRIORITY_LEVELS: Setting<number> = {
+  flag: '--priority-levels',
+  variable: undefined,
+  reader: readerOf(QUEUE_OPTIONS.priorityLevels) as Reader<number>,
+}
+
+/** Variables of the broker with their defaults and meaning, for the help. */
+export const BROKER_VARIABLES: readonly (readonly [variable: string, fallback: string, help: string])[] = [
+  ['RABBITMQ_URL', DEFAULTS.url, "RabbitMQ's address"],
+  ['RABBITMQ_TLS_CA', 'those of Node', 'a file: the certificate authorities accepted for RabbitMQ (amqps)'],
+  ['RABBITMQ_TLS_CERT', 'none', 'a file: the certificate of this client'],
+  ['RABBITMQ_TLS_KEY', 'none', 'a file: its key'],
+  ['RABBITMQ_TLS_PASSPHRASE', 'none', 'passphrase of that key, if it is encrypted'],
+  ['RABBITMQ_TLS_SERVERNAME', 'that of the URL', "the name in RabbitMQ's certificate"],
+  ['ASYNC_FARM_JOBS_QUEUE', DEFAULT_QUEUE, 'queues, separated by commas'],
+  ['ASYNC_FARM_CONTROL_EXCHANGE', DEFAULTS.controlExchange, 'commands to the nodes'],
+  ['ASYNC_FARM_WORKER_EXCHANGE', DEFAULTS.eventExchange, 'events of the nodes'],
+  ['ASYNC_FARM_SECRET', 'none', 'commands must be signed with it'],
+]
+
+/** By option of `prefork/amqp`, and part of it: the flag or variable that sets it. */
+export const BROKER_SOURCES: Readonly<Record<string, string>> = {
+  url: '--broker or RABBITMQ_URL',
+  tls: 'RABBITMQ_TLS_CA, _CERT, _KEY and _PASSPHRASE',
+  'tls.ca': 'RABBITMQ_TLS_CA',
+  'tls.cert': 'RABBITMQ_TLS_CERT',
+  'tls.key': 'RABBITMQ_TLS_KEY',
+  'tls.passphrase': 'RABBITMQ_TLS_PASSPHRASE',
+  'tls.servername': 'RABBITMQ_TLS_SERVERNAME',
+  queue: '--queue or ASYNC_FARM_JOBS_QUEUE',
+  queueType: '--queue-type',
+  priorityLevels: '--priority-levels',
+  controlExchange: '--control-exchange or ASYNC_FARM_CONTROL_EXCHANGE',
+  eventExchange: '--worker-exchange or ASYNC_FARM_WORKER_EXCHANGE',
+  secret: 'ASYNC_FARM_SECRET',
+}
 
 const readTls = (url: string, flags: Flags, env: Environment): BrokerSettings['tls'] => {
   const [ca, cert, key] = [readSetting(TLS.ca, flags, env), readSetting(TLS.cert, flags, env), readSetting(TLS.key, flags, env)]
@@ -67,37 +105,21 @@ const readTls = (url: string, flags: Flags, env: Environment): BrokerSettings['t
   }
 }
 
-/** What the library says of the option `tls`, for whoever set the variables; undefined for any other error. */
-export const tlsRefusal = (error: unknown): string | undefined => {
-  if (!(error instanceof TypeError)) return undefined
-  const [, , part, said] = /^Option 'tls(\.(ca|cert|key))?' (.+)$/s.exec(error.message) ?? []
-  if (said === undefined) return undefined
-  if (part === undefined) return `RABBITMQ_TLS_CA, _CERT, _KEY and _PASSPHRASE ${said.replace(/^cannot be used/, 'cannot be used together')}`
-  return `RABBITMQ_TLS_${part.toUpperCase()} must name a PEM file, with its line '-----BEGIN …'.`
-}
-
 export const readBroker = (flags: Flags, env: Environment): BrokerSettings => {
-  const url = readSetting(URL_SETTING, flags, env) ?? DEFAULT_URL
-  return { url, tls: readTls(url, flags, env), ...readNames(flags, env) }
+  const url = readSetting(URL_SETTING, flags, env) ?? DEFAULTS.url
+  return {
+    url,
+    tls: readTls(url, flags, env),
+    queues: readSetting(QUEUES, flags, env) ?? DEFAULTS.queues,
+    controlExchange: readSetting(CONTROL, flags, env) ?? DEFAULTS.controlExchange,
+    eventExchange: readSetting(EVENTS, flags, env) ?? DEFAULTS.eventExchange,
+    secret: readSetting(SECRET, flags, env),
+    queueType: readSetting(QUEUE_TYPE, flags, env) ?? DEFAULTS.queueType,
+    priorityLevels: readSetting(PRIORITY_LEVELS, flags, env) ?? DEFAULTS.priorityLevels,
+  }
 }
-
-const readNames = (flags: Flags, env: Environment): Omit<BrokerSettings, 'url' | 'tls'> => ({
-  queues: readSetting(QUEUES, flags, env) ?? ['async_farm.jobs'],
-  controlExchange: readSetting(CONTROL, flags, env) ?? 'async_farm.supervisor',
-  workerExchange: readSetting(WORKER, flags, env) ?? 'async_farm.worker',
-  secret: readSetting(SECRET, flags, env),
-  queueType: readSetting(QUEUE_TYPE, flags, env) ?? 'quorum',
-  priorityLevels: readSetting(PRIORITY_LEVELS, flags, env) ?? 1,
-})
 
 const TIMEOUT: Setting<number> = { flag: '--timeout', variable: undefined, reader: duration() }
 
-/** ms that a command may take, the broker's answers and the close included. */
+/** ms for the whole command, the answers and the close included. */
 export const readTimeout = (flags: Flags): number | undefined => readSetting(TIMEOUT, flags, {})
-
-/** A URL that may be shown: without its password. */
-export const withoutPassword = (url: string): string => {
-  const shown = new URL(url)
-  if (shown.password !== '') shown.password = '***'
-  return shown.href
-}

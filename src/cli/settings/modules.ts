@@ -8,7 +8,7 @@ import type { Flags } from './setting.js'
 const listOf = (flag: string, typed: Flags[string], wants: string): string[] => {
   const given = Array.isArray(typed) ? typed : typeof typed === 'string' ? [typed] : []
   const found = given.flatMap((each) => each.split(',').map((part) => part.trim())).filter((each) => each !== '')
-  // A variable of the shell that was empty, most likely: what it should have named would be missed later, or never.
+  // Most likely an empty variable of the shell.
   if (given.length > 0 && found.length === 0) throw new UsageError(`${flag} must be ${wants}; it was given '${given.join(',')}'.`)
   return found
 }
@@ -18,12 +18,12 @@ const kindOf = (path: string): 'file' | 'folder' | undefined => {
   return found?.isFile() ? 'file' : found?.isDirectory() ? 'folder' : undefined
 }
 
-/** The modules that a flag names, as URLs: paths from `folder`, or packages as they are found from there. */
+/** The URLs of the modules that a flag names: paths relative to `folder`, or packages installed there. */
 export const findModules = (flag: string, typed: Flags[string], folder: string): URL[] | undefined => {
   const found = listOf(flag, typed, 'the path of a module or the name of a package, several with commas between').map((each) => {
     const path = each.startsWith('file:') ? fileURLToPath(each) : resolve(folder, each)
     if (kindOf(path) === 'file') return pathToFileURL(path)
-    // './tasks' is a path that is not there, 'dotenv/config' may be a package.
+    // './tasks' is a path, 'dotenv/config' may be a package.
     if (/^(\.{0,2}\/|file:)/.test(each)) throw new UsageError(`${flag} ${each}: there is no such file (looked for ${path}).`)
     try {
       return pathToFileURL(createRequire(join(folder, 'package.json')).resolve(each))

@@ -1,25 +1,25 @@
 import { UsageError } from '../exit.js'
 import type { Reader } from './values.js'
 
-/** What commander hands over: every flag as it was typed. */
+/** The flags as commander returns them: as they were typed. */
 export type Flags = Readonly<Record<string, string | string[] | boolean | undefined>>
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** One thing that can be configured: by flag, by variable, or both; the flag wins. */
+/** A value that a flag, a variable or both set. The flag overrides the variable. */
 export interface Setting<T> {
-  /** As it is typed: '--prefetch'. */
+  /** `--prefetch` */
   readonly flag: string | undefined
   readonly variable: string | undefined
   readonly reader: Reader<T>
-  /** A variable of white space alone is refused: it is not taken for an empty one, which counts as absent. */
+  /** A variable of white space alone is refused. Otherwise it counts as absent, as an empty one does. */
   readonly refuseBlank?: boolean
-  /** White space around a variable counts, but for a line's end: it may come out of a file. */
+  /** White space around a variable is part of the value, but for a newline at its end, which may come from a file. */
   readonly verbatim?: boolean
 }
 
 const shown = (text: string): string => `'${text.length > 60 ? `${text.slice(0, 57)}...` : text}'`
 
-/** `--scale-up-batch` → `scaleUpBatch`, as commander names it. */
+/** `--scale-up-batch` → `scaleUpBatch`, as commander does. */
 const keyOf = (flag: string): string => flag.slice(2).replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 const readAs = <T>(reader: Reader<T>, source: string, text: string): T => {
@@ -37,4 +37,10 @@ export const readSetting = <T>({ flag, variable, reader, refuseBlank, verbatim }
   const found = verbatim === true ? given?.replace(/\r?\n$/, '') : given?.trim()
   const absent = found === undefined || (refuseBlank === true ? given === '' : found === '')
   return absent ? undefined : readAs(reader, variable!, found)
+}
+
+/** Throws UsageError for a hard time limit below the soft one, ms. */
+export const checkLimits = ({ softTimeLimit, timeLimit }: { readonly softTimeLimit?: number; readonly timeLimit?: number }): void => {
+  if (softTimeLimit !== undefined && timeLimit !== undefined && timeLimit < softTimeLimit)
+    throw new UsageError('--time-limit must be at least --soft-time-limit: it ends what the soft limit only asks.')
 }

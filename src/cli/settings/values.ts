@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { LIMITS } from '../../util/limits.js'
+import { type ChoiceCheck, type CountCheck, millisecondsOrZero } from '../../util/checks.js'
+import { LIMITS, MAX_TIMER } from '../../util/limits.js'
+import type { OptionSpec } from '../../util/option-table.js'
 
-/** Readers of what is typed: each returns `undefined` for a text that it cannot use, and says in `wants` what it can. */
+/** Reads the text of a flag, an argument or a variable. */
 export interface Reader<T> {
   /** Completes "must be …". */
   readonly wants: string
+  /** Returns undefined for a text that it cannot use. */
   read(text: string): T | undefined
-  /** What was given is not repeated in the refusal. */
+  /** The refusal does not show the text. */
   readonly secret?: boolean
 }
 
-/** Timers of Node hold no more: about 24.8 days. */
-const MAX_MS = 0x7fff_ffff
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 type Unit = keyof typeof UNITS
 
@@ -23,8 +24,8 @@ export const count = (min: number, max = Number.MAX_SAFE_INTEGER): Reader<number
   },
 })
 
-/** A time, in ms. Without a unit the number counts seconds, as in the variables. */
-export const duration = ({ zero = false, max = MAX_MS }: { zero?: boolean; max?: number } = {}): Reader<number> => ({
+/** A time, in ms. A number without a unit is seconds. */
+export const duration = ({ zero = false, max = MAX_TIMER }: { zero?: boolean; max?: number } = {}): Reader<number> => ({
   wants: `a time ${zero ? 'of at least 0' : 'above 0'}, in seconds or with a unit (15, 1.5, 500ms, 5s, 2m, 1h, 1d), at most ${Math.floor(max / UNITS.d)} days`,
   read(text) {
     const match = /^(\d+(?:\.\d+)?|\.\d+)(ms|s|m|h|d)?$/.exec(text)
@@ -52,16 +53,16 @@ export const name = (what: string): Reader<string> => ({
   read: (text) => (/^\S{1,255}$/.test(text) ? text : undefined),
 })
 
-/** AMQP's short texts: a byte says how long they are. */
+/** AMQP's short strings have one byte for their length. */
 const MAX_SHORT_TEXT = 255
 
-/** What travels in a property of a message. */
+/** A property of a message. */
 export const shortText = (what: string): Reader<string> => ({
   wants: `${what} of 1 to ${MAX_SHORT_TEXT} bytes of UTF-8 without white space`,
   read: (text) => (/^\S+$/.test(text) && Buffer.byteLength(text) <= MAX_SHORT_TEXT ? text : undefined),
 })
 
-/** Several with commas between; each once. */
+/** Several texts, separated by commas; each once. */
 const listOf = (wants: string, fits: (text: string) => boolean): Reader<string[]> => ({
   wants: `${wants}, several with commas between`,
   read(text) {
@@ -73,7 +74,7 @@ const listOf = (wants: string, fits: (text: string) => boolean): Reader<string[]
 const isNodeName = (text: string): boolean => /^[\w.@:-]{1,200}$/.test(text)
 
 export const nodeName: Reader<string> = {
-  wants: 'the name of a node, of letters, digits and . _ @ : - (200 at the most)',
+  wants: 'the name of a node, of letters, digits and . _ @ : - (at most 200)',
   read: (text) => (isNodeName(text) ? text : undefined),
 }
 
@@ -81,7 +82,7 @@ export const nodeNames: Reader<string[]> = listOf(nodeName.wants, isNodeName)
 
 const isBrokerName = (text: string): boolean => /^(?!amq\.)\S+$/.test(text) && Buffer.byteLength(text) <= 200
 
-/** Of a queue or an exchange. */
+/** The name of a queue or an exchange. */
 export const brokerName = (what: string): Reader<string> => ({
   wants: `${what} of 1 to 200 bytes without white space, which does not begin with 'amq.'`,
   read: (text) => (isBrokerName(text) ? text : undefined),
@@ -104,7 +105,7 @@ export const range: Reader<{ min: number; max: number }> = {
   },
 }
 
-/** Of a file. */
+/** The contents of a file. */
 export const contents: Reader<Buffer> = {
   wants: 'the path of a file that can be read',
   read(text) {
@@ -132,8 +133,17 @@ export const brokerUrl: Reader<string> = {
   },
 }
 
-/** `10/s`, `600/m`, `1000/h`; `none` lifts the limit. */
+/** `10/s`, `600/m`, `1000/h`; `none` removes the limit. */
 export const rate: Reader<string | null> = {
-  wants: "a rate such as 10/s, 600/m or 1000/h, or 'none' to lift the limit",
+  wants: "a rate such as 10/s, 600/m or 1000/h, or 'none' to remove the limit",
   read: (text) => (text === 'none' ? null : /^[1-9]\d*\/[smh]$/.test(text) ? text : undefined),
+}
+
+/** The reader for an option of the library, with the bounds of the library's check. */
+export const readerOf = ({ unit, check }: OptionSpec): Reader<unknown> => {
+  if (unit === 'ms') return duration({ zero: check === millisecondsOrZero })
+  if (unit === 'bytes') return size
+  if ('allowed' in check) return oneOf(...(check as ChoiceCheck<string>).allowed)
+  const { min, max } = check as CountCheck
+  return count(min, max)
 }

@@ -1,32 +1,88 @@
+import { NODE_OPTIONS } from '../../node/options.js'
 import type { NodeOptions } from '../../node/types.js'
 import { LIMITS } from '../../util/limits.js'
+import { optionValue, readKnown } from '../../util/option-table.js'
 import { UsageError } from '../exit.js'
 import { type BrokerSettings, readBroker } from './broker.js'
-import { checkLimits } from './limits.js'
 import { findModules, findRoots } from './modules.js'
-import { type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { count, duration, name, nodeName, oneOf, port, range, size } from './values.js'
+import { checkLimits, type Environment, type Flags, readSetting, type Setting } from './setting.js'
+import { count, name, nodeName, port, type Reader, range, readerOf } from './values.js'
 
-/** What a node takes from flags and variables alone; the defaults are the node's. */
-const SETTINGS = {
-  prefetchPerWorker: { flag: '--prefetch', variable: 'PREFETCH_PER_WORKER', reader: count(1, LIMITS.jobsPerWorker) },
-  concurrency: { flag: '--concurrency', variable: undefined, reader: count(1, LIMITS.jobsPerWorker) },
-  scaleUpBatch: { flag: '--scale-up-batch', variable: 'SCALE_UP_BATCH_SIZE', reader: count(1, LIMITS.workers) },
-  scaleDownBatch: { flag: '--scale-down-batch', variable: 'SCALE_DOWN_BATCH_SIZE', reader: count(1, LIMITS.workers) },
-  scaleCheckInterval: { flag: '--scale-interval', variable: 'SCALE_CHECK_INTERVAL_S', reader: duration() },
-  shutdownGrace: { flag: '--grace', variable: 'WORKER_SHUTDOWN_GRACE_S', reader: duration({ zero: true }) },
-  heartbeatInterval: { flag: '--heartbeat', variable: 'HEARTBEAT_INTERVAL_S', reader: duration() },
-  maxJobsPerWorker: { flag: '--max-jobs-per-worker', variable: undefined, reader: count(1) },
-  maxMemoryPerWorker: { flag: '--max-memory-per-worker', variable: undefined, reader: size },
-  maxStall: { flag: '--max-stall', variable: 'MAX_STALL_S', reader: duration() },
-  taskHistory: { flag: '--history', variable: 'TASK_HISTORY_MAX', reader: count(0, LIMITS.taskHistory) },
-  maxLosses: { flag: '--max-losses', variable: 'MAX_LOSSES', reader: count(1, LIMITS.losses) },
-  maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, LIMITS.attempts) },
-  softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: duration() },
-  timeLimit: { flag: '--time-limit', variable: undefined, reader: duration() },
-  unknownTask: { flag: '--unknown-task', variable: undefined, reader: oneOf('retry', 'dead-letter') },
-  name: { flag: '--name', variable: undefined, reader: nodeName },
-} as const satisfies { [K in keyof NodeOptions]?: Setting<NonNullable<NodeOptions[K]>> }
+interface NodeFlag {
+  /** As commander takes it. */
+  readonly usage: string
+  readonly variable?: string
+  /** Default: by the library's check. */
+  readonly reader?: Reader<unknown>
+}
+
+/** The flags and variables of a node's options. Bounds, defaults and help are those of the library's table. */
+const FLAGS = {
+  prefetchPerWorker: { usage: '--prefetch <count>', variable: 'PREFETCH_PER_WORKER' },
+  concurrency: { usage: '-c, --concurrency <count>' },
+  scaleUpBatch: { usage: '--scale-up-batch <count>', variable: 'SCALE_UP_BATCH_SIZE' },
+  scaleDownBatch: { usage: '--scale-down-batch <count>', variable: 'SCALE_DOWN_BATCH_SIZE' },
+  scaleCheckInterval: { usage: '--scale-interval <time>', variable: 'SCALE_CHECK_INTERVAL_S' },
+  shutdownGrace: { usage: '--grace <time>', variable: 'WORKER_SHUTDOWN_GRACE_S' },
+  heartbeatInterval: { usage: '--heartbeat <time>', variable: 'HEARTBEAT_INTERVAL_S' },
+  maxStall: { usage: '--max-stall <time>', variable: 'MAX_STALL_S' },
+  maxJobsPerWorker: { usage: '--max-jobs-per-worker <count>' },
+  maxMemoryPerWorker: { usage: '--max-memory-per-worker <size>' },
+  maxLosses: { usage: '--max-losses <count>', variable: 'MAX_LOSSES' },
+  taskHistory: { usage: '--history <count>', variable: 'TASK_HISTORY_MAX' },
+  softTimeLimit: { usage: '--soft-time-limit <time>' },
+  timeLimit: { usage: '--time-limit <time>' },
+  maxAttempts: { usage: '--max-attempts <count>' },
+  unknownTask: { usage: '--unknown-task <what>' },
+  name: { usage: '--name <name>', reader: nodeName },
+} as const satisfies { [K in keyof NodeOptions]?: NodeFlag }
+
+type FlagOption = keyof typeof FLAGS
+
+const OPTIONS = Object.entries(FLAGS) as [FlagOption, NodeFlag][]
+const flagOf = (option: FlagOption): string => /--[\w-]+/.exec(FLAGS[option].usage)![0]
+
+const SETTINGS = OPTIONS.map(([option, { variable, reader = readerOf(NODE_OPTIONS[option]) }]): [FlagOption, Setting<unknown>] => [
+  option,
+  { flag: flagOf(option), variable, reader },
+])
+
+/** The values of a node's options that are not given. */
+export const NODE_DEFAULTS = readKnown(NODE_OPTIONS, {})
+
+const phraseOf = (option: keyof typeof NODE_OPTIONS): string =>
+  NODE_OPTIONS[option].doc.replace(/`(\w+)`/g, (_, named: string) => NODE_SOURCES[named] ?? named).replaceAll('`', '')
+
+/** In seconds where it is a time. */
+const defaultText = (option: keyof typeof NODE_OPTIONS): string => {
+  const { unit, defaultText } = NODE_OPTIONS[option]
+  const value = NODE_DEFAULTS[option]
+  return value === undefined ? 'none' : (defaultText ?? String(unit === 'ms' ? Number(value) / 1_000 : value))
+}
+
+const helpOf = (option: FlagOption, { variable }: NodeFlag): string => {
+  const fallback = defaultText(option)
+  const unit = NODE_OPTIONS[option].unit === 'ms' ? 's' : ''
+  return [phraseOf(option), fallback === 'none' ? '' : `; default ${fallback}${unit}`, variable === undefined ? '' : ` (${variable})`].join('')
+}
+
+/** By option of a node: its flag, or its variable if it has no flag. */
+export const NODE_SOURCES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(OPTIONS.map(([option]) => [option, flagOf(option)])),
+  minWorkers: 'MIN_WORKERS',
+  maxWorkers: 'MAX_WORKERS',
+}
+
+export const nodeFlags = (): [usage: string, help: string][] => OPTIONS.map(([option, flag]) => [flag.usage, helpOf(option, flag)])
+
+const variable = (option: keyof typeof NODE_OPTIONS, name: string) => [name, defaultText(option), phraseOf(option)] as const
+
+/** Variables of a node with their defaults and meaning, for the help. */
+export const NODE_VARIABLES = [
+  variable('minWorkers', 'MIN_WORKERS'),
+  variable('maxWorkers', 'MAX_WORKERS'),
+  ...OPTIONS.flatMap(([option, flag]) => (flag.variable === undefined ? [] : [variable(option, flag.variable)])),
+]
 
 const MIN: Setting<number> = { flag: undefined, variable: 'MIN_WORKERS', reader: count(1, LIMITS.workers) }
 const MAX: Setting<number> = { flag: undefined, variable: 'MAX_WORKERS', reader: count(1, LIMITS.workers) }
@@ -43,10 +99,10 @@ export interface WorkSettings {
   readonly tui: boolean
 }
 
-/** Everything that `prefork work` was told. Throws UsageError naming the flag or the variable. */
+/** The settings of `prefork work`. Throws UsageError naming the flag or the variable. */
 export const readWork = (flags: Flags, env: Environment, folder: string): WorkSettings => {
   const node: Record<string, unknown> = { ...readScale(flags, env) }
-  for (const [option, setting] of Object.entries(SETTINGS) as [keyof typeof SETTINGS, Setting<unknown>][]) {
+  for (const [option, setting] of SETTINGS) {
     const value = readSetting(setting, flags, env)
     if (value !== undefined) node[option] = value
   }
@@ -57,7 +113,7 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
   if (options.tasks === undefined && options.roots === undefined) {
     throw new UsageError('Which tasks? Name the module that exports them: prefork work --tasks ./tasks.js')
   }
-  const { prefetchPerWorker = 10, concurrency } = options
+  const { prefetchPerWorker = NODE_DEFAULTS.prefetchPerWorker, concurrency } = options
   if (concurrency !== undefined && concurrency > prefetchPerWorker) {
     throw new UsageError(`--concurrency must be at most the ${prefetchPerWorker} jobs that a worker holds (--prefetch); it was given ${concurrency}.`)
   }
@@ -80,8 +136,8 @@ const readScale = (flags: Flags, env: Environment): { minWorkers: number; maxWor
   if (fixed !== undefined && scale !== undefined) throw new UsageError('--workers and --autoscale exclude each other: a fixed number, or least and most.')
   if (fixed !== undefined) return { minWorkers: fixed, maxWorkers: fixed }
   if (scale !== undefined) return { minWorkers: scale.min, maxWorkers: scale.max }
-  const minWorkers = readSetting(MIN, flags, env) ?? 1
-  const maxWorkers = readSetting(MAX, flags, env) ?? Math.max(10, minWorkers)
+  const minWorkers = optionValue('minWorkers', NODE_OPTIONS.minWorkers, readSetting(MIN, flags, env))
+  const maxWorkers = optionValue('maxWorkers', NODE_OPTIONS.maxWorkers, readSetting(MAX, flags, env), { minWorkers })
   if (maxWorkers < minWorkers) throw new UsageError(`MAX_WORKERS must be at least MIN_WORKERS, ${minWorkers}; it was given '${maxWorkers}'.`)
   return { minWorkers, maxWorkers }
 }

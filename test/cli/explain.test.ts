@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { AmqpChannel } from '../../src/amqp/connection/client.js'
 import { permanentError } from '../../src/amqp/connection/connect-errors.js'
 import { declareQueue } from '../../src/amqp/topology/topology.js'
-import { commandLine } from './around.js'
+import { commandLine } from './command-line.js'
 
 const refusing = (code: number) =>
   ({

@@ -1,4 +1,4 @@
-import type { Output } from '../cli-context.js'
+import type { OutputStream } from '../cli-context.js'
 
 interface Stream {
   isTTY?: boolean
@@ -6,11 +6,11 @@ interface Stream {
   on(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** Where the process writes. A terminal that was closed, a reader that has gone, a disk that is full: nobody who writes is ended by it. */
-export class OutputStream implements Output {
+/** The process's stdout or stderr. A closed terminal, a reader that has exited or a full disk must not end a node that writes its log. */
+export class ProcessStream implements OutputStream {
   readonly #stream: Stream
   #failure: Error | undefined
-  #told: ((error: Error) => void) | undefined
+  #listener: ((error: Error) => void) | undefined
 
   constructor(stream: Stream) {
     this.#stream = stream
@@ -21,7 +21,7 @@ export class OutputStream implements Output {
     return this.#stream.isTTY === true
   }
 
-  /** What cannot be written is dropped. The next is tried again: a disk may have room by then. */
+  /** Drops what cannot be written. The next write is tried again: the disk may have space by then. */
   write(text: string): void {
     try {
       this.#stream.write(text)
@@ -34,14 +34,14 @@ export class OutputStream implements Output {
     return this.#failure
   }
 
-  onFailure(told: (error: Error) => void): void {
-    this.#told = told
-    if (this.#failure !== undefined) told(this.#failure)
+  onFailure(listener: (error: Error) => void): void {
+    this.#listener = listener
+    if (this.#failure !== undefined) listener(this.#failure)
   }
 
   #failed(error: Error): void {
     if (this.#failure !== undefined) return
     this.#failure = error
-    this.#told?.(error)
+    this.#listener?.(error)
   }
 }

@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events'
-import type { CliContext, Output } from '../../src/cli/cli-context.js'
+import type { CliContext, OutputStream } from '../../src/cli/cli-context.js'
 import type { Farm } from '../../src/cli/farm.js'
 import { main } from '../../src/cli/main.js'
 import type { FarmNode } from '../../src/node/types.js'
 
-export class Written implements Output {
+export class Written implements OutputStream {
   text = ''
   isTTY: boolean | undefined
   write(text: string): void {
@@ -29,9 +29,8 @@ export const commandLine = ({ env = {}, farm = {}, terminal = false }: { env?: C
     purge: refused,
     ...farm,
   }
-  const around: CliContext = {
+  const context: CliContext = {
     stdin: { isTTY: terminal },
-
     env: { NO_COLOR: '1', ...env },
     folder: import.meta.dirname,
     version: '1.2.3',
@@ -40,7 +39,7 @@ export const commandLine = ({ env = {}, farm = {}, terminal = false }: { env?: C
     signals,
     farm: async () => whole,
   }
-  return { around, stdout, stderr, signals, run: (...typed: string[]) => main(typed, around) }
+  return { context, stdout, stderr, signals, run: (...typed: string[]) => main(typed, context) }
 }
 
 /** A farm whose node is this one, and what it was created with. */

@@ -4,31 +4,31 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { OutputStream } from '../../src/cli/output/output-stream.js'
+import { ProcessStream } from '../../src/cli/output/process-stream.js'
 import { until, withRabbit } from '../amqp/rabbit.js'
 import { ownCorner, PREFORK, TASKS } from './processes.js'
 
 const FULL = '/dev/full'
 const lostLog = (why: string): RegExp => new RegExp(`^prefork: The log cannot be written: .*${why}.*\\. The node goes on; .*\\n$`)
 
-test('an outlet tells once why it cannot write, and tries the next line', () => {
+test('a stream reports the first failure of a write, and tries the next one', () => {
   const stream = Object.assign(new EventEmitter(), { isTTY: true, write: vi.fn() })
-  const outlet = new OutputStream(stream)
-  const told = vi.fn()
-  outlet.onFailure(told)
-  outlet.write('1')
-  expect([outlet.isTTY, outlet.failure]).toEqual([true, undefined])
+  const output = new ProcessStream(stream)
+  const listener = vi.fn()
+  output.onFailure(listener)
+  output.write('1')
+  expect([output.isTTY, output.failure]).toEqual([true, undefined])
   const [thrown, emitted] = [new Error('thrown'), new Error('emitted')]
   stream.write.mockImplementationOnce(() => {
     throw thrown
   })
-  outlet.write('2')
+  output.write('2')
   stream.emit('error', emitted)
-  outlet.write('3')
-  expect(told.mock.calls).toEqual([[thrown]])
+  output.write('3')
+  expect(listener.mock.calls).toEqual([[thrown]])
   expect(stream.write.mock.calls).toEqual([['1'], ['2'], ['3']])
   const late = vi.fn()
-  outlet.onFailure(late)
+  output.onFailure(late)
   expect(late.mock.calls).toEqual([[thrown]])
 })
 

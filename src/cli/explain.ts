@@ -1,0 +1,56 @@
+import { CommanderError } from 'commander'
+import { CommandError, EXIT, type ExitCode } from './exit.js'
+import { BROKER_SOURCES } from './settings/broker.js'
+import { NODE_SOURCES } from './settings/work.js'
+
+/** The line and the exit code of an error that ends the command. */
+export const explain = (error: unknown, typed: readonly string[]): [line: string | undefined, code: ExitCode] => {
+  if (error instanceof CommanderError) return explainUsage(error, typed)
+  if (error instanceof CommandError) return [oneLine(error.message), error.exitCode]
+  const refusal = refusalOf(error)
+  if (refusal !== undefined) return [oneLine(refusal), EXIT.usage]
+  // By its code: the library is another bundle, with classes of its own.
+  const { code } = (error ?? {}) as { code?: unknown }
+  const exitCode = code === 'ERR_PREFORK_BROKER' || code === 'ERR_PREFORK_PUBLISH' ? EXIT.broker : EXIT.failed
+  return [inFlags(oneLine(error instanceof Error ? error.message || error.name : String(error))), exitCode]
+}
+
+const explainUsage = (error: CommanderError, typed: readonly string[]): [line: string | undefined, code: ExitCode] => {
+  // Without a command commander prints the help, and there is nothing to add.
+  if (error.code === 'commander.help') return [undefined, EXIT.usage]
+  const words = typed.filter((each) => /^[a-z_]+$/.test(each)).slice(0, typed[0] === 'control' || typed[0] === 'dlq' ? 2 : 1)
+  // An unknown command has no help of its own.
+  if (error.code === 'commander.unknownCommand') words.pop()
+  return [`${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}. Try: ${['prefork', ...words, '--help'].join(' ')}`, EXIT.usage]
+}
+
+/** The flags and variables of the options that the library may refuse. */
+const SOURCES: Readonly<Record<string, string>> = { ...NODE_SOURCES, ...BROKER_SOURCES }
+
+/** An option that the library refuses, under the name of its flag or variable. Undefined for any other error. */
+const refusalOf = (error: unknown): string | undefined => {
+  const { option, reason } = (error ?? {}) as { option?: unknown; reason?: unknown }
+  if (!(error instanceof TypeError) || typeof option !== 'string' || typeof reason !== 'string') return undefined
+  const source = Object.hasOwn(SOURCES, option) ? SOURCES[option] : undefined
+  if (source === undefined) return undefined
+  // The library takes the contents of these files, a variable their path.
+  return /^tls\.(ca|cert|key)$/.test(option) ? `${source} must name a PEM file, with its line '-----BEGIN …'.` : `${source} ${reason}.`
+}
+
+const oneLine = (text: string): string =>
+  text
+    .split(/\s*\n\s*/)
+    .filter((each) => each !== '')
+    .join(' ')
+
+/** Names of options in errors of the library, and the flags and variables in their place. */
+const WORDS: readonly (readonly [option: string, flag: string])[] = [
+  ['the queueType and priorityLevels', 'the --queue-type and --priority-levels'],
+  [', take it as it is with declare: false, or delete it', ', or delete it'],
+  [', or use declare: false', ''],
+  ['the option tls.ca, or RABBITMQ_TLS_CA', 'RABBITMQ_TLS_CA'],
+  ['the option tls.servername, or RABBITMQ_TLS_SERVERNAME', 'RABBITMQ_TLS_SERVERNAME'],
+  ['the options tls.cert and tls.key, or RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY', 'RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY'],
+]
+
+const inFlags = (message: string): string => WORDS.reduce((text, [option, flag]) => text.replace(option, () => flag), message)
