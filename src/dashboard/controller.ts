@@ -2,9 +2,9 @@ import type { Command } from '../runtime/report/commands.js'
 import { isNodeSnapshot } from '../runtime/report/read-report.js'
 import type { NodeWorker, TaskRecord } from '../runtime/report/report.js'
 import { FarmModel } from './model/farm-model.js'
-import type { LogLine } from './model/log-tail.js'
+import type { FarmSource } from './model/farm-source.js'
+import type { LogEntry } from './model/log-tail.js'
 import type { NodeModel } from './model/node-model.js'
-import type { FarmSource } from './model/source.js'
 
 export type Overlay =
   | { readonly kind: 'help' | 'node-log' }
@@ -14,11 +14,11 @@ export type Overlay =
 export interface Notice {
   readonly text: string
   readonly bad: boolean
-  /** When it was told, ms since the epoch. */
+  /** ms since the epoch. */
   readonly at: number
 }
 
-/** A question that `y` answers. */
+/** A question that the key `y` confirms. */
 interface Confirmation {
   readonly text: string
   yes(): void
@@ -26,44 +26,46 @@ interface Confirmation {
 
 export interface ControllerOptions {
   readonly source: FarmSource
-  /** The node to show first; default the first that is heard of. */
+  /** The node to show first. Default the first that reports. */
   readonly node?: string
   /** The log of a node of this process. */
-  readonly log?: { readonly lines: readonly LogLine[]; onLine(listener: () => void): void }
+  readonly log?: { readonly lines: readonly LogEntry[]; onLine(listener: () => void): void }
   /** Ctrl-C, and `q`. */
   onQuit(): void
-  /** What `q` asks before it quits; without it nothing is asked. */
+  /** The question of `q` before it quits. Default none. */
   readonly quitQuestion?: string
   readonly now?: () => number
 }
 
-/** What is shown, and what the actions do: all of the dashboard but keys and picture. */
+/** The state and the actions of the dashboard. `keys.ts` calls the actions, the view shows the state. */
 export class Controller {
+  readonly options: ControllerOptions
   readonly model = new FarmModel()
   focus: 'workers' | 'tasks' = 'workers'
   overlay: Overlay | undefined
   confirmation: Confirmation | undefined
   notice: Notice | undefined
-  /** First line shown of an overlay; counted from the end in logs. */
+  /** First line of the overlay that is shown; in logs counted from the end. */
   scroll = 0
-  /** Raised with each change. */
+  /** Increases with each change. */
   version = 0
-  private shownNode: string | undefined
-  private chosenWorker: number | undefined
-  private chosenTask: string | undefined
-  private listener: (() => void) | undefined
+  #shownNode: string | undefined
+  #chosenWorker: number | undefined
+  #chosenTask: string | undefined
+  #listener: (() => void) | undefined
 
-  constructor(readonly options: ControllerOptions) {
-    this.shownNode = options.node
+  constructor(options: ControllerOptions) {
+    this.options = options
+    this.#shownNode = options.node
     options.log?.onLine(() => this.changed())
   }
 
   async open(): Promise<void> {
     await this.options.source.open((event) => {
       const known = this.model.get(event.node) !== undefined
-      this.model.take(event, this.now())
-      // What it did before the dashboard was opened.
-      if (!known) this.ask({ command: 'snapshot' }, { node: event.node, silent: true, answered: (value) => this.takeSnapshot(event.node, value) })
+      this.model.apply(event, this.now())
+      // Jobs from before the dashboard was opened.
+      if (!known) this.ask({ command: 'snapshot' }, { node: event.node, silent: true, answered: (value) => this.#applySnapshot(event.node, value) })
       this.changed()
     })
   }
@@ -72,27 +74,27 @@ export class Controller {
     return this.options.now?.() ?? Date.now()
   }
 
-  /** Now, by the clock of the node that is shown. */
+  /** The time by the clock of the node that is shown. */
   nodeNow(): number {
     return this.now() - (this.node?.skew ?? 0)
   }
 
   onChange(listener: () => void): void {
-    this.listener = listener
+    this.#listener = listener
   }
 
   changed(): void {
     this.version++
-    this.listener?.()
+    this.#listener?.()
   }
 
   nodes(): NodeModel[] {
-    return this.model.nodes(this.now(), this.shownNode)
+    return this.model.nodes(this.now(), this.#shownNode)
   }
 
   get node(): NodeModel | undefined {
-    if (this.shownNode === undefined) this.shownNode = this.nodes().find((each) => each.stats !== undefined)?.name
-    return this.shownNode === undefined ? undefined : this.model.get(this.shownNode)
+    if (this.#shownNode === undefined) this.#shownNode = this.nodes().find((each) => each.stats !== undefined)?.name
+    return this.#shownNode === undefined ? undefined : this.model.get(this.#shownNode)
   }
 
   get workers(): readonly NodeWorker[] {
@@ -100,35 +102,35 @@ export class Controller {
   }
 
   get worker(): NodeWorker | undefined {
-    return this.workers.find((each) => each.id === this.chosenWorker) ?? this.workers[0]
+    return this.workers.find((each) => each.id === this.#chosenWorker) ?? this.workers[0]
   }
 
   get task(): TaskRecord | undefined {
     const { tasks } = this.node ?? {}
-    return (this.chosenTask === undefined ? undefined : tasks?.get(this.chosenTask)) ?? tasks?.list()[0]
+    return (this.#chosenTask === undefined ? undefined : tasks?.get(this.#chosenTask)) ?? tasks?.list()[0]
   }
 
-  /** Moves the choice within the list that has the focus, or scrolls what lies over it. */
+  /** Moves the choice within the focused list, or scrolls the overlay. */
   move(by: number): void {
     if (this.overlay !== undefined) this.scroll = Math.max(0, this.scroll + by)
-    else if (this.focus === 'workers') this.chosenWorker = moved(this.workers, this.worker, by)?.id
-    else this.chosenTask = moved(this.node?.tasks.list() ?? [], this.task, by)?.id
+    else if (this.focus === 'workers') this.#chosenWorker = moved(this.workers, this.worker, by)?.id
+    else this.#chosenTask = moved(this.node?.tasks.list() ?? [], this.task, by)?.id
     this.changed()
   }
 
-  /** Gives the keys to the other list, and keeps its choice however many jobs come. */
+  /** Focuses the other list. Its choice stays, however many jobs come. */
   changeFocus(): void {
     this.focus = this.focus === 'workers' ? 'tasks' : 'workers'
-    this.chosenTask = this.task?.id
+    this.#chosenTask = this.task?.id
     this.changed()
   }
 
   nextNode(): void {
     const all = this.nodes()
-    const at = all.findIndex((each) => each.name === this.shownNode)
-    this.shownNode = all[(at + 1) % all.length]?.name
-    this.chosenWorker = undefined
-    this.chosenTask = undefined
+    const at = all.findIndex((each) => each.name === this.#shownNode)
+    this.#shownNode = all[(at + 1) % all.length]?.name
+    this.#chosenWorker = undefined
+    this.#chosenTask = undefined
     this.close()
   }
 
@@ -149,13 +151,13 @@ export class Controller {
     this.changed()
   }
 
-  /** The log of the chosen job, as the node has it now. */
+  /** Shows the current log of the chosen job. */
   showTask(): void {
     const { task } = this
     if (task === undefined) return
     this.show({ kind: 'task', id: task.id })
     const { name } = this.node!
-    this.ask({ command: 'snapshot' }, { silent: true, answered: (value) => this.takeSnapshot(name, value) })
+    this.ask({ command: 'snapshot' }, { silent: true, answered: (value) => this.#applySnapshot(name, value) })
   }
 
   showStack(): void {
@@ -173,10 +175,10 @@ export class Controller {
 
   refresh(): void {
     const { node } = this
-    if (node !== undefined) this.ask({ command: 'snapshot' }, { answered: (value) => this.takeSnapshot(node.name, value) })
+    if (node !== undefined) this.ask({ command: 'snapshot' }, { answered: (value) => this.#applySnapshot(node.name, value) })
   }
 
-  /** Asks the shown node, and tells how it went. */
+  /** Sends a command to the shown node, and shows a notice of the outcome. */
   ask(
     command: Command,
     {
@@ -187,19 +189,19 @@ export class Controller {
     }: { node?: string; silent?: boolean; answered?(value: unknown): void; failed?(reason: string): void } = {},
   ): void {
     if (node === undefined) return
-    const told = command.command
-    if (!silent) this.notify(`${told} …`)
+    const { command: name } = command
+    if (!silent) this.notify(`${name} …`)
     this.options.source
       .ask(node, command)
       .then((value) => {
         answered?.(value)
-        if (!silent) this.notify(`${told}: done`)
+        if (!silent) this.notify(`${name}: done`)
         else this.changed()
       })
       .catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error)
         failed?.(reason)
-        if (!silent) this.notify(`${told}: ${reason}`, true)
+        if (!silent) this.notify(`${name}: ${reason}`, true)
         else this.changed()
       })
   }
@@ -209,9 +211,9 @@ export class Controller {
     this.changed()
   }
 
-  private takeSnapshot(name: string, value: unknown): void {
+  #applySnapshot(name: string, value: unknown): void {
     if (!isNodeSnapshot(value)) throw new Error('the answer is not what this version reads')
-    this.model.get(name)?.takeSnapshot(value)
+    this.model.get(name)?.applySnapshot(value)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Controller } from './controller.js'
 
-/** A key as the terminal gave it: a character, or the name of one that has none. */
+/** A key: a character, or the name of a key without one. */
 export interface Key {
   readonly input: string
   readonly name?: 'up' | 'down' | 'pageup' | 'pagedown' | 'tab' | 'enter' | 'escape'
@@ -11,16 +11,16 @@ export interface Key {
 export const KEYS = [
   ['Tab ↑ ↓', 'choose', 'workers or tasks, and which of them'],
   ['Enter', 'look', "a worker's stack, a task's log"],
-  ['p', 'pause', 'begin no more jobs, or go on'],
-  ['+ -', 'scale', 'a worker more or less'],
-  ['r', 'restart', 'new workers for old, one after another'],
-  ['t', 'stack', 'what the chosen worker executes right now'],
-  ['x', 'revoke', 'never begin the chosen job; end it when it runs'],
-  ['s', 'snapshot', 'ask for all figures and tasks anew'],
-  ['l', 'log', 'of the node, where it is this process'],
+  ['p', 'pause', 'start no more jobs, or continue'],
+  ['+ -', 'scale', 'one worker more or less'],
+  ['r', 'restart', 'replace the workers, one after another'],
+  ['t', 'stack', 'what the chosen worker executes now'],
+  ['x', 'revoke', 'never start the chosen job; end it if it runs'],
+  ['s', 'snapshot', 'fetch all statistics and tasks again'],
+  ['l', 'log', 'of the node, if it is in this process'],
   ['n', 'next', 'the next node'],
   ['?', 'help', 'this page'],
-  ['q', 'quit', 'Esc closes what lies on top'],
+  ['q', 'quit', 'Esc closes the overlay'],
 ] as const
 
 const NAMED: { readonly [name in NonNullable<Key['name']>]: (controller: Controller) => void } = {
@@ -53,7 +53,7 @@ const TYPED: { readonly [input: string]: (controller: Controller) => void } = {
   x: (controller) => revoke(controller),
   s: (controller) => controller.refresh(),
   l(controller) {
-    if (controller.options.log === undefined) controller.notify('The log of a node is where that node runs.', true)
+    if (controller.options.log === undefined) controller.notify('The log of a node is shown only by its own process.', true)
     else controller.show({ kind: 'node-log' })
   },
   n: (controller) => controller.nextNode(),
@@ -84,7 +84,7 @@ const revoke = (controller: Controller): void => {
   })
 }
 
-/** Does what the key stands for. Ctrl-C always quits. */
+/** Runs the action of a key. Ctrl-C always quits. */
 export const press = (controller: Controller, { input, name, ctrl = false }: Key): void => {
   if (ctrl) {
     if (input === 'c') controller.options.onQuit()

@@ -2,40 +2,39 @@ import { render } from 'ink'
 import type { ControlClient } from '../node/broker.js'
 import type { FarmNode } from '../node/types.js'
 import { Controller, type ControllerOptions } from './controller.js'
-import { LocalSource } from './model/local-source.js'
+import { LocalSource, RemoteSource } from './model/farm-source.js'
 import type { LogTail } from './model/log-tail.js'
-import { RemoteSource } from './model/remote-source.js'
-import { takeScreen } from './terminal/screen.js'
+import { enterAlternateScreen } from './terminal/alternate-screen.js'
 import { App } from './view/app.js'
 
-interface Ends {
+interface EndListeners {
   /** Ctrl-C, and `q`. */
   onQuit(): void
-  /** The picture has failed, and the terminal is as it was. */
+  /** Drawing has failed; the terminal is restored. */
   onFailure(error: unknown): void
 }
 
 /** Shows the node of this process until the function that it resolves with is called. */
-export const openLocal = (node: FarmNode, { log, ...ends }: { log: LogTail } & Ends): Promise<() => Promise<void>> =>
-  open({ source: new LocalSource(node), node: node.name, log, ...ends, quitQuestion: 'Drain and stop this node?' })
+export const openLocal = (node: FarmNode, { log, ...listeners }: { log: LogTail } & EndListeners): Promise<() => Promise<void>> =>
+  open({ source: new LocalSource(node), node: node.name, log, ...listeners, quitQuestion: 'Drain and stop this node?' })
 
 /** Shows the nodes of a broker until the function that it resolves with is called. */
-export const openRemote = (client: ControlClient, { node, ...ends }: { node: string | undefined } & Ends): Promise<() => Promise<void>> =>
-  open({ source: new RemoteSource(client), node, ...ends })
+export const openRemote = (client: ControlClient, { node, ...listeners }: { node: string | undefined } & EndListeners): Promise<() => Promise<void>> =>
+  open({ source: new RemoteSource(client), node, ...listeners })
 
-const open = async (options: ControllerOptions & Ends): Promise<() => Promise<void>> => {
+const open = async (options: ControllerOptions & EndListeners): Promise<() => Promise<void>> => {
   const controller = new Controller(options)
   let stopDrawing = (): void => {}
-  const giveBack = takeScreen(process.stdout, process.stdin, () => stopDrawing())
-  // Ctrl-C is a key like others; what is printed meanwhile would tear the picture, and is not expected.
-  const picture = render(<App controller={controller} />, { exitOnCtrlC: false, patchConsole: false, maxFps: 10 })
-  stopDrawing = () => picture.unmount()
-  picture.waitUntilExit().catch((error: unknown) => {
-    giveBack()
+  const restoreTerminal = enterAlternateScreen(process.stdout, process.stdin, () => stopDrawing())
+  // `keys.ts` handles Ctrl-C. Nothing else prints while the dashboard is open.
+  const ink = render(<App controller={controller} />, { exitOnCtrlC: false, patchConsole: false, maxFps: 10 })
+  stopDrawing = () => ink.unmount()
+  ink.waitUntilExit().catch((error: unknown) => {
+    restoreTerminal()
     options.onFailure(error)
   })
   const close = async (): Promise<void> => {
-    giveBack()
+    restoreTerminal()
     await options.source.close()
   }
   try {

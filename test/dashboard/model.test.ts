@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { cell, folded } from '../../src/dashboard/format/cell.js'
-import { shownBytes, shownRate, shownTime } from '../../src/dashboard/format/figures.js'
-import { sparkline } from '../../src/dashboard/format/sparkline.js'
+import { shownBytes, shownRate, shownTime, sparkline } from '../../src/dashboard/format/values.js'
 import { FarmModel } from '../../src/dashboard/model/farm-model.js'
 import { LogTail } from '../../src/dashboard/model/log-tail.js'
 import { NodeModel } from '../../src/dashboard/model/node-model.js'
@@ -13,17 +12,17 @@ const received: FarmEventBody = { type: 'task.received', id: 'a', name: 'mail', 
 const started: FarmEventBody = { type: 'task.started', id: 'a', name: 'mail', worker: 3, attempt: 1 }
 const failed: FarmEventBody = { type: 'task.failed', id: 'a', name: 'mail', worker: 3, duration: 9, error: 'no', dead: undefined }
 
-/** A node that has heard these, a second apart. */
+/** A node with these events, a second apart. */
 const after = (...events: FarmEventBody[]): NodeModel => {
   const node = new NodeModel('n')
-  for (const [i, event] of events.entries()) node.take({ ...event, node: 'n', at: (i + 1) * 1_000 }, i)
+  for (const [i, event] of events.entries()) node.apply({ ...event, node: 'n', at: (i + 1) * 1_000 }, i)
   return node
 }
 
 test.each<[string, FarmEventBody[], object]>([
   ['received', [received], { status: 'pending', queue: 'q', received: 1_000 }],
   ['started', [received, started], { status: 'running', worker: 3, started: 2_000 }],
-  ['started, the event before was not heard', [started], { status: 'running', received: 1_000 }],
+  ['started, the event before was lost', [started], { status: 'running', received: 1_000 }],
   [
     'succeeded',
     [received, started, { type: 'task.succeeded', id: 'a', name: 'mail', worker: 3, duration: 9 }],
@@ -87,18 +86,18 @@ test('the throughput is what ended between two heartbeats, for each second; a no
 test('the newest 300 jobs and 60 measurements are kept', () => {
   const node = new NodeModel('n')
   for (let i = 0; i < 1_000; i++) {
-    node.take({ ...received, id: `job-${i}`, node: 'n', at: i } as never, i)
-    node.take({ type: 'node.heartbeat', stats: scriptedStats(), node: 'n', at: i * 1_000 }, i)
+    node.apply({ ...received, id: `job-${i}`, node: 'n', at: i } as never, i)
+    node.apply({ type: 'node.heartbeat', stats: scriptedStats(), node: 'n', at: i * 1_000 }, i)
   }
   expect(node.tasks.list()).toHaveLength(300)
   expect(node.tasks.list()[0]!.id).toBe('job-999')
   expect(node.throughput).toHaveLength(60)
 })
 
-test('a snapshot replaces what events told; what runs comes first, the longest at the top, then what changed last', () => {
+test('a snapshot replaces the jobs of the events; running jobs come first, the longest at the top, then the last changed', () => {
   const node = after(received)
   const status = 'success'
-  node.takeSnapshot({
+  node.applySnapshot({
     stats: scriptedStats(),
     tasks: [
       scriptedTask({ id: 'x', status }),
@@ -109,7 +108,7 @@ test('a snapshot replaces what events told; what runs comes first, the longest a
   })
   const ids = (): string[] => node.tasks.list().map(({ id }) => id)
   expect(ids()).toEqual(['runs longest', 'runs', 'y', 'x'])
-  node.take({ type: 'task.revoked', id: 'x', name: 'resize', worker: undefined, duration: 0, node: 'n', at: 0 }, 0)
+  node.apply({ type: 'task.revoked', id: 'x', name: 'resize', worker: undefined, duration: 0, node: 'n', at: 0 }, 0)
   expect(ids()).toEqual(['runs longest', 'runs', 'x', 'y'])
 })
 
@@ -120,12 +119,12 @@ test('nodes are listed by name, and forgotten a minute after the last word unles
     ['a', 0],
     ['c', 50_000],
   ] as const)
-    farm.take({ type: 'node.heartbeat', stats: scriptedStats({ node }), node, at: 0 }, at)
+    farm.apply({ type: 'node.heartbeat', stats: scriptedStats({ node }), node, at: 0 }, at)
   expect(farm.nodes(60_000).map(({ name }) => name)).toEqual(['a', 'b', 'c'])
   expect(farm.nodes(60_001, 'b').map(({ name }) => name)).toEqual(['b', 'c'])
 })
 
-test('a node that says goodbye is down until it is heard again', () => {
+test('a node that went down is down until its next heartbeat', () => {
   expect(after({ type: 'node.down', reason: 'SIGTERM' }).down).toBe('SIGTERM')
   expect(after({ type: 'node.down', reason: 'SIGTERM' }, { type: 'node.heartbeat', stats: scriptedStats() }).down).toBeUndefined()
 })

@@ -3,9 +3,8 @@ import stringWidth from 'string-width'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Controller } from '../../src/dashboard/controller.js'
 import { press } from '../../src/dashboard/keys.js'
-import { LocalSource } from '../../src/dashboard/model/local-source.js'
+import { LocalSource, RemoteSource } from '../../src/dashboard/model/farm-source.js'
 import { LogTail } from '../../src/dashboard/model/log-tail.js'
-import { RemoteSource } from '../../src/dashboard/model/remote-source.js'
 import { Screen } from '../../src/dashboard/view/screen.js'
 import { controlClientOf, ScriptedNode, scriptedStats, scriptedTask, scriptedWorker } from '../fixtures/scripted-node.js'
 
@@ -89,10 +88,10 @@ test.each([
 })
 
 test.each([
-  ['a figure', 7],
+  ['a number', 7],
   ['tasks that are none', { stats: scriptedStats(), tasks: [null] }],
   ['stats of another make', { stats: { node: 'alpha' }, tasks: [] }],
-])('a snapshot of %s is told, and leaves the picture as it was', async (_, snapshot) => {
+])('a snapshot of %s gives a notice, and changes nothing else', async (_, snapshot) => {
   const node = new ScriptedNode()
   node.answers = { snapshot }
   node.tasks = [scriptedTask()]
@@ -216,7 +215,7 @@ test('from afar: nodes that are up are found, others as they come; n goes on to 
   const [alpha, beta] = [new ScriptedNode(), new ScriptedNode({ node: 'beta' })]
   const source = new RemoteSource(controlClientOf(alpha, beta))
   const controller = new Controller({ source, onQuit() {} })
-  expect(shown(controller)).toContain('Nobody has been heard of yet')
+  expect(shown(controller)).toContain('No node has reported yet')
   await controller.open()
   await vi.waitFor(() => expect(shown(controller)).toMatch(/prefork alpha .*2 nodes/))
   press(controller, { input: 'n' })

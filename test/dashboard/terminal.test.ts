@@ -3,7 +3,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { takeScreen } from '../../src/dashboard/terminal/screen.js'
+import { enterAlternateScreen } from '../../src/dashboard/terminal/alternate-screen.js'
 
 const RESTORED = '\x1b[0m\x1b[?25h\x1b[?1049l'
 
@@ -37,7 +37,7 @@ test.each([
   })
   const { stdout, stdin, asked, written } = terminal()
   const order: string[] = []
-  const leave = takeScreen(stdout, stdin, () => order.push(written()))
+  const leave = enterAlternateScreen(stdout, stdin, () => order.push(written()))
   expect(asked()).toBe('\x1b[?1049h\x1b[H')
   end(leave)
   leave()
@@ -49,9 +49,9 @@ test.each([
   expect(process.listenerCount('uncaughtExceptionMonitor')).toBe(0)
 })
 
-test('a picture that cannot be taken down does not keep the terminal', () => {
+test('an error of stopDrawing does not keep the alternate screen', () => {
   const { stdout, stdin, written } = terminal()
-  const leave = takeScreen(stdout, stdin, () => {
+  const leave = enterAlternateScreen(stdout, stdin, () => {
     throw new Error('it is what has crashed')
   })
   leave()

@@ -1,7 +1,7 @@
 import stringWidth from 'string-width'
 import { escapeControl } from '../../util/escape.js'
 
-/** The text in exactly `width` columns: cut with an ellipsis, or filled with blanks. One line, without orders to the terminal. */
+/** The text in exactly `width` columns: cut with an ellipsis, or padded. One line, control characters escaped. */
 export const cell = (text: string, width: number, side: 'left' | 'right' = 'left'): string => {
   const cut = shortened(escapeControl(text.replaceAll(/\s*\n\s*/g, ' ').replaceAll('\t', ' ')), width)
   const blanks = ' '.repeat(Math.max(0, width - stringWidth(cut)))

@@ -1,6 +1,7 @@
-const KEPT = 500
+/** Lines that are kept. */
+const MAX_LINES = 500
 
-export interface LogLine {
+export interface LogEntry {
   /** ms since the epoch. */
   readonly time: number
   /** As pino numbers them: 30 is info, 40 a warning, 50 an error. */
@@ -8,27 +9,27 @@ export interface LogLine {
   readonly text: string
 }
 
-/** Where the log of a node goes while the dashboard has the terminal: its last lines are kept. */
+/** The log of a node while the dashboard has the terminal: its last lines. */
 export class LogTail {
-  readonly lines: LogLine[] = []
-  /** Where the lines go when there is no dashboard to show them any more. */
+  readonly lines: LogEntry[] = []
+  /** Also gets the lines, once the dashboard has failed. */
   forward: ((json: string) => void) | undefined
-  private listener: (() => void) | undefined
+  #listener: (() => void) | undefined
 
-  /** Takes a JSON line as pino writes it. */
+  /** Adds a JSON line of pino. */
   write(json: string): void {
-    this.lines.push(read(json))
-    if (this.lines.length > KEPT) this.lines.splice(0, this.lines.length - KEPT)
-    this.listener?.()
+    this.lines.push(parse(json))
+    if (this.lines.length > MAX_LINES) this.lines.splice(0, this.lines.length - MAX_LINES)
+    this.#listener?.()
     this.forward?.(json)
   }
 
   onLine(listener: () => void): void {
-    this.listener = listener
+    this.#listener = listener
   }
 }
 
-const read = (json: string): LogLine => {
+const parse = (json: string): LogEntry => {
   try {
     const { time, level, msg, err, ...rest } = JSON.parse(json) as Record<string, unknown>
     const details = Object.entries(rest).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)

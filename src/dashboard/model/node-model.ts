@@ -1,53 +1,56 @@
 import type { FarmEvent, NodeSnapshot, NodeStats } from '../../runtime/report/report.js'
 import { TaskList } from './task-list.js'
 
-/** Measurements of the throughput that are kept. */
-const KEPT = 60
-/** ms that one of them spans at the least. */
-const SPAN = 950
+/** Samples of the throughput that are kept. */
+const MAX_SAMPLES = 60
+/** ms that a sample covers, at least. */
+const SAMPLE_TIME = 950
 
-/** What is known of one node. */
+/** One node, as its events describe it. */
 export class NodeModel {
+  readonly name: string
   stats: NodeStats | undefined
   readonly tasks = new TaskList()
-  /** Jobs ended in a second, newest last. */
+  /** Jobs that ended per second, newest last. */
   readonly throughput: number[] = []
-  /** When it was last heard of, by the clock of this machine: ms since the epoch. */
-  heard = 0
-  /** ms that the clock of this machine is ahead of the node's, as far as it is known. */
+  /** Time of its last event by the clock of this machine, ms since the epoch. */
+  lastEvent = 0
+  /** ms that the clock of this machine is ahead of the node's, message delays included. */
   skew = 0
-  /** Why it has ended, when it has. */
+  /** Why the node has ended; undefined while it has not. */
   down: string | undefined
-  private counted: { at: number; ended: number } | undefined
+  #sampled: { at: number; ended: number } | undefined
 
-  constructor(readonly name: string) {}
+  constructor(name: string) {
+    this.name = name
+  }
 
   /** `now`: by the clock of this machine. */
-  take(event: FarmEvent, now: number): void {
-    this.heard = now
+  apply(event: FarmEvent, now: number): void {
+    this.lastEvent = now
     this.skew = now - event.at
     if (event.type === 'node.heartbeat') {
       this.stats = event.stats
       this.down = undefined
-      this.measure(event.at, event.stats)
+      this.#measure(event.at, event.stats)
     } else if (event.type === 'node.down') this.down = event.reason
-    else if ('id' in event) this.tasks.take(event)
+    else if ('id' in event) this.tasks.apply(event)
   }
 
-  takeSnapshot({ stats, tasks }: NodeSnapshot): void {
+  applySnapshot({ stats, tasks }: NodeSnapshot): void {
     this.stats = stats
     this.tasks.replace(tasks)
   }
 
-  private measure(at: number, { totals }: NodeStats): void {
+  #measure(at: number, { totals }: NodeStats): void {
     const ended = totals.succeeded + totals.failed
-    const { counted } = this
-    // It has started anew: what it counted before is gone.
-    if (counted === undefined || ended < counted.ended) this.counted = { at, ended }
-    else if (at - counted.at >= SPAN) {
-      this.throughput.push(((ended - counted.ended) * 1_000) / (at - counted.at))
-      if (this.throughput.length > KEPT) this.throughput.shift()
-      this.counted = { at, ended }
+    const sampled = this.#sampled
+    // A node that restarted counts from 0.
+    if (sampled === undefined || ended < sampled.ended) this.#sampled = { at, ended }
+    else if (at - sampled.at >= SAMPLE_TIME) {
+      this.throughput.push(((ended - sampled.ended) * 1_000) / (at - sampled.at))
+      if (this.throughput.length > MAX_SAMPLES) this.throughput.shift()
+      this.#sampled = { at, ended }
     }
   }
 }

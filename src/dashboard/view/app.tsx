@@ -4,12 +4,12 @@ import type { Controller } from '../controller.js'
 import { type Key, press } from '../keys.js'
 import { Screen } from './screen.js'
 
-/** ms between two pictures at the least: ten thousand events a second are one picture. */
-const FRAME = 200
-/** ms after which ages are shown anew though nothing happened. */
-const IDLE = 1_000
+/** ms between two frames, at least: any number of events within it costs one frame. */
+const FRAME_TIME = 200
+/** ms between two frames without an event: ages change. */
+const IDLE_TIME = 1_000
 
-/** The dashboard in a terminal: keys in, pictures out. */
+/** The dashboard in a terminal: handles keys and draws frames. */
 export const App = ({ controller }: { controller: Controller }) => {
   const { stdout } = useStdout()
   const [, draw] = useReducer((count: number) => count + 1, 0)
@@ -18,17 +18,17 @@ export const App = ({ controller }: { controller: Controller }) => {
     const later = (ms: number): void => {
       timer = setTimeout(() => {
         draw()
-        later(IDLE)
+        later(IDLE_TIME)
         soon = false
       }, ms)
     }
     let soon = false
-    later(IDLE)
+    later(IDLE_TIME)
     controller.onChange(() => {
       if (soon) return
       soon = true
       clearTimeout(timer)
-      later(FRAME)
+      later(FRAME_TIME)
     })
     stdout.on('resize', draw)
     return () => {
@@ -39,7 +39,7 @@ export const App = ({ controller }: { controller: Controller }) => {
   }, [controller, stdout])
   useInput((input, key) => {
     press(controller, { input, name: nameOf(key), ctrl: key.ctrl })
-    // What one typed is shown at once.
+    // A key shows its effect at once.
     draw()
   })
   return <Screen controller={controller} size={{ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }} />

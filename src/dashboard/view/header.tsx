@@ -1,14 +1,13 @@
 import { Text } from 'ink'
 import type { Controller } from '../controller.js'
 import { cell } from '../format/cell.js'
-import { shownBytes, shownCount, shownRate, shownTime } from '../format/figures.js'
-import { sparkline } from '../format/sparkline.js'
+import { shownBytes, shownCount, shownRate, shownTime, sparkline } from '../format/values.js'
 import { colourOf, STATE_COLOURS } from './theme.js'
 
-/** ms without a heartbeat from which on a node is called silent. */
-const SILENT = 10_000
+/** ms without an event after which a node is shown as silent. */
+const SILENT_AFTER = 10_000
 
-/** Three lines: who and how, the work at hand, the work done. */
+/** Three lines: the node and its state, its current work, its finished work. */
 export const Header = ({ controller, width }: { controller: Controller; width: number }) => {
   const { node } = controller
   const { stats } = node ?? {}
@@ -21,8 +20,8 @@ export const Header = ({ controller, width }: { controller: Controller; width: n
       </>
     )
   }
-  const silent = controller.now() - node.heard > SILENT
-  const state = node.down !== undefined ? `down (${node.down})` : silent ? `silent for ${shownTime(controller.now() - node.heard)}` : stats.state
+  const silent = controller.now() - node.lastEvent > SILENT_AFTER
+  const state = node.down !== undefined ? `down (${node.down})` : silent ? `silent for ${shownTime(controller.now() - node.lastEvent)}` : stats.state
   const others = controller.nodes().length
   const right = `${others > 1 ? `${others} nodes, n: next  ` : ''}up ${shownTime(stats.uptime)}  ${shownBytes(stats.rss)}`
   const name = cell(node.name, Math.min(28, node.name.length))

@@ -2,17 +2,17 @@ import { Text } from 'ink'
 import type { TaskRecord } from '../../runtime/report/report.js'
 import type { Controller, Overlay } from '../controller.js'
 import { cell, folded } from '../format/cell.js'
-import { shownClock, shownTime } from '../format/figures.js'
+import { shownClock, shownTime } from '../format/values.js'
 import { KEYS } from '../keys.js'
 
 interface Page {
   readonly title: string
   readonly lines: readonly string[]
-  /** Begins with its last lines. */
+  /** Shows its last lines first. */
   readonly fromTheEnd: boolean
 }
 
-/** A page that lies over the tables: a log, a stack, the help. */
+/** A page instead of the tables: a log, a stack, the help. */
 export const OverlayPane = ({ controller, overlay, width, height }: { controller: Controller; overlay: Overlay; width: number; height: number }) => {
   const { title, lines, fromTheEnd } = pageOf(controller, overlay, width)
   const room = height - 1

@@ -14,7 +14,7 @@ export interface Size {
 const HEADER = 3
 const FOOTER = 2
 
-/** The whole picture: at most `rows - 1` lines, since a full screen would scroll. */
+/** The whole frame: at most `rows - 1` lines, since a full screen would scroll. */
 export const Screen = ({ controller, size }: { controller: Controller; size: Size }) => {
   const width = Math.max(40, size.columns)
   const room = Math.max(6, size.rows - 1 - HEADER - FOOTER)
@@ -24,7 +24,7 @@ export const Screen = ({ controller, size }: { controller: Controller; size: Siz
     <Box flexDirection="column" width={width}>
       <Header controller={controller} width={width} />
       {node === undefined ? (
-        <Text color="yellow">Nobody has been heard of yet. Is a node at work on this broker?</Text>
+        <Text color="yellow">No node has reported yet. Is a node running on this broker?</Text>
       ) : overlay !== undefined ? (
         <OverlayPane controller={controller} overlay={overlay} width={width} height={room} />
       ) : (
@@ -41,16 +41,16 @@ export const Screen = ({ controller, size }: { controller: Controller; size: Siz
 const BOTTOM = 'Tab ↑↓ Enter  p pause  + - scale  r restart  t stack  x revoke  ? help  q quit'
 
 /** ms that a notice is shown. */
-const TOLD = 10_000
+const NOTICE_TIME = 10_000
 
 const Footer = ({ controller, width }: { controller: Controller; width: number }) => {
   const { confirmation: question, overlay } = controller
-  const notice = controller.notice !== undefined && controller.now() - controller.notice.at < TOLD ? controller.notice : undefined
-  const told = question !== undefined ? `${question.text} y / n` : (notice?.text ?? '')
+  const notice = controller.notice !== undefined && controller.now() - controller.notice.at < NOTICE_TIME ? controller.notice : undefined
+  const text = question !== undefined ? `${question.text} y / n` : (notice?.text ?? '')
   return (
     <>
       <Text color={question !== undefined ? 'yellow' : notice?.bad ? 'red' : undefined} bold={question !== undefined}>
-        {cell(told, width)}
+        {cell(text, width)}
       </Text>
       <Text dimColor>{cell(overlay === undefined ? BOTTOM : '↑ ↓ PgUp PgDn scroll   Esc back', width)}</Text>
     </>

@@ -4,10 +4,10 @@ import type { Colour } from './theme.js'
 
 export interface Column<T> {
   readonly title: string
-  /** In columns of the terminal; 0 takes what the others leave (one of them). */
+  /** In columns of the terminal. 0, for one column only: all that the others leave. */
   readonly width: number
   readonly right?: boolean
-  /** Left out where there is too little room, the highest first. */
+  /** Left out where the terminal is too narrow, the highest first. */
   readonly optional?: number
   value(row: T): string
   colour?(row: T): Colour
@@ -20,18 +20,18 @@ export interface TableProps<T> {
   readonly chosen: T | undefined
   readonly focused: boolean
   readonly width: number
-  /** Rows at the most, without the line of titles. */
+  /** Rows at most, without the line of titles. */
   readonly height: number
   readonly keyOf: (row: T) => string | number
   readonly empty: string
 }
 
-/** Columns that the one of no width of its own should have at the least. */
-const ROOM = 20
+/** Columns of the terminal for the table's column without a width, at least. */
+const MIN_REST = 20
 
 const fitting = <T,>(columns: readonly Column<T>[], width: number): readonly Column<T>[] => {
   let kept = columns
-  while (width - taken(kept) < ROOM) {
+  while (width - taken(kept) < MIN_REST) {
     const least = Math.max(0, ...kept.map((each) => each.optional ?? 0))
     if (least === 0) break
     kept = kept.filter((each) => each.optional !== least)

@@ -1,6 +1,6 @@
 import type { TaskRecord } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
-import { shownClock, shownTime } from '../format/figures.js'
+import { shownClock, shownTime } from '../format/values.js'
 import { type Column, Table } from './table.js'
 import { colourOf, STATUS_COLOURS } from './theme.js'
 

@@ -1,6 +1,6 @@
 import type { NodeStats, TaskStatus } from '../../runtime/report/report.js'
 
-/** Of the sixteen that every terminal has. `undefined`: as text is. */
+/** Of the sixteen colours that every terminal has. Undefined: the default. */
 export type Colour = 'green' | 'yellow' | 'red' | 'cyan' | 'gray' | undefined
 
 export const STATUS_COLOURS: Readonly<Record<TaskStatus, Colour>> = {
@@ -24,9 +24,9 @@ export const STATE_COLOURS: Readonly<Record<NodeStats['state'], Colour>> = {
   stopped: 'red',
 }
 
-/** A word of another version, or of whoever else reports, has none. */
+/** Undefined for a word that this version does not know. */
 export const colourOf = <Word extends string>(colours: Readonly<Record<Word, Colour>>, word: Word): Colour =>
   Object.hasOwn(colours, word) ? colours[word] : undefined
 
-/** ms without a turn from which on a worker counts as stuck. */
-export const STUCK = 5_000
+/** ms without a turn of the event loop after which a worker is shown as stuck. */
+export const STUCK_AFTER = 5_000

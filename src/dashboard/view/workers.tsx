@@ -1,10 +1,10 @@
 import type { NodeWorker } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
-import { shownBytes, shownCount, shownTime } from '../format/figures.js'
+import { shownBytes, shownCount, shownTime } from '../format/values.js'
 import { type Column, Table } from './table.js'
-import { STUCK } from './theme.js'
+import { STUCK_AFTER } from './theme.js'
 
-const isStuck = (worker: NodeWorker): boolean => worker.stalled >= STUCK
+const isStuck = (worker: NodeWorker): boolean => worker.stalled >= STUCK_AFTER
 
 const COLUMNS: readonly Column<NodeWorker>[] = [
   { title: 'worker', width: 10, value: ({ id, pid }) => `${id} ${pid === undefined ? '' : `(${pid})`}` },

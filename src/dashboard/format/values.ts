@@ -23,3 +23,12 @@ export const shownClock = (time: number): string => {
   const at = new Date(time)
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((each) => String(each).padStart(2, '0')).join(':')
 }
+
+const BARS = '▁▂▃▄▅▆▇█'
+
+/** The last `width` values as bars; the highest is a full bar, 0 the lowest. */
+export const sparkline = (values: readonly number[], width: number): string => {
+  const shown = values.slice(-width)
+  const highest = Math.max(0, ...shown)
+  return shown.map((value) => BARS[highest === 0 ? 0 : Math.min(BARS.length - 1, Math.ceil((value / highest) * (BARS.length - 1)))]).join('')
+}

@@ -1,0 +1,88 @@
+import type { ControlClient } from '../../node/broker.js'
+import type { FarmNode } from '../../node/types.js'
+import type { Command } from '../../runtime/report/commands.js'
+import { isNodeStats } from '../../runtime/report/read-report.js'
+import type { FarmEvent } from '../../runtime/report/report.js'
+
+/** The source of events, and the target of commands: a node of this process, or all nodes of a broker. */
+export interface FarmSource {
+  /** Calls `receive` with each event, and soon with a `node.heartbeat` of each node that is up already. */
+  open(receive: (event: FarmEvent) => void): Promise<void>
+  /** Resolves with the node's answer; rejects when it refuses or does not answer. */
+  ask(node: string, command: Command): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** ms between two reads of a local node's statistics: they cost nothing, so they need not wait for a heartbeat. */
+const LOCAL_INTERVAL = 500
+
+/** The node of this process. */
+export class LocalSource implements FarmSource {
+  readonly #node: FarmNode
+  #stop: (() => void) | undefined
+
+  constructor(node: FarmNode) {
+    this.#node = node
+  }
+
+  async open(receive: (event: FarmEvent) => void): Promise<void> {
+    const node = this.#node
+    const report = (): void => receive({ type: 'node.heartbeat', node: node.name, at: Date.now(), stats: node.stats() })
+    const unlisten = node.onEvent((event) => {
+      if (event.type !== 'node.heartbeat') receive(event)
+    })
+    const timer = setInterval(report, LOCAL_INTERVAL)
+    this.#stop = () => {
+      clearInterval(timer)
+      unlisten()
+    }
+    report()
+  }
+
+  ask(_: string, command: Command): Promise<unknown> {
+    return this.#node.command(command)
+  }
+
+  async close(): Promise<void> {
+    this.#stop?.()
+  }
+}
+
+/** ms to wait for the answers of all nodes when the dashboard opens. */
+const FIRST_ANSWERS_TIMEOUT = 1_000
+/** ms to wait for the answer of one node. */
+const ANSWER_TIMEOUT = 5_000
+
+/** All nodes of a broker, over the control exchange. */
+export class RemoteSource implements FarmSource {
+  readonly #client: ControlClient
+  #unlisten: (() => Promise<void>) | undefined
+
+  constructor(client: ControlClient) {
+    this.#client = client
+  }
+
+  async open(receive: (event: FarmEvent) => void): Promise<void> {
+    this.#unlisten = await this.#client.listen(receive)
+    // Not awaited: a node that does not answer appears with its next heartbeat.
+    this.#askAll(receive).catch(() => {})
+  }
+
+  async #askAll(receive: (event: FarmEvent) => void): Promise<void> {
+    for await (const answer of this.#client.ask('all', { command: 'stats' }, { timeout: FIRST_ANSWERS_TIMEOUT })) {
+      if (answer.ok && isNodeStats(answer.value)) receive({ type: 'node.heartbeat', node: answer.node, at: Date.now(), stats: answer.value })
+    }
+  }
+
+  async ask(node: string, command: Command): Promise<unknown> {
+    for await (const answer of this.#client.ask([node], command, { timeout: ANSWER_TIMEOUT })) {
+      if (!answer.ok) throw new Error(answer.error)
+      return answer.value
+    }
+    throw new Error(`no answer within ${ANSWER_TIMEOUT / 1_000} s`)
+  }
+
+  async close(): Promise<void> {
+    await this.#unlisten?.()
+  }
+}
