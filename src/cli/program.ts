@@ -101,7 +101,7 @@ export const createProgram = (context: CliContext, chosen: (run: Run) => void): 
 
   const dead = command(program, 'dlq', 'the dead letters: jobs that could not be done')
   withQueues(command(dead, 'list', 'show the dead letters; they stay where they are'))
-    .option('--limit <count>', 'to show at the most; default 100')
+    .option('--limit <count>', 'to show at most; default 100')
     .option('--json', 'a line of JSON each, as where the output is no terminal')
     .action((flags: Flags) => once(async (context) => (await import('./commands/queues.js')).listDead(flags, context)))
   withShape(command(dead, 'retry', 'send dead letters back to their queues'))

@@ -69,8 +69,7 @@ export interface CountCheck extends Check<number> {
 }
 
 /** The check `count` with these bounds. */
-export const countFrom = (min: number, max?: number): CountCheck =>
-  Object.assign((name: string, value: unknown) => count(name, value, min, max), { min, max })
+export const countFrom = (min: number, max?: number): CountCheck => Object.assign((name: string, value: unknown) => count(name, value, min, max), { min, max })
 
 export const flag = (name: string, value: unknown): boolean => {
   if (typeof value !== 'boolean') throw refuse(name, 'true or false', value)

@@ -1,7 +1,7 @@
 import { type Check, knownNames } from './checks.js'
 
 /**
- * What the code and the reference pages say of one option. Its type and docstring stand in the public interface.
+ * One option: all but its type and docstring, which are in the public interface.
  * test/docs/tables.test.ts compares the pages and the docstrings with these rows.
  */
 export interface OptionSpec<V = unknown> {

@@ -5,7 +5,7 @@ import { CONTROL_COMMANDS } from '../../src/cli/commands/control-commands.js'
 
 const PREFORK = fileURLToPath(new URL('../../dist/cli/prefork.js', import.meta.url))
 
-// As a shell would: by its first line.
+// Run by its first line, as a shell does.
 const run = async (typed: string[], env: Record<string, string> = {}) => {
   const options = { env: { PATH: process.env.PATH, ...env }, extendEnv: false, reject: false, stripFinalNewline: false } as const
   const { exitCode, stdout, stderr } = await execa(PREFORK, typed, options)
@@ -32,7 +32,7 @@ test('the version is that of the package', async () => {
   expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
 })
 
-test('a bad flag and a bad variable end it with 2 and one line', async () => {
+test('an invalid flag or variable is exit code 2 and one line', async () => {
   expect(await run(['work', '--tasks', PREFORK, '--workers', 'x'])).toEqual({
     exitCode: 2,
     stdout: '',

@@ -16,7 +16,7 @@ const refused = (): never => {
   throw new Error('The test expects no such call.')
 }
 
-/** The command line in this process, over a broker that the test makes. */
+/** The command line in this process, over the test's own broker. */
 export const commandLine = ({ env = {}, farm = {}, terminal = false }: { env?: CliContext['env']; farm?: Partial<Farm>; terminal?: boolean } = {}) => {
   const [stdout, stderr, signals] = [new Written(), new Written(), new EventEmitter()]
   stdout.isTTY = stderr.isTTY = terminal
@@ -42,7 +42,7 @@ export const commandLine = ({ env = {}, farm = {}, terminal = false }: { env?: C
   return { context, stdout, stderr, signals, run: (...typed: string[]) => main(typed, context) }
 }
 
-/** A farm whose node is this one, and what it was created with. */
+/** A farm with this node, and the arguments that created it. */
 export const farmOf = (node: FarmNode) => {
   const created: Parameters<Farm['createNode']>[] = []
   const farm: Partial<Farm> = {

@@ -71,7 +71,7 @@ test.each([
   ['purge', '--yes'],
   ['dlq', 'list'],
   ['dlq', 'retry', '--all'],
-])('%s %s -v tells where an error came from', async (...typed) => {
+])('%s %s -v prints the stack of an error', async (...typed) => {
   const refuse = () => Promise.reject(new Error('no luck'))
   const farm = { createPublisher: refuse, createControlClient: refuse, purge: refuse, listDeadLetters: refuse, retryDeadLetters: refuse }
   for (const [flags, wanted] of [
@@ -85,7 +85,7 @@ test.each([
   }
 })
 
-test('each answer is a line of JSON; a refusal, and silence, have exit codes of their own', async () => {
+test('each answer is a line of JSON; a refusal and a missing answer have their own exit codes', async () => {
   const [alpha, beta] = [new ScriptedNode(), new ScriptedNode({ node: 'beta' })]
   beta.answers.ping = new Error('no')
   const both = controlled(alpha, beta)
@@ -129,13 +129,13 @@ test('publish prints the id', async () => {
   expect(closed()).toBe(1)
 })
 
-test('a job may be put off as long as the broker keeps it', async () => {
+test('a delay may be as long as the delay queues keep a job', async () => {
   const { run, published } = publishing({})
   expect(await run('publish', 'add', '--delay', '30d')).toBe(0)
   expect(published[0]![2]).toMatchObject({ delay: MAX_DELAY })
 })
 
-test('an id has as many bytes as AMQP can say, not as many characters', async () => {
+test('the length of an id is counted in bytes, as AMQP does', async () => {
   const { run, stderr, published } = publishing({})
   const most = `${'\u00e9'.repeat(127)}x`
   expect(await run('publish', 'add', '--correlation-id', most)).toBe(0)
@@ -145,7 +145,7 @@ test('an id has as many bytes as AMQP can say, not as many characters', async ()
   expect(published).toHaveLength(1)
 })
 
-test('publish --wait prints the result, or why there is none', async () => {
+test('publish --wait prints the result, or the reason why there is none', async () => {
   const good = publishing({})
   expect(await good.run('publish', 'add', '--wait')).toBe(0)
   expect(JSON.parse(good.stdout.text)).toEqual({ sum: '3', of: { a: 1 } })
@@ -166,7 +166,7 @@ test('publish --wait prints the result, or why there is none', async () => {
   expect([good.closed(), bad.closed(), late.closed()]).toEqual([1, 1, 1])
 })
 
-test('dead letters: lines for people on a terminal, JSON elsewhere; sent back by id or all', async () => {
+test('dead letters: readable lines on a terminal, JSON elsewhere; retried by id or all', async () => {
   const letter = {
     id: 'd1',
     task: 'mail',
@@ -201,7 +201,7 @@ test('dead letters: lines for people on a terminal, JSON elsewhere; sent back by
   expect(await piped.run('dlq', 'retry', 'd1')).toBe(0)
   expect(await piped.run('dlq', 'retry', 'd1', 'd2')).toBe(1)
   expect(asked).toEqual([{ limit: 100 }, { limit: 5 }, {}, { ids: ['d1'] }, { ids: ['d1', 'd2'] }])
-  // A queue behind a full list is not asked for none at all.
+  // When the list is full, the next queue is not read.
   expect(await piped.run('dlq', 'list', '--limit', '1', '--queue', 'a,b')).toBe(0)
   expect(asked.slice(5)).toEqual([{ limit: 1 }])
 })
@@ -210,7 +210,7 @@ test.each([
   [['d1'], 0, "prefork: There is no id 'd1' among the dead letters of q: prefork dlq list shows them.\n"],
   [['d1', 'd2'], 0, 'prefork: None of these ids is among the dead letters of q: prefork dlq list shows them.\n'],
   [['d1', 'd2'], 1, 'prefork: Not all of these ids are among the dead letters of q: prefork dlq list shows them.\n'],
-])('dlq retry %j, of which %i are there', async (ids, there, line) => {
+])('dlq retry %j, of which %i exist', async (ids, there, line) => {
   const { run, stdout, stderr } = commandLine({ farm: { retryDeadLetters: async () => there } })
   expect(await run('dlq', 'retry', ...ids, '--queue', 'q')).toBe(1)
   expect([stdout.text, stderr.text]).toEqual([there === 0 ? '' : '1 went back to their queues.\n', line])

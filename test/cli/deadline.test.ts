@@ -1,15 +1,15 @@
-/** `--timeout`, against a RabbitMQ that stops to listen. The lines say which bound it was that ended the command. */
+/** `--timeout`, against a RabbitMQ that stops reading. The messages tell which time limit ended the command. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { Deadline } from '../../src/cli/deadline.js'
 import { RABBITMQ_URL, withRabbit } from '../amqp/rabbit.js'
 import { type TcpProxy, tcpProxy } from '../amqp/tcp-proxy.js'
-import { ownCorner } from './processes.js'
+import { ownNames } from './processes.js'
 
 const PUBLISH = [60, 40] as const
 const never = new Promise<void>(() => {})
 
 withRabbit('--timeout', () => {
-  const { run } = ownCorner()
+  const { run } = ownNames()
   let proxy: TcpProxy
   beforeAll(async () => {
     proxy = await tcpProxy(RABBITMQ_URL)
@@ -25,7 +25,7 @@ withRabbit('--timeout', () => {
   /** All commands at once: each of them mostly waits. */
   const ends = (...flags: string[]) => Promise.all(commands.map(async (typed) => ({ typed, ...(await run(...typed, ...flags)) })))
 
-  test('no publication is read, as under an alarm', async () => {
+  test('RabbitMQ reads no publication, as during an alarm', async () => {
     proxy.before(...PUBLISH, () => never)
     // Long enough for a connection on a machine that is busy with other tests.
     for (const { typed, code, stdout, stderr } of await ends('--timeout', '4s', '--broker', proxy.url)) {
@@ -37,7 +37,7 @@ withRabbit('--timeout', () => {
     }
   })
 
-  test('the peer is silent from the start', async () => {
+  test('the peer never answers', async () => {
     proxy.freeze()
     for (const { typed, code, stderr } of await ends('--timeout', '1s', '--broker', proxy.url)) {
       expect(stderr).toMatch(/^prefork: RabbitMQ at [^\n]* cannot be reached within 1 s\.[^\n]*\n$/)
@@ -45,7 +45,7 @@ withRabbit('--timeout', () => {
     }
   })
 
-  test('nobody listens', async () => {
+  test('the port is closed', async () => {
     for (const { typed, code, stderr } of await ends('--timeout', '300ms', '--broker', 'amqp://127.0.0.1:1')) {
       expect(stderr).toMatch(/^prefork: RabbitMQ at [^\n]* cannot be reached within 0\.3 s\.[^\n]*\n$/)
       expect({ typed, code }).toEqual({ typed, code: 4 })
@@ -53,14 +53,14 @@ withRabbit('--timeout', () => {
   })
 })
 
-test('a close that lasts is left alone when the time is over, and one that fails is told', async () => {
+test('a close is not awaited past the deadline; one that fails rejects', async () => {
   const deadline = new Deadline(1)
   await deadline.closing(never)
   await expect(deadline.closing(Promise.reject(new Error('no')))).rejects.toThrow('no')
   expect(deadline.left).toBe(1)
 })
 
-test('what comes in time is handed on; what does not is exit code 4', async () => {
+test('a promise settles as it does in time; after the deadline it is exit code 4', async () => {
   const deadline = new Deadline(50)
   expect(await deadline.bound(Promise.resolve('there'), 'late')).toBe('there')
   await expect(deadline.bound(Promise.reject(new RangeError('no')), 'late')).rejects.toThrow(RangeError)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { hasOpenssl, makeCertificates, PASSPHRASE } from '../amqp/certificates.js'
 import { until, withRabbit } from '../amqp/rabbit.js'
 import { tlsListener } from '../amqp/tls-listener.js'
-import { ownCorner, TASKS } from './processes.js'
+import { ownNames, TASKS } from './processes.js'
 
 const THROWS = new URL('../fixtures/starts/throws.js', import.meta.url).pathname
 
@@ -15,9 +15,9 @@ const jsonLines = (text: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line))
 
 withRabbit('a node', () => {
-  const { run, work, inTerminal, queue } = ownCorner()
+  const { run, work, inTerminal, queue } = ownNames()
 
-  test('runs what is published, answers who asks, is steered, and drains at SIGTERM', async () => {
+  test('runs jobs, answers commands, obeys them, and drains at SIGTERM', async () => {
     const node = await work('--name', 'alpha')
     expect(await run('publish', 'add', '[1, 2]', '--wait')).toEqual({ code: 0, stdout: '3\n', stderr: '' })
     const ping = await run('control', 'ping', '--node', 'alpha')
@@ -41,7 +41,7 @@ withRabbit('a node', () => {
     expect((await run('control', 'ping', '--timeout', '2s')).code).toBe(5)
   })
 
-  test('SIGTSTP makes it quiet, SIGCONT takes jobs again', async () => {
+  test('is quiet after SIGTSTP, and takes jobs again after SIGCONT', async () => {
     const node = await work('--http', '0')
     const port = /"port":(\d+)/.exec(node.stdout)![1]
     const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status
@@ -55,7 +55,7 @@ withRabbit('a node', () => {
     expect((await node.stop()).code).toBe(0)
   })
 
-  test('a job that fails is a dead letter, which is listed, retried and purged', async () => {
+  test('lists, retries and purges the dead letter of a failed job', async () => {
     const node = await work()
     expect(await run('publish', 'fail', '["no luck"]', '--wait', '--max-attempts', '1')).toEqual({
       code: 6,
@@ -75,7 +75,7 @@ withRabbit('a node', () => {
     expect(await run('purge', '--yes')).toEqual({ code: 0, stdout: `${queue}: 1 removed\n`, stderr: '' })
   })
 
-  test('what is in flight when it is stopped is ended first; what the grace does not suffice for is exit code 3', async () => {
+  test('finishes jobs in flight at a stop; jobs that last longer than the grace are exit code 3', async () => {
     const patient = await work()
     const answer = run('publish', 'wait', '[1000]', '--wait')
     await patient.says('waiting 1000 ms')
@@ -86,7 +86,7 @@ withRabbit('a node', () => {
     await run('publish', 'wait', '[60000]')
     await hasty.says('waiting 60000 ms')
     expect((await hasty.stop()).code).toBe(3)
-    // It had begun and was killed: it comes again.
+    // The job had begun and was killed: it is delivered again.
     const next = await work()
     await next.says('waiting 60000 ms')
     next.process.kill('SIGTERM')
@@ -95,7 +95,7 @@ withRabbit('a node', () => {
     await run('purge', '--yes')
   })
 
-  test('--tui: a dashboard in a terminal, whose screen is given back', async (context) => {
+  test('--tui shows a dashboard, and restores the terminal', async (context) => {
     context.skip(process.platform !== 'linux', 'the terminal is made by script of util-linux')
     const node = inTerminal('work', '--tasks', TASKS, '--workers', '1', '--name', 'beta', '--tui')
     await node.says('prefork beta')
@@ -112,7 +112,7 @@ withRabbit('a node', () => {
     expect(stdout.slice(end)).toContain('Stopped: every job in flight has ended')
   })
 
-  test('top shows nodes from afar; SIGTERM gives the terminal back', async (context) => {
+  test('top shows remote nodes; SIGTERM restores the terminal', async (context) => {
     context.skip(process.platform !== 'linux', 'the terminal is made by script of util-linux')
     const node = await work('--name', 'gamma')
     const top = inTerminal('top')
@@ -131,10 +131,10 @@ withRabbit('a node', () => {
 })
 
 withRabbit('the broker', () => {
-  const { start, run } = ownCorner()
+  const { start, run } = ownNames()
   const AWAY = 'amqp://127.0.0.1:1/'
 
-  test('is away: a node says so and keeps trying, the others give up', async () => {
+  test('is unavailable: a node logs it and retries, other commands fail', async () => {
     const broken = start(['work', '--tasks', THROWS], { RABBITMQ_URL: AWAY })
     const node = start(['work', '--tasks', TASKS], { RABBITMQ_URL: AWAY })
     await node.says('RabbitMQ cannot be reached, and is tried again')
@@ -148,15 +148,15 @@ withRabbit('the broker', () => {
       expect(stderr).toMatch(/^prefork: RabbitMQ at amqp:\/\/127\.0\.0\.1:1\/? cannot be reached.*\n$/)
       expect(code).toBe(4)
     }
-    // What would not be mended by a broker that is there.
+    // Errors that an available broker would not change.
     expect(await broken.ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/^prefork: No worker could be started .*throws\.js.*\n$/) })
   })
 
-  test('refuses the login: nobody keeps trying, nobody tells the password', async () => {
+  test('refuses the login: no command retries, none prints the password', async () => {
     const url = process.env.RABBITMQ_URL ?? 'amqp://127.0.0.1:5672/'
     const wrong = Object.assign(new URL(url), { username: 'nobody', password: 'hunter22' }).href
     for (const typed of [
-      // No worker finds out that this module cannot be loaded.
+      // No worker tries to load this module.
       ['work', '--tasks', THROWS],
       ['control', 'ping'],
       ['publish', 'add'],

@@ -6,7 +6,7 @@ import { ScriptedNode, scriptedStats } from '../fixtures/scripted-node.js'
 /** One sample or comment of the text format, https://prometheus.io/docs/instrumenting/exposition_formats/ */
 const LINE = /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\})? (\+Inf|-?\d+(\.\d+)?(e[+-]?\d+)?))$/
 
-test('every line is of the format, every sample of a family that was announced once', () => {
+test('each line has the format, each sample a family that is declared once', () => {
   const metrics = new Metrics()
   const node = new ScriptedNode({ node: 'a "quoted" \\ node\n', depth: undefined })
   metrics.watch(node)
@@ -26,7 +26,7 @@ test('every line is of the format, every sample of a family that was announced o
   expect(text).not.toContain('prefork_queue_depth')
 })
 
-test('a job that ran out of time is one run, and one that never began is none', () => {
+test('a job over its time limit is one run, one that never began is none', () => {
   const metrics = new Metrics()
   const node = new ScriptedNode()
   metrics.watch(node)
@@ -38,14 +38,14 @@ test('a job that ran out of time is one run, and one that never began is none', 
   node.emit({ ...about, ...failed, id: 'b', worker: undefined, duration: 0 })
   const counts = (): string[] => metrics.text(node.stats()).match(/seconds_count.*/g) ?? []
   expect(counts()).toEqual(['seconds_count{task="x",outcome="hard_timeout"} 1'])
-  // Tried again after a timeout, it may fail in another way.
+  // A retry after a timeout may fail in another way.
   node.emit({ ...about, type: 'task.hard_timeout', id: 'c' })
   node.emit({ ...about, ...again, id: 'c' })
   node.emit({ ...about, ...failed, id: 'c' })
   expect(counts()).toEqual(['seconds_count{task="x",outcome="hard_timeout"} 2', 'seconds_count{task="x",outcome="failure"} 1'])
 })
 
-test('runs that were tried again, revoked or lost are counted, each once', () => {
+test('retried, revoked and lost runs are counted once each', () => {
   const metrics = new Metrics()
   const node = new ScriptedNode()
   metrics.watch(node)
@@ -60,7 +60,7 @@ test('runs that were tried again, revoked or lost are counted, each once', () =>
   node.emit({ ...notNow, type: 'task.revoked', id: 'b' })
   node.emit({ ...ran, ...lost, id: 'c' })
   node.emit({ ...ran, ...lost, id: 'd' })
-  // What became of the two: neither is another run, whatever else was told in between.
+  // The outcomes of the two: neither is another run, also with other events in between.
   node.emit({ ...notNow, ...again, id: 'c' })
   node.emit({ ...ran, type: 'task.failed', error: 'no', dead: 'lost', id: 'd' })
   expect(metrics.text(node.stats()).match(/seconds_count.*/g)).toEqual([
@@ -82,7 +82,7 @@ test('buckets add up', () => {
   expect(text).toContain('prefork_task_duration_seconds_sum{task="x",outcome="success"} 10004.011')
 })
 
-test('names of tasks cannot grow it without end', () => {
+test('the number of series is bounded, whatever names messages have', () => {
   const metrics = new Metrics()
   const node = new ScriptedNode()
   metrics.watch(node)

@@ -1,4 +1,4 @@
-/** The built command line when what it writes cannot be written. */
+/** The built command line when its output cannot be written. */
 import { EventEmitter } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ProcessStream } from '../../src/cli/output/process-stream.js'
 import { until, withRabbit } from '../amqp/rabbit.js'
-import { ownCorner, PREFORK, TASKS } from './processes.js'
+import { ownNames, PREFORK, TASKS } from './processes.js'
 
 const FULL = '/dev/full'
 const lostLog = (why: string): RegExp => new RegExp(`^prefork: The log cannot be written: .*${why}.*\\. The node goes on; .*\\n$`)
@@ -33,13 +33,13 @@ test('a stream reports the first failure of a write, and tries the next one', ()
 })
 
 withRabbit('a node whose log', () => {
-  const { run, work, start, queue } = ownCorner()
+  const { run, work, start, queue } = ownNames()
 
-  test('nobody reads any more goes on, says so once on stderr, and drains', async () => {
+  test('has lost its reader goes on, reports it once on stderr, and drains', async () => {
     const node = await work()
     node.process.stdout!.destroy()
     expect((await run('publish', 'wait', '[1000]')).code).toBe(0)
-    // Delivered after the one that waits, which the drain then has to wait for.
+    // Delivered after the job that waits, so the drain waits for that job.
     expect(await run('publish', 'add', '[1, 2]', '--wait')).toMatchObject({ code: 0, stdout: '3\n' })
     const { code, stderr } = await node.stop()
     expect(stderr).toMatch(lostLog('EPIPE'))
@@ -47,7 +47,7 @@ withRabbit('a node whose log', () => {
     expect(await run('purge', '--yes')).toEqual({ code: 0, stdout: `${queue}: 0 removed\n`, stderr: '' })
   })
 
-  test('nobody reads, as little as stderr, goes on', async () => {
+  test('and stderr have no reader goes on', async () => {
     const node = await work()
     node.process.stdout!.destroy()
     node.process.stderr!.destroy()
@@ -64,17 +64,17 @@ withRabbit('a node whose log', () => {
     expect(code).toBe(0)
   })
 
-  // The terminal is made by script of util-linux.
+  // `script` of util-linux makes the terminal.
   test.skipIf(process.platform !== 'linux').each(['', '--tui'])('is on a terminal that is closed drains, and ends with 0 %s', async (flag) => {
     const folder = mkdtempSync(join(tmpdir(), 'prefork-cli-'))
     const [end, errors, pid] = ['end', 'errors', 'pid'].map((name) => join(folder, name)) as [string, string, string]
     onTestFinished(() => {
-      // Nobody else could end it any more.
+      // No other process would end it.
       if (existsSync(pid) && !existsSync(end)) process.kill(Number(readFileSync(pid, 'utf8')), 'SIGKILL')
       rmSync(folder, { recursive: true })
     })
     const typed = [PREFORK, 'work', '--tasks', TASKS, '--workers', '1'].map((each) => `'${each}'`).join(' ')
-    // A shell as a login has it: it hands the SIGHUP on, and outlives it to write down what the node ends with.
+    // Like a login shell, it forwards the SIGHUP; it outlives the node to write its exit code to a file.
     const shell = `stty rows 24 cols 80; ${typed} ${flag} </dev/tty 2>'${errors}' & echo $! >'${pid}'; trap "kill -HUP $!" HUP; wait; wait $!; echo $? >'${end}'`
     const node = start([], { TERM: 'xterm' }, ['script', '-qfec', shell, '/dev/null'])
     await node.says(flag === '' ? 'node up' : /1 of 1/)
@@ -84,15 +84,15 @@ withRabbit('a node whose log', () => {
     expect(await job).toMatchObject({ code: 0, stdout: '1000\n' })
     await until('the node has ended', () => existsSync(end) && readFileSync(end, 'utf8') !== '')
     expect(readFileSync(end, 'utf8')).toBe('0\n')
-    // Once the dashboard is closed little is written: that may be after the last that is heard.
+    // After the dashboard has closed, the node may write nothing more.
     if (flag === '') expect(readFileSync(errors, 'utf8')).toMatch(lostLog('EIO'))
   })
 })
 
 withRabbit('a command', () => {
-  const { start, queue } = ownCorner()
+  const { start, queue } = ownNames()
 
-  test('whose reader has gone ends as it would otherwise', async () => {
+  test('without a reader keeps its exit code', async () => {
     for (const typed of [['publish', 'add', '[1, 2]'], ['dlq', 'list', '--json'], ['purge', '--yes'], ['--help']]) {
       const command = start(typed)
       command.process.stdout!.destroy()
@@ -100,7 +100,7 @@ withRabbit('a command', () => {
     }
   })
 
-  test('whose output has no room on the disk says so, and fails', async (context) => {
+  test('whose output does not fit on the disk reports it, and fails', async (context) => {
     context.skip(!existsSync(FULL), `there is no ${FULL}`)
     for (const typed of [
       ['purge', '--yes', '--queue', queue],

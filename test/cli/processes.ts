@@ -1,4 +1,4 @@
-/** The built command line as processes, on a corner of the broker of their own. */
+/** The built command line as processes, with queues and exchanges of their own. */
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { execa, type ResultPromise } from 'execa'
@@ -16,7 +16,7 @@ export interface Ended {
 
 const OPTIONS = { extendEnv: false, reject: false, buffer: false, killSignal: 'SIGKILL' } as const
 
-/** A running `prefork`, and what it has written so far. */
+/** A running `prefork`, and its output so far. */
 export class Prefork {
   stdout = ''
   stderr = ''
@@ -34,10 +34,10 @@ export class Prefork {
 
   /** Waits until it has said this; in a terminal: the text without colors and moves. */
   async says(text: string | RegExp): Promise<void> {
-    const heard = (): string => stripVTControlCharacters(this.stdout)
-    const said = (): boolean => (typeof text === 'string' ? heard().includes(text) : text.test(heard()))
-    await until(`prefork says ${text}; it said: ${heard()} ${this.stderr}`, () => said() || this.process.exitCode !== null || this.process.signalCode !== null)
-    if (!said()) throw new Error(`prefork ended (${this.process.exitCode ?? this.process.signalCode}) without saying ${text}: ${heard()} ${this.stderr}`)
+    const output = (): string => stripVTControlCharacters(this.stdout)
+    const said = (): boolean => (typeof text === 'string' ? output().includes(text) : text.test(output()))
+    await until(`prefork says ${text}; it said: ${output()} ${this.stderr}`, () => said() || this.process.exitCode !== null || this.process.signalCode !== null)
+    if (!said()) throw new Error(`prefork ended (${this.process.exitCode ?? this.process.signalCode}) without saying ${text}: ${output()} ${this.stderr}`)
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
@@ -46,8 +46,8 @@ export class Prefork {
   }
 }
 
-/** Queues and exchanges with names of their own, and everything that was started, gone afterwards. */
-export const ownCorner = () => {
+/** Queues and exchanges with random names. They are deleted afterwards, and all processes are killed. */
+export const ownNames = () => {
   const queue = newName()
   const env = {
     PATH: process.env.PATH,

@@ -14,7 +14,7 @@ const HERE = import.meta.dirname
 const OWN = basename(fileURLToPath(import.meta.url))
 const read = (flags: Flags = {}, env: Environment = {}) => readWork({ tasks: [`./${OWN}`], ...flags }, env, HERE)
 
-test('the defaults that are the command line’s own', () => {
+test('the defaults', () => {
   const { broker, node, http, tui, verbose } = read()
   expect(broker).toEqual({
     url: 'amqp://guest:guest@127.0.0.1:5672/',
@@ -58,7 +58,7 @@ test.each([
   [{ maxLosses: '1' }, { MAX_LOSSES: '9' }, { maxLosses: 1 }],
   [{ maxJobsPerWorker: '1000', maxMemoryPerWorker: '300MB' }, {}, { maxJobsPerWorker: 1_000, maxMemoryPerWorker: 300_000_000 }],
   [{ maxMemoryPerWorker: '1.5GiB' }, {}, { maxMemoryPerWorker: 1_610_612_736 }],
-])('a flag wins: %o over %o', (flags, env, wanted) => {
+])('a flag overrides a variable: %o over %o', (flags, env, wanted) => {
   expect(read(flags, env).node).toMatchObject(wanted)
 })
 
@@ -86,7 +86,7 @@ test('the files of an encrypted connection are read', () => {
     ca: contents,
     servername: 'rabbit.internal',
   })
-  // Blanks may be part of it; the line's end is its file's.
+  // White space may be part of a passphrase, but not the newline at the end of a file.
   const passphrase = (given: string) => read({ broker: url }, { ...all, RABBITMQ_TLS_PASSPHRASE: given }).broker.tls?.passphrase
   expect([' opens it ', ' opens it \n', 'opens it\r\n', '', '\n'].map(passphrase)).toEqual([' opens it ', ' opens it ', 'opens it', undefined, undefined])
 })
@@ -180,7 +180,7 @@ test.each([
   for (const [option, most] of Object.entries(wanted)) expect(() => readNodeOptions({ ...node, [option]: most + 1 })).toThrow(/ from [01] to \d+/)
 })
 
-test('modules may be several, and packages', () => {
+test('modules are files or packages, several of them', () => {
   const { node } = read({ tasks: [`./${OWN},command-line.ts`], import: ['vitest/config'], root: ['.'] })
   expect((node.tasks as URL[]).map((url) => basename(url.pathname))).toEqual([OWN, 'command-line.ts'])
   expect(String((node.imports as URL[])[0])).toMatch(/node_modules\/vitest\//)

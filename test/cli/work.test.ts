@@ -10,7 +10,7 @@ import { commandLine, farmOf } from './command-line.js'
 const TASKS = ['--tasks', `./${basename(fileURLToPath(import.meta.url))}`]
 const CLEAN = { clean: true, requeued: 2, killed: 0 }
 
-/** `prefork work` over a scripted node that is up. */
+/** `prefork work` over a scripted node. */
 const begin = async (typed: string[] = [], { terminal = false, env = {} } = {}) => {
   const node = new ScriptedNode()
   const { farm, created } = farmOf(node)
@@ -20,7 +20,7 @@ const begin = async (typed: string[] = [], { terminal = false, env = {} } = {}) 
   return { node, created, code, ...line }
 }
 
-test('the node gets what was told, and its clean end is exit code 0', async () => {
+test('the node gets the settings, and its clean end is exit code 0', async () => {
   const { node, created, code, stdout } = await begin(['--workers', '3', '--queue', 'q', '--name', 'n1', '--concurrency', '1'])
   const [broker, options] = created[0]!
   expect(broker.queues).toEqual(['q'])
@@ -57,7 +57,7 @@ test.each([
   expect(JSON.parse(stdout.text.trim().split('\n').at(-1)!)).toMatchObject({ msg })
 })
 
-test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s drains; a second one hurries', async (signal) => {
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s drains; a second one leaves no grace', async (signal) => {
   const { node, code, signals } = await begin()
   signals.emit(signal)
   expect(node.shutdowns).toEqual([{ reason: signal }])
@@ -68,7 +68,7 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s drains; a second one hurries', as
   expect(signals.eventNames()).toEqual([])
 })
 
-test('SIGTSTP makes it quiet, SIGCONT takes jobs again; a SIGCONT alone, or while it drains, does nothing', async () => {
+test('SIGTSTP makes the node quiet, SIGCONT resumes it; a SIGCONT alone, or while it drains, does nothing', async () => {
   const { node, code, signals } = await begin()
   signals.emit('SIGCONT')
   expect(node.asked).toEqual([])
@@ -85,7 +85,7 @@ test('SIGTSTP makes it quiet, SIGCONT takes jobs again; a SIGCONT alone, or whil
   await code
 })
 
-test.each(['quiet', 'paused', 'starting'] as const)('a node that is %s is not made quiet by SIGTSTP, so that SIGCONT does not end it', async (state) => {
+test.each(['quiet', 'paused', 'starting'] as const)('a node that is %s ignores SIGTSTP, so SIGCONT does not resume it', async (state) => {
   const { node, code, signals } = await begin()
   node.figures = { ...node.figures, state }
   signals.emit('SIGTSTP')
@@ -95,7 +95,7 @@ test.each(['quiet', 'paused', 'starting'] as const)('a node that is %s is not ma
   await code
 })
 
-test('a node that was paused after SIGTSTP stays so at SIGCONT', async () => {
+test('a node that was paused after SIGTSTP stays paused at SIGCONT', async () => {
   const { node, code, signals } = await begin()
   signals.emit('SIGTSTP')
   node.figures = { ...node.figures, state: 'paused' }
@@ -119,7 +119,7 @@ test('a start that fails is one line on stderr', async () => {
   expect(line.stderr.text).toBe('prefork: ./tasks.js cannot be loaded: SyntaxError: no\n')
 })
 
-test('on a terminal: a banner without the password, and lines for people', async () => {
+test('on a terminal: a banner without the password, and readable lines', async () => {
   const { node, code, stdout } = await begin(['--autoscale', '2,6', '--time-limit', '1m'], {
     terminal: true,
     env: { RABBITMQ_URL: 'amqp://me:s3cret@rabbit/v' },
@@ -135,7 +135,7 @@ test('on a terminal: a banner without the password, and lines for people', async
   expect(stdout.text).not.toContain('s3cret')
 })
 
-test('--import is loaded first, and may set the variables', async () => {
+test('--import is loaded before the variables are read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-cli-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const env: Record<string, string | undefined> = {}
@@ -169,7 +169,7 @@ const get = (port: number, path: string, method = 'GET'): Promise<{ status: numb
       .end()
   })
 
-test('--http answers from the start to the end, and the port is free afterwards', async () => {
+test('--http responds from the start to the end, and the port is free afterwards', async () => {
   const node = new ScriptedNode()
   let up = (): void => {}
   const line = commandLine({
@@ -200,7 +200,7 @@ test('--http answers from the start to the end, and the port is free afterwards'
   const second = commandLine({})
   expect(await second.run('work', ...TASKS, '--http', String(port))).toBe(1)
   expect(second.stderr.text).toContain(`--http ${port}: cannot listen on 127.0.0.1: something else listens there; choose another port.`)
-  // Reserved for documentation: no machine has it.
+  // Reserved for documentation (RFC 5737): no machine has it.
   const elsewhere = commandLine({})
   expect(await elsewhere.run('work', ...TASKS, '--http', '0', '--http-host', '192.0.2.1')).toBe(2)
   expect(elsewhere.stderr.text).toMatch(

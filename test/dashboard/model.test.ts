@@ -75,7 +75,7 @@ test.each<[string, FarmEventBody[], object]>([
   expect(after(...events).tasks.list()).toMatchObject([wanted])
 })
 
-test('the throughput is what ended between two heartbeats, for each second; a node that starts anew counts from 0', () => {
+test('the throughput is the jobs that ended between two heartbeats, per second; a node that restarts counts from 0', () => {
   const beat = (succeeded: number, failed = 0): FarmEventBody => ({
     type: 'node.heartbeat',
     stats: scriptedStats({ totals: { ...scriptedStats().totals, succeeded, failed } }),
@@ -83,7 +83,7 @@ test('the throughput is what ended between two heartbeats, for each second; a no
   expect(after(beat(1_000), beat(1_010, 2), beat(1_010, 2), beat(3), beat(8)).throughput).toEqual([12 - 0, 0, 5])
 })
 
-test('the newest 300 jobs and 60 measurements are kept', () => {
+test('the newest 300 jobs and 60 samples are kept', () => {
   const node = new NodeModel('n')
   for (let i = 0; i < 1_000; i++) {
     node.apply({ ...received, id: `job-${i}`, node: 'n', at: i } as never, i)
@@ -112,7 +112,7 @@ test('a snapshot replaces the jobs of the events; running jobs come first, the l
   expect(ids()).toEqual(['runs longest', 'runs', 'x', 'y'])
 })
 
-test('nodes are listed by name, and forgotten a minute after the last word unless they are shown', () => {
+test('nodes are listed by name, and removed a minute after their last event unless they are shown', () => {
   const farm = new FarmModel()
   for (const [node, at] of [
     ['b', 0],
@@ -129,7 +129,7 @@ test('a node that went down is down until its next heartbeat', () => {
   expect(after({ type: 'node.down', reason: 'SIGTERM' }, { type: 'node.heartbeat', stats: scriptedStats() }).down).toBeUndefined()
 })
 
-test('the tail of a log', () => {
+test('the last lines of a log', () => {
   const tail = new LogTail()
   for (let i = 0; i < 600; i++) tail.write(`{"level":30,"time":${i},"msg":"line","n":${i},"err":{"message":"why"}}\n`)
   expect(tail.lines).toHaveLength(500)
@@ -149,13 +149,13 @@ test.each([
   [90_000_000, '1d 01h'],
 ])('%i ms are %s', (ms, text) => expect(shownTime(ms)).toBe(text))
 
-test('other figures', () => {
+test('other values', () => {
   expect([shownBytes(61.4e6), shownBytes(2.5e9), shownRate(0), shownRate(3.14), shownRate(12_345)]).toEqual(['61 MB', '2.5 GB', '0/s', '3.1/s', '12,345/s'])
   expect(sparkline([9, 0, 5, 10], 3)).toBe('▁▅█')
   expect(sparkline([0, 0], 5)).toBe('▁▁')
 })
 
-test('a cell has its width in columns, in one line, without orders', () => {
+test('a cell has its width in columns, one line, and no control characters', () => {
   expect(cell('abc', 5)).toBe('abc  ')
   expect(cell('abc', 5, 'right')).toBe('  abc')
   expect(cell('abcdef', 4)).toBe('abc…')

@@ -20,7 +20,7 @@ afterEach(() => {
 const shown = (controller: Controller, columns = 80, rows = 24): string =>
   renderToString(<Screen controller={controller} size={{ columns, rows }} />, { columns })
 
-/** A dashboard over a scripted node, opened, with what the node was doing before in its list. */
+/** An open dashboard of a scripted node, with its earlier jobs in the list. */
 const openOver = async (node: ScriptedNode, more: Partial<ConstructorParameters<typeof Controller>[0]> = {}) => {
   const quits: number[] = []
   const source = new LocalSource(node)
@@ -30,7 +30,7 @@ const openOver = async (node: ScriptedNode, more: Partial<ConstructorParameters<
   return { controller, quits, close: () => source.close() }
 }
 
-test('one picture at 80x24 has the workers, their tasks, the queue, the jobs and the keys', async () => {
+test('a frame of 80x24 has the workers, their tasks, the queue, the jobs and the keys', async () => {
   const node = new ScriptedNode()
   node.tasks = [scriptedTask({ id: 'job-0', name: 'mail', status: 'success', ended: 1, duration: 42 }), scriptedTask()]
   const { controller, close } = await openOver(node)
@@ -51,7 +51,7 @@ test.each([
   [80, 24, 0, 0],
   [100, 50, 12, 100],
   [60, 14, 9, 9],
-])('%i x %i with %i workers and %i jobs: no line too long, no line too many', async (columns, rows, workers, tasks) => {
+])('%i x %i with %i workers and %i jobs: no line is too long, and there are not too many', async (columns, rows, workers, tasks) => {
   const node = new ScriptedNode({
     workers: Array.from({ length: workers }, (_, i) =>
       scriptedWorker({ id: i, job: { id: 'x'.repeat(90), name: '画像を縮小する'.repeat(5), age: 1e9, attempt: 1 } }),
@@ -102,7 +102,7 @@ test.each([
   await close()
 })
 
-test('stats of another make are not taken for a heartbeat', async () => {
+test('statistics of another shape are ignored', async () => {
   const [other, good] = [new ScriptedNode({ node: 'other' }), new ScriptedNode({ node: 'good' })]
   other.answers = { stats: { node: 'other', workers: {} } }
   const source = new RemoteSource(controlClientOf(other, good))
@@ -112,7 +112,7 @@ test('stats of another make are not taken for a heartbeat', async () => {
   await source.close()
 })
 
-test('a restart is asked about first', async () => {
+test('a restart is confirmed first', async () => {
   const node = new ScriptedNode()
   const { controller, close } = await openOver(node)
   press(controller, { input: 'r' })
@@ -126,7 +126,7 @@ test('a restart is asked about first', async () => {
   await close()
 })
 
-test('the chosen job is revoked, and ended when it runs', async () => {
+test('the chosen job is revoked, and ended if it runs', async () => {
   const node = new ScriptedNode()
   node.tasks = [scriptedTask({ id: 'waits', status: 'pending', started: undefined }), scriptedTask({ id: 'runs' })]
   const { controller, close } = await openOver(node)
@@ -144,7 +144,7 @@ test('the chosen job is revoked, and ended when it runs', async () => {
   await close()
 })
 
-test("a job's log and a worker's stack lie over the tables; Esc goes back", async () => {
+test("a job's log and a worker's stack replace the tables; Esc goes back", async () => {
   const node = new ScriptedNode()
   node.tasks = [
     scriptedTask({
@@ -171,7 +171,7 @@ test("a job's log and a worker's stack lie over the tables; Esc goes back", asyn
   await close()
 })
 
-test('what a node refuses is said', async () => {
+test('the refusal of a node is shown', async () => {
   const node = new ScriptedNode()
   node.answers.grow = new Error('10 workers are the most')
   const { controller, close } = await openOver(node)
@@ -180,7 +180,7 @@ test('what a node refuses is said', async () => {
   await close()
 })
 
-test('q asks where it would stop a node; Ctrl-C does not', async () => {
+test('q asks before it stops a node; Ctrl-C does not', async () => {
   const { controller, quits, close } = await openOver(new ScriptedNode(), { quitQuestion: 'Drain and stop this node?' })
   press(controller, { input: 'q' })
   expect(quits).toHaveLength(0)
@@ -192,7 +192,7 @@ test('q asks where it would stop a node; Ctrl-C does not', async () => {
   await close()
 })
 
-test('a stuck worker, a lost broker and a node that is down stand out', async () => {
+test('a stuck worker, a lost connection and a node that is down are marked', async () => {
   const node = new ScriptedNode({ connected: false, workers: [scriptedWorker({ stalled: 12_000 })] })
   const { controller, close } = await openOver(node)
   expect(shown(controller)).toContain('no broker!')
@@ -211,7 +211,7 @@ test('the log of the node of this process', async () => {
   await close()
 })
 
-test('from afar: nodes that are up are found, others as they come; n goes on to the next', async () => {
+test('remote nodes: those that are up appear at once, others with their first event; n shows the next', async () => {
   const [alpha, beta] = [new ScriptedNode(), new ScriptedNode({ node: 'beta' })]
   const source = new RemoteSource(controlClientOf(alpha, beta))
   const controller = new Controller({ source, onQuit() {} })

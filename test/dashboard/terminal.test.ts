@@ -7,7 +7,7 @@ import { enterAlternateScreen } from '../../src/dashboard/terminal/alternate-scr
 
 const RESTORED = '\x1b[0m\x1b[?25h\x1b[?1049l'
 
-/** A terminal that is a file: what is written to it, and whether it hands over each key. */
+/** A file as a terminal: what is written to it, and its raw mode. */
 const terminal = () => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-screen-'))
   const fd = openSync(join(folder, 'tty'), 'w+')
@@ -29,7 +29,7 @@ test.each([
   ['closed', (leave: () => void) => leave()],
   ['the process exits', () => process.emit('exit', 0)],
   ['an exception is about to end it', () => (process as EventEmitter).emit('uncaughtExceptionMonitor', new Error('crash'), 'uncaughtException')],
-])('%s: the screen, the cursor and the line mode come back, once', (_, end) => {
+])('%s: the screen, the cursor and the line mode are restored once', (_, end) => {
   const others = process.listeners('exit').slice()
   for (const each of others) process.off('exit', each)
   onTestFinished(() => {
@@ -43,7 +43,7 @@ test.each([
   leave()
   expect(written()).toBe(RESTORED)
   expect(stdin.isRaw).toBe(false)
-  // Drawing stopped while the second screen was still there.
+  // Drawing stopped before the switch back.
   expect(order).toEqual([''])
   expect(process.listenerCount('exit')).toBe(0)
   expect(process.listenerCount('uncaughtExceptionMonitor')).toBe(0)

@@ -62,7 +62,7 @@ const COUNTS = [
 ] as const
 const FLAGS = ['watchdog', 'killTree'] as const
 
-test('the defaults are those of the design', () => {
+test('the defaults', () => {
   expect(read()).toMatchObject(DEFAULTS)
   expect(Object.keys(read()).sort()).toEqual([...Object.keys(DEFAULTS), 'env', 'execArgv'].sort())
 })
@@ -110,7 +110,7 @@ describe('sizes', () => {
     }
   })
 
-  test('maxMessageSize stays below what a frame can say', () => {
+  test('maxMessageSize is limited by the length field of a frame', () => {
     expect(read({ maxMessageSize: 2 ** 40 }).maxMessageSize).toBe(0xffff_0000)
   })
 })
@@ -177,7 +177,7 @@ describe('dispatch and output', () => {
     expect(read({ output }).output).toBe(output)
   })
 
-  test('another output is refused, with those there are', () => {
+  test('another output is refused with the possible values', () => {
     expect(refused({ output: 'pipe' })).toBe("Option 'output' must be 'inherit' or 'ignore' or 'capture'; it was given 'pipe'.")
   })
 })
@@ -194,13 +194,13 @@ describe('tasks', () => {
     expect(refused({ tasks })).toMatch(/^Option 'tasks' must be a/)
   })
 
-  test('of an array the element is named, or that it is empty', () => {
+  test('the refusal names the element of an array, or that it is empty', () => {
     expect(refused({ tasks: [TASKS, ''] })).toMatch(/^Option 'tasks\[1\]' must be a module: .* or a path; it was given ''\.$/)
     expect(refused({ tasks: [new URL('https://example.org/t.js')] })).toBe("Option 'tasks[0]' must be a file: URL; it was given 'https://example.org/t.js'.")
     expect(refused({ tasks: [] })).toMatch(/^Option 'tasks' must be .*, or a non-empty array of them; it was given an empty array\.$/)
   })
 
-  test('they must be given', () => {
+  test('they are required', () => {
     expect(refusal(() => readOptions({}))).toMatch(/^Option 'tasks' is missing: it must be a module: new URL/)
   })
 })
@@ -218,7 +218,7 @@ test('env holds strings', () => {
   expect(refused({ env: 'A=1' })).toMatch(/^Option 'env' must be an object/)
 })
 
-test('execArgv is an array of strings, and stands as it is', () => {
+test('execArgv is an array of strings, which is not changed', () => {
   expect(read({ execArgv: ['--inspect=0'] }).execArgv).toEqual(['--inspect=0'])
   expect(refused({ execArgv: '--inspect' })).toBe("Option 'execArgv' must be an array of strings; it was given '--inspect'.")
   expect(refused({ execArgv: ['--no-warnings', 5] })).toBe("Option 'execArgv[1]' must be a string; it was given 5.")
@@ -233,7 +233,7 @@ test.each([
   // A value that is empty, and options whose names only begin like those that are refused.
   [['--title', '']],
   [['--test-only', '--version-of-something', '--experimental-print-required-tla']],
-])('execArgv %j is for Node to judge', (execArgv) => {
+])('execArgv %j is left to Node', (execArgv) => {
   expect(read({ execArgv }).execArgv).toEqual(execArgv)
 })
 
@@ -250,7 +250,7 @@ test.each([
 })
 
 const SCRIPT = join(import.meta.dirname, '../fixtures/prints-marker.js')
-/** What the script says over a descriptor of its own, as a worker does. */
+/** What the script writes to its extra descriptor, as a worker does. */
 const says = (words: readonly string[]) =>
   execaSync(process.execPath, [...words, SCRIPT], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'], reject: false }).stdio[3]
 const INSTEAD = '- -c -e -h -p -pe -v --check --completion-bash --eval --eval=1 --help --print --print=1 --prof-process --test --v8-options --version'.split(
@@ -258,16 +258,16 @@ const INSTEAD = '- -c -e -h -p -pe -v --check --completion-bash --eval --eval=1 
 )
 const withoutWorker = (word: string) => `Option 'execArgv[1]' is '${word}', with which no worker can start: leave it out.`
 
-test.each(INSTEAD)('execArgv with %s is refused, and Node does not run the script with it, or not with the descriptors given', (word) => {
+test.each(INSTEAD)('execArgv with %s is refused: Node does not run the script with it, or not with the descriptors given', (word) => {
   expect(refused({ execArgv: ['--no-warnings', word] })).toBe(withoutWorker(word))
   expect(says(['--no-warnings', word])).toBe('')
 })
 
-test('execArgv with --watch is refused, as the run that it would start never ends', () => {
+test('execArgv with --watch is refused: its run would never end', () => {
   expect(refused({ execArgv: ['--no-warnings', '--watch'] })).toBe(withoutWorker('--watch'))
 })
 
-test('execArgv with what Node runs a script all the same is not refused', () => {
+test('execArgv with options with which Node still runs the script is accepted', () => {
   const execArgv = ['-i', '--']
   expect(read({ execArgv }).execArgv).toEqual(execArgv)
   expect(says(execArgv)).toBe('it ran')
@@ -280,15 +280,15 @@ test('a logger has the five methods of pino', () => {
   for (const given of [{ ...logger, warn: undefined }, null, say]) expect(refused({ logger: given })).toMatch(/^Option 'logger' must be a pino logger/)
 })
 
-test('a logger that throws throws to nobody who logs: its error comes up by itself', () => {
+test('an error of a logger is thrown in the next tick, not to the caller', () => {
   const ticks: (() => void)[] = []
   const nextTick = vi.spyOn(process, 'nextTick').mockImplementation((fn) => void ticks.push(fn as () => void))
-  const heard: unknown[] = []
+  const logged: unknown[] = []
   const logger = {
     trace: () => {},
     debug: () => {},
     info(details: object, message: string) {
-      heard.push(this === logger, details, message)
+      logged.push(this === logger, details, message)
     },
     warn: () => {},
     error: () => {
@@ -299,7 +299,7 @@ test('a logger that throws throws to nobody who logs: its error comes up by itse
   guarded.info({ a: 1 }, 'up')
   guarded.error({}, 'down')
   nextTick.mockRestore()
-  expect(heard).toEqual([true, { a: 1 }, 'up'])
+  expect(logged).toEqual([true, { a: 1 }, 'up'])
   expect(ticks).toHaveLength(1)
   expect(ticks[0]).toThrow(new RangeError('full'))
 })
@@ -336,7 +336,7 @@ describe('names', () => {
     expect(refused({ [wrong]: 5 })).toContain(`Unknown option '${wrong}' of createPool; did you mean '${right}'? It has: tasks, workers, `)
   })
 
-  test('one that resembles none is refused without a proposal', () => {
+  test('a name that resembles none is refused without a proposal', () => {
     expect(refused({ somethingElseEntirely: 5 })).toMatch(/^Unknown option 'somethingElseEntirely' of createPool\. It has: tasks, /)
   })
 

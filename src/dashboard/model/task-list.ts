@@ -69,7 +69,7 @@ const changes = (before: TaskRecord, event: TaskEvent): Partial<TaskRecord> => {
     case 'task.succeeded':
       return ended('success', { duration: event.duration })
     case 'task.failed':
-      // A timeout says more than a failure.
+      // The timeout, reported before, is the cause of the failure.
       return ended(isTimeout(before.status) ? before.status : 'failure', { duration: event.duration, error: event.error })
     case 'task.soft_timeout':
       return ended('soft_timeout', { duration: event.duration })

@@ -1,5 +1,6 @@
 import { knownNames, plainObject } from '../../util/checks.js'
 import { nearest } from '../../util/nearest.js'
+import { namesOf } from '../../util/option-table.js'
 import { EMPTY_ARRAY, type EncodeOptions, encode } from '../../wire/codec/index.js'
 import { QueueFullError, SerializationError, TaskNotFoundError } from '../../wire/errors.js'
 import { JOB_HEAD, LENGTH_BYTES } from '../../wire/frame.js'
@@ -137,7 +138,7 @@ export const nameText = (name: unknown): string => {
 export const queueFull = (maxQueue: number): QueueFullError =>
   new QueueFullError(`maxQueue (${maxQueue}) jobs are waiting already; wait for pool.ready(), or raise maxQueue.`)
 
-const BROADCAST_NAMES = Object.keys(BROADCAST_OPTIONS)
+const BROADCAST_NAMES = namesOf(BROADCAST_OPTIONS)
 
 /** What makes sense for one job alone (an id, memory that is moved) is refused. Throws TypeError. */
 export const checkBroadcastOptions = (name: unknown, given: unknown): void =>
