@@ -10,7 +10,7 @@ import {
   QUEUE_OPTIONS,
   type QueueOptions,
   readQueueName,
-} from './options/node-options.js'
+} from './options/client-options.js'
 import { Publisher, type PublisherSettings } from './publishing/publisher.js'
 import { DEFAULT_QUEUE } from './topology/topology.js'
 

@@ -13,7 +13,7 @@ import {
   type QueueOptions,
   queueNames,
   readQueueName,
-} from './options/node-options.js'
+} from './options/client-options.js'
 import { DEFAULT_QUEUE } from './topology/topology.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */

@@ -7,6 +7,29 @@ export class BrokerError extends PreforkError {
   }
 }
 
+/** How a message names options. The command line puts its flags and variables in their place. */
+export interface OptionTerms {
+  /** The options of a queue's declaration. */
+  readonly declaration: string
+  /** The option to use a queue as it is; undefined: there is none. */
+  readonly noDeclare: string | undefined
+  readonly ca: string
+  readonly servername: string
+  readonly clientCertificate: string
+}
+
+const TERMS: OptionTerms = {
+  declaration: 'queueType and priorityLevels',
+  noDeclare: 'declare: false',
+  ca: 'the option tls.ca, or RABBITMQ_TLS_CA',
+  servername: 'the option tls.servername, or RABBITMQ_TLS_SERVERNAME',
+  clientCertificate: 'the options tls.cert and tls.key, or RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY',
+}
+
+/** A BrokerError whose message names options. Its hidden `messageIn` gives the message in other terms. */
+export const brokerErrorIn = (messageIn: (terms: OptionTerms) => string, cause: unknown): BrokerError =>
+  Object.defineProperty(new BrokerError(messageIn(TERMS), { cause }), 'messageIn', { value: messageIn })
+
 /** A message was not confirmed by RabbitMQ. `stored`: whether it may be in a queue all the same. */
 export class PublishError extends PreforkError {
   readonly stored: 'no' | 'unknown'

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander'
+import type { OptionTerms } from '../amqp/errors.js'
 import { CommandError, EXIT, type ExitCode } from './exit.js'
 import { BROKER_SOURCES } from './settings/broker.js'
 import { NODE_SOURCES } from './settings/work.js'
@@ -12,16 +13,16 @@ export const explain = (error: unknown, typed: readonly string[]): [line: string
   // By its code: the library is another bundle, with classes of its own.
   const { code } = (error ?? {}) as { code?: unknown }
   const exitCode = code === 'ERR_PREFORK_BROKER' || code === 'ERR_PREFORK_PUBLISH' ? EXIT.broker : EXIT.failed
-  return [inFlags(oneLine(error instanceof Error ? error.message || error.name : String(error))), exitCode]
+  return [oneLine(messageOf(error)), exitCode]
 }
 
 const explainUsage = (error: CommanderError, typed: readonly string[]): [line: string | undefined, code: ExitCode] => {
   // Without a command commander prints the help, and there is nothing to add.
   if (error.code === 'commander.help') return [undefined, EXIT.usage]
-  const words = typed.filter((each) => /^[a-z_]+$/.test(each)).slice(0, typed[0] === 'control' || typed[0] === 'dlq' ? 2 : 1)
+  const commands = typed.filter((each) => /^[a-z_]+$/.test(each)).slice(0, typed[0] === 'control' || typed[0] === 'dlq' ? 2 : 1)
   // An unknown command has no help of its own.
-  if (error.code === 'commander.unknownCommand') words.pop()
-  return [`${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}. Try: ${['prefork', ...words, '--help'].join(' ')}`, EXIT.usage]
+  if (error.code === 'commander.unknownCommand') commands.pop()
+  return [`${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}. Try: ${['prefork', ...commands, '--help'].join(' ')}`, EXIT.usage]
 }
 
 /** The flags and variables of the options that the library may refuse. */
@@ -37,20 +38,23 @@ const refusalOf = (error: unknown): string | undefined => {
   return /^tls\.(ca|cert|key)$/.test(option) ? `${source} must name a PEM file, with its line '-----BEGIN …'.` : `${source} ${reason}.`
 }
 
+/** How the command line names the options in messages of the broker. */
+const TERMS: OptionTerms = {
+  declaration: `${BROKER_SOURCES.queueType} and ${BROKER_SOURCES.priorityLevels}`,
+  noDeclare: undefined,
+  ca: 'RABBITMQ_TLS_CA',
+  servername: 'RABBITMQ_TLS_SERVERNAME',
+  clientCertificate: 'RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY',
+}
+
+const messageOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  const { messageIn } = error as { messageIn?: (terms: OptionTerms) => string }
+  return messageIn?.(TERMS) ?? (error.message || error.name)
+}
+
 const oneLine = (text: string): string =>
   text
     .split(/\s*\n\s*/)
     .filter((each) => each !== '')
     .join(' ')
-
-/** Names of options in errors of the library, and the flags and variables in their place. */
-const WORDS: readonly (readonly [option: string, flag: string])[] = [
-  ['the queueType and priorityLevels', 'the --queue-type and --priority-levels'],
-  [', take it as it is with declare: false, or delete it', ', or delete it'],
-  [', or use declare: false', ''],
-  ['the option tls.ca, or RABBITMQ_TLS_CA', 'RABBITMQ_TLS_CA'],
-  ['the option tls.servername, or RABBITMQ_TLS_SERVERNAME', 'RABBITMQ_TLS_SERVERNAME'],
-  ['the options tls.cert and tls.key, or RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY', 'RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY'],
-]
-
-const inFlags = (message: string): string => WORDS.reduce((text, [option, flag]) => text.replace(option, () => flag), message)

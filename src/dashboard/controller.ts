@@ -1,10 +1,9 @@
 import type { Command } from '../runtime/report/commands.js'
 import { isNodeSnapshot } from '../runtime/report/read-report.js'
 import type { NodeWorker, TaskRecord } from '../runtime/report/report.js'
-import { FarmModel } from './model/farm-model.js'
+import { FarmModel, type NodeModel } from './model/farm-model.js'
 import type { FarmSource } from './model/farm-source.js'
 import type { LogEntry } from './model/log-tail.js'
-import type { NodeModel } from './model/node-model.js'
 
 export type Overlay =
   | { readonly kind: 'help' | 'node-log' }

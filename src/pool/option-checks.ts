@@ -66,9 +66,9 @@ export const environment: Check<Record<string, string | undefined>> = (name, giv
 }
 
 export const execArgv: Check<readonly string[]> = (name, given) => {
-  const words = arrayOf(name, given, 'an array of strings', 'a string', isString)
-  checkExecArgv(name, words)
-  return [...words]
+  const args = arrayOf(name, given, 'an array of strings', 'a string', isString)
+  checkExecArgv(name, args)
+  return [...args]
 }
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const satisfies readonly (keyof PoolLogger)[]

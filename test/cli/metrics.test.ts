@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { liveness, readiness } from '../../src/cli/http/health.js'
 import { Metrics } from '../../src/cli/http/metrics.js'
+import { liveness, readiness } from '../../src/cli/http/server.js'
 import { ScriptedNode, scriptedStats } from '../fixtures/scripted-node.js'
 
 /** One sample or comment of the text format, https://prometheus.io/docs/instrumenting/exposition_formats/ */

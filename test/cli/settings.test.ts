@@ -176,7 +176,7 @@ test.each([
   const { node } = read(flags)
   expect(readNodeOptions(node)).toMatchObject(wanted)
   for (const [flag, most] of Object.entries(flags))
-    expect(() => read({ [flag]: most.replace(/\d+$/, (figure) => String(Number(figure) + 1)) })).toThrow(/ from [01] to \d+/)
+    expect(() => read({ [flag]: most.replace(/\d+$/, (digits) => String(Number(digits) + 1)) })).toThrow(/ from [01] to \d+/)
   for (const [option, most] of Object.entries(wanted)) expect(() => readNodeOptions({ ...node, [option]: most + 1 })).toThrow(/ from [01] to \d+/)
 })
 

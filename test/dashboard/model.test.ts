@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { cell, folded } from '../../src/dashboard/format/cell.js'
 import { shownBytes, shownRate, shownTime, sparkline } from '../../src/dashboard/format/values.js'
-import { FarmModel } from '../../src/dashboard/model/farm-model.js'
+import { FarmModel, NodeModel } from '../../src/dashboard/model/farm-model.js'
 import { LogTail } from '../../src/dashboard/model/log-tail.js'
-import { NodeModel } from '../../src/dashboard/model/node-model.js'
 import type { FarmEventBody } from '../../src/runtime/report/report.js'
 import { scriptedStats, scriptedTask } from '../fixtures/scripted-node.js'
 

@@ -4,7 +4,7 @@ import * as taskModule from 'prefork/worker'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPublisher, PUBLISHER_OPTIONS } from '../../src/amqp/create-publisher.js'
 import { createWorker, WORKER_OPTIONS } from '../../src/amqp/create-worker.js'
-import { CONNECTION_OPTIONS, CONTROL_OPTIONS, FIRST_CONNECTION_OPTIONS, QUEUE_OPTIONS } from '../../src/amqp/options/node-options.js'
+import { CONNECTION_OPTIONS, CONTROL_OPTIONS, FIRST_CONNECTION_OPTIONS, QUEUE_OPTIONS } from '../../src/amqp/options/client-options.js'
 import { CALL_OPTIONS, PUBLISH_OPTIONS } from '../../src/amqp/publishing/publish-options.js'
 import { VARIABLES } from '../../src/cli/help.js'
 import { nodeFlags } from '../../src/cli/settings/work.js'
@@ -114,7 +114,7 @@ const rest = <T extends object>(table: T, without: object): Record<string, Optio
 
 describe('the options of a node, a publisher and a publication', () => {
   const page = 'docs/farm-reference.md'
-  const amqp = 'src/amqp/options/node-options.ts'
+  const amqp = 'src/amqp/options/client-options.ts'
   const shared = { ...CONNECTION_OPTIONS, ...FIRST_CONNECTION_OPTIONS, ...QUEUE_OPTIONS, ...CONTROL_OPTIONS }
 
   it('are those of the page, with their units and defaults', () => {

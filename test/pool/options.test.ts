@@ -251,8 +251,8 @@ test.each([
 
 const SCRIPT = join(import.meta.dirname, '../fixtures/prints-marker.js')
 /** What the script writes to its extra descriptor, as a worker does. */
-const says = (words: readonly string[]) =>
-  execaSync(process.execPath, [...words, SCRIPT], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'], reject: false }).stdio[3]
+const says = (options: readonly string[]) =>
+  execaSync(process.execPath, [...options, SCRIPT], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'], reject: false }).stdio[3]
 const INSTEAD = '- -c -e -h -p -pe -v --check --completion-bash --eval --eval=1 --help --print --print=1 --prof-process --test --v8-options --version'.split(
   ' ',
 )

@@ -1,6 +1,6 @@
 /** Errors of connecting: which are permanent, and what an operator can do about them. */
 import { withoutPassword } from '../../util/redact.js'
-import { BrokerError } from '../errors.js'
+import { BrokerError, brokerErrorIn } from '../errors.js'
 
 /** The AggregateError of a host with several addresses has no message; OpenSSL's messages contain places in its source code around the reason. */
 const messageOf = (error: unknown): string => {
@@ -38,14 +38,16 @@ export const permanentError = (url: string, error: unknown): BrokerError | undef
     )
   const code = String((error as { code?: unknown } | null | undefined)?.code)
   if (SERVER_CERTIFICATE_CODES.has(code))
-    return new BrokerError(
-      `RabbitMQ at ${withoutPassword(url)} shows a certificate that is not trusted: ${message}. Name the authority that it comes from (the option tls.ca, or RABBITMQ_TLS_CA), or the name that it has (the option tls.servername, or RABBITMQ_TLS_SERVERNAME).`,
-      { cause: error },
+    return brokerErrorIn(
+      ({ ca, servername }) =>
+        `RabbitMQ at ${withoutPassword(url)} shows a certificate that is not trusted: ${message}. Name the authority that it comes from (${ca}), or the name that it has (${servername}).`,
+      error,
     )
   if (CLIENT_CERTIFICATE_CODES.test(code))
-    return new BrokerError(
-      `RabbitMQ at ${withoutPassword(url)} refused the certificate of this client, or wants one: ${message}. Give it one that it trusts (the options tls.cert and tls.key, or RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY).`,
-      { cause: error },
+    return brokerErrorIn(
+      ({ clientCertificate }) =>
+        `RabbitMQ at ${withoutPassword(url)} refused the certificate of this client, or wants one: ${message}. Give it one that it trusts (${clientCertificate}).`,
+      error,
     )
   if (/Expected amqp: or amqps:|Invalid URL/.test(message))
     return new BrokerError(`'${withoutPassword(url)}' is not the URL of a RabbitMQ: it begins with amqp:// or amqps://.`, { cause: error })

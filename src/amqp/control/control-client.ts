@@ -20,7 +20,7 @@ import {
   readConnectTimeout,
   readControl,
   readEndpoint,
-} from '../options/node-options.js'
+} from '../options/client-options.js'
 import { REPLY_TO } from '../publishing/calls.js'
 import { declareExchanges } from '../topology/topology.js'
 import { BoundQueue } from './bound-queue.js'

@@ -1,6 +1,6 @@
 import { flag, knownNames, plainObject } from '../../util/checks.js'
 import { BrokerError } from '../errors.js'
-import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../options/node-options.js'
+import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../options/client-options.js'
 import { DELAY_STEPS } from '../topology/delay-steps.js'
 import { purgeQueue } from '../topology/queue-contents.js'
 import { DEFAULT_QUEUE, deadLetterQueue, delayQueue, queuesBehind } from '../topology/topology.js'

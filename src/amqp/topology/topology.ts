@@ -1,6 +1,6 @@
 /** The queues and exchanges, and how each is declared. docs/farm.md has a diagram. */
 import type { AmqpChannel } from '../connection/client.js'
-import { BrokerError } from '../errors.js'
+import { BrokerError, brokerErrorIn } from '../errors.js'
 
 export const DEFAULT_QUEUE = 'async_farm.jobs'
 export const DEFAULT_CONTROL_EXCHANGE = 'async_farm.supervisor'
@@ -87,16 +87,16 @@ const declare = async (channel: AmqpChannel, queue: string, given: Record<string
 const declareError = (queue: string, what: string, error: unknown): unknown => {
   const { code, message } = error as { code?: number; message?: string }
   if (code === 406)
-    return new BrokerError(
-      `The queue '${queue}' exists, but not as ${what}. Use the queueType and priorityLevels that it was declared with, take it as it is with declare: false, or delete it (rabbitmqctl delete_queue ${queue}) once it is empty. RabbitMQ said: ${message}`,
-      { cause: error },
+    return brokerErrorIn(
+      ({ declaration, noDeclare }) =>
+        `The queue '${queue}' exists, but not as ${what}. Use the ${declaration} that it was declared with, ${noDeclare === undefined ? '' : `take it as it is with ${noDeclare}, `}or delete it (rabbitmqctl delete_queue ${queue}) once it is empty. RabbitMQ said: ${message}`,
+      error,
     )
   if (code === 403)
-    return new BrokerError(
-      `The user may not declare the queue '${queue}': grant it (rabbitmqctl set_permissions), or use declare: false. RabbitMQ said: ${message}`,
-      {
-        cause: error,
-      },
+    return brokerErrorIn(
+      ({ noDeclare }) =>
+        `The user may not declare the queue '${queue}': grant it (rabbitmqctl set_permissions)${noDeclare === undefined ? '' : `, or use ${noDeclare}`}. RabbitMQ said: ${message}`,
+      error,
     )
   if (code === 404)
     return new BrokerError(`There is no queue '${queue}', and declare: false says not to make it: declare it, or leave that option out.`, { cause: error })

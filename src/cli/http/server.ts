@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import type { FarmNode } from '../../node/types.js'
+import type { NodeStats } from '../../runtime/report/report.js'
 import { CommandError, EXIT } from '../exit.js'
-import { liveness, readiness } from './health.js'
 import { Metrics } from './metrics.js'
 
 export interface HttpServer {
@@ -78,4 +78,28 @@ const refusal = ({ port, host }: { port: number; host: string }, error: NodeJS.E
         ? 'a port below 1024 needs rights that this user lacks; choose another'
         : error.message
   return `--http ${port}: cannot listen on ${host}: ${reason}.`
+}
+
+interface HealthStatus {
+  ok: boolean
+  status: string
+  node?: string
+  state?: NodeStats['state']
+}
+
+/** Whether the process may go on. A lost connection is no reason to restart it: that would not bring the broker back. */
+export const liveness = (stats: NodeStats | undefined): HealthStatus => {
+  if (stats === undefined) return { ok: true, status: 'starting' }
+  const { node, state } = stats
+  return { ok: state !== 'stopped', status: state === 'stopped' ? 'stopped' : 'alive', node, state }
+}
+
+/** Whether the node takes jobs. */
+export const readiness = (stats: NodeStats | undefined): HealthStatus => {
+  if (stats === undefined) return { ok: false, status: 'starting' }
+  const { node, state, connected, scale } = stats
+  const status = state !== 'running' ? state : !connected ? 'no connection to the broker' : scale.alive === 0 ? 'no worker is up' : 'ready'
+  // A node that has scaled to no worker while no job waits is ready.
+  const ok = status === 'ready' || (status === 'no worker is up' && scale.wanted === 0)
+  return { ok, status: ok ? 'ready' : status, node, state }
 }

@@ -1,4 +1,4 @@
-import { CONNECTION_OPTIONS, CONTROL_OPTIONS, QUEUE_OPTIONS } from '../../amqp/options/node-options.js'
+import { CONNECTION_OPTIONS, CONTROL_OPTIONS, QUEUE_OPTIONS } from '../../amqp/options/client-options.js'
 import { DEFAULT_QUEUE, type QueueType } from '../../amqp/topology/topology.js'
 import { readKnown } from '../../util/option-table.js'
 import { UsageError } from '../exit.js'

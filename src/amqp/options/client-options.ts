@@ -5,7 +5,7 @@ import type { Endpoint } from '../connection/endpoint.js'
 import { DEFAULT_CONTROL_EXCHANGE, DEFAULT_EVENT_EXCHANGE, MAX_LEVELS, type QueueShape, type QueueType } from '../topology/topology.js'
 import { readTls, type TlsOptions } from './tls-options.js'
 
-export const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672/'
+const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672/'
 
 export interface ConnectionOptions {
   /** RabbitMQ's address. `amqps://` for TLS. Default 'amqp://guest:guest@127.0.0.1:5672/'. */
@@ -113,3 +113,14 @@ export const readConnectTimeout = (given: Given): number => readKnown(FIRST_CONN
 export const readShape = (given: Given): QueueShape => readKnown(QUEUE_OPTIONS, given)
 
 export const readControl = (given: Given): { controlExchange: string; eventExchange: string; secret: string | undefined } => readKnown(CONTROL_OPTIONS, given)
+
+/** The settings of a node's AMQP broker, checked. */
+export interface AmqpSettings extends Endpoint {
+  readonly queues: readonly string[]
+  readonly shape: QueueShape
+  readonly controlExchange: string
+  readonly eventExchange: string
+  readonly secret: string | undefined
+  /** ms that a job may be unsettled before RabbitMQ delivers it again. Undefined: from the time limits and the grace. */
+  readonly consumerTimeout: number | undefined
+}
