@@ -7,6 +7,6 @@ test('withoutPassword hides the password of a URL, and nothing else', () => {
   expect(withoutPassword('amqp://user@host/vhost')).toBe('amqp://user@host/vhost')
 })
 
-test('withoutPassword shows nothing of a text that is no URL', () => {
-  for (const text of ['', 'secret', '//user:secret@host', 'amqp://user:secret@host:port']) expect(withoutPassword(text)).toBe('the URL given')
+test('withoutPassword shows nothing of a text that is no URL with a host', () => {
+  for (const text of ['', 'secret', 'user:secret@host', '//user:secret@host', 'amqp://user:secret@host:port']) expect(withoutPassword(text)).toBe('the URL given')
 })
