@@ -4,17 +4,19 @@ import { nearest } from './nearest.js'
 /** Checks of option values. Each returns the value as it is used, or throws an OptionError with the option's name, what it must be (with the unit) and what was given. */
 export type Check<T> = (name: string, value: unknown) => T
 
-/** An option that is refused. `option` and `reason` are the parts of the message, for a caller that knows the option by another name. */
+/**
+ * An option that is refused. `option` and `reason` are the parts of the message, for a caller that knows the option by another name. They are
+ * not enumerable: printed or compared, the error is a TypeError with its message.
+ */
 export class OptionError extends TypeError {
   /** The option's name, with the place in it: `tls.ca`, `tasks[1]`. */
-  readonly option: string
+  declare readonly option: string
   /** What is wrong with it: `must be true or false; it was given 1`. */
-  readonly reason: string
+  declare readonly reason: string
 
   constructor(option: string, reason: string, options?: ErrorOptions) {
     super(`Option '${option}' ${reason}.`, options)
-    this.option = option
-    this.reason = reason
+    Object.defineProperties(this, { option: { value: option }, reason: { value: reason } })
   }
 }
 

@@ -44,6 +44,7 @@ test('a refusal has the option and the reason as fields, and is a TypeError', ()
   expect(refusal).toBeInstanceOf(TypeError)
   expect(refusal).toMatchObject({ name: 'TypeError', option: 'tls.ca', reason: 'must be a text; it was given 5' })
   expect(refusal.message).toBe("Option 'tls.ca' must be a text; it was given 5.")
+  expect(Object.keys(refusal)).toEqual([])
 })
 
 test('a hard time limit below the soft one is refused; 0 and undefined are no limit', () => {
