@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { CliContext } from './cli-context.js'
 
 /** The exit codes; docs/farm-cli.md documents them. */
 export const EXIT = {
@@ -44,7 +43,7 @@ export class UsageError extends CommandError {
  * The exit code of a command that has ended with `code`, once it is known whether its output was written. A reader that has exited, as `head`
  * does, is no failure.
  */
-export const afterOutput = async (code: ExitCode, { stdout }: Pick<CliContext, 'stdout'>): Promise<ExitCode> => {
+export const afterOutput = async (code: ExitCode, { stdout }: { readonly stdout: { readonly failure?: Error | undefined } }): Promise<ExitCode> => {
   // Streams report an error after the write.
   await nextTurn()
   const { failure } = stdout

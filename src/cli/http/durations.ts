@@ -1,5 +1,5 @@
 import type { FarmEvent } from '../../runtime/report/report.js'
-import type { Sample } from './metrics.js'
+import type { Sample } from './exposition.js'
 
 /** Seconds. */
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800] as const
