@@ -11,7 +11,6 @@ const EXTENSION_MS = 50
 /** At most so many polls before a deadline passes, so that a flood of bytes cannot delay it for ever. */
 const MAX_READ_ROUNDS = 1_000
 
-/** A deadline that has not passed yet. */
 export interface PendingDeadline {
   cancel(): void
 }
@@ -57,7 +56,6 @@ export class Hub {
     return writer
   }
 
-  /** Calls `fn` in each tick. */
   onTick(fn: () => void): void {
     this.#onTick.push(fn)
   }

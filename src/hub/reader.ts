@@ -35,20 +35,15 @@ export class Reader {
     this.#onStop = onStop
     generator.next()
     stream.on('data', (chunk) => this.#data(chunk))
-    stream.on('end', () => this.#end())
-    stream.on('close', () => this.#end())
-    stream.on('error', (error) => this.#end(error))
+    stream.on('end', () => this.finish())
+    stream.on('close', () => this.finish())
+    stream.on('error', (error) => this.finish(error))
   }
 
   stop(): void {
     if (this.ended) return
     this.ended = true
     this.#onStop()
-  }
-
-  /** Ends the reader as if its stream had ended. */
-  finish(): void {
-    this.#end()
   }
 
   #data(chunk: Buffer): void {
@@ -59,13 +54,14 @@ export class Reader {
     try {
       this.#generator.next(chunk)
     } catch (error) {
-      this.#end(error as Error)
+      this.finish(error as Error)
     } finally {
       this.#running = false
     }
   }
 
-  #end(error?: Error): void {
+  /** Ends the reader as the end of its stream does. */
+  finish(error?: Error): void {
     if (this.ended) return
     this.ended = true
     this.#onStop()

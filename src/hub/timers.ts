@@ -1,7 +1,6 @@
 import { MAX_TIMER } from '../util/limits.js'
 import type { Clock } from './clock.js'
 
-/** A deadline in the heap. */
 export interface Deadline {
   /** When it is due, ms on the hub's clock. */
   at: number

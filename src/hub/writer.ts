@@ -13,7 +13,6 @@ export interface HubWritable {
 /** Writes until it yields: 'full' (`write()` returned false; resumed by the drain event) or 'idle' (resumed by `wake`). */
 export type WriteGenerator = Generator<'full' | 'idle', void, undefined>
 
-/** Runs a generator that writes to a stream. */
 export class Writer {
   /** Nothing can be written any more. */
   ended = false

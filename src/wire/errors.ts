@@ -126,15 +126,20 @@ export class ProtocolError extends PreforkError {
   }
 }
 
+/** The classes of this file by name. Their order is sent (see codec/error-classes.ts): append only. */
+export const ERROR_CLASSES = {
+  PreforkError,
+  WorkerLostError,
+  WorkerStartError,
+  TimeLimitError,
+  SoftTimeLimitError,
+  MemoryLimitError,
+  QueueFullError,
+  TaskNotFoundError,
+  SerializationError,
+  PoolClosedError,
+  ProtocolError,
+}
+
 // Set here, not in the classes: a bundler renames a class that refers to itself, and stacks would show that name.
-PreforkError.prototype.name = 'PreforkError'
-WorkerLostError.prototype.name = 'WorkerLostError'
-WorkerStartError.prototype.name = 'WorkerStartError'
-TimeLimitError.prototype.name = 'TimeLimitError'
-SoftTimeLimitError.prototype.name = 'SoftTimeLimitError'
-MemoryLimitError.prototype.name = 'MemoryLimitError'
-QueueFullError.prototype.name = 'QueueFullError'
-TaskNotFoundError.prototype.name = 'TaskNotFoundError'
-SerializationError.prototype.name = 'SerializationError'
-PoolClosedError.prototype.name = 'PoolClosedError'
-ProtocolError.prototype.name = 'ProtocolError'
+for (const [name, { prototype }] of Object.entries(ERROR_CLASSES)) prototype.name = name

@@ -34,7 +34,6 @@ export interface JobHead {
 export class FrameWriter {
   /** Bytes handed to the stream so far. */
   bytes = 0
-  /** Writes so far. */
   writes = 0
   /** Allocated at the first frame. */
   #staging: Buffer = Buffer.alloc(0)

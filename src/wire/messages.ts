@@ -103,7 +103,6 @@ export interface JobDelivery {
   readonly queue: string
 }
 
-/** HELLO's payload (codec). */
 export interface Hello {
   protocol: number
   pid: number
@@ -119,7 +118,6 @@ export interface TaskInfo {
   retryLost?: number
 }
 
-/** WORKER_UP's payload (codec). */
 export interface WorkerUp {
   pid: number
   tasks: TaskInfo[]

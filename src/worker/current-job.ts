@@ -32,9 +32,8 @@ export interface CurrentJob {
 workerState().contextWanted = true
 
 /**
- * The job in which the caller runs, also after an `await`. In a worker but outside a job it throws a PreforkError
- * (`ERR_PREFORK_NO_JOB`). Outside a worker, where a unit test calls a task directly, it returns a job that is never
- * cancelled and whose reports go nowhere.
+ * The job in which the caller runs, also after an `await`. In a worker but outside a job it throws a PreforkError (`ERR_PREFORK_NO_JOB`). Outside a worker,
+ * where a unit test calls a task directly, it returns a job that is never cancelled and whose reports go nowhere.
  */
 export const currentJob = (): CurrentJob => {
   const state = workerState()

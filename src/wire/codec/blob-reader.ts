@@ -1,4 +1,5 @@
 /** The binaries of a value while it is decoded. */
+import { copyOf } from './blob-writer.js'
 import { ALIGNMENT, BLOB_BUFFER, BLOB_ENTRY, BLOB_LARGE, BLOB_RESIZABLE, BLOB_TABLE_HEAD, LARGE } from './format.js'
 import { KIND_ARRAY_BUFFER, KIND_BUFFER, LENGTH_TRACKING, VIEW_NAMES } from './reference.js'
 
@@ -10,13 +11,6 @@ const constructors = VIEW_NAMES.map((name) => (globalThis as unknown as Record<s
 
 /** From this size on a copy gets memory of its own on every Node: what lies in its pool, of 8 to 64 KiB, cannot be transferred. */
 const POOLED = 4096
-
-const copyOf = (part: Buffer): Buffer => {
-  if (part.length < POOLED) return Buffer.from(part)
-  const copy = Buffer.allocUnsafeSlow(part.length)
-  copy.set(part)
-  return copy
-}
 
 const damaged = (): never => {
   throw new Error('a damaged table of binaries')
@@ -52,9 +46,8 @@ export class BlobReader {
     this.end = this.start + contentBytes
     if (this.end > total) damaged()
     let largeBytes = 0
-    for (let i = 0, entry = at + BLOB_TABLE_HEAD; i < count; i++, entry += BLOB_ENTRY) {
+    for (let i = 0, entry = at + BLOB_TABLE_HEAD; i < count; i++, entry += BLOB_ENTRY)
       if ((bytes[entry + 8]! & BLOB_LARGE) !== 0) largeBytes += bytes.readUInt32LE(entry)
-    }
     let small = this.end
     let large = total - largeBytes
     for (let i = 0, entry = at + BLOB_TABLE_HEAD; i < count; i++, entry += BLOB_ENTRY) {
@@ -81,7 +74,7 @@ export class BlobReader {
     if (blob.memory !== undefined) return blob.memory
     const part = this.#bytes.subarray(blob.start, blob.start + blob.length)
     if ((blob.flags & BLOB_BUFFER) !== 0) {
-      blob.memory = this.#canStay(part) ? part : copyOf(part)
+      blob.memory = this.#canStay(part) ? part : part.length < POOLED ? Buffer.from(part) : copyOf(part)
     } else if ((blob.flags & BLOB_RESIZABLE) !== 0) {
       if (blob.limit < blob.length) damaged()
       blob.memory = new (ArrayBuffer as new (length: number, options: { maxByteLength: number }) => ArrayBuffer)(blob.length, { maxByteLength: blob.limit })

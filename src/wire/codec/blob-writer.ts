@@ -125,8 +125,8 @@ export class BlobWriter {
   }
 }
 
-/** Not by `slice()`, which fills the memory with zeroes first. */
-const copyOf = (view: Uint8Array): Uint8Array => {
+/** A copy with memory of its own. Not by `slice()`, which fills the memory with zeroes first. */
+export const copyOf = (view: Uint8Array): Buffer => {
   const copy = Buffer.allocUnsafeSlow(view.length)
   copy.set(view)
   return copy

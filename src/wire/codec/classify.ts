@@ -2,29 +2,14 @@
 import { types } from 'node:util'
 
 /** Classes of Node that `structuredClone` shares, moves or refuses. Since Node 22 node:v8 takes some of them for ordinary objects and would send `{}`. */
-const platformClasses = new Set([
-  'Blob',
-  'File',
-  'MessagePort',
-  'KeyObject',
-  'SecretKeyObject',
-  'PublicKeyObject',
-  'PrivateKeyObject',
-  'CryptoKey',
-  'X509Certificate',
-  'BlockList',
-  'SocketAddress',
-  'Histogram',
-  'RecordableHistogram',
-  'IntervalHistogram',
-  'ELDHistogram',
-  'FileHandle',
-  'Socket',
-  'ReadableStream',
-  'WritableStream',
-  'TransformStream',
-  'ReadableStreamDefaultReader',
-])
+const platformClasses = new Set(
+  [
+    ['Blob', 'File', 'FileHandle', 'MessagePort', 'Socket', 'SocketAddress', 'BlockList'],
+    ['KeyObject', 'SecretKeyObject', 'PublicKeyObject', 'PrivateKeyObject', 'CryptoKey', 'X509Certificate'],
+    ['Histogram', 'RecordableHistogram', 'IntervalHistogram', 'ELDHistogram'],
+    ['ReadableStream', 'WritableStream', 'TransformStream', 'ReadableStreamDefaultReader'],
+  ].flat(),
+)
 
 /** Prototypes whose instances have been found to be data. */
 const dataPrototypes = new WeakSet<object>()

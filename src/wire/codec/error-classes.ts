@@ -1,32 +1,8 @@
 /** The classes that an error keeps across the process boundary. Their indices are sent: append only. */
-import * as own from '../errors.js'
+import { ERROR_CLASSES } from '../errors.js'
 
-type ErrorClass = new (...args: never[]) => Error
-
-const builtIn: readonly (readonly [string, ErrorClass])[] = [
-  ['Error', Error],
-  ['EvalError', EvalError],
-  ['RangeError', RangeError],
-  ['ReferenceError', ReferenceError],
-  ['SyntaxError', SyntaxError],
-  ['TypeError', TypeError],
-  ['URIError', URIError],
-  ['AggregateError', AggregateError],
-]
-const ours: readonly (readonly [string, ErrorClass])[] = [
-  ['PreforkError', own.PreforkError],
-  ['WorkerLostError', own.WorkerLostError],
-  ['WorkerStartError', own.WorkerStartError],
-  ['TimeLimitError', own.TimeLimitError],
-  ['SoftTimeLimitError', own.SoftTimeLimitError],
-  ['MemoryLimitError', own.MemoryLimitError],
-  ['QueueFullError', own.QueueFullError],
-  ['TaskNotFoundError', own.TaskNotFoundError],
-  ['SerializationError', own.SerializationError],
-  ['PoolClosedError', own.PoolClosedError],
-  ['ProtocolError', own.ProtocolError],
-]
-const classes = [...builtIn, ...ours]
+const builtIn = Object.entries({ Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError })
+const classes: readonly (readonly [string, new (...args: never[]) => Error])[] = [...builtIn, ...Object.entries(ERROR_CLASSES)]
 const names = classes.map(([name]) => name)
 const builtInNames = new Set(builtIn.map(([name]) => name))
 

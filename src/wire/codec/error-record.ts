@@ -24,10 +24,6 @@ const textOf = (read: () => unknown, otherwise: string): string => {
   }
 }
 
-const put = (object: Record<string, unknown>, key: string, value: unknown): void => {
-  Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
-}
-
 /** Puts the error's record into the snapshot, and `standIn` in the error's place, before anything inside the error is read. */
 export const recordError = (snapshot: Snapshot, error: object, standIn: object): object => {
   const to = reference(KIND_ERROR, 0, 0)
@@ -76,11 +72,8 @@ const keysOf = (error: object): string[] => {
 const take = (snapshot: Snapshot, to: Record<string, unknown>, source: Record<string, unknown>, key: string): void => {
   const replaced = key === 'cause' ? 0 : 1
   snapshot.replaceDepth += replaced
-  put(
-    to,
-    key,
-    snapshot.read(key, () => source[key]),
-  )
+  const value = snapshot.read(key, () => source[key])
+  Object.defineProperty(to, key, { value, enumerable: true, configurable: true, writable: true })
   snapshot.replaceDepth -= replaced
 }
 

@@ -34,6 +34,8 @@ export interface EncodeOptions {
   replaceUnsendable?: boolean
 }
 
+type Transfer = readonly ArrayBuffer[]
+
 const none: readonly Uint8Array[] = []
 
 /** `[]`, encoded once for all jobs, because the arguments of each job that waits are kept. Must not be written to. */
@@ -103,13 +105,7 @@ export const encode = (value: unknown, reserve: number, options?: EncodeOptions)
   }
 }
 
-const encodePlain = (
-  value: unknown,
-  reserve: number,
-  root: string,
-  options: EncodeOptions | undefined,
-  transfer: readonly ArrayBuffer[] | undefined,
-): Encoded => {
+const encodePlain = (value: unknown, reserve: number, root: string, options?: EncodeOptions, transfer?: Transfer): Encoded => {
   const writer = PlainWriter.acquire()
   let size = NOT_PLAIN
   try {
@@ -131,14 +127,7 @@ const encodePlain = (
   return { body, binaries: none, size: size + 1 }
 }
 
-const plainWithBlobs = (
-  writer: PlainWriter,
-  blobs: BlobWriter,
-  size: number,
-  reserve: number,
-  options: EncodeOptions | undefined,
-  transfer: readonly ArrayBuffer[] | undefined,
-): Encoded => {
+const plainWithBlobs = (writer: PlainWriter, blobs: BlobWriter, size: number, reserve: number, options?: EncodeOptions, transfer?: Transfer): Encoded => {
   blobs.resolve()
   writer.fillReferences()
   const at = reserve + 1 + blobs.tableBytes
@@ -149,14 +138,7 @@ const plainWithBlobs = (
   return withBlobs(body, blobs, reserve, options, transfer)
 }
 
-const encodeSnapshot = (
-  value: unknown,
-  reserve: number,
-  root: string,
-  options: EncodeOptions | undefined,
-  transfer: readonly ArrayBuffer[] | undefined,
-  copies: ReadonlyMap<object, object> | undefined,
-): Encoded => {
+const encodeSnapshot = (value: unknown, reserve: number, root: string, options?: EncodeOptions, transfer?: Transfer, copies?: Map<object, object>): Encoded => {
   const snapshot = Snapshot.acquire(root)
   snapshot.knownCopies = copies
   if (options?.replaceUnsendable === true) snapshot.replaceDepth = 1
@@ -174,13 +156,7 @@ const encodeSnapshot = (
 }
 
 /** `body`: reserve, format byte, free bytes for the table, the content, free bytes for the small binaries. */
-const withBlobs = (
-  body: Buffer,
-  blobs: BlobWriter,
-  reserve: number,
-  options: EncodeOptions | undefined,
-  transfer: readonly ArrayBuffer[] | undefined,
-): Encoded => {
+const withBlobs = (body: Buffer, blobs: BlobWriter, reserve: number, options?: EncodeOptions, transfer?: Transfer): Encoded => {
   body[reserve]! |= format.FLAG_BLOBS
   blobs.write(body, reserve + 1, body.length - reserve - 1 - blobs.tableBytes - blobs.smallBytes)
   const size = body.length - reserve
@@ -243,9 +219,8 @@ export const decode = (bytes: Buffer, offset: number): unknown => {
 const decodeContent = (bytes: Buffer, offset: number, byte: number | undefined): unknown => {
   const known = (byte ?? 0) & (format.PLAIN | format.BY_V8)
   const flags = known === format.PLAIN ? format.FLAG_BACK_REFERENCES : format.FLAG_ERRORS
-  if (byte === undefined || known === 0 || (byte & ~(known | flags | format.FLAG_BLOBS)) !== 0 || known === (format.PLAIN | format.BY_V8)) {
+  if (byte === undefined || known === 0 || (byte & ~(known | flags | format.FLAG_BLOBS)) !== 0 || known === (format.PLAIN | format.BY_V8))
     throw new SerializationError(`a value of unknown format ${byte ?? '(no bytes)'}`)
-  }
   const blobs = (byte & format.FLAG_BLOBS) !== 0 ? new BlobReader(bytes, offset + 1) : undefined
   const start = blobs?.start ?? offset + 1
   const end = blobs?.end ?? bytes.length

@@ -5,10 +5,7 @@ export type Step = string | number | Entry
 
 /** A step through a Map or a Set. */
 export class Entry {
-  readonly text: string
-  constructor(text: string) {
-    this.text = text
-  }
+  constructor(readonly text: string) {}
 }
 
 const identifier = /^[A-Za-z_$][\w$]*$/

@@ -28,18 +28,8 @@ export const KIND_BUFFER = 102
 export const LENGTH_TRACKING = 0xffffffff
 
 /** All kinds of views; a view's kind is its index here. Append only. */
+// biome-ignore format: a table
 export const VIEW_NAMES = [
-  'DataView',
-  'Uint8Array',
-  'Uint8ClampedArray',
-  'Int8Array',
-  'Uint16Array',
-  'Int16Array',
-  'Uint32Array',
-  'Int32Array',
-  'Float32Array',
-  'Float64Array',
-  'BigInt64Array',
-  'BigUint64Array',
-  'Float16Array',
+  'DataView', 'Uint8Array', 'Uint8ClampedArray', 'Int8Array', 'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array',
+  'Float32Array', 'Float64Array', 'BigInt64Array', 'BigUint64Array', 'Float16Array',
 ] as const

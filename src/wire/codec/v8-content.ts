@@ -1,5 +1,4 @@
 /** Content by node:v8: everything that is not plain. node:v8 hands views to this delegate as "host objects". */
-
 import type { BlobReader } from './blob-reader.js'
 import { emptyError } from './error-classes.js'
 import { fillError } from './error-record.js'

@@ -1,8 +1,7 @@
 /**
- * Checks node:v8's bytes before V8 reads them. V8 does not check the numbers in them: an array with holes is allocated with
- * the length that stands there, and arrays within arrays may each have a length of all that is left, so that a few bytes are
- * enough to exhaust the memory of the process. V8 also reads much that v8-content.ts never writes: memory of other threads,
- * WebAssembly, formats of former versions.
+ * Checks node:v8's bytes before V8 reads them. V8 does not check the numbers in them: an array with holes is allocated with the length that stands there, and
+ * arrays within arrays may each have a length of all that is left, so that a few bytes are enough to exhaust the memory of the process. V8 also reads much that
+ * v8-content.ts never writes: memory of other threads, WebAssembly, formats of former versions.
  *
  * The bytes are opcodes with operands, whose length follows from the opcode. How they nest is checked by V8.
  */

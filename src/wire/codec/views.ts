@@ -1,4 +1,3 @@
-/** Views on binary memory. */
 import { types } from 'node:util'
 import type { BlobWriter, Resizable } from './blob-writer.js'
 import { KIND_BUFFER, LENGTH_TRACKING, type Reference, reference, VIEW_NAMES } from './reference.js'

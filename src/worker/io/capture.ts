@@ -1,13 +1,11 @@
 import { Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
-export type CapturedStream = 'stdout' | 'stderr'
-
 /**
  * Gives everything written to process.stdout and process.stderr, and so the console's output, to `onText` at once. Node's
  * own streams are never opened: that would make the descriptors non-blocking for code that writes to them directly.
  */
-export const captureOutput = (onText: (stream: CapturedStream, text: string) => void): void => {
+export const captureOutput = (onText: (stream: 'stdout' | 'stderr', text: string) => void): void => {
   for (const [name, fd] of [
     ['stdout', 1],
     ['stderr', 2],

@@ -34,9 +34,7 @@ export class ForeignStores {
     if (!this.#entered) return
     this.#entered = false
     const resource = executionAsyncResource()
-    for (const key of Object.getOwnPropertySymbols(resource)) {
-      if (key.description === 'kResourceStore') Reflect.set(resource, key, undefined)
-    }
+    for (const key of Object.getOwnPropertySymbols(resource)) if (key.description === 'kResourceStore') Reflect.set(resource, key, undefined)
   }
 
   /** To be called after a job. False: its stores cannot be removed here, and the next job must be called out of another callback. */

@@ -2,7 +2,6 @@ import { type Encoded, encode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD } from '../../wire/frame.js'
 
-/** What a pump needs of the job loop. */
 export interface PumpPort {
   /** Calls into the task's code; safe to interrupt when it is called out of a native callback. */
   call(fn: () => unknown): unknown

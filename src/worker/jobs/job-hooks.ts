@@ -1,7 +1,6 @@
 import type { JobEndHook, JobEndInfo, JobHookInfo, JobStartHook } from '../tasks/hooks.js'
 import type { WorkerJob } from './job.js'
 
-/** Runs the hooks around each job. */
 export class JobHooks {
   readonly #start: readonly JobStartHook[]
   readonly #end: readonly JobEndHook[]

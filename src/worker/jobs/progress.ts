@@ -5,7 +5,6 @@ import { FRAME_HEAD } from '../../wire/frame.js'
 /** ms between two progress frames of one job. */
 export const PROGRESS_INTERVAL = 50
 
-/** What a throttle needs of the job loop. */
 export interface ProgressPort {
   now(): number
   /** Calls back after `ms`; need not keep the process alive. */
@@ -28,9 +27,8 @@ export class ProgressThrottle {
 
   report(value: unknown): void {
     const encoded = encode(value, FRAME_HEAD, { copyBinaries: true, root: 'progress' })
-    if (encoded.size > this.#port.maxMessageSize) {
-      throw new SerializationError(`A progress value has ${encoded.size} bytes; maxMessageSize is ${this.#port.maxMessageSize}.`)
-    }
+    const { maxMessageSize } = this.#port
+    if (encoded.size > maxMessageSize) throw new SerializationError(`A progress value has ${encoded.size} bytes; maxMessageSize is ${maxMessageSize}.`)
     const wait = this.#lastSent + PROGRESS_INTERVAL - this.#port.now()
     if (wait <= 0) {
       this.#pending = undefined

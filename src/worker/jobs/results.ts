@@ -6,6 +6,8 @@ import { encodeError } from '../../wire/remote-error/index.js'
 import type { FrameOutput } from '../io/frame-output.js'
 import type { WorkerJob } from './job.js'
 
+const UNSENDABLE = FLAG_ERROR | FLAG_UNSENDABLE
+
 /** What a READY (or END) will hold. */
 export interface ResultPayload {
   readonly flags: number
@@ -33,15 +35,15 @@ export class Results {
     try {
       encoded = encode(value, this.#reserve)
     } catch (error) {
-      return this.#unsendable(`The result of the task '${job.name}' cannot be sent: ${messageOf(error)}`, error)
+      return this.#refused(UNSENDABLE, `The result of the task '${job.name}' cannot be sent: ${messageOf(error)}`, error)
     }
     if (this.#fits(encoded)) return { flags: 0, encoded }
-    return this.#unsendable(`The result of the task '${job.name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
+    return this.#refused(UNSENDABLE, `The result of the task '${job.name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
   }
 
   error(thrown: unknown, job: WorkerJob, unsendable = false): ResultPayload {
     const encoded = encodeError(thrown, this.#reserve)
-    const flags = unsendable ? FLAG_ERROR | FLAG_UNSENDABLE : FLAG_ERROR
+    const flags = unsendable ? UNSENDABLE : FLAG_ERROR
     if (this.#fits(encoded)) return { flags, encoded }
     return this.#refused(flags, `The error of the task '${job.name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
   }
@@ -70,10 +72,6 @@ export class Results {
 
   #fits(encoded: Encoded): boolean {
     return encoded.size + this.#reserve - FRAME_HEAD <= this.#maxMessageSize
-  }
-
-  #unsendable(message: string, cause?: unknown): ResultPayload {
-    return this.#refused(FLAG_ERROR | FLAG_UNSENDABLE, message, cause)
   }
 
   #refused(flags: number, message: string, cause?: unknown): ResultPayload {

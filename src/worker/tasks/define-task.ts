@@ -17,10 +17,7 @@ type AnyFunction = (...args: any[]) => unknown
 
 const KNOWN = ['timeLimit', 'softTimeLimit', 'retryLost']
 
-/**
- * Gives a task defaults of its own. A plain exported function is a task, too. Throws a TypeError for options or a function
- * that cannot be used.
- */
+/** Gives a task defaults of its own. A plain exported function is a task, too. Throws a TypeError for options or a function that cannot be used. */
 export function defineTask<F extends AnyFunction>(fn: F): F
 export function defineTask<F extends AnyFunction>(options: TaskOptions, fn: F): F
 export function defineTask<F extends AnyFunction>(first: TaskOptions | F, second?: F): F {
@@ -46,18 +43,15 @@ const checked = (options: TaskOptions): TaskOptions => {
   const { timeLimit, softTimeLimit, retryLost } = options
   limit('timeLimit', timeLimit)
   limit('softTimeLimit', softTimeLimit)
-  if (retryLost !== undefined && !(Number.isSafeInteger(retryLost) && retryLost >= 0)) {
+  if (retryLost !== undefined && !(Number.isSafeInteger(retryLost) && retryLost >= 0))
     throw new TypeError(`retryLost is ${String(retryLost)}; it is a number of runs, 0 or more`)
-  }
-  if (timeLimit !== undefined && softTimeLimit !== undefined && timeLimit < softTimeLimit) {
+  if (timeLimit !== undefined && softTimeLimit !== undefined && timeLimit < softTimeLimit)
     throw new TypeError(`timeLimit (${timeLimit} ms) is below softTimeLimit (${softTimeLimit} ms): the task could never be asked before it is ended`)
-  }
   return { timeLimit, softTimeLimit, retryLost }
 }
 
 const limit = (name: string, value: number | undefined): void => {
   if (value === undefined) return
-  if (typeof value !== 'number' || !(value > 0) || value > MAX_TIMER) {
+  if (typeof value !== 'number' || !(value > 0) || value > MAX_TIMER)
     throw new TypeError(`${name} is ${String(value)}; it is a number of milliseconds, more than 0 and at most ${MAX_TIMER}`)
-  }
 }

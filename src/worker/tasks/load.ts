@@ -14,11 +14,7 @@ export interface RegisteredTask extends TaskInfo {
 
 /** The tasks of this worker in the order of WORKER_UP: a JOB refers to its task by index. */
 export class TaskRegistry {
-  readonly tasks: readonly RegisteredTask[]
-
-  constructor(tasks: readonly RegisteredTask[]) {
-    this.tasks = tasks
-  }
+  constructor(readonly tasks: readonly RegisteredTask[]) {}
 
   get names(): string[] {
     return this.tasks.map((task) => task.name)
@@ -54,9 +50,8 @@ export const loadTasks = async (urls: readonly string[]): Promise<TaskRegistry> 
     try {
       for (const [name, run] of functionsOf(await import(url), module)) {
         const duplicate = found.get(name)
-        if (duplicate !== undefined) {
+        if (duplicate !== undefined)
           throw new PreforkError('ERR_PREFORK_TASK_TWICE', `Two task modules export a task named '${name}': ${duplicate.module} and ${module}`)
-        }
         found.set(name, { name, run, module, ...workerState().tasks.get(run) })
       }
     } catch (error) {

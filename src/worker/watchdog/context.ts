@@ -6,42 +6,26 @@ import type { MainDebugger } from './main-debugger.js'
 import type { MainThread } from './main-thread.js'
 import type { SharedRecords } from './shared-records.js'
 
-export interface WatchdogParts {
-  records: SharedRecords
-  main: MainThread
-  debugger: MainDebugger
-  lifeline: Lifeline
-  recaller: Recaller
-  own: string
-  cancelGrace: number
-}
-
 /** What the parts of the watchdog thread share. */
-export class WatchdogContext implements WatchdogParts {
-  readonly records: SharedRecords
-  readonly main: MainThread
-  readonly debugger: MainDebugger
-  readonly lifeline: Lifeline
-  readonly recaller: Recaller
-  readonly own: string
-  readonly cancelGrace: number
+export class WatchdogContext {
   /** How long to wait for a stack, ms; three times as long still ends before the host's own deadline, one `cancelGrace` after the limit. */
   readonly #stackTimeout: number
 
-  constructor(parts: WatchdogParts) {
-    this.records = parts.records
-    this.main = parts.main
-    this.debugger = parts.debugger
-    this.lifeline = parts.lifeline
-    this.recaller = parts.recaller
-    this.own = parts.own
-    this.cancelGrace = parts.cancelGrace
-    this.#stackTimeout = Math.min(330, Math.max(50, parts.cancelGrace / 3))
+  constructor(
+    readonly records: SharedRecords,
+    readonly main: MainThread,
+    readonly mainDebugger: MainDebugger,
+    readonly lifeline: Lifeline,
+    readonly recaller: Recaller,
+    readonly own: string,
+    readonly cancelGrace: number,
+  ) {
+    this.#stackTimeout = Math.min(330, Math.max(50, cancelGrace / 3))
   }
 
   /** Where the main thread stands. */
   stack(done: (text: string) => void): void {
-    this.debugger.inspect(
+    this.mainDebugger.inspect(
       this.#stackTimeout,
       () => false,
       (frames) => done(stackText(frames, this.own)),

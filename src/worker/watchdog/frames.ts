@@ -28,26 +28,8 @@ const isNode = (frame: Frame): boolean => frame.url.startsWith('node:')
  * interrupted in any other: module loaders, streams, async scopes, hooks, errors …
  */
 const INTERRUPTIBLE = new Set([
-  'node:buffer',
-  'node:child_process',
-  'node:crypto',
-  'node:events',
-  'node:fs',
-  'node:path',
-  'node:querystring',
-  'node:string_decoder',
-  'node:url',
-  'node:util',
-  'node:zlib',
-  'node:internal/buffer',
-  'node:internal/child_process',
-  'node:internal/fs/utils',
-  'node:internal/querystring',
-  'node:internal/url',
-  'node:internal/util',
-  'node:internal/util/inspect',
-  'node:internal/util/types',
-  'node:internal/validators',
+  ...['buffer', 'child_process', 'crypto', 'events', 'fs', 'path', 'querystring', 'string_decoder', 'url', 'util', 'zlib'].map((name) => `node:${name}`),
+  ...['buffer', 'child_process', 'fs/utils', 'querystring', 'url', 'util', 'util/inspect', 'util/types', 'validators'].map((name) => `node:internal/${name}`),
 ])
 
 /** AsyncLocalStorage: its store stays on the callback's resource (Node 20, 22), from where the main thread removes it. */

@@ -15,37 +15,17 @@ export const untilBeat = (now: number, interval: number, host: number): number =
 }
 
 /** Sends a HEARTBEAT at each interval: resident memory, the oldest running job, and whether the main thread's event loop turns. */
-export class Heartbeat {
-  readonly #lifeline: Lifeline
-  readonly #main: MainThread
-  readonly #records: SharedRecords
-
-  constructor(lifeline: Lifeline, main: MainThread, records: SharedRecords) {
-    this.#lifeline = lifeline
-    this.#main = main
-    this.#records = records
-  }
-
-  start(interval: number): void {
-    this.#send(0)
-    // One has just been sent, so the next need not come before an interval has passed.
-    const first = untilBeat(monotonic(), interval, process.ppid)
-    this.#beatIn(first > interval ? first - interval : first, interval)
-  }
-
-  #beatIn(ms: number, interval: number): void {
+export const startHeartbeats = (lifeline: Lifeline, main: MainThread, records: SharedRecords, interval: number): void => {
+  const send = (turnAge: number): void => lifeline.heartbeat(process.memoryUsage.rss(), turnAge, records.oldestDelivery())
+  const beatIn = (ms: number): void => {
     setTimeout(() => {
-      this.#beat()
-      this.#beatIn(untilBeat(monotonic(), interval, process.ppid), interval)
+      const turn = main.ping()
+      setTimeout(() => send(main.hasTurned(turn) ? 0 : monotonic() - records.times[Time.TURNED_AT]!), TURN_WAIT)
+      beatIn(untilBeat(monotonic(), interval, process.ppid))
     }, ms)
   }
-
-  #beat(): void {
-    const turn = this.#main.ping()
-    setTimeout(() => this.#send(this.#main.hasTurned(turn) ? 0 : monotonic() - this.#records.times[Time.TURNED_AT]!), TURN_WAIT)
-  }
-
-  #send(turnAge: number): void {
-    this.#lifeline.heartbeat(process.memoryUsage.rss(), turnAge, this.#records.oldestDelivery())
-  }
+  send(0)
+  // One has just been sent, so the next need not come before an interval has passed.
+  const first = untilBeat(monotonic(), interval, process.ppid)
+  beatIn(first > interval ? first - interval : first)
 }

@@ -8,9 +8,8 @@ const FIRST_RETRY = 10
 const WRITING_RETRY = 50
 
 /**
- * Interrupts the synchronous code of one job that has been asked to stop (its soft limit passed, or it was cancelled) as
- * soon as it stands in a safe place. If the main thread's event loop has not turned after `cancelGrace`, asks the host to
- * kill the worker.
+ * Interrupts the synchronous code of one job that has been asked to stop (its soft limit passed, or it was cancelled) as soon as it stands in a safe place. If
+ * the main thread's event loop has not turned after `cancelGrace`, asks the host to kill the worker.
  */
 export class Interruption {
   readonly #context: WatchdogContext
@@ -49,7 +48,7 @@ export class Interruption {
       this.#attemptLater()
       return
     }
-    const { debugger: mainDebugger, own, cancelGrace } = this.#context
+    const { mainDebugger, own, cancelGrace } = this.#context
     mainDebugger.inspect(
       cancelGrace,
       (frames) => !this.#isOver() && this.#canInterrupt() && isSafePlace(frames, own) && this.#markInterrupted(),

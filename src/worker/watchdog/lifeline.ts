@@ -1,17 +1,5 @@
 import { Socket } from 'node:net'
-import {
-  askedLimitOf,
-  CANCEL_HEAD,
-  cancelUpToOf,
-  deliveryOf,
-  FIXED_BYTES,
-  FRAME_HEAD,
-  HEARTBEAT_BYTES,
-  jobOf,
-  kindOf,
-  writeHead,
-  writeHeartbeat,
-} from '../../wire/frame.js'
+import * as frame from '../../wire/frame.js'
 import { frameReader } from '../../wire/frame-reader.js'
 import { FD_LIFELINE, Kind } from '../../wire/messages.js'
 
@@ -83,8 +71,8 @@ export class Lifeline {
 
   heartbeat(rss: number, turnAge: number, oldest: number): void {
     if (this.#socket.writableLength > UNREAD_LIMIT) return
-    const payload = Buffer.alloc(HEARTBEAT_BYTES)
-    writeHeartbeat(payload, 0, rss, turnAge, oldest)
+    const payload = Buffer.alloc(frame.HEARTBEAT_BYTES)
+    frame.writeHeartbeat(payload, 0, rss, turnAge, oldest)
     this.#send(Kind.HEARTBEAT, 0, 0, 0, payload)
   }
 
@@ -107,27 +95,27 @@ export class Lifeline {
 
   #send(kind: Kind, flags: number, delivery: number, job: number, payload: Uint8Array = new Uint8Array(0)): void {
     if (this.#ended) return
-    const frame = Buffer.alloc(FRAME_HEAD + payload.length)
-    writeHead(frame, 0, FIXED_BYTES + payload.length, kind, flags, 0, delivery, job)
-    frame.set(payload, FRAME_HEAD)
-    this.#socket.write(frame)
+    const bytes = Buffer.alloc(frame.FRAME_HEAD + payload.length)
+    frame.writeHead(bytes, 0, frame.FIXED_BYTES + payload.length, kind, flags, 0, delivery, job)
+    bytes.set(payload, frame.FRAME_HEAD)
+    this.#socket.write(bytes)
   }
 
   #frame(events: LifelineEvents, bytes: Buffer, start: number, end: number): void {
-    const delivery = deliveryOf(bytes, start)
-    const payload = start + FIXED_BYTES
-    switch (kindOf(bytes, start)) {
+    const delivery = frame.deliveryOf(bytes, start)
+    const payload = start + frame.FIXED_BYTES
+    switch (frame.kindOf(bytes, start)) {
       case Kind.CANCEL:
-        events.onCancel(delivery, cancelUpToOf(bytes, payload), bytes.subarray(payload + CANCEL_HEAD, end))
+        events.onCancel(delivery, frame.cancelUpToOf(bytes, payload), bytes.subarray(payload + frame.CANCEL_HEAD, end))
         break
       case Kind.RECALL:
         events.onRecall(delivery)
         break
       case Kind.STACK_ASK:
-        events.onStackAsk(jobOf(bytes, start))
+        events.onStackAsk(frame.jobOf(bytes, start))
         break
       case Kind.SOFT_ASK:
-        events.onSoftAsk(delivery, askedLimitOf(bytes, payload))
+        events.onSoftAsk(delivery, frame.askedLimitOf(bytes, payload))
         break
     }
   }

@@ -166,11 +166,7 @@ export class MainDebugger {
   }
 
   #frame({ functionName, location }: Debugger.CallFrame): Frame {
-    return {
-      name: functionName,
-      url: this.#urls.get(location.scriptId) ?? '',
-      line: location.lineNumber + 1,
-      column: (location.columnNumber ?? 0) + 1,
-    }
+    const url = this.#urls.get(location.scriptId) ?? ''
+    return { name: functionName, url, line: location.lineNumber + 1, column: (location.columnNumber ?? 0) + 1 }
   }
 }

@@ -1,7 +1,6 @@
 /**
- * The memory that the main thread and its watchdog share. The main thread writes the records of its slots, the watchdog
- * reads them; both write the claim word and `ARMED` only. A plain store is used where a stale read causes no more than a
- * small delay.
+ * The memory that the main thread and its watchdog share. The main thread writes the records of its slots, the watchdog reads them; both write the claim word
+ * and `ARMED` only. A plain store is used where a stale read causes no more than a small delay.
  */
 
 /** Int32 words. */
@@ -85,9 +84,7 @@ export class SharedRecords {
 
   /** The slot in which the delivery runs; -1: it does not, yet or any more. */
   slotOf(delivery: number): number {
-    for (let slot = 0; slot < this.slots; slot++) {
-      if (this.deliveryIn(slot) === delivery) return slot
-    }
+    for (let slot = 0; slot < this.slots; slot++) if (this.deliveryIn(slot) === delivery) return slot
     return -1
   }
 

@@ -34,10 +34,6 @@ const BROKEN_MS = 10_000
 class StaleStores {
   #resource: object = {}
 
-  static ifNeeded(): StaleStores | undefined {
-    return Number.parseInt(process.versions.node, 10) < 24 ? new StaleStores() : undefined
-  }
-
   /** To be called before each synchronous call of a task, which runs on this resource. */
   note(): void {
     this.#resource = executionAsyncResource()
@@ -61,7 +57,7 @@ class ThreadLink implements WatchdogLink {
   readonly #port: MessagePort
   #detached: (() => void) | undefined
   readonly #waker: Waker
-  readonly #staleStores = StaleStores.ifNeeded()
+  readonly #staleStores = Number.parseInt(process.versions.node, 10) < 24 ? new StaleStores() : undefined
   /** How many running jobs have a limit. */
   #limited = 0
   /** The delivery whose task is being called; 0: none. */

@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import { Recaller } from '../claim.js'
 import { WatchdogContext } from './context.js'
-import { Heartbeat } from './heartbeat.js'
+import { startHeartbeats } from './heartbeat.js'
 import { Interruption } from './interruption.js'
 import { killProcess, Lifeline } from './lifeline.js'
 import { LimitTimer } from './limit-timer.js'
@@ -32,9 +32,8 @@ const lifeline: Lifeline = new Lifeline(
 )
 
 const mainDebugger = new MainDebugger(main, data.inspector)
-const context = new WatchdogContext({ records, main, debugger: mainDebugger, lifeline, recaller, own: data.own, cancelGrace: data.cancelGrace })
+const context = new WatchdogContext(records, main, mainDebugger, lifeline, recaller, data.own, data.cancelGrace)
 const limits = new LimitTimer(context)
-const heartbeat = new Heartbeat(lifeline, main, records)
 
 data.port.on('message', (message: ToWatchdog) => {
   if (message === 'deadline') limits.check()
@@ -44,6 +43,6 @@ data.port.on('message', (message: ToWatchdog) => {
     main.detached()
   }
 })
-heartbeat.start(data.heartbeatInterval)
+startHeartbeats(lifeline, main, records, data.heartbeatInterval)
 // Jobs may have begun while this thread was starting.
 limits.check()

@@ -1,5 +1,4 @@
 /** The shapes of the objects that are encoded: a tree of keys, so that an object's shape is found while its keys are enumerated, without hashing. */
-
 import { MAX_KEY_LENGTH, MAX_KEYS, SHAPE } from './opcodes.js'
 import { maxTextBytes, writeText } from './text.js'
 
