@@ -1,5 +1,4 @@
-import type { Command } from '../runtime/report/commands.js'
-import { readCommand } from '../runtime/report/read-command.js'
+import { type Command, readCommand } from '../runtime/report/commands.js'
 import type { NodeSnapshot, NodeStats } from '../runtime/report/report.js'
 import type { NodeParts } from './node-stats.js'
 

@@ -19,7 +19,6 @@ export interface CompletionActions {
   released(job: ActiveJob): void
 }
 
-/** The reply to the publisher. */
 type ReplyContent = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown }
 
 /** The ways in which a job ends. Each leads to a settlement, an event and a log line. */
@@ -47,10 +46,7 @@ export class Completion implements ActiveJobObserver {
     this.#settle(job, { kind: 'requeue' })
   }
 
-  /**
-   * Publishes an untried job again with `requeues` + 1, or dead-letters it after `maxRequeues`. Requeued as it is, it would be delivered
-   * again at once.
-   */
+  /** Publishes an untried job again with `requeues` + 1, or dead-letters it after `maxRequeues`. Requeued as it is, it would be delivered again at once. */
   republishUntried(job: ActiveJob, error: unknown, delay?: number): void {
     const settlement = this.#state.policy.untried(job, error, delay)
     if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'failure')
@@ -152,7 +148,6 @@ export class Completion implements ActiveJobObserver {
     } else this.requeue(job)
   }
 
-  /** The pool refused the job. */
   #refused(job: ActiveJob, error: unknown): void {
     const code = (error as { code?: unknown } | null)?.code
     if (code === 'ERR_PREFORK_TASK_NOT_FOUND') this.unknownTask(job, error)
@@ -298,7 +293,6 @@ export class Completion implements ActiveJobObserver {
   }
 }
 
-/** Ends a running job that was revoked. */
 export const cancelRevoked = (job: ActiveJob): void => {
   job.intent = 'revoked'
   job.poolJob!.cancel(new RevokedError())

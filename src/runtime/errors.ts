@@ -39,9 +39,13 @@ export class PathRefusedError extends PreforkError {
   }
 }
 
+/** The message cannot be decoded. The job is dead-lettered with the reason. */
+export class UndecodableError extends PreforkError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ERR_PREFORK_UNDECODABLE', message, options)
+  }
+}
+
+const classes = { RevokedError, ExpiredError, RedeliveredError, NodeShutdownError, PathRefusedError, UndecodableError }
 // Set here, not in the classes: a bundler renames a class that refers to itself, and stacks would show that name.
-RevokedError.prototype.name = 'RevokedError'
-ExpiredError.prototype.name = 'ExpiredError'
-RedeliveredError.prototype.name = 'RedeliveredError'
-NodeShutdownError.prototype.name = 'NodeShutdownError'
-PathRefusedError.prototype.name = 'PathRefusedError'
+for (const [name, { prototype }] of Object.entries(classes)) prototype.name = name

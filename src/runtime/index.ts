@@ -4,7 +4,6 @@ export type { Backoff, Counts, DeadReason, Delivery, HistoryEntry, JobHeaders, S
 export { decodeJob, decodeReply, type EncodedJob, encodeJob, encodeReply, type JobMessage, type Reply, UndecodableError } from './message/index.js'
 export type { RuntimeOptions, RuntimePool } from './options.js'
 export { pathTaskModule } from './path-tasks/task-paths.js'
-export type { Address, Answer, Command, CommandName } from './report/commands.js'
-export { COMMAND_NAMES, readCommand } from './report/read-command.js'
+export { type Address, type Answer, COMMAND_NAMES, type Command, type CommandName, readCommand } from './report/commands.js'
 export type { FarmEvent, FarmEventBody, NodeSnapshot, NodeStats, NodeWorker, TaskLogLine, TaskRecord, TaskStatus } from './report/report.js'
 export { type Revocation, Runtime } from './runtime.js'

@@ -1,10 +1,9 @@
 import { exponentialDelay, jittered } from '../util/backoff.js'
 import { MAX_TIMER } from '../util/limits.js'
 import type { ActiveJob } from './active-job.js'
-import type { Backoff, DeadReason, HistoryEntry, JobHeaders, Settlement } from './delivery.js'
+import type { Backoff, DeadReason, JobHeaders, Settlement } from './delivery.js'
 import { serializeError, withHistory } from './message/serialized-error.js'
 
-/** The settings that decide how often a job is tried. */
 export interface PolicyOptions {
   readonly maxLosses: number
   readonly maxAttempts: number
@@ -91,10 +90,7 @@ export class Policy {
 }
 
 /** The outcome of a failed run as the history names it. */
-export const failureOutcome = (
-  error: unknown,
-  softTimedOut: boolean,
-): Extract<HistoryEntry['outcome'], 'failed' | 'hard_timeout' | 'soft_timeout' | 'memory_limit'> => {
+export const failureOutcome = (error: unknown, softTimedOut: boolean): 'failed' | 'hard_timeout' | 'soft_timeout' | 'memory_limit' => {
   const code = (error as { code?: unknown } | null | undefined)?.code
   if (code === 'ERR_PREFORK_TIME_LIMIT') return 'hard_timeout'
   if (code === 'ERR_PREFORK_MEMORY_LIMIT') return 'memory_limit'

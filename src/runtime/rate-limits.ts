@@ -18,9 +18,7 @@ export const parseRate = (text: unknown): number => {
 /** A bucket holds the tokens of this time: enough to make up for a timer that fires late, and little above the rate in any second. */
 const BURST_MS = 100
 
-/**
- * A token bucket without a timer: it stores when it would be full again. It holds at least one token. Times in ms, on any monotonic clock.
- */
+/** A token bucket without a timer: it stores when it would be full again. It holds at least one token. Times in ms, on any monotonic clock. */
 export class TokenBucket {
   /** ms for one token. */
   readonly #interval: number
@@ -55,7 +53,6 @@ export class RateLimits {
     else this.#limits.set(key, { text: limit.replaceAll(/\s/g, ''), bucket: new TokenBucket(parseRate(limit)) })
   }
 
-  /** Whether any limit applies. */
   applyTo(task: string, queue: string): boolean {
     return this.#limits.size > 0 && this.#buckets(task, queue).length > 0
   }
@@ -79,7 +76,6 @@ export class RateLimits {
   }
 }
 
-/** The clock of a `RateLimitQueue`. */
 export interface QueueClock {
   /** ms on a monotonic clock. */
   now(): number

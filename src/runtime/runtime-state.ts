@@ -22,7 +22,6 @@ export class RuntimeState {
   readonly finished: BoundedMap<Outcome>
   /** Identities under which a second message came before the first was settled. A redelivery of one cannot be told from the other. */
   readonly ambiguous: BoundedMap<true>
-  /** Revoked ids. */
   readonly revoked: BoundedMap<true>
   readonly totals: NodeStats['totals'] = { received: 0, succeeded: 0, failed: 0, retried: 0, revoked: 0, lost: 0, deadLettered: 0, recognised: 0 }
   /** Failed jobs, by worker. */

@@ -114,9 +114,8 @@ export class Settler {
       }
       if (!delivery.gone.aborted) {
         if (tries >= ATTEMPTS || this.#noRetries.signal.aborted) return this.#requeue(delivery)
-        await sleep(exponentialDelay(tries, FIRST_DELAY, MAX_DELAY), undefined, { signal: AbortSignal.any([delivery.gone, this.#noRetries.signal]) }).catch(
-          () => {},
-        )
+        const signal = AbortSignal.any([delivery.gone, this.#noRetries.signal])
+        await sleep(exponentialDelay(tries, FIRST_DELAY, MAX_DELAY), undefined, { signal }).catch(() => {})
       }
       if (delivery.gone.aborted) {
         notifyEnded(delivery)

@@ -5,7 +5,7 @@ import { DeliveryChannels } from '../../src/runtime/collections/delivery-channel
 import type { Counts, HistoryEntry, JobHeaders } from '../../src/runtime/delivery.js'
 import { errorLine, MAX_HISTORY, serializeError, withHistory } from '../../src/runtime/message/serialized-error.js'
 import { failureOutcome, Policy, type PolicyOptions, retryDelay, type TriedJob } from '../../src/runtime/policy.js'
-import { COMMAND_NAMES, readCommand } from '../../src/runtime/report/read-command.js'
+import { COMMAND_NAMES, readCommand } from '../../src/runtime/report/commands.js'
 import { closeEntry, TaskHistory } from '../../src/runtime/report/task-history.js'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
 

@@ -2,7 +2,7 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import { PreforkError } from '../../wire/errors.js'
-import { UndecodableError } from './undecodable.js'
+import { UndecodableError } from '../errors.js'
 
 export type Compression = 'gzip' | 'br' | 'zstd'
 

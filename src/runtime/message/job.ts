@@ -1,10 +1,9 @@
-/** Encodes and decodes the body of a job's message. */
+import { UndecodableError } from '../errors.js'
 import { type Compression, compress, compressionNamed, decompress, tooLarge } from './compression.js'
 import { looksLikeJson, parseJson } from './json.js'
 import { pack } from './msgpack/pack.js'
 import { unpack } from './msgpack/unpack.js'
 import { readSameHead, rememberHead } from './same-head.js'
-import { UndecodableError } from './undecodable.js'
 
 /** The content of a body. */
 export interface JobMessage {
@@ -61,8 +60,7 @@ const withoutTail = (args: readonly unknown[]): readonly unknown[] => {
 }
 
 /**
- * Decodes a job: MessagePack or JSON, by its content type. Returns a promise for a compressed body, which is decompressed off the main
- * thread.
+ * Decodes a job: MessagePack or JSON, by its content type. Returns a promise for a compressed body, which is decompressed off the main thread.
  *
  * @throws {UndecodableError} (or rejects with it) the message cannot be decoded; its text says why
  */

@@ -1,7 +1,7 @@
 /** JSON bodies, for publishers without MessagePack. */
 import { isUtf8 } from 'node:buffer'
+import { UndecodableError } from '../errors.js'
 import { MAX_DEPTH, MAX_VALUES } from './msgpack/format.js'
-import { UndecodableError } from './undecodable.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -1,9 +1,9 @@
 /** The reply to a `call`. */
 import type { SerializedError } from '../delivery.js'
+import { UndecodableError } from '../errors.js'
 import { MAX_ENCODED_SIZE } from './job.js'
 import { pack } from './msgpack/pack.js'
 import { unpack } from './msgpack/unpack.js'
-import { UndecodableError } from './undecodable.js'
 
 export type Reply = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerializedError }
 

@@ -1,3 +1,8 @@
+import { type Check, count, countFrom, flag, knownNames, millisecondsOrZero, nonEmptyString, plainObject, refuse } from '../../util/checks.js'
+import { MAX_WORKERS } from '../../util/limits.js'
+import { nearest } from '../../util/nearest.js'
+import { parseRate } from '../rate-limits.js'
+
 /** The commands that an operator can send to a node. Times in ms. */
 export type Command =
   | { command: 'ping' }
@@ -23,3 +28,77 @@ export type CommandName = Command['command']
 export type Address = 'all' | readonly string[]
 
 export type Answer = { node: string; ok: true; value: unknown } | { node: string; ok: false; error: string }
+
+type Fields = Record<string, unknown>
+
+const optional = <T>(name: string, value: unknown, check: Check<T>): T | undefined => (value === undefined ? undefined : check(name, value))
+
+const workers = countFrom(1, MAX_WORKERS)
+
+/** Without the fields that are undefined. */
+const compact = <T extends object>(fields: T): T => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
+
+const plain = (command: 'ping' | 'snapshot' | 'stats' | 'quiet' | 'pause' | 'resume' | 'restart') => ({
+  fields: [] as string[],
+  read: (): Command => ({ command }),
+})
+
+const rateLimit = ({ task, queue, limit }: Fields): Command => {
+  if ((task === undefined) === (queue === undefined)) throw new TypeError("rate_limit wants exactly one of 'task' and 'queue'.")
+  if (limit !== null) parseRate(limit)
+  return compact({
+    command: 'rate_limit',
+    task: optional('task', task, nonEmptyString),
+    queue: optional('queue', queue, nonEmptyString),
+    limit: limit as string | null,
+  })
+}
+
+const autoscale = ({ min, max }: Fields): Command => {
+  const least = workers('min', min)
+  const most = workers('max', max)
+  if (most < least) throw refuse('max', `at least min, ${least}`, most)
+  return { command: 'autoscale', min: least, max: most }
+}
+
+const COMMANDS: { readonly [N in CommandName]: { readonly fields: readonly string[]; readonly read: (fields: Fields) => Command } } = {
+  ping: plain('ping'),
+  snapshot: plain('snapshot'),
+  stats: plain('stats'),
+  quiet: plain('quiet'),
+  pause: plain('pause'),
+  resume: plain('resume'),
+  restart: plain('restart'),
+  shutdown: { fields: ['grace'], read: (given) => compact({ command: 'shutdown', grace: optional('grace', given.grace, millisecondsOrZero) }) },
+  grow: { fields: ['by'], read: ({ by }) => compact({ command: 'grow', by: optional('by', by, workers) }) },
+  shrink: { fields: ['by'], read: ({ by }) => compact({ command: 'shrink', by: optional('by', by, workers) }) },
+  autoscale: { fields: ['min', 'max'], read: autoscale },
+  revoke: {
+    fields: ['id', 'terminate'],
+    read: ({ id, terminate }) => compact({ command: 'revoke', id: nonEmptyString('id', id), terminate: optional('terminate', terminate, flag) }),
+  },
+  rate_limit: { fields: ['task', 'queue', 'limit'], read: rateLimit },
+  stack: { fields: ['worker'], read: ({ worker }) => ({ command: 'stack', worker: count('worker', worker, 1) }) },
+}
+
+export const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[]
+
+/**
+ * Checks a command that comes from outside.
+ *
+ * @throws {TypeError} there is no such command, a field is unknown, or has a value it cannot have
+ * @throws {RangeError} a rate limit of another form
+ */
+export const readCommand = (given: unknown): Command => {
+  const fields = plainObject('command', given)
+  const { command, ...rest } = fields
+  if (typeof command !== 'string' || !Object.hasOwn(COMMANDS, command)) {
+    const near = typeof command === 'string' ? nearest(command, COMMAND_NAMES) : undefined
+    throw new TypeError(
+      `There is no command '${String(command)}'${near === undefined ? '' : `; did you mean '${near}'?`} There are: ${COMMAND_NAMES.join(', ')}.`,
+    )
+  }
+  const { fields: names, read } = COMMANDS[command as CommandName]
+  knownNames(`the command '${command}'`, rest, names)
+  return read(rest)
+}

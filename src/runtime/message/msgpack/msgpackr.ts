@@ -3,7 +3,7 @@
  * them. The module is bundled, so that a host that uses msgpackr itself has another table.
  */
 import msgpackr from 'msgpackr/index-no-eval'
-import { UndecodableError } from '../undecodable.js'
+import { UndecodableError } from '../../errors.js'
 import { MARK, TIMESTAMP } from './format.js'
 
 /** What msgpackr would write as another type: -0 as an integer, a positive integer of 64 bits as a signed one. */

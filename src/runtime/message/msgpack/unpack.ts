@@ -3,7 +3,7 @@
  * and the number of values are within bounds, what no message may hold is refused, and what msgpackr alone would alter is marked.
  */
 import { isUtf8 } from 'node:buffer'
-import { UndecodableError } from '../undecodable.js'
+import { UndecodableError } from '../../errors.js'
 import * as format from './format.js'
 import { unpackr } from './msgpackr.js'
 
