@@ -8,5 +8,6 @@ test('withoutPassword hides the password of a URL, and nothing else', () => {
 })
 
 test('withoutPassword shows nothing of a text that is no URL with a host', () => {
-  for (const text of ['', 'secret', 'user:secret@host', '//user:secret@host', 'amqp://user:secret@host:port']) expect(withoutPassword(text)).toBe('the URL given')
+  for (const text of ['', 'secret', 'user:secret@host', '//user:secret@host', 'amqp://user:secret@host:port'])
+    expect(withoutPassword(text)).toBe('the URL given')
 })
