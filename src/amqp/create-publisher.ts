@@ -27,8 +27,8 @@ export const PUBLISHER_OPTIONS = {
   ...CONNECTION_OPTIONS,
   ...FIRST_CONNECTION_OPTIONS,
   ...QUEUE_OPTIONS,
-  queue: option({ unit: 'name', check: readQueueName, default: DEFAULT_QUEUE, doc: 'the queue that the jobs go to' }),
-  publishTimeout: option({ unit: 'ms', check: milliseconds, default: 30_000, doc: 'for one publication, including a wait for RabbitMQ' }),
+  queue: option('name', readQueueName, DEFAULT_QUEUE, 'the queue that the jobs go to'),
+  publishTimeout: option('ms', milliseconds, 30_000, 'for one publication, including a wait for RabbitMQ'),
 } satisfies OptionTable<PublisherOptions>
 
 /** The options as the publisher uses them: validated, defaults filled in. Throws TypeError naming the option. */

@@ -34,14 +34,9 @@ const OWN_OPTIONS = {
   ...CONNECTION_OPTIONS,
   ...QUEUE_OPTIONS,
   ...CONTROL_OPTIONS,
-  queue: option({ unit: 'name', check: readQueueName, default: DEFAULT_QUEUE, doc: 'the queue that the jobs come from' }),
-  queues: option({ unit: 'names', check: queueNames, defaultText: 'only `queue`', doc: 'several queues, instead of `queue`' }),
-  consumerTimeout: option({
-    unit: 'ms',
-    check: milliseconds,
-    defaultText: 'from the limits',
-    doc: 'the default is the longest hard limit plus the grace, at least 24 h',
-  }),
+  queue: option('name', readQueueName, DEFAULT_QUEUE, 'the queue that the jobs come from'),
+  queues: option('names', queueNames, undefined, 'several queues, instead of `queue`', 'only `queue`'),
+  consumerTimeout: option('ms', milliseconds, undefined, 'the default is the longest hard limit plus the grace, at least 24 h', 'from the limits'),
 } satisfies OptionTable<Omit<WorkerOptions, keyof NodeOptions>>
 
 /** The options of `createWorker`. */

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { JOB_OPTIONS } from '../runtime/options.js'
 import { bytes, type Check, checkLimits, countFrom, milliseconds, millisecondsOrZero, OptionError, refuse } from '../util/checks.js'
 import { LIMITS } from '../util/limits.js'
-import { namesOf, type OptionTable, type OptionValues, option, readOptions } from '../util/option-table.js'
+import { type OptionTable, type OptionValues, option, readOptions } from '../util/option-table.js'
 import type { NodeOptions } from './types.js'
 
 /** Returns what is given, as a list. */
@@ -51,65 +51,37 @@ export const defaultNodeName = (): string => {
 const workers = countFrom(1, LIMITS.workers)
 const jobsPerWorker = countFrom(1, LIMITS.jobsPerWorker)
 
+const atLeastMin = ({ minWorkers }: { minWorkers: number }): number => Math.max(10, minWorkers)
+const allHeld = ({ prefetchPerWorker }: { prefetchPerWorker: number }): number => prefetchPerWorker
+
 /** The options of a node, whatever its broker. */
 export const NODE_OPTIONS = {
-  tasks: option({
-    unit: 'module',
-    check: files,
-    default: (): (URL | string)[] => [],
-    defaultText: 'required',
-    doc: 'a `URL`, a `file:` URL or a path, or an array of them: the modules whose exported functions are the tasks',
-  }),
-  roots: option({
-    unit: 'folder',
-    check: folders,
-    default: (): string[] => [],
-    defaultText: 'no folder',
-    doc: 'a job may name its task `module/path#export` below these folders; may replace `tasks`',
-  }),
-  imports: option({
-    unit: 'module',
-    check: importable,
-    default: (): string[] => [],
-    defaultText: 'no module',
-    doc: 'modules that each worker loads before any task',
-  }),
-  name: option({
-    unit: 'text',
-    check: nodeName,
-    default: defaultNodeName,
-    defaultText: 'generated',
-    doc: "the node's name, unique among all nodes: letters, digits and `.` `_` `@` `:` `-`",
-  }),
-  minWorkers: option({ unit: 'workers', check: workers, default: 1, doc: 'minimum number of workers' }),
-  maxWorkers: option({
-    unit: 'workers',
-    check: workers,
-    default: ({ minWorkers }: { minWorkers: number }) => Math.max(10, minWorkers),
-    doc: 'maximum number of workers; the default is `minWorkers` if that is more',
-  }),
-  scaleUpBatch: option({ unit: 'workers', check: workers, default: 2, doc: 'workers started at once when there is a backlog' }),
-  scaleDownBatch: option({ unit: 'workers', check: workers, default: 1, doc: 'idle workers retired at once' }),
-  scaleCheckInterval: option({ unit: 'ms', check: milliseconds, default: 1_000, doc: 'time between two checks of the backlog' }),
-  prefetchPerWorker: option({ unit: 'jobs', check: jobsPerWorker, default: 10, doc: 'jobs that the node holds for each worker' }),
-  concurrency: option({
-    unit: 'jobs',
-    check: jobsPerWorker,
-    default: ({ prefetchPerWorker }: { prefetchPerWorker: number }) => prefetchPerWorker,
-    defaultText: 'as many as held',
-    doc: 'jobs that run at once in each worker, at most `prefetchPerWorker`',
-  }),
-  softTimeLimit: option({ unit: 'ms', check: milliseconds, doc: "time until a task's signal aborts, unless its message or the task sets one" }),
-  timeLimit: option({ unit: 'ms', check: milliseconds, doc: "time until a task's worker is killed, unless its message or the task sets one" }),
+  tasks: option(
+    'module',
+    files,
+    (): (URL | string)[] => [],
+    'a `URL`, a `file:` URL or a path, or an array of them: the modules whose exported functions are the tasks',
+    'required',
+  ),
+  roots: option('folder', folders, (): string[] => [], 'a job may name its task `module/path#export` below these folders; may replace `tasks`', 'no folder'),
+  imports: option('module', importable, (): string[] => [], 'modules that each worker loads before any task', 'no module'),
+  name: option('text', nodeName, defaultNodeName, "the node's name, unique among all nodes: letters, digits and `.` `_` `@` `:` `-`", 'generated'),
+  minWorkers: option('workers', workers, 1, 'minimum number of workers'),
+  maxWorkers: option('workers', workers, atLeastMin, 'maximum number of workers; the default is `minWorkers` if that is more'),
+  scaleUpBatch: option('workers', workers, 2, 'workers started at once when there is a backlog'),
+  scaleDownBatch: option('workers', workers, 1, 'idle workers retired at once'),
+  scaleCheckInterval: option('ms', milliseconds, 1_000, 'time between two checks of the backlog'),
+  prefetchPerWorker: option('jobs', jobsPerWorker, 10, 'jobs that the node holds for each worker'),
+  concurrency: option('jobs', jobsPerWorker, allHeld, 'jobs that run at once in each worker, at most `prefetchPerWorker`', 'as many as held'),
+  softTimeLimit: option('ms', milliseconds, undefined, "time until a task's signal aborts, unless its message or the task sets one"),
+  timeLimit: option('ms', milliseconds, undefined, "time until a task's worker is killed, unless its message or the task sets one"),
   ...JOB_OPTIONS,
-  maxJobsPerWorker: option({ unit: 'jobs', check: countFrom(1), doc: 'a worker is replaced after so many jobs' }),
-  maxMemoryPerWorker: option({ unit: 'bytes', check: bytes, doc: 'a worker above it is replaced after its jobs, above 1.5 times it killed' }),
-  maxStall: option({ unit: 'ms', check: milliseconds, doc: 'a worker whose event loop has not turned for so long is ended' }),
-  shutdownGrace: option({ unit: 'ms', check: millisecondsOrZero, default: 15_000, doc: 'time that jobs in flight have when the node shuts down' }),
-  heartbeatInterval: option({ unit: 'ms', check: milliseconds, default: 1_000, doc: 'time between two heartbeats, of workers and of the node' }),
+  maxJobsPerWorker: option('jobs', countFrom(1), undefined, 'a worker is replaced after so many jobs'),
+  maxMemoryPerWorker: option('bytes', bytes, undefined, 'a worker above it is replaced after its jobs, above 1.5 times it killed'),
+  maxStall: option('ms', milliseconds, undefined, 'a worker whose event loop has not turned for so long is ended'),
+  shutdownGrace: option('ms', millisecondsOrZero, 15_000, 'time that jobs in flight have when the node shuts down'),
+  heartbeatInterval: option('ms', milliseconds, 1_000, 'time between two heartbeats, of workers and of the node'),
 } satisfies OptionTable<NodeOptions>
-
-export const NODE_OPTION_NAMES = namesOf(NODE_OPTIONS)
 
 /** The options as the node uses them: checked, defaults filled in. Times in ms; limits that are off are undefined. */
 export type NodeSettings = OptionValues<typeof NODE_OPTIONS>

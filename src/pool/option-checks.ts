@@ -1,10 +1,9 @@
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { arrayOf, type Check, count, isString, knownNames, oneOf, plainObject, refuse } from '../util/checks.js'
+import { arrayOf, type Check, count, isString, knownNames, OptionError, oneOf, plainObject, refuse } from '../util/checks.js'
 import { MAX_WORKERS } from '../util/limits.js'
-import { throwLater } from '../util/notify.js'
+import { notify } from '../util/notify.js'
 import type { Dispatch, PoolLogger } from './types.js'
-import { checkExecArgv } from './worker/exec-argv.js'
 
 /** Checks of the options that only a pool has. */
 
@@ -65,9 +64,24 @@ export const environment: Check<Record<string, string | undefined>> = (name, giv
   return env as Record<string, string | undefined>
 }
 
+/** With these Node does not run the script that it is given, or runs it in another process. */
+const INSTEAD = /^(-|-[cehpv]|-pe|--(check|completion-bash|eval|help|print|prof-process|test|v8-options|version|watch))(=|$)/
+
+/** An argument behind these is not their value. Which options take no value differs between versions of Node, and is not checked. */
+const takesNothing = (arg: string | undefined): boolean => arg === undefined || arg === '--' || !arg.startsWith('-') || /^--[^=]+=/.test(arg)
+
+/** Refuses an argument with which no worker could start. */
 export const execArgv: Check<readonly string[]> = (name, given) => {
   const args = arrayOf(name, given, 'an array of strings', 'a string', isString)
-  checkExecArgv(name, args)
+  for (const [index, arg] of args.entries()) {
+    const before = args[index - 1]
+    if (before === '--' || (!arg.startsWith('-') && takesNothing(before)))
+      throw new OptionError(
+        `${name}[${index}]`,
+        `must be an option of Node's, or the value of the one before it; it was given '${arg}', which Node would run in place of the worker. Name modules with '--import' or '--require'`,
+      )
+    if (INSTEAD.test(arg)) throw new OptionError(`${name}[${index}]`, `is '${arg}', with which no worker can start: leave it out`)
+  }
   return [...args]
 }
 
@@ -81,14 +95,6 @@ export const logger: Check<PoolLogger> = (name, given) => {
 
 /** A logger that throws must not interrupt the pool: its error surfaces by itself, like that of an event listener. */
 export const guarded = (given: PoolLogger): PoolLogger => {
-  const call =
-    (level: keyof PoolLogger) =>
-    (details: object, message: string): void => {
-      try {
-        given[level](details, message)
-      } catch (error) {
-        throwLater(error)
-      }
-    }
+  const call = (level: keyof PoolLogger) => (details: object, message: string) => notify(() => given[level](details, message))
   return { trace: call('trace'), debug: call('debug'), info: call('info'), warn: call('warn'), error: call('error') }
 }

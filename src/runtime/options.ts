@@ -8,11 +8,10 @@ import {
   choice,
   countFrom,
   isString,
-  knownNames,
   milliseconds,
   millisecondsOrZero,
   nonEmptyString,
-  oneOf,
+  objectWith,
   plainObject,
   refuse,
 } from '../util/checks.js'
@@ -68,17 +67,17 @@ const share: Check<number> = (name, value) => {
   return value
 }
 
+const backoffKind = choice('fixed', 'exponential')
+
 const BACKOFF_NAMES = ['kind', 'delay', 'maxDelay', 'jitter'] as const satisfies readonly (keyof Backoff)[]
 
 /** The check of a backoff whose times these checks take. */
 export const backoffOf =
   (delayOf: Check<number>, maxDelayOf: Check<number>): Check<Backoff> =>
   (name, value) => {
-    const given = plainObject(name, value)
-    knownNames(name, given, BACKOFF_NAMES)
-    const { kind, delay, maxDelay, jitter } = given
+    const { kind, delay, maxDelay, jitter } = objectWith(name, value, BACKOFF_NAMES)
     return {
-      kind: oneOf<Backoff['kind']>(`${name}.kind`, kind, ['fixed', 'exponential']),
+      kind: backoffKind(`${name}.kind`, kind),
       delay: delayOf(`${name}.delay`, delay),
       ...(maxDelay === undefined ? undefined : { maxDelay: maxDelayOf(`${name}.maxDelay`, maxDelay) }),
       ...(jitter === undefined ? undefined : { jitter: share(`${name}.jitter`, jitter) }),
@@ -102,8 +101,7 @@ const taskDefaults: Check<TaskDefaults> = (name, value) =>
   Object.fromEntries(
     Object.entries(plainObject(name, value)).map(([task, each]) => {
       const at = `${name}.${task}`
-      const given = plainObject(at, each)
-      knownNames(at, given, ['maxAttempts', 'backoff', 'rateLimit'])
+      const given = objectWith(at, each, ['maxAttempts', 'backoff', 'rateLimit'])
       return [
         task,
         {
@@ -115,15 +113,15 @@ const taskDefaults: Check<TaskDefaults> = (name, value) =>
     }),
   )
 
-const listener: Check<(event: FarmEventBody) => void> = (name, value) => {
-  if (typeof value !== 'function') throw refuse(name, 'a function that gets each event', value)
-  return value as (event: FarmEventBody) => void
-}
+const functionThat =
+  <F>(wants: string): Check<F> =>
+  (name, value) => {
+    if (typeof value !== 'function') throw refuse(name, `a function that ${wants}`, value)
+    return value as F
+  }
 
-const predicate: Check<() => boolean> = (name, value) => {
-  if (typeof value !== 'function') throw refuse(name, 'a function that returns true or false', value)
-  return value as () => boolean
-}
+const listener = functionThat<(event: FarmEventBody) => void>('gets each event')
+const predicate = functionThat<() => boolean>('returns true or false')
 
 const paths: Check<readonly string[]> = (name, value) => arrayOf(name, value, 'an array of paths', 'a path', isString)
 
@@ -131,64 +129,42 @@ const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', delay: 1_000, maxDelay: 
 
 /** What a node passes on to its runtime: rows of both tables. */
 export const JOB_OPTIONS = {
-  maxAttempts: option({ unit: 'attempts', check: countFrom(1, LIMITS.attempts), default: 3, doc: 'attempts of a job whose message and task set none' }),
-  backoff: option({
-    unit: 'object',
-    check: backoff,
-    default: DEFAULT_BACKOFF,
-    defaultText: 'exponential',
-    doc: 'the wait between attempts: `{ kind, delay, maxDelay, jitter }`; from 1,000 ms doubling to 60,000, up to a fifth less at random',
-  }),
-  taskDefaults: option({
-    unit: 'by task',
-    check: taskDefaults,
-    default: (): TaskDefaults => ({}),
-    defaultText: 'empty',
-    doc: "`{ [task]: { maxAttempts, backoff, rateLimit } }` for what a message does not set; `rateLimit` as `'10/s'`",
-  }),
-  unknownTask: option({
-    unit: 'word',
-    check: choice('retry', 'dead-letter'),
-    default: 'retry',
-    doc: "a job of an unknown task is retried, up to `maxAttempts`; `'dead-letter'`: it becomes a dead letter at once",
-  }),
-  maxLosses: option({
-    unit: 'times',
-    check: countFrom(1, LIMITS.losses),
-    default: 3,
-    doc: 'a job that began so often on workers that died becomes a dead letter',
-  }),
-  maxBodySize: option({ unit: 'bytes', check: bytes, default: 64 * 1024 * 1024, doc: 'largest body, once decompressed' }),
-  taskHistory: option({ unit: 'jobs', check: countFrom(0, LIMITS.taskHistory), default: 300, doc: 'jobs remembered for snapshots' }),
-  logger: option({ unit: 'pino', check: logger, doc: 'any object with the methods `trace`, `debug`, `info`, `warn` and `error`' }),
+  maxAttempts: option('attempts', countFrom(1, LIMITS.attempts), 3, 'attempts of a job whose message and task set none'),
+  backoff: option(
+    'object',
+    backoff,
+    DEFAULT_BACKOFF,
+    'the wait between attempts: `{ kind, delay, maxDelay, jitter }`; from 1,000 ms doubling to 60,000, up to a fifth less at random',
+    'exponential',
+  ),
+  taskDefaults: option(
+    'by task',
+    taskDefaults,
+    (): TaskDefaults => ({}),
+    "`{ [task]: { maxAttempts, backoff, rateLimit } }` for what a message does not set; `rateLimit` as `'10/s'`",
+    'empty',
+  ),
+  unknownTask: option(
+    'word',
+    choice('retry', 'dead-letter'),
+    'retry',
+    "a job of an unknown task is retried, up to `maxAttempts`; `'dead-letter'`: it becomes a dead letter at once",
+  ),
+  maxLosses: option('times', countFrom(1, LIMITS.losses), 3, 'a job that began so often on workers that died becomes a dead letter'),
+  maxBodySize: option('bytes', bytes, 64 * 1024 * 1024, 'largest body, once decompressed'),
+  taskHistory: option('jobs', countFrom(0, LIMITS.taskHistory), 300, 'jobs remembered for snapshots'),
+  logger: option('pino', logger, undefined, 'any object with the methods `trace`, `debug`, `info`, `warn` and `error`'),
 }
 
 /** The options of `new Runtime`. */
 export const RUNTIME_OPTIONS = {
-  node: option({ unit: 'text', check: nonEmptyString, default: () => nonEmptyString('node', undefined), defaultText: 'required', doc: "the node's name" }),
-  report: option({ unit: 'function', check: listener, default: () => listener('report', undefined), defaultText: 'required', doc: 'gets each event of a job' }),
-  heard: option({
-    unit: 'function',
-    check: predicate,
-    default: () => (): boolean => true,
-    defaultText: 'always true',
-    doc: 'false: no listener just now; the most frequent events are not made',
-  }),
-  roots: option({
-    unit: 'folders',
-    check: paths,
-    default: (): readonly string[] => [],
-    defaultText: 'no folder',
-    doc: 'real paths below which `module/path#export` may name a task',
-  }),
+  node: option('text', nonEmptyString, () => nonEmptyString('node', undefined), "the node's name", 'required'),
+  report: option('function', listener, () => listener('report', undefined), 'gets each event of a job', 'required'),
+  heard: option('function', predicate, () => (): boolean => true, 'false: no listener just now; the most frequent events are not made', 'always true'),
+  roots: option('folders', paths, (): readonly string[] => [], 'real paths below which `module/path#export` may name a task', 'no folder'),
   ...JOB_OPTIONS,
-  maxRequeues: option({
-    unit: 'times',
-    check: countFrom(0),
-    default: 20,
-    doc: 'how often a message may return without an attempt, where the broker does not count that',
-  }),
-  memory: option({ unit: 'jobs', check: countFrom(1), default: 10_000, doc: 'finished deliveries, and revoked ids, that are recognised' }),
+  maxRequeues: option('times', countFrom(0), 20, 'how often a message may return without an attempt, where the broker does not count that'),
+  memory: option('jobs', countFrom(1), 10_000, 'finished deliveries, and revoked ids, that are recognised'),
 } satisfies OptionTable<RuntimeOptions>
 
 /** The options as the runtime uses them: checked, defaults filled in. */

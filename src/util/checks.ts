@@ -111,6 +111,13 @@ export const plainObject = (name: string, value: unknown): Record<string, unknow
   return value as Record<string, unknown>
 }
 
+/** An object that has no properties but these. */
+export const objectWith = (name: string, value: unknown, names: readonly string[]): Record<string, unknown> => {
+  const given = plainObject(name, value)
+  knownNames(name, given, names)
+  return given
+}
+
 /** Refuses a hard time limit below the soft one: the soft limit would never pass. 0 and undefined: no limit. */
 export const checkLimits = ({ softTimeLimit, timeLimit }: { readonly softTimeLimit?: number | undefined; readonly timeLimit?: number | undefined }): void => {
   if (timeLimit && softTimeLimit && timeLimit < softTimeLimit)

@@ -1,9 +1,6 @@
 import { type Check, knownNames } from './checks.js'
 
-/**
- * One option: all but its type and docstring, which are in the public interface.
- * test/docs/tables.test.ts compares the pages and the docstrings with these rows.
- */
+/** An option without its type and docstring, which are in the public interface. test/docs/tables.test.ts compares pages and docstrings with these rows. */
 export interface OptionSpec<V = unknown> {
   /** As the reference page prints it: `ms`, `bytes`, `jobs`. */
   readonly unit: string
@@ -11,7 +8,7 @@ export interface OptionSpec<V = unknown> {
   /** The value of an absent option. A function computes it from the options above it in the table; that of a required option throws. */
   readonly default?: unknown
   /** The default in words, where its value does not show it. */
-  readonly defaultText?: string
+  readonly defaultText?: string | undefined
   /** What the option sets, as a phrase. */
   readonly doc: string
 }
@@ -22,16 +19,17 @@ export type OptionTable<O> = { readonly [N in keyof Required<O>]: OptionSpec }
 /** What `readOptions` returns for a table. */
 export type OptionValues<T> = { -readonly [N in keyof T]: T[N] extends OptionSpec<infer V> ? V : never }
 
-type Row<T> = Omit<OptionSpec<T>, 'default'>
 // biome-ignore lint/suspicious/noExplicitAny: a table cannot name its own type; the function declares the options that it reads.
 type Default<D> = D | ((read: any) => D)
 
-/** A row of a table. The value of the option has the type that `check` returns, or that of the default. */
-export function option<T, const D>(spec: Row<T> & { readonly default: Default<D> }): OptionSpec<T | D>
-export function option<T>(spec: Row<T>): OptionSpec<T | undefined>
-export function option(spec: OptionSpec): OptionSpec {
-  return spec
-}
+/** A row of a table, in the order of its columns. The value of the option has the type that `check` returns, or that of the default. */
+export const option = <T, const D>(unit: string, check: Check<T>, fallback: Default<D>, doc: string, defaultText?: string): OptionSpec<T | D> => ({
+  unit,
+  check,
+  default: fallback,
+  defaultText,
+  doc,
+})
 
 /** The names of the options, in the order of the table. */
 export const namesOf = <T extends object>(table: T): (keyof T & string)[] => Object.keys(table) as (keyof T & string)[]

@@ -11,18 +11,18 @@ interface Given {
 }
 
 const TABLE = {
-  size: option({ unit: 'count', check: countFrom(1), default: 4, doc: 'the size' }),
-  double: option({ unit: 'count', check: countFrom(1), default: ({ size }: { size: number }) => 2 * size, doc: 'twice the size' }),
-  kind: option({ unit: 'kind', check: choice('a', 'b'), default: 'a', doc: 'the kind' }),
-  name: option({
-    unit: 'text',
-    check: nonEmptyString,
-    default: () => {
+  size: option('count', countFrom(1), 4, 'the size'),
+  double: option('count', countFrom(1), ({ size }: { size: number }) => 2 * size, 'twice the size'),
+  kind: option('kind', choice('a', 'b'), 'a', 'the kind'),
+  name: option(
+    'text',
+    nonEmptyString,
+    () => {
       throw new OptionError('name', 'is missing')
     },
-    doc: 'the name',
-  }),
-  wait: option({ unit: 'ms', check: milliseconds, doc: 'the wait' }),
+    'the name',
+  ),
+  wait: option('ms', milliseconds, undefined, 'the wait'),
 } satisfies OptionTable<Given>
 
 test('an absent option has its default, which may depend on those above it', () => {

@@ -68,29 +68,24 @@ const controlSecret: Check<string> = (name, value) => {
 }
 
 export const CONNECTION_OPTIONS = {
-  url: option({ unit: 'URL', check: brokerUrl, default: DEFAULT_URL, doc: "RabbitMQ's address; `amqps://` for TLS" }),
-  tls: option({ unit: 'object', check: readTls, defaultText: 'as Node.js does it', doc: 'for `amqps`: certificate authorities and a client certificate' }),
+  url: option('URL', brokerUrl, DEFAULT_URL, "RabbitMQ's address; `amqps://` for TLS"),
+  tls: option('object', readTls, undefined, 'for `amqps`: certificate authorities and a client certificate', 'as Node.js does it'),
 } satisfies OptionTable<ConnectionOptions>
 
 export const FIRST_CONNECTION_OPTIONS = {
-  connectTimeout: option({ unit: 'ms', check: milliseconds, default: 30_000, doc: 'for the first connection; reconnecting has no limit' }),
+  connectTimeout: option('ms', milliseconds, 30_000, 'for the first connection; reconnecting has no limit'),
 } satisfies OptionTable<FirstConnectionOptions>
 
 export const QUEUE_OPTIONS = {
-  queueType: option({
-    unit: 'kind',
-    check: choice('quorum', 'classic'),
-    default: 'quorum',
-    doc: "`'quorum'` or `'classic'`: how queues are declared; the same for every node and publisher",
-  }),
-  priorityLevels: option({ unit: 'levels', check: countFrom(1, MAX_LEVELS), default: 1, doc: '1 to 10; the same for every node and publisher' }),
-  declare: option({ unit: 'boolean', check: flag, default: true, doc: '`false`: queues are used as they are and must exist' }),
+  queueType: option('kind', choice('quorum', 'classic'), 'quorum', "`'quorum'` or `'classic'`: how queues are declared; the same for every node and publisher"),
+  priorityLevels: option('levels', countFrom(1, MAX_LEVELS), 1, '1 to 10; the same for every node and publisher'),
+  declare: option('boolean', flag, true, '`false`: queues are used as they are and must exist'),
 } satisfies OptionTable<QueueOptions>
 
 export const CONTROL_OPTIONS = {
-  controlExchange: option({ unit: 'name', check: readQueueName, default: DEFAULT_CONTROL_EXCHANGE, doc: 'the exchange for commands' }),
-  eventExchange: option({ unit: 'name', check: readQueueName, default: DEFAULT_EVENT_EXCHANGE, doc: 'the exchange for events' }),
-  secret: option({ unit: 'text', check: controlSecret, doc: 'at least 8 characters; the node obeys only commands signed with it' }),
+  controlExchange: option('name', readQueueName, DEFAULT_CONTROL_EXCHANGE, 'the exchange for commands'),
+  eventExchange: option('name', readQueueName, DEFAULT_EVENT_EXCHANGE, 'the exchange for events'),
+  secret: option('text', controlSecret, undefined, 'at least 8 characters; the node obeys only commands signed with it'),
 } satisfies OptionTable<ControlOptions>
 
 export const CONNECTION_NAMES = namesOf(CONNECTION_OPTIONS)

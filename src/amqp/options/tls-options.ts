@@ -1,6 +1,6 @@
 /** The option `tls`: the certificates of an `amqps` connection, those that it trusts and the client's own. */
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { flag, knownNames, OptionError, plainObject, refuse } from '../../util/checks.js'
+import { flag, OptionError, objectWith, refuse } from '../../util/checks.js'
 import type { TlsSettings } from '../connection/endpoint.js'
 
 type Pem = string | Buffer
@@ -48,8 +48,7 @@ const contextOf = ({ ca, cert, key, passphrase }: Record<string, unknown>): Secu
 
 /** Throws TypeError naming what is wrong. */
 export const readTls = (name: string, value: unknown): TlsSettings => {
-  const given = plainObject(name, value)
-  knownNames(name, given, NAMES)
+  const given = objectWith(name, value, NAMES)
   const { servername, rejectUnauthorized } = given
   if (servername !== undefined && (typeof servername !== 'string' || servername === '')) throw refuse('tls.servername', 'the name of a host', servername)
   return {

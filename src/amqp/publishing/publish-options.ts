@@ -1,5 +1,3 @@
-/** Options of one job on its way to a queue. */
-
 import type { Backoff } from '../../runtime/delivery.js'
 import type { Compression } from '../../runtime/message/index.js'
 import { backoffOf } from '../../runtime/options.js'
@@ -54,32 +52,29 @@ const shortText: Check<string> = (name, value) => {
 }
 
 export const PUBLISH_OPTIONS = {
-  softTimeLimit: option({ unit: 'ms', check: milliseconds, defaultText: "the task's", doc: "time until the task's signal aborts" }),
-  timeLimit: option({ unit: 'ms', check: milliseconds, defaultText: "the task's", doc: "time until the task's worker is killed" }),
-  context: option({
-    unit: 'any',
-    check: (_, value) => value,
-    defaultText: 'that of the job',
-    doc: 'what `currentJob().context` returns; the default is the context of the job that publishes, if any',
-  }),
-  delay: option({ unit: 'ms', check: delay, doc: 'time until the job may begin, at most 30 days' }),
-  priority: option({ unit: 'level', check: countFrom(0, 255), defaultText: '0', doc: 'higher first' }),
-  ttl: option({
-    unit: 'ms',
-    check: milliseconds,
-    doc: 'a job that has not begun after this time becomes a dead letter; must be above `delay` (`TypeError`)',
-  }),
-  maxAttempts: option({ unit: 'attempts', check: countFrom(1), defaultText: "the task's", doc: 'attempts in all, the first included' }),
-  backoff: option({ unit: 'object', check: backoffOf(delay, delay), defaultText: "the task's", doc: 'the wait between attempts' }),
-  retryLost: option({ unit: 'times', check: countFrom(0), defaultText: "the task's", doc: 'how often the job is run again after its worker died' }),
-  correlationId: option({ unit: 'text', check: shortText, doc: 'sent with the job; not with `publishMany`' }),
-  messageId: option({ unit: 'text', check: shortText, defaultText: 'a random UUID', doc: "the job's id, used for recognition; not with `publishMany`" }),
-  compress: option({ unit: 'kind', check: choice<Compression>('gzip', 'br', 'zstd'), doc: "`'gzip'`, `'br'` or `'zstd'`" }),
+  softTimeLimit: option('ms', milliseconds, undefined, "time until the task's signal aborts", "the task's"),
+  timeLimit: option('ms', milliseconds, undefined, "time until the task's worker is killed", "the task's"),
+  context: option(
+    'any',
+    (_, value) => value,
+    undefined,
+    'what `currentJob().context` returns; the default is the context of the job that publishes, if any',
+    'that of the job',
+  ),
+  delay: option('ms', delay, undefined, 'time until the job may begin, at most 30 days'),
+  priority: option('level', countFrom(0, 255), undefined, 'higher first', '0'),
+  ttl: option('ms', milliseconds, undefined, 'a job that has not begun after this time becomes a dead letter; must be above `delay` (`TypeError`)'),
+  maxAttempts: option('attempts', countFrom(1), undefined, 'attempts in all, the first included', "the task's"),
+  backoff: option('object', backoffOf(delay, delay), undefined, 'the wait between attempts', "the task's"),
+  retryLost: option('times', countFrom(0), undefined, 'how often the job is run again after its worker died', "the task's"),
+  correlationId: option('text', shortText, undefined, 'sent with the job; not with `publishMany`'),
+  messageId: option('text', shortText, undefined, "the job's id, used for recognition; not with `publishMany`", 'a random UUID'),
+  compress: option('kind', choice<Compression>('gzip', 'br', 'zstd'), undefined, "`'gzip'`, `'br'` or `'zstd'`"),
 } satisfies OptionTable<PublishJobOptions>
 
 export const CALL_OPTIONS = {
   ...PUBLISH_OPTIONS,
-  timeout: option({ unit: 'ms', check: milliseconds, default: 60_000, doc: 'how long `call` waits for the result; only with `call`' }),
+  timeout: option('ms', milliseconds, 60_000, 'how long `call` waits for the result; only with `call`'),
 } satisfies OptionTable<CallOptions>
 
 export const NAMES = namesOf(PUBLISH_OPTIONS)

@@ -9,13 +9,8 @@ import { nameText } from './submission.js'
 
 /** The options that only `map` has. */
 const OWN_OPTIONS = {
-  ordered: option({ unit: 'boolean', check: flag, default: true, doc: 'the results come in the order of the source' }),
-  concurrency: option({
-    unit: 'jobs',
-    check: countFrom(1),
-    defaultText: '2 x workers x `concurrency`',
-    doc: 'the most jobs that are outstanding at once',
-  }),
+  ordered: option('boolean', flag, true, 'the results come in the order of the source'),
+  concurrency: option('jobs', countFrom(1), undefined, 'the most jobs that are outstanding at once', '2 x workers x `concurrency`'),
 }
 
 export const MAP_OPTIONS = { ...OWN_OPTIONS, ...BROADCAST_OPTIONS } satisfies OptionTable<MapOptions>
@@ -273,10 +268,7 @@ class MapRun {
     this.#wake = undefined
   }
 
-  /**
-   * Cancels the jobs and closes the source. Resolves when the source is closed, as `for await` waits for it. It does not wait for a
-   * source that is busy, nor once the caller's signal has aborted or the pool closes.
-   */
+  /** Cancels the jobs and closes the source. Waits until that is closed, unless it is busy, the caller's signal has aborted or the pool closes. */
   async end(): Promise<void> {
     if (!this.ended) {
       this.ended = true

@@ -14,55 +14,39 @@ const finiteNumber: Check<number> = (name, value) => {
   return value
 }
 
+const NO_BUFFER = '(pass buffer.buffer, not the Buffer)'
+
 const arrayBuffers: Check<readonly ArrayBuffer[]> = (name, given) =>
-  arrayOf(
-    name,
-    given,
-    'an array of ArrayBuffers (pass buffer.buffer, not the Buffer)',
-    'an ArrayBuffer (pass buffer.buffer, not the Buffer)',
-    (each) => each instanceof ArrayBuffer,
-  )
+  arrayOf(name, given, `an array of ArrayBuffers ${NO_BUFFER}`, `an ArrayBuffer ${NO_BUFFER}`, (each) => each instanceof ArrayBuffer)
 
 const delivered: Check<JobDelivery> = (name, value) => plainObject(name, value) as unknown as JobDelivery
 
 /** The options of `pool.broadcast`, which every call of a task takes. */
 export const BROADCAST_OPTIONS = {
-  timeLimit: option({
-    unit: 'ms',
-    check: milliseconds,
-    doc: 'from acceptance until the worker is killed; an inherited soft limit above it is dropped',
-  }),
-  softTimeLimit: option({ unit: 'ms', check: milliseconds, doc: 'from acceptance until the task is asked to stop' }),
-  signal: option({ unit: 'signal', check: abortSignal, doc: 'an `AbortSignal` that cancels the job; the job rejects with the reason of the signal' }),
-  priority: option({ unit: 'number', check: finiteNumber, default: 0, doc: 'higher runs first; jobs of one priority run in the order of submission' }),
-  retryLost: option({
-    unit: 'count',
-    check: countFrom(0),
-    default: 0,
-    doc: 'how often the job may run again after its worker died; use it for idempotent tasks. A stream runs again only if none of its items has arrived',
-  }),
-  context: option({ unit: 'value', check: (_, value) => value, doc: 'the value of `currentJob().context` in the task' }),
+  timeLimit: option('ms', milliseconds, undefined, 'from acceptance until the worker is killed; an inherited soft limit above it is dropped'),
+  softTimeLimit: option('ms', milliseconds, undefined, 'from acceptance until the task is asked to stop'),
+  signal: option('signal', abortSignal, undefined, 'an `AbortSignal` that cancels the job; the job rejects with the reason of the signal'),
+  priority: option('number', finiteNumber, 0, 'higher runs first; jobs of one priority run in the order of submission'),
+  retryLost: option(
+    'count',
+    countFrom(0),
+    0,
+    'how often the job may run again after its worker died; use it for idempotent tasks. A stream runs again only if none of its items has arrived',
+  ),
+  context: option('value', (_, value) => value, undefined, 'the value of `currentJob().context` in the task'),
 } satisfies OptionTable<BroadcastOptions>
 
 /** The options of `run`, `submit` and `stream`. */
 export const RUN_OPTIONS = {
   ...BROADCAST_OPTIONS,
-  transfer: option({
-    unit: 'buffers',
-    check: arrayBuffers,
-    doc: '`ArrayBuffer`s among the arguments that are moved instead of copied; the call detaches every buffer listed, also one that is not an argument',
-  }),
-  delivery: option({
-    unit: 'object',
-    check: delivered,
-    doc: 'how a message broker delivered the job; the value of `currentJob().delivery` in the task',
-  }),
-  id: option({
-    unit: 'string',
-    check: nonEmptyString,
-    defaultText: 'generated',
-    doc: 'the id of the job in logs and events; it need not be unique: two jobs with one id both run',
-  }),
+  transfer: option(
+    'buffers',
+    arrayBuffers,
+    undefined,
+    '`ArrayBuffer`s among the arguments that are moved instead of copied; the call detaches every buffer listed, also one that is not an argument',
+  ),
+  delivery: option('object', delivered, undefined, 'how a message broker delivered the job; the value of `currentJob().delivery` in the task'),
+  id: option('string', nonEmptyString, undefined, 'the id of the job in logs and events; it need not be unique: two jobs with one id both run', 'generated'),
 } satisfies OptionTable<RunOptions>
 
 const NAMES = namesOf(RUN_OPTIONS)
@@ -85,10 +69,7 @@ interface Limits {
   timeLimit?: number
 }
 
-/**
- * Limits of one level over those inherited: what the level names wins. A soft limit above the hard one that is in force is
- * dropped: it could never be reached.
- */
+/** Limits of one level over those inherited: what the level names wins. A soft limit above the hard one in force is dropped: it could never be reached. */
 const over = (base: { soft: number; hard: number }, level: Limits): { soft: number; hard: number } => {
   const hard = level.timeLimit ?? base.hard
   const soft = level.softTimeLimit ?? base.soft
