@@ -29,27 +29,12 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   const settings = readOptions(options)
   refuseNoDirectory(settings)
   refuseTooFewDescriptors(settings)
-  return new Pool<T>(settings, (poolId) =>
-    processLauncher({
-      entry: workerEntry,
-      execArgv: settings.execArgv,
-      env: settings.env,
-      // As it is now, so that later workers find what the host's own options name relative to it (--import ./setup.js).
-      cwd: settings.cwd ?? workingDirectory(),
-      config: {
-        poolId,
-        tasks: settings.tasks,
-        concurrency: settings.concurrency,
-        cancelGrace: settings.cancelGrace,
-        heartbeatInterval: settings.heartbeatInterval,
-        watchdog: settings.watchdog,
-        killTree: settings.killTree,
-        output: settings.output,
-        maxMessageSize: settings.maxMessageSize,
-        measureMemory: settings.maxMemoryPerWorker !== Number.POSITIVE_INFINITY,
-      },
-    }),
-  )
+  const { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, killTree, output, maxMessageSize, maxMemoryPerWorker, execArgv, env } = settings
+  const measureMemory = maxMemoryPerWorker !== Number.POSITIVE_INFINITY
+  const config = { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, killTree, output, maxMessageSize, measureMemory }
+  // As it is now, so that later workers find what the host's own options name relative to it (--import ./setup.js).
+  const cwd = settings.cwd ?? workingDirectory()
+  return new Pool<T>(settings, (poolId) => processLauncher({ entry: workerEntry, execArgv, env, cwd, config: { poolId, ...config } }))
 }
 
 /** Resolves when its first worker is up. Rejects where none can be started, once the pool is terminated. */

@@ -38,12 +38,9 @@ export class EventHub {
   on<E extends Name>(name: E, listener: (event: PoolEvents[E]) => void): void {
     if (!this.#channels.has(name)) throw new TypeError(`There is no event '${String(name)}'; there are: ${NAMES.join(', ')}.`)
     if (typeof listener !== 'function') throw new TypeError(`pool.on('${name}', listener): the listener must be a function.`)
-    let listeners = this.#listeners.get(name)
-    if (listeners === undefined) {
-      listeners = new Map()
-      this.#listeners.set(name, listeners)
-    }
+    const listeners = this.#listeners.get(name) ?? new Map<Listener, Listener>()
     listeners.set(listener as Listener, inCallersContext(listener) as Listener)
+    this.#listeners.set(name, listeners)
   }
 
   off<E extends Name>(name: E, listener: (event: PoolEvents[E]) => void): void {
@@ -62,8 +59,6 @@ export class EventHub {
     if (diagnostics.hasSubscribers) diagnostics.publish({ pool: this.#pool, ...event })
     const listeners = this.#listeners.get(name)
     if (listeners === undefined) return
-    for (const bound of [...listeners.values()]) {
-      notify(bound, event as never)
-    }
+    for (const bound of [...listeners.values()]) notify(bound, event as never)
   }
 }

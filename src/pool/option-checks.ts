@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { arrayOf, type Check, count, isString, knownNames, OptionError, oneOf, plainObject, refuse } from '../util/checks.js'
 import { MAX_WORKERS } from '../util/limits.js'
-import { notify } from '../util/notify.js'
+import { throwLater } from '../util/notify.js'
 import type { Dispatch, PoolLogger } from './types.js'
 
 /** Checks of the options that only a pool has. */
@@ -95,6 +95,14 @@ export const logger: Check<PoolLogger> = (name, given) => {
 
 /** A logger that throws must not interrupt the pool: its error surfaces by itself, like that of an event listener. */
 export const guarded = (given: PoolLogger): PoolLogger => {
-  const call = (level: keyof PoolLogger) => (details: object, message: string) => notify(() => given[level](details, message))
+  const call =
+    (level: keyof PoolLogger) =>
+    (details: object, message: string): void => {
+      try {
+        given[level](details, message)
+      } catch (error) {
+        throwLater(error)
+      }
+    }
   return { trace: call('trace'), debug: call('debug'), info: call('info'), warn: call('warn'), error: call('error') }
 }

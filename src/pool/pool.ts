@@ -41,9 +41,7 @@ import type { Launcher } from './worker/launcher.js'
 import type { PoolWorker } from './worker/worker.js'
 import { type PoolParts, WorkerEvents } from './worker/worker-events.js'
 
-/**
- * A pool of worker processes. Made by `createPool`; `T` is the type of the task module (`typeof import('./tasks.js')`).
- */
+/** A pool of worker processes. Made by `createPool`; `T` is the type of the task module (`typeof import('./tasks.js')`). */
 export class Pool<T = AnyTasks> implements AsyncDisposable {
   readonly #state: PoolState
   readonly #jobs: JobLifecycle
@@ -227,10 +225,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     return [...this.#state.tasks.keys()]
   }
 
-  /**
-   * What worker `id` is executing right now: its JavaScript stack, read by its watchdog even during a busy loop. The request
-   * alone does not keep an idle host alive.
-   */
+  /** The JavaScript stack of worker `id` right now, read by its watchdog even during a busy loop. The request alone does not keep an idle host alive. */
   stack(id: number): Promise<string> {
     try {
       return this.#livingWorker(id).lifeline.stack()

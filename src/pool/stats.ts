@@ -12,10 +12,7 @@ const workerStats = (worker: PoolWorker, now: number): WorkerStats => {
     rss: worker.heartbeats.rss,
     uptime: now - worker.startedAt,
     jobs: worker.jobs.done,
-    job:
-      oldest === undefined
-        ? undefined
-        : { id: oldest.id, name: oldest.name, age: oldest.acceptedAt === 0 ? 0 : now - oldest.acceptedAt, attempt: oldest.attempt },
+    job: oldest && { id: oldest.id, name: oldest.name, age: oldest.acceptedAt === 0 ? 0 : now - oldest.acceptedAt, attempt: oldest.attempt },
     running: worker.jobs.running.size,
     writtenAhead: worker.jobs.sent.size,
     bytesWritten: worker.writer.bytes,

@@ -50,14 +50,12 @@ export class HealthMonitor {
 
   /** A worker has come up. */
   up(worker: PoolWorker): void {
-    const { settings, log } = this.#pool
+    const { maxMemoryPerWorker } = this.#pool.settings
     const { rss } = worker.heartbeats
-    if (rss <= settings.maxMemoryPerWorker || this.#warned) return
+    if (rss <= maxMemoryPerWorker || this.#warned) return
     this.#warned = true
-    log?.warn(
-      { worker: worker.id, rss, maxMemoryPerWorker: settings.maxMemoryPerWorker },
-      'a worker is over maxMemoryPerWorker before its first job: it will be replaced after each',
-    )
+    const details = { worker: worker.id, rss, maxMemoryPerWorker }
+    this.#pool.log?.warn(details, 'a worker is over maxMemoryPerWorker before its first job: it will be replaced after each')
   }
 
   /** At each acceptance, answer and heartbeat: a worker that is due for recycling gets no new job. */
@@ -65,14 +63,8 @@ export class HealthMonitor {
     const { settings, hub } = this.#pool
     const { jobs, heartbeats } = worker
     if (heartbeats.rss > settings.hardMemoryLimit && jobs.running.size > 0) {
-      worker.killFor(
-        'killed by the pool',
-        new MemoryLimitError(
-          `The worker's resident memory of ${heartbeats.rss} bytes is over hardMemoryLimit (${settings.hardMemoryLimit} bytes).`,
-          settings.hardMemoryLimit,
-          heartbeats.rss,
-        ),
-      )
+      const text = `The worker's resident memory of ${heartbeats.rss} bytes is over hardMemoryLimit (${settings.hardMemoryLimit} bytes).`
+      worker.killFor('killed by the pool', new MemoryLimitError(text, settings.hardMemoryLimit, heartbeats.rss))
       return
     }
     if (!worker.isUp) return
@@ -107,13 +99,11 @@ export class HealthMonitor {
       if (!worker.alive || worker.upAt === 0) continue
       if (late > settings.heartbeatInterval / 2) worker.heartbeats.excuse(late, now)
       if (now - worker.heartbeats.lastAt < settings.heartbeatTimeout) continue
-      hub.whenReadEmpty(
-        () => worker.readers,
-        () => {
-          if (!worker.alive || hub.now() - worker.heartbeats.lastAt < settings.heartbeatTimeout) return
-          worker.killFor('frozen', new Error(`its watchdog was silent for ${settings.heartbeatTimeout} ms.`))
-        },
-      )
+      const kill = (): void => {
+        if (!worker.alive || hub.now() - worker.heartbeats.lastAt < settings.heartbeatTimeout) return
+        worker.killFor('frozen', new Error(`its watchdog was silent for ${settings.heartbeatTimeout} ms.`))
+      }
+      hub.whenReadEmpty(() => worker.readers, kill)
     }
   }
 

@@ -60,11 +60,8 @@ export class Retirement {
     worker.markDefective('unresponsive')
     worker.drain('unresponsive')
     worker.recall()
-    hub.deadlineAfterRead(
-      settings.cancelGrace,
-      () => worker.readers,
-      () => worker.killFor('killed by the pool', new Error('Its main thread did not turn after a time limit or a cancellation.')),
-    )
+    const kill = (): void => worker.killFor('killed by the pool', new Error('Its main thread did not turn after a time limit or a cancellation.'))
+    hub.deadlineAfterRead(settings.cancelGrace, () => worker.readers, kill)
     this.#pool.requestBalance()
   }
 

@@ -39,11 +39,8 @@ export class StallDetector {
     const beats = worker.heartbeats.mainAge < heartbeatTimeout ? 0 : this.#beats(worker) + 1
     this.#stalledBeats.set(worker, beats)
     if (beats < BEATS || !runsNothing(worker)) return
-    this.#quarantineUnlessItMoves(
-      worker,
-      `Its main thread had not turned for ${heartbeatTimeout} ms while no job ran: something that a task left behind holds it.`,
-      () => this.#beats(worker) >= BEATS,
-    )
+    const why = `Its main thread had not turned for ${heartbeatTimeout} ms while no job ran: something that a task left behind holds it.`
+    this.#quarantineUnlessItMoves(worker, why, () => this.#beats(worker) >= BEATS)
   }
 
   #beats(worker: PoolWorker): number {
@@ -71,27 +68,20 @@ export class StallDetector {
       if (!same || hub.now() - since < settings.heartbeatTimeout) continue
       const what =
         job !== undefined ? `taken up the job '${job.name}'` : worker.recalls > 0 ? 'given back what it was asked for' : 'read what was written to it'
-      this.#quarantineUnlessItMoves(
-        worker,
-        `It had not ${what} within ${settings.heartbeatTimeout} ms while no job ran.`,
-        () =>
-          worker.jobs.sent.peek() === job &&
-          worker.recalls === recalls &&
-          worker.writer.bytes === bytes &&
-          (job !== undefined || recalls > 0 || worker.writing),
-      )
+      this.#quarantineUnlessItMoves(worker, `It had not ${what} within ${settings.heartbeatTimeout} ms while no job ran.`, () => {
+        const unchanged = worker.jobs.sent.peek() === job && worker.recalls === recalls && worker.writer.bytes === bytes
+        return unchanged && (job !== undefined || recalls > 0 || worker.writing)
+      })
     }
   }
 
   /** Reads its pipes first. `stalls`: it has not moved meanwhile, nor handed anything back. */
   #quarantineUnlessItMoves(worker: PoolWorker, why: string, stalls: () => boolean): void {
     const { lastAt } = worker.progress
-    this.#pool.hub.whenReadEmpty(
-      () => worker.readers,
-      () => {
-        if (runsNothing(worker) && worker.progress.lastAt === lastAt && stalls()) this.#retirement.quarantine(worker, why)
-      },
-    )
+    const quarantine = (): void => {
+      if (runsNothing(worker) && worker.progress.lastAt === lastAt && stalls()) this.#retirement.quarantine(worker, why)
+    }
+    this.#pool.hub.whenReadEmpty(() => worker.readers, quarantine)
   }
 }
 

@@ -10,10 +10,7 @@ import type { QueueCapacity } from '../queue/queue-capacity.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { JobOutcome, JobOwner, JobRecord } from './job.js'
 
-/**
- * The states of a job: queued → writing → written → accepted → settled, and back. Every promise about a job is kept here; each
- * job passes `settle` exactly once.
- */
+/** The states of a job: queued → writing → written → accepted → settled, and back. Every promise about a job is kept here; each passes `settle` once. */
 export class JobLifecycle implements JobOwner {
   readonly #pool: PoolState
   readonly #retirement: Retirement
@@ -226,12 +223,8 @@ export class JobLifecycle implements JobOwner {
         this.fail(job, this.#softError(job, stack))
       }
     }
-    worker.killFor(
-      'killed by the pool',
-      new Error(
-        `The job '${job.name}' ran longer than its ${hardLimit > 0 ? 'time limit' : 'soft time limit'} of ${hardLimit > 0 ? hardLimit : softLimit} ms.`,
-      ),
-    )
+    const limit = hardLimit > 0 ? `time limit of ${hardLimit}` : `soft time limit of ${softLimit}`
+    worker.killFor('killed by the pool', new Error(`The job '${job.name}' ran longer than its ${limit} ms.`))
   }
 
   #softTimedOut(job: JobRecord, worker?: PoolWorker): void {

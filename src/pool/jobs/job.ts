@@ -52,18 +52,12 @@ export interface JobOwner {
   withdraw(job: JobRecord, reason: unknown): void
 }
 
-/**
- * Follows a job without promises: for a node, where they would cost more than the rest of the job. Its methods are called while
- * the pool is at work, so they must not wait.
- */
+/** Follows a job without promises, for a node: they would cost more than the rest of the job. Called while the pool is at work: it must not wait. */
 export interface JobFollower {
   /** `worker` has accepted it: once for each attempt. */
   began(job: Job, worker: number): void
   succeeded(job: Job, value: unknown): void
-  /**
-   * It did not succeed. Called when `result` would reject: later, and with the caller's frames in the error. `returned`: the task
-   * returned, but a value that cannot be sent.
-   */
+  /** It did not succeed. Called later, with the error with which `result` rejects. `returned`: the task returned a value that cannot be sent. */
   ended(job: Job, error: unknown, returned: boolean): void
 }
 
@@ -199,10 +193,7 @@ export class JobRecord implements Job {
     this.#resolveResult = undefined
   }
 
-  /**
-   * The promise of the result is resolved with this one: so an error that is built here has the async frames of the code that awaits
-   * the result in its stack, at no cost for jobs that succeed.
-   */
+  /** The result resolves to this promise: an error built here has the async frames of the code that awaits it, at no cost for jobs that succeed. */
   async #rejection(outcome: JobOutcome & { state: 'failed' | 'cancelled' | 'lost' }): Promise<never> {
     // The outer promise follows this one from the second microtask on.
     await undefined

@@ -5,10 +5,7 @@ import type { ItemSink, ItemSource, JobRecord } from './job.js'
 const ITEMS = 16
 const BYTES = 1024 * 1024
 
-/**
- * The consumer's end of a stream task. The worker sends as many items as it has credit for, and gets new credit as items are taken: so a
- * slow consumer slows the generator, while the pipe is always read.
- */
+/** The consumer's end of a stream task. The worker gets new credit as items are taken: a slow consumer slows the generator, and the pipe is always read. */
 export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
   readonly #start: () => JobRecord
   readonly #sourceOf: (job: JobRecord) => ItemSource | undefined

@@ -31,10 +31,7 @@ export const MAP: CallKind = { call: 'map' }
 export const STREAM: CallKind = { call: 'stream', stream: true }
 export const BROADCAST: CallKind = { call: 'broadcast' }
 
-/**
- * Checks and encodes everything about a job at the call. For a call that is refused a job is made all the same: it rejects, and
- * nothing of it is written.
- */
+/** Checks and encodes everything about a job at the call. For a call that is refused a job is made all the same: it rejects, and nothing of it is written. */
 export class Submission {
   readonly #pool: PoolState
   readonly #owner: JobOwner

@@ -162,17 +162,11 @@ export class Outbox<T extends Ordered> {
 
   #level(priority: number): Level<T> {
     const levels = this.#levels
-    for (let i = 0; i < levels.length; i++) {
-      const level = levels[i]!
-      if (level.priority === priority) return level
-      if (level.priority < priority) {
-        const added = new Level<T>(priority)
-        levels.splice(i, 0, added)
-        return added
-      }
-    }
+    let i = 0
+    while (i < levels.length && levels[i]!.priority > priority) i++
+    if (i < levels.length && levels[i]!.priority === priority) return levels[i]!
     const added = new Level<T>(priority)
-    levels.push(added)
+    levels.splice(i, 0, added)
     return added
   }
 }

@@ -56,10 +56,7 @@ export class RunningJobs {
   }
 }
 
-/**
- * The jobs of one worker: those written and not accepted, in order of delivery, and those accepted and not answered. After its death
- * they show exactly which jobs can have begun.
- */
+/** The jobs of one worker: written and not accepted, or accepted and not answered. After its death they show exactly which jobs can have begun. */
 export class InFlightJobs {
   /** Written, not accepted; in order of delivery. */
   readonly sent = new Deque<JobRecord>()

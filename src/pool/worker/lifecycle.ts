@@ -17,34 +17,17 @@ export type DrainReason =
   /** It stalled while it ran no job. */
   | 'quarantined'
 
-/** What a worker is doing, from its start to its exit. `pool.stats()` calls an `up` worker with jobs in flight `busy`. */
+/** What a worker is doing, from its start to its exit; `NEXT` says what may follow. `pool.stats()` calls an `up` worker with jobs in flight `busy`. */
 export type WorkerMode =
-  /**
-   * Its process has been started and loads the task modules.
-   * Next: `up` (WORKER_UP has come), `retiring` (it is not wanted any more, so it is killed), `dead`.
-   */
+  /** Its process has been started and loads the task modules, until WORKER_UP comes. */
   | { readonly name: 'starting' }
-  /**
-   * It takes jobs.
-   * Next: `draining` (it is to go, its jobs first), `retiring` (the pool closes), `dead`.
-   */
+  /** It takes jobs. */
   | { readonly name: 'up' }
-  /**
-   * It takes no job of the outbox, gives back what it has not accepted, and runs what it has accepted.
-   * Next: `retiring` (it holds nothing, or the pool closes), `dead`. It never comes back to `up`.
-   */
+  /** It takes no job of the outbox, gives back what it has not accepted, and runs what it has accepted. It never comes back to `up`. */
   | { readonly name: 'draining'; readonly reason: DrainReason }
-  /**
-   * The pool ends it for a reason of its own: QUIT was written, or SIGKILL sent. Its exit is expected and no failure.
-   * `reason`: why it drained before; undefined, if it did not.
-   * Next: `dead`. A WORKER_UP that was on its way is ignored.
-   */
+  /** The pool ends it: QUIT was written, or SIGKILL sent; its exit is no failure. `reason`: why it drained before, if it did. WORKER_UP is ignored now. */
   | { readonly name: 'retiring'; readonly reason: DrainReason | undefined }
-  /**
-   * Its process is gone, or could not be started. What it had written may still be on its way.
-   * `expected`: it was `retiring`.
-   * Next: nothing.
-   */
+  /** Its process is gone, or could not be started. What it had written may still be on its way. `expected`: it was `retiring`. */
   | { readonly name: 'dead'; readonly exit: ProcessExit; readonly expected: boolean }
 
 export type WorkerModeName = WorkerMode['name']

@@ -51,9 +51,7 @@ export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOpt
       lifeline: streams[FD_LIFELINE]!,
       stdout: streams[1] ?? undefined,
       stderr: streams[2] ?? undefined,
-      onExit: (fn) => {
-        subprocess.once('exit', (exitCode, signal) => fn({ exitCode, signal }))
-      },
+      onExit: (fn) => void subprocess.once('exit', (exitCode, signal) => fn({ exitCode, signal })),
       kill: () => kill(config.killTree ? -pid : pid),
       killRest: () => {
         if (config.killTree) kill(-pid)

@@ -122,11 +122,7 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
     const where = job === undefined ? `worker ${worker.id}` : `worker ${worker.id}, in the job '${job.name}'`
     process.emitWarning(
       `An ${type} in ${where}: no task caught it, and no job rejects with it. Each is in the event 'workerFault' of the pool, and in its log.`,
-      {
-        type: 'PreforkWarning',
-        code: 'PREFORK_WORKER_FAULT',
-        detail: inspect(error),
-      },
+      { type: 'PreforkWarning', code: 'PREFORK_WORKER_FAULT', detail: inspect(error) },
     )
   }
 
