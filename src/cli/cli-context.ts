@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { CommandError, EXIT, type ExitCode } from './exit.js'
 import type { Farm } from './farm.js'
 import type { Environment } from './settings/setting.js'
 
@@ -26,4 +28,13 @@ export interface CliContext {
   readonly signals: Pick<NodeJS.EventEmitter, 'on' | 'off'>
   /** Loaded only by a command that needs a broker. */
   farm(): Promise<Farm>
+}
+
+/** The exit code of a command, once it is known whether its output was written. A reader that has exited, as `head` does, is no failure. */
+export const afterOutput = async (code: ExitCode, { stdout }: CliContext): Promise<ExitCode> => {
+  // Streams report an error after the write.
+  await nextTurn()
+  const { failure } = stdout
+  if (failure === undefined || (failure as NodeJS.ErrnoException).code === 'EPIPE') return code
+  throw new CommandError(`The output cannot be written: ${failure.message}`, code === EXIT.ok ? EXIT.failed : code, { cause: failure })
 }

@@ -1,6 +1,8 @@
 import { withTimeout } from '../util/with-timeout.js'
 import { CommandError, EXIT } from './exit.js'
 
+/** ms to connect to the broker, at most. */
+export const CONNECT_TIMEOUT = 10_000
 /** ms for the close of a connection whose command has no time left. */
 const CLOSE_TIMEOUT = 500
 
@@ -18,6 +20,11 @@ export class Deadline {
   /** ms; at least 1, since an option of the library refuses 0. */
   get left(): number {
     return Math.max(1, Math.ceil(this.#end - performance.now()))
+  }
+
+  /** ms to connect to the broker. */
+  get connectTimeout(): number {
+    return Math.min(this.total, CONNECT_TIMEOUT)
   }
 
   /** The whole time in seconds, for a message. */

@@ -1,5 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-
 /** The exit codes; docs/farm-cli.md documents them. */
 export const EXIT = {
   /** Done; of `work`: every job in flight ended by itself. */
@@ -37,16 +35,4 @@ export class UsageError extends CommandError {
   constructor(message: string) {
     super(message, EXIT.usage)
   }
-}
-
-/**
- * The exit code of a command that has ended with `code`, once it is known whether its output was written. A reader that has exited, as `head`
- * does, is no failure.
- */
-export const afterOutput = async (code: ExitCode, { stdout }: { readonly stdout: { readonly failure?: Error | undefined } }): Promise<ExitCode> => {
-  // Streams report an error after the write.
-  await nextTurn()
-  const { failure } = stdout
-  if (failure === undefined || (failure as NodeJS.ErrnoException).code === 'EPIPE') return code
-  throw new CommandError(`The output cannot be written: ${failure.message}`, code === EXIT.ok ? EXIT.failed : code, { cause: failure })
 }

@@ -25,7 +25,6 @@ const explainUsage = (error: CommanderError, typed: readonly string[]): [line: s
   return [`${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}. Try: ${['prefork', ...commands, '--help'].join(' ')}`, EXIT.usage]
 }
 
-/** The flags and variables of the options that the library may refuse. */
 const SOURCES: Readonly<Record<string, string>> = { ...NODE_SOURCES, ...BROKER_SOURCES }
 
 /** An option that the library refuses, under the name of its flag or variable. Undefined for any other error. */

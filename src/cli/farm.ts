@@ -1,17 +1,11 @@
+import type { DeadLetter as QueuedDeadLetter } from '../amqp/operations/dead-letters.js'
+import type { PublishJobOptions } from '../amqp/publishing/publish-options.js'
 import type { ControlClient } from '../node/broker.js'
 import type { FarmNode, NodeOptions } from '../node/types.js'
+import type { Counts } from '../runtime/delivery.js'
 import type { BrokerSettings } from './settings/broker.js'
 
-/** Times in ms. */
-export interface PublishOptions {
-  readonly delay?: number
-  readonly priority?: number
-  readonly ttl?: number
-  readonly softTimeLimit?: number
-  readonly timeLimit?: number
-  readonly maxAttempts?: number
-  readonly correlationId?: string
-}
+export type PublishOptions = Pick<PublishJobOptions, 'delay' | 'priority' | 'ttl' | 'softTimeLimit' | 'timeLimit' | 'maxAttempts' | 'correlationId'>
 
 export type CallOutcome =
   | { readonly kind: 'result'; readonly value: unknown }
@@ -26,19 +20,10 @@ export interface FarmPublisher {
   close(): Promise<void>
 }
 
-export interface DeadLetter {
-  readonly id: string | undefined
+export interface DeadLetter extends Counts, Pick<QueuedDeadLetter, 'id' | 'queue' | 'reason' | 'at' | 'node'> {
   readonly task: string | undefined
   readonly args: readonly unknown[] | undefined
-  readonly queue: string
-  readonly reason: string
   readonly error: string
-  /** ms since the epoch. */
-  readonly at: number | undefined
-  readonly node: string | undefined
-  readonly attempt: number
-  readonly losses: number
-  readonly requeues: number
 }
 
 /** The broker, as the command line uses it. All methods reject with CommandError `EXIT.broker` when it cannot be reached, except `createNode`, which retries. */

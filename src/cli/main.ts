@@ -1,9 +1,9 @@
 import { CommanderError } from 'commander'
 import { escapeControl } from '../util/escape.js'
-import type { CliContext } from './cli-context.js'
-import { afterOutput, EXIT, type ExitCode } from './exit.js'
+import { afterOutput, type CliContext } from './cli-context.js'
+import { EXIT, type ExitCode } from './exit.js'
 import { explain } from './explain.js'
-import { paintFor } from './log/paint.js'
+import { paintFor } from './output/output-stream.js'
 import { createProgram } from './program.js'
 
 /** Runs a command line. Resolves with the exit code; an error is one line that says what to do. */
@@ -19,7 +19,8 @@ export const main = async (typed: readonly string[], context: CliContext): Promi
   } catch (error) {
     const [line, code] = explain(error, typed)
     if (line !== undefined) context.stderr.write(`${paintFor(context.stderr, context.env)('red', 'prefork:')} ${escapeControl(line)}\n`)
-    if (isVerbose(typed) && error instanceof Error && !(error instanceof CommanderError)) context.stderr.write(`${escapeControl(error.stack ?? '')}\n`)
+    const verbose = typed.includes('--verbose') || typed.includes('-v')
+    if (verbose && error instanceof Error && !(error instanceof CommanderError)) context.stderr.write(`${escapeControl(error.stack ?? '')}\n`)
     return code
   }
 }
@@ -28,5 +29,3 @@ export const main = async (typed: readonly string[], context: CliContext): Promi
 const ignoreHelp = (error: unknown): void => {
   if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error
 }
-
-const isVerbose = (typed: readonly string[]): boolean => typed.includes('--verbose') || typed.includes('-v')

@@ -3,7 +3,7 @@ import { closeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { isatty } from 'node:tty'
 import { main } from './main.js'
-import { ProcessStream } from './output/process-stream.js'
+import { ProcessStream } from './output/output-stream.js'
 
 // dist/cli/prefork.js and src/cli/prefork.ts are at the same depth.
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }

@@ -1,11 +1,43 @@
 import { Command as Program } from 'commander'
 import type { Command } from '../runtime/report/commands.js'
-import type { CliContext } from './cli-context.js'
+import { afterOutput, type CliContext } from './cli-context.js'
 import { CONTROL_COMMANDS } from './commands/control-commands.js'
-import { afterOutput, type ExitCode } from './exit.js'
-import { EXIT_HELP, PUBLISH_HELP, WORK_HELP } from './help.js'
+import type { ExitCode } from './exit.js'
+import { BROKER_VARIABLES } from './settings/broker.js'
 import type { Flags } from './settings/setting.js'
-import { nodeFlags } from './settings/work.js'
+import { NODE_VARIABLES, nodeFlags } from './settings/work.js'
+
+const EXIT_HELP = `
+Exit codes:
+  0  done; of work: every job in flight had ended
+  1  failed
+  2  an invalid flag, argument or variable
+  3  work: jobs that had begun were killed, when the grace was over or by a second signal
+  4  the broker cannot be reached, or refused
+  5  no answer in time
+  6  publish --wait: the task failed; control: a node refused`
+
+/** Variables with their defaults and meaning; docs/farm-cli.md has them in a table. */
+export const VARIABLES = [...NODE_VARIABLES, ...BROKER_VARIABLES]
+
+const WORK_HELP = `
+Times are seconds, or have a unit: 15, 1.5, 500ms, 5s, 2m, 1h, 1d.
+
+Variables (a flag overrides its variable; an empty variable counts as absent):
+${VARIABLES.map(([name, fallback, help]) => `  ${name.padEnd(27)} ${help} (${fallback})`).join('\n')}
+
+Signals:
+  SIGTERM, SIGINT, SIGHUP  drain: no new jobs, those in flight have the grace; a second signal ends them now
+  SIGTSTP                  quiet: no new jobs; SIGCONT resumes
+
+Examples:
+  prefork work --tasks ./tasks.js --workers 4
+  prefork work --tasks ./tasks.js --autoscale 1,8 --http 9090`
+
+const PUBLISH_HELP = `
+Examples:
+  prefork publish sendWelcomeEmail '[42]' --delay 5s
+  prefork publish add '[1, 2]' --wait`
 
 type Run = (context: CliContext) => Promise<ExitCode>
 
@@ -77,7 +109,7 @@ export const createProgram = (context: CliContext, chosen: (run: Run) => void): 
 
   withExchanges(withBroker(command(program, 'top', 'a dashboard of the nodes, over the broker')))
     .option('--node <name>', 'the node to show first')
-    .action((flags: Flags) => chosen(async (context) => (await import('./commands/top.js')).top(flags, context)))
+    .action((flags: Flags) => chosen(async (context) => (await import('./commands/control.js')).top(flags, context)))
 
   const control = command(program, 'control', 'ask nodes, or control them')
   for (const [name, typed] of Object.entries(CONTROL_COMMANDS)) {

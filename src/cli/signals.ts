@@ -9,38 +9,25 @@ export interface SignalHandlers {
   resume(): void
 }
 
-const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-
 /** Listens until the function that it returns is called. */
 export const onSignals = (signals: CliContext['signals'], handlers: SignalHandlers): (() => void) => {
   let stopping = false
   let quiet = false
-  const listeners: [NodeJS.Signals, () => void][] = STOP.map((signal) => [
-    signal,
-    () => {
-      handlers.stop(signal, stopping)
-      stopping = true
-    },
-  ])
-  listeners.push(
-    [
-      'SIGTSTP',
-      () => {
-        if (quiet || stopping) return
-        quiet = handlers.quiet()
-      },
-    ],
-    [
-      'SIGCONT',
-      () => {
-        if (!quiet || stopping) return
-        quiet = false
-        handlers.resume()
-      },
-    ],
-  )
-  for (const [signal, listener] of listeners) signals.on(signal, listener)
+  const stop = (signal: NodeJS.Signals) => (): void => {
+    handlers.stop(signal, stopping)
+    stopping = true
+  }
+  const suspend = (): void => {
+    if (!quiet && !stopping) quiet = handlers.quiet()
+  }
+  const resume = (): void => {
+    if (!quiet || stopping) return
+    quiet = false
+    handlers.resume()
+  }
+  const listeners = { SIGTERM: stop('SIGTERM'), SIGINT: stop('SIGINT'), SIGHUP: stop('SIGHUP'), SIGTSTP: suspend, SIGCONT: resume }
+  for (const [signal, listener] of Object.entries(listeners)) signals.on(signal, listener)
   return () => {
-    for (const [signal, listener] of listeners) signals.off(signal, listener)
+    for (const [signal, listener] of Object.entries(listeners)) signals.off(signal, listener)
   }
 }

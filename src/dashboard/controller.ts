@@ -10,13 +10,6 @@ export type Overlay =
   | { readonly kind: 'task'; readonly id: string }
   | { readonly kind: 'stack'; readonly worker: number; readonly text: string | undefined }
 
-export interface Notice {
-  readonly text: string
-  readonly bad: boolean
-  /** ms since the epoch. */
-  readonly at: number
-}
-
 /** A question that the key `y` confirms. */
 interface Confirmation {
   readonly text: string
@@ -43,7 +36,8 @@ export class Controller {
   focus: 'workers' | 'tasks' = 'workers'
   overlay: Overlay | undefined
   confirmation: Confirmation | undefined
-  notice: Notice | undefined
+  /** `at`: ms since the epoch. */
+  notice: { readonly text: string; readonly bad: boolean; readonly at: number } | undefined
   /** First line of the overlay that is shown; in logs counted from the end. */
   scroll = 0
   /** Increases with each change. */

@@ -7,9 +7,7 @@ import type { LogTail } from './model/log-tail.js'
 import { enterAlternateScreen } from './terminal/alternate-screen.js'
 import { App } from './view/app.js'
 
-interface EndListeners {
-  /** Ctrl-C, and `q`. */
-  onQuit(): void
+interface EndListeners extends Pick<ControllerOptions, 'onQuit'> {
   /** Drawing has failed; the terminal is restored. */
   onFailure(error: unknown): void
 }

@@ -1,6 +1,6 @@
 import type { Counts, Delivery, HistoryEntry, JobHeaders } from '../runtime/delivery.js'
 import type { Address, Answer, Command } from '../runtime/report/commands.js'
-import type { FarmEvent, FarmEventBody } from '../runtime/report/report.js'
+import type { FarmEvent } from '../runtime/report/report.js'
 
 /**
  * The broker of a node. It may push jobs (AMQP) or be polled with a lease that is renewed (Faktory's FETCH, a claim in a database): the
@@ -97,5 +97,3 @@ export interface ControlClient {
   /** Closes the connection. Later calls are refused with BrokerError. */
   close(): Promise<void>
 }
-
-export type { FarmEvent, FarmEventBody }

@@ -1,13 +1,10 @@
 import { type Command, readCommand } from '../runtime/report/commands.js'
-import type { NodeSnapshot, NodeStats } from '../runtime/report/report.js'
 import type { NodeParts } from './node-stats.js'
+import type { FarmNode } from './types.js'
 
 /** What commands use of the node. */
-export interface CommandTarget {
+export interface CommandTarget extends Pick<FarmNode, 'stats' | 'snapshot' | 'shutdown'> {
   readonly parts: NodeParts
-  stats(): NodeStats
-  snapshot(): NodeSnapshot
-  shutdown(options: { grace?: number; reason: string }): Promise<unknown>
   quiet(): Promise<void>
   pause(): Promise<void>
   resume(): Promise<void>
@@ -42,11 +39,9 @@ const execute = async (node: CommandTarget, command: Command): Promise<unknown> 
       return node.snapshot()
     case 'stats':
       return node.stats()
-    case 'shutdown': {
-      const { grace } = command
-      void node.shutdown({ ...(grace === undefined ? {} : { grace }), reason: 'a command' })
+    case 'shutdown':
+      void node.shutdown({ grace: command.grace, reason: 'a command' })
       return { state: node.stats().state }
-    }
     case 'quiet':
     case 'pause':
     case 'resume':

@@ -28,20 +28,10 @@ export const connectOrProbe = async (connect: () => Promise<void>, probe: (refus
   await probed
 }
 
-/** Error codes of a module that needs the same broker, or a database that is starting too. */
-const TRANSIENT_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ERR_PREFORK_BROKER',
-  // It may be waiting for the broker as well.
-  'ERR_PREFORK_START_TIMEOUT',
-])
+const NETWORK_CODES = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
+
+/** Error codes of a module that needs the same broker, or a database that is starting too. After a start timeout it may be waiting for one. */
+const TRANSIENT_CODES = new Set([...NETWORK_CODES, 'ERR_PREFORK_BROKER', 'ERR_PREFORK_START_TIMEOUT'])
 
 /** Whether the worker may have failed to start because of another service that is down. Then the node goes on waiting for the broker. */
 export const isTransient = (error: unknown, depth = 0): boolean => {

@@ -63,9 +63,9 @@ const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
   }))
 }
 
-const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report'], hasListeners: () => boolean): RuntimeOptions => {
+const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report'], heard: () => boolean): RuntimeOptions => {
   const { name, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger } = settings
-  return { node: name, report, heard: hasListeners, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger }
+  return { node: name, report, heard, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger }
 }
 
 /** Loads the task modules in one worker that takes no job. Rejects when they cannot be loaded. The worker is ended when the broker refuses meanwhile. */

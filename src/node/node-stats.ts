@@ -12,10 +12,7 @@ import type { ScaleControl } from './scale-control.js'
 let version: string | undefined
 
 /** The version of this package, from its package.json. */
-export const packageVersion = (): string => {
-  version ??= findVersion(new URL('.', import.meta.url))
-  return version
-}
+export const packageVersion = (): string => (version ??= findVersion(new URL('.', import.meta.url)))
 
 /** Looks in `folder` and in those above it: the bundle may lie one or more folders below package.json. */
 const findVersion = (folder: URL): string => {
@@ -29,10 +26,8 @@ const findVersion = (folder: URL): string => {
   return above.href === folder.href ? 'unknown' : findVersion(above)
 }
 
-const TAKES_JOBS = ['up', 'busy']
-
 /** Workers that take jobs. */
-export const upWorkers = (workers: readonly WorkerStats[]): number => workers.filter(({ state }) => TAKES_JOBS.includes(state)).length
+export const upWorkers = (workers: readonly WorkerStats[]): number => workers.filter(({ state }) => state === 'up' || state === 'busy').length
 
 /** Workers that hold no job. */
 export const idleWorkers = (workers: readonly WorkerStats[]): number =>

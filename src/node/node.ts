@@ -3,6 +3,7 @@ import type { Command } from '../runtime/report/commands.js'
 import type { FarmEvent, FarmEventBody, NodeSnapshot, NodeStats } from '../runtime/report/report.js'
 import { millisecondsOrZero } from '../util/checks.js'
 import { notify } from '../util/notify.js'
+import { deferred } from '../util/with-timeout.js'
 import { type CommandTarget, runCommand } from './command-handler.js'
 import { idleWorkers, type NodeParts, nodeStats, packageVersion, upWorkers } from './node-stats.js'
 import { drain, ShutdownDeadline } from './shutdown.js'
@@ -11,7 +12,6 @@ import type { FarmNode, ShutdownReport } from './types.js'
 
 /** The supervisor of a pool under a broker: consumes jobs, scales the pool, reports events, executes commands, and shuts down without losing a job. */
 export class Node implements FarmNode, CommandTarget {
-  readonly done: Promise<ShutdownReport>
   readonly parts: NodeParts
   readonly #listeners = new Set<(event: FarmEvent) => void>()
   readonly #startedAt = performance.now()
@@ -21,13 +21,10 @@ export class Node implements FarmNode, CommandTarget {
   #scaleTimer: NodeJS.Timeout | undefined
   #heartbeatTimer: NodeJS.Timeout | undefined
   #deadline: ShutdownDeadline | undefined
-  #resolveDone: (report: ShutdownReport) => void = () => {}
+  readonly #done = deferred<ShutdownReport>()
 
   /** `makeParts` gets the function that emits an event of the node, and whether the events have a listener. */
   constructor(makeParts: (report: (event: FarmEventBody) => void, hasListeners: () => boolean) => NodeParts) {
-    this.done = new Promise((resolve) => {
-      this.#resolveDone = resolve
-    })
     this.parts = makeParts(
       (event) => this.#emit(event),
       () => this.hasListeners,
@@ -36,6 +33,10 @@ export class Node implements FarmNode, CommandTarget {
 
   get name(): string {
     return this.parts.settings.name
+  }
+
+  get done(): Promise<ShutdownReport> {
+    return this.#done.promise
   }
 
   /** Begins to take jobs. Rejects with what `broker.start` rejects with. */
@@ -66,8 +67,6 @@ export class Node implements FarmNode, CommandTarget {
     pool.on('workerExit', ({ worker, pid, reason, expected, jobs }) => this.#emit({ type: 'worker.exit', worker, pid, reason, expected, jobs }))
     pool.on('output', ({ worker, line }) => settings.logger?.info({ worker, stream: line.stream, at: line.time }, line.text))
   }
-
-  // ---- at each interval
 
   async #scale(): Promise<void> {
     // One request at a time, however slowly the broker answers.
@@ -100,8 +99,6 @@ export class Node implements FarmNode, CommandTarget {
     }
   }
 
-  // ---- events and reports
-
   #emit(body: FarmEventBody): void {
     const { broker, settings } = this.parts
     // Completed in place: a copy of each event would cost three for each job.
@@ -130,8 +127,6 @@ export class Node implements FarmNode, CommandTarget {
   snapshot(): NodeSnapshot {
     return { stats: this.stats(), tasks: this.parts.runtime.records() }
   }
-
-  // ---- commands
 
   command(command: Command): Promise<unknown> {
     return runCommand(this, command)
@@ -190,7 +185,7 @@ export class Node implements FarmNode, CommandTarget {
     this.#emit({ type: 'node.down', reason })
     await broker.close().catch((err: unknown) => settings.logger?.warn({ err }, 'the broker could not be closed in order'))
     settings.logger?.info({ ...report }, 'node down')
-    this.#resolveDone(report)
+    this.#done.resolve(report)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

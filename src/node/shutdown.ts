@@ -1,4 +1,4 @@
-import { withTimeout } from '../util/with-timeout.js'
+import { deferred, withTimeout } from '../util/with-timeout.js'
 import type { NodeParts } from './node-stats.js'
 import type { ShutdownReport } from './types.js'
 
@@ -13,17 +13,16 @@ const FINAL_TIMEOUT = 300
 
 /** The end of a shutdown's grace. It can be brought forward, never put off. */
 export class ShutdownDeadline {
-  readonly expired: Promise<void>
-  #resolve: () => void = () => {}
-  #endsAt: number
+  readonly #expired = deferred()
+  #endsAt = Number.POSITIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
   constructor(ms: number) {
-    this.expired = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
-    this.#endsAt = Number.POSITIVE_INFINITY
     this.shorten(ms)
+  }
+
+  get expired(): Promise<void> {
+    return this.#expired.promise
   }
 
   /** It expires after `ms` at the latest. */
@@ -32,7 +31,7 @@ export class ShutdownDeadline {
     if (endsAt >= this.#endsAt) return
     this.#endsAt = endsAt
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(this.#resolve, ms)
+    this.#timer = setTimeout(this.#expired.resolve, ms)
   }
 
   /** ms */

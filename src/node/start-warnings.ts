@@ -22,8 +22,8 @@ export const startWarnings = (pool: RuntimePool, tasks: readonly string[], setti
   ...defaultsWarnings(tasks, settings),
 ]
 
-/** With `roots` there is no list of tasks to compare with. */
 const defaultsWarnings = (tasks: readonly string[], { taskDefaults, roots }: NodeSettings): string[] => {
+  // There is no list of tasks to compare with.
   if (roots.length > 0) return []
   const unknown = Object.keys(taskDefaults).filter((name) => !tasks.includes(name))
   return unknown.map((name) => {

@@ -13,3 +13,13 @@ export const withTimeout = async <T, U = T>(promise: PromiseLike<T>, ms: number,
     clearTimeout(timer)
   }
 }
+
+/** A promise with the functions that settle it. */
+export const deferred = <T = void>() => {
+  let resolve!: (value: T) => void
+  let reject!: (error: unknown) => void
+  const promise = new Promise<T>((...settle) => {
+    ;[resolve, reject] = settle
+  })
+  return { promise, resolve, reject }
+}

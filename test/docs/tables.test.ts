@@ -6,7 +6,7 @@ import { createPublisher, PUBLISHER_OPTIONS } from '../../src/amqp/create-publis
 import { createWorker, WORKER_OPTIONS } from '../../src/amqp/create-worker.js'
 import { CONNECTION_OPTIONS, CONTROL_OPTIONS, FIRST_CONNECTION_OPTIONS, QUEUE_OPTIONS } from '../../src/amqp/options/client-options.js'
 import { CALL_OPTIONS, PUBLISH_OPTIONS } from '../../src/amqp/publishing/publish-options.js'
-import { VARIABLES } from '../../src/cli/help.js'
+import { VARIABLES } from '../../src/cli/program.js'
 import { nodeFlags } from '../../src/cli/settings/work.js'
 import { NODE_OPTIONS, readNodeOptions } from '../../src/node/options.js'
 import { MAP_OPTIONS } from '../../src/pool/jobs/map.js'

@@ -12,7 +12,7 @@ interface CommandLine<C extends Command> {
   read(args: readonly string[], flags: Flags): C
 }
 
-const flagOf = <T>(flag: string, reader: Reader<T>, flags: Flags): T | undefined => readSetting({ flag, variable: undefined, reader }, flags, {})
+const flagOf = <T>(flag: string, reader: Reader<T>, flags: Flags): T | undefined => readSetting({ flag, reader }, flags, {})
 
 const argument = <T>(what: string, reader: Reader<T>, text: string): T => {
   const value = reader.read(text)

@@ -1,20 +1,19 @@
 import type { Address, Command } from '../../runtime/report/commands.js'
+import { deferred } from '../../util/with-timeout.js'
 import type { CliContext } from '../cli-context.js'
-import { Deadline } from '../deadline.js'
+import { CONNECT_TIMEOUT, Deadline } from '../deadline.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
-import { toJsonLine } from '../output/json.js'
+import { toJsonLine } from '../output/output-stream.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
 import { type Flags, readSetting } from '../settings/setting.js'
-import { nodeNames } from '../settings/values.js'
+import { nodeName, nodeNames } from '../settings/values.js'
+import { onSignals } from '../signals.js'
 
 /** Commands that change nothing: without an address they go to all nodes. */
 const READ_ONLY = new Set<Command['command']>(['ping', 'snapshot', 'stats', 'stack'])
 
-/** ms to connect to the broker, at most. */
-const CONNECT_TIMEOUT = 10_000
-
 const readAddress = (command: Command, flags: Flags, env: CliContext['env']): Address => {
-  const nodes = readSetting({ flag: '--node', variable: undefined, reader: nodeNames }, flags, env)
+  const nodes = readSetting({ flag: '--node', reader: nodeNames }, flags, env)
   if (nodes !== undefined && flags.all === true) throw new UsageError('--node and --all exclude each other.')
   if (nodes !== undefined) return nodes
   if (flags.all === true || READ_ONLY.has(command.command)) return 'all'
@@ -31,7 +30,7 @@ export const control = async (command: Command, flags: Flags, context: CliContex
   const farm = await context.farm()
   // --timeout covers the whole command. Without it, the answers have a time of their own, however long it took to connect.
   const deadline = new Deadline(given ?? CONNECT_TIMEOUT + answers)
-  const client = await farm.createControlClient(broker, { timeout: Math.min(deadline.total, CONNECT_TIMEOUT) })
+  const client = await farm.createControlClient(broker, { timeout: deadline.connectTimeout })
   try {
     const timeout = given === undefined ? answers : deadline.left
     const shown = `${(given ?? answers) / 1_000} s`
@@ -53,3 +52,25 @@ export const control = async (command: Command, flags: Flags, context: CliContex
 
 const hint = (secret: string | undefined): string =>
   ` Is it at work, on this broker and these exchanges${secret === undefined ? ', and without a secret (ASYNC_FARM_SECRET)' : ', with the same ASYNC_FARM_SECRET'}?`
+
+/** The dashboard of any node, over the control exchange. */
+export const top = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
+  if (context.stdin.isTTY !== true || context.stdout.isTTY !== true)
+    throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)
+  const node = readSetting({ flag: '--node', reader: nodeName }, flags, context.env)
+  const farm = await context.farm()
+  const client = await farm.createControlClient(readBroker(flags, context.env), { timeout: 10_000 })
+  const { openRemote } = await import('../../dashboard/open.js')
+  const { promise: closed, resolve: quit, reject: fail } = deferred()
+  // Before the dashboard opens: a signal without a listener would end the process and leave the terminal in its mode.
+  const stopListening = onSignals(context.signals, { stop: () => quit(), quiet: () => false, resume() {} })
+  const close = await openRemote(client, { node, onQuit: quit, onFailure: fail })
+  try {
+    await closed
+    return EXIT.ok
+  } finally {
+    stopListening()
+    await close()
+    await client.close()
+  }
+}

@@ -6,23 +6,20 @@ import type { CliContext } from '../cli-context.js'
 import { Deadline } from '../deadline.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
-import { toJson } from '../output/json.js'
+import { toJson } from '../output/output-stream.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
 import { checkLimits, type Environment, type Flags, readSetting, type Setting } from '../settings/setting.js'
 import { count, duration, readerOf, shortText } from '../settings/values.js'
 
 const OPTIONS = {
-  delay: { flag: '--delay', variable: undefined, reader: duration({ zero: true, max: MAX_DELAY }) },
-  ttl: { flag: '--ttl', variable: undefined, reader: readerOf(PUBLISH_OPTIONS.ttl) },
-  softTimeLimit: { flag: '--soft-time-limit', variable: undefined, reader: readerOf(PUBLISH_OPTIONS.softTimeLimit) },
-  timeLimit: { flag: '--time-limit', variable: undefined, reader: readerOf(PUBLISH_OPTIONS.timeLimit) },
-  priority: { flag: '--priority', variable: undefined, reader: readerOf(PUBLISH_OPTIONS.priority) },
-  maxAttempts: { flag: '--max-attempts', variable: undefined, reader: count(1, LIMITS.attempts) },
-  correlationId: { flag: '--correlation-id', variable: undefined, reader: shortText('an id') },
+  delay: { flag: '--delay', reader: duration({ zero: true, max: MAX_DELAY }) },
+  ttl: { flag: '--ttl', reader: readerOf(PUBLISH_OPTIONS.ttl) },
+  softTimeLimit: { flag: '--soft-time-limit', reader: readerOf(PUBLISH_OPTIONS.softTimeLimit) },
+  timeLimit: { flag: '--time-limit', reader: readerOf(PUBLISH_OPTIONS.timeLimit) },
+  priority: { flag: '--priority', reader: readerOf(PUBLISH_OPTIONS.priority) },
+  maxAttempts: { flag: '--max-attempts', reader: count(1, LIMITS.attempts) },
+  correlationId: { flag: '--correlation-id', reader: shortText('an id') },
 } as const satisfies { [K in keyof PublishOptions]?: Setting<unknown> }
-
-/** ms to connect to the broker, at most. */
-const CONNECT_TIMEOUT = 10_000
 
 /** Refuses arguments that no message can carry (nested too deeply) before it connects. */
 const checkMessage = async (task: string, args: readonly unknown[]): Promise<void> => {
@@ -47,9 +44,8 @@ const readArguments = (text: string | undefined): unknown[] => {
 
 /** The options of the publication. Checked here, where the message can name flags. */
 const readOptions = (flags: Flags, env: Environment): PublishOptions => {
-  const read: Record<string, unknown> = {}
-  for (const [option, setting] of Object.entries(OPTIONS) as [string, Setting<unknown>][]) read[option] = readSetting(setting, flags, env)
-  const options: PublishOptions = read
+  const settings = Object.entries<Setting<unknown>>(OPTIONS)
+  const options: PublishOptions = Object.fromEntries(settings.map(([option, setting]) => [option, readSetting(setting, flags, env)]))
   checkLimits(options)
   const { ttl, delay } = options
   if (ttl !== undefined && delay !== undefined && ttl <= delay) throw new UsageError('--ttl must be more than --delay, or the job expires before it may begin.')
@@ -66,7 +62,7 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)
   const farm = await context.farm()
   const deadline = new Deadline(timeout)
-  const publisher = await farm.createPublisher(broker, { timeout: Math.min(deadline.total, CONNECT_TIMEOUT) })
+  const publisher = await farm.createPublisher(broker, { timeout: deadline.connectTimeout })
   try {
     if (flags.wait !== true) {
       const id = await deadline.bound(

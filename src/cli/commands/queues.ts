@@ -2,7 +2,7 @@ import { escapeControl } from '../../util/escape.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { DeadLetter } from '../farm.js'
-import { toJsonLine } from '../output/json.js'
+import { toJsonLine } from '../output/output-stream.js'
 import { readBroker } from '../settings/broker.js'
 import { type Flags, readSetting } from '../settings/setting.js'
 import { count } from '../settings/values.js'
@@ -21,7 +21,7 @@ export const purge = async (flags: Flags, context: CliContext): Promise<ExitCode
 
 /** Prints the dead letters, oldest first; they stay in their queue. */
 export const listDead = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
-  const limit = readSetting({ flag: '--limit', variable: undefined, reader: count(1, 100_000) }, flags, context.env) ?? 100
+  const limit = readSetting({ flag: '--limit', reader: count(1, 100_000) }, flags, context.env) ?? 100
   const farm = await context.farm()
   const broker = readBroker(flags, context.env)
   const letters: DeadLetter[] = []

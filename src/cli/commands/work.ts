@@ -2,12 +2,13 @@ import type { Logger } from 'pino'
 import type { LogTail } from '../../dashboard/model/log-tail.js'
 import type { FarmNode, ShutdownReport } from '../../node/types.js'
 import { escapeControl } from '../../util/escape.js'
+import { deferred } from '../../util/with-timeout.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode } from '../exit.js'
 import { serveHttp } from '../http/server.js'
-import { createLogger, prettyLine } from '../log/logger.js'
-import { paintFor } from '../log/paint.js'
 import { banner, configuration } from '../output/banner.js'
+import { createLogger, prettyLine } from '../output/logger.js'
+import { paintFor } from '../output/output-stream.js'
 import { findModules } from '../settings/modules.js'
 import type { Flags } from '../settings/setting.js'
 import { readWork, type WorkSettings } from '../settings/work.js'
@@ -18,32 +19,29 @@ export const work = async (flags: Flags, context: CliContext): Promise<ExitCode>
   // Before the settings are read: an imported module may set the variables.
   await loadImports(flags, context)
   const settings = readWork(flags, context.env, context.folder)
-  reportLostLog(context)
-  if (!settings.tui) return await run(settings, context, createLogger(context.stdout, context.env, settings))
-  if (context.stdin.isTTY !== true || context.stdout.isTTY !== true)
+  const { stdout, stderr } = context
+  // A log that cannot be written does not stop the node.
+  stdout.onFailure?.((error) =>
+    stderr.write(`prefork: The log cannot be written: ${escapeControl(error.message)}. The node goes on; lines that cannot be written are lost.\n`),
+  )
+  if (!settings.tui) return await run(settings, context, createLogger(stdout, context.env, settings))
+  if (context.stdin.isTTY !== true || stdout.isTTY !== true)
     throw new CommandError('--tui needs a terminal: leave it out where input or output is a file or a pipe.', EXIT.usage)
   const { LogTail } = await import('../../dashboard/model/log-tail.js')
   const tail = new LogTail()
   return await run(settings, context, createLogger(tail, context.env, settings), tail)
 }
 
-/** A log that cannot be written does not stop the node. */
-const reportLostLog = ({ stdout, stderr }: CliContext): void =>
-  stdout.onFailure?.((error) =>
-    stderr.write(`prefork: The log cannot be written: ${escapeControl(error.message)}. The node goes on; lines that cannot be written are lost.\n`),
-  )
-
 const loadImports = async (flags: Flags, { folder }: CliContext): Promise<void> => {
   for (const url of findModules('--import', flags.import, folder) ?? []) {
     try {
       await import(url.href)
     } catch (error) {
-      throw new CommandError(`--import ${url.pathname} could not be loaded: ${messageOf(error)}`, EXIT.failed, { cause: error })
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new CommandError(`--import ${url.pathname} could not be loaded: ${reason}`, EXIT.failed, { cause: error })
     }
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const run = async (settings: WorkSettings, context: CliContext, logger: Logger, tail?: LogTail): Promise<ExitCode> => {
   logConfiguration(settings, context, logger)
@@ -59,8 +57,9 @@ const run = async (settings: WorkSettings, context: CliContext, logger: Logger, 
     const closeDashboard = tail === undefined ? undefined : await openDashboard(node, tail, signals, context)
     const report = await node.done
     await closeDashboard?.()
-    logEnd(report, signals.hurried, logger)
-    if (tail !== undefined) context.stdout.write(`${escapeControl(endOf(report, signals.hurried))}\n`)
+    const end = endOf(report, signals.hurried)
+    logger[report.clean ? 'info' : 'warn']({ requeued: report.requeued, killed: report.killed }, end)
+    if (tail !== undefined) context.stdout.write(`${escapeControl(end)}\n`)
     return report.killed > 0 || !report.clean ? EXIT.killed : EXIT.ok
   } finally {
     stopListening()
@@ -92,10 +91,6 @@ const endOf = ({ clean, requeued, killed }: ShutdownReport, hurried: boolean): s
     ? `Stopped: every job in flight has ended; ${requeued} that had not begun went back to the queue.`
     : `Stopped: ${hurried ? 'it was asked again' : 'the grace was over'}; ${killed === 1 ? '1 job that had begun was' : `${killed} jobs that had begun were`} killed, ${requeued} that had not went back to the queue.`
 
-const logEnd = (report: ShutdownReport, hurried: boolean, logger: Logger): void => {
-  logger[report.clean ? 'info' : 'warn']({ requeued: report.requeued, killed: report.killed }, endOf(report, hurried))
-}
-
 /** The signals, for a node that may still start. */
 class NodeSignals implements SignalHandlers {
   node: FarmNode | undefined
@@ -103,22 +98,22 @@ class NodeSignals implements SignalHandlers {
   /** A second signal came, which leaves no grace. */
   hurried = false
   readonly logger: Logger
-  /** Resolves when a signal stops the start. */
-  readonly startCancelled: Promise<undefined>
-  #cancelStart!: (nothing: undefined) => void
+  readonly #start = deferred<undefined>()
 
   constructor(logger: Logger) {
     this.logger = logger
-    this.startCancelled = new Promise((resolve) => {
-      this.#cancelStart = resolve
-    })
+  }
+
+  /** Resolves when a signal stops the start. */
+  get startCancelled(): Promise<undefined> {
+    return this.#start.promise
   }
 
   stop(signal: string, again: boolean): void {
     this.asked = true
     if (this.node === undefined) {
       this.logger.info({ signal }, 'Stopped before the node was up: nothing had begun')
-      this.#cancelStart(undefined)
+      this.#start.resolve(undefined)
       return
     }
     this.logger.info(

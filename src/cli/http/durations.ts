@@ -1,5 +1,7 @@
 import type { FarmEvent } from '../../runtime/report/report.js'
-import type { Sample } from './exposition.js'
+
+/** A line of Prometheus' text format. */
+export type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: number, suffix?: string]
 
 /** Seconds. */
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800] as const

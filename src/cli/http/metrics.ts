@@ -1,7 +1,6 @@
 import type { FarmNode } from '../../node/types.js'
 import type { NodeStats } from '../../runtime/report/report.js'
-import { Durations } from './durations.js'
-import { Exposition, type Sample } from './exposition.js'
+import { Durations, type Sample } from './durations.js'
 
 const STATES = ['starting', 'running', 'quiet', 'paused', 'draining', 'stopped'] as const satisfies readonly NodeStats['state'][]
 
@@ -36,12 +35,8 @@ const nodeFamilies = (out: Exposition, stats: NodeStats): void => {
   const gauge = (name: string, help: string, value: number | undefined): void => out.family(name, 'gauge', help, value === undefined ? [] : [[{}, value]])
   const { node, host, version, scale, totals } = stats
   out.family('prefork_node_info', 'gauge', 'What the node is.', [[{ node, host, version }, 1]])
-  out.family(
-    'prefork_node_state',
-    'gauge',
-    'The state that the node is in: 1.',
-    STATES.map((state): Sample => [{ state }, state === stats.state ? 1 : 0]),
-  )
+  const states = STATES.map((state): Sample => [{ state }, state === stats.state ? 1 : 0])
+  out.family('prefork_node_state', 'gauge', 'The state that the node is in: 1.', states)
   gauge('prefork_uptime_seconds', 'Time since the node started.', stats.uptime / 1_000)
   gauge('prefork_resident_memory_bytes', 'Resident memory of the node itself.', stats.rss)
   gauge('prefork_broker_connected', 'Whether the broker is connected.', stats.connected ? 1 : 0)
@@ -54,26 +49,42 @@ const nodeFamilies = (out: Exposition, stats: NodeStats): void => {
   gauge('prefork_workers_wanted', 'Workers that the node wants now.', scale.wanted)
   gauge('prefork_workers_alive', 'Workers that are alive.', scale.alive)
   out.family('prefork_jobs_received_total', 'counter', 'Deliveries received.', [[{}, totals.received]])
-  out.family('prefork_jobs_total', 'counter', 'Jobs by what became of them.', [
-    [{ outcome: 'succeeded' }, totals.succeeded],
-    [{ outcome: 'failed' }, totals.failed],
-    [{ outcome: 'retried' }, totals.retried],
-    [{ outcome: 'revoked' }, totals.revoked],
-    [{ outcome: 'lost' }, totals.lost],
-    [{ outcome: 'dead_lettered' }, totals.deadLettered],
-    [{ outcome: 'recognised' }, totals.recognised],
-  ])
+  const { succeeded, failed, retried, revoked, lost, deadLettered, recognised } = totals
+  const outcomes = Object.entries({ succeeded, failed, retried, revoked, lost, dead_lettered: deadLettered, recognised })
+  const jobs = outcomes.map(([outcome, count]): Sample => [{ outcome }, count])
+  out.family('prefork_jobs_total', 'counter', 'Jobs by what became of them.', jobs)
 }
 
 const workerFamilies = (out: Exposition, { workers }: NodeStats): void => {
-  const each = (name: string, help: string, value: (worker: NodeStats['workers'][number]) => number): void =>
-    out.family(
-      name,
-      'gauge',
-      help,
-      workers.map((worker): Sample => [{ worker: worker.id }, value(worker)]),
-    )
+  const each = (name: string, help: string, value: (worker: NodeStats['workers'][number]) => number): void => {
+    const samples = workers.map((worker): Sample => [{ worker: worker.id }, value(worker)])
+    out.family(name, 'gauge', help, samples)
+  }
   each('prefork_worker_resident_memory_bytes', 'Resident memory of a worker.', (worker) => worker.rss)
   each('prefork_worker_jobs_running', 'Jobs running on a worker.', (worker) => worker.running)
   each('prefork_worker_stalled_seconds', "Time since a worker's main thread last turned.", (worker) => worker.stalled / 1_000)
 }
+
+/** Prometheus' text format, version 0.0.4: three kinds of lines. https://prometheus.io/docs/instrumenting/exposition_formats/ */
+class Exposition {
+  readonly #lines: string[] = []
+
+  /** A family of samples; one without samples is left out. */
+  family(name: string, kind: 'gauge' | 'counter' | 'histogram', help: string, samples: Iterable<Sample>): void {
+    const body = [...samples].map(([labels, value, suffix = '']) => `${name}${suffix}${shownLabels(labels)} ${shownValue(value)}`)
+    if (body.length > 0) this.#lines.push(`# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`, `# TYPE ${name} ${kind}`, ...body)
+  }
+
+  text(): string {
+    return `${this.#lines.join('\n')}\n`
+  }
+}
+
+const shownLabels = (labels: Sample[0]): string => {
+  const all = Object.entries(labels).map(([name, value]) => `${name}="${escaped(String(value))}"`)
+  return all.length === 0 ? '' : `{${all.join(',')}}`
+}
+
+const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+
+const shownValue = (value: number): string => (value === Number.POSITIVE_INFINITY ? '+Inf' : value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value))

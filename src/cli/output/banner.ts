@@ -2,33 +2,30 @@ import { hostname } from 'node:os'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { withoutPassword } from '../../util/redact.js'
-import type { Paint } from '../log/paint.js'
 import { NODE_DEFAULTS, type WorkSettings } from '../settings/work.js'
+import type { Paint } from './output-stream.js'
 
 const seconds = (ms: number): string => `${ms / 1_000} s`
 
-const pathsOf = (urls: NonNullable<WorkSettings['node']['imports']> | undefined, folder: string): string => {
-  const paths = (urls ?? []).map((url) => relative(folder, fileURLToPath(url)) || '.')
-  return paths.join(', ')
-}
-
-const listOf = (given: WorkSettings['node']['tasks']): NonNullable<WorkSettings['node']['imports']> =>
-  given === undefined ? [] : Array.isArray(given) ? given : [given as URL]
+const pathsOf = (given: WorkSettings['node']['tasks'] = [], folder: string): string =>
+  [given]
+    .flat()
+    .map((url) => relative(folder, fileURLToPath(url as URL)) || '.')
+    .join(', ')
 
 /** The configuration as pairs of a name and a value. The broker's password is hidden. */
 export const configuration = (settings: WorkSettings, folder: string): [name: string, value: string][] => {
   const { broker, node, http } = settings
   const { minWorkers, maxWorkers, prefetchPerWorker, maxLosses, shutdownGrace } = { ...NODE_DEFAULTS, ...node }
-  const workers = minWorkers === maxWorkers ? String(minWorkers) : `${minWorkers} to ${maxWorkers}, by the backlog`
   const lines: [string, string | undefined][] = [
     ['node', node.name ?? `(generated) on ${hostname()}, process ${process.pid}`],
     ['broker', withoutPassword(broker.url)],
     ['queues', broker.queues.join(', ')],
     ['exchanges', `${broker.controlExchange} (commands${broker.secret === undefined ? '' : ', with a secret'}), ${broker.eventExchange} (events)`],
-    ['tasks', pathsOf(listOf(node.tasks), folder)],
+    ['tasks', pathsOf(node.tasks, folder)],
     ['roots', pathsOf(node.roots, folder)],
     ['imports', pathsOf(node.imports, folder)],
-    ['workers', workers],
+    ['workers', minWorkers === maxWorkers ? String(minWorkers) : `${minWorkers} to ${maxWorkers}, by the backlog`],
     ['per worker', `${prefetchPerWorker} held, ${node.concurrency ?? prefetchPerWorker} at once`],
     [
       'limits',

@@ -23,36 +23,45 @@ export interface BrokerSettings {
 
 const DEFAULTS = { queues: [DEFAULT_QUEUE], ...readKnown({ ...CONNECTION_OPTIONS, ...QUEUE_OPTIONS, ...CONTROL_OPTIONS }, {}) }
 
-const URL_SETTING: Setting<string> = { flag: '--broker', variable: 'RABBITMQ_URL', reader: brokerUrl }
-const TLS = {
-  ca: { flag: undefined, variable: 'RABBITMQ_TLS_CA', reader: contents },
-  cert: { flag: undefined, variable: 'RABBITMQ_TLS_CERT', reader: contents },
-  key: { flag: undefined, variable: 'RABBITMQ_TLS_KEY', reader: contents },
-} as const satisfies Record<string, Setting<Buffer>>
-// No flag, as for the secret.
-const PASSPHRASE: Setting<string> = {
-  flag: undefined,
-  variable: 'RABBITMQ_TLS_PASSPHRASE',
-  reader: { wants: 'the passphrase of the key', read: (text) => text, secret: true },
-  verbatim: true,
-}
-const SERVERNAME: Setting<string> = { flag: undefined, variable: 'RABBITMQ_TLS_SERVERNAME', reader: name("the name in RabbitMQ's certificate,") }
-const QUEUES: Setting<string[]> = { flag: '--queue', variable: 'ASYNC_FARM_JOBS_QUEUE', reader: brokerNames('the name of a queue') }
-const CONTROL: Setting<string> = { flag: '--control-exchange', variable: 'ASYNC_FARM_CONTROL_EXCHANGE', reader: brokerName('the name of an exchange') }
-const EVENTS: Setting<string> = { flag: '--worker-exchange', variable: 'ASYNC_FARM_WORKER_EXCHANGE', reader: brokerName('the name of an exchange') }
-// No flag: every user of the machine can read a command line.
-const SECRET: Setting<string> = {
-  flag: undefined,
-  variable: 'ASYNC_FARM_SECRET',
-  reader: { wants: 'a text of at least 8 characters, without the white space around it', read: (text) => (text.length >= 8 ? text : undefined), secret: true },
-  // A variable that is set is meant to protect the node: white space alone must not leave it unprotected.
-  refuseBlank: true,
-}
-const QUEUE_TYPE: Setting<QueueType> = { flag: '--queue-type', variable: undefined, reader: readerOf(QUEUE_OPTIONS.queueType) as Reader<QueueType> }
-const PRIORITY_LEVELS: Setting<number> = {
-  flag: '--priority-levels',
-  variable: undefined,
-  reader: readerOf(QUEUE_OPTIONS.priorityLevels) as Reader<number>,
+const exchangeName = brokerName('the name of an exchange')
+
+/** By option of `prefork/amqp`, and part of it. */
+const SETTINGS = {
+  url: { flag: '--broker', variable: 'RABBITMQ_URL', reader: brokerUrl },
+  'tls.ca': { variable: 'RABBITMQ_TLS_CA', reader: contents },
+  'tls.cert': { variable: 'RABBITMQ_TLS_CERT', reader: contents },
+  'tls.key': { variable: 'RABBITMQ_TLS_KEY', reader: contents },
+  'tls.passphrase': {
+    // No flag, as for the secret.
+    variable: 'RABBITMQ_TLS_PASSPHRASE',
+    reader: { wants: 'the passphrase of the key', read: (text: string) => text, secret: true },
+    verbatim: true,
+  },
+  'tls.servername': { variable: 'RABBITMQ_TLS_SERVERNAME', reader: name("the name in RabbitMQ's certificate,") },
+  queue: { flag: '--queue', variable: 'ASYNC_FARM_JOBS_QUEUE', reader: brokerNames('the name of a queue') },
+  queueType: { flag: '--queue-type', reader: readerOf(QUEUE_OPTIONS.queueType) as Reader<QueueType> },
+  priorityLevels: { flag: '--priority-levels', reader: readerOf(QUEUE_OPTIONS.priorityLevels) as Reader<number> },
+  controlExchange: { flag: '--control-exchange', variable: 'ASYNC_FARM_CONTROL_EXCHANGE', reader: exchangeName },
+  eventExchange: { flag: '--worker-exchange', variable: 'ASYNC_FARM_WORKER_EXCHANGE', reader: exchangeName },
+  secret: {
+    // No flag: every user of the machine can read a command line.
+    variable: 'ASYNC_FARM_SECRET',
+    reader: {
+      wants: 'a text of at least 8 characters, without the white space around it',
+      read: (text: string) => (text.length >= 8 ? text : undefined),
+      secret: true,
+    },
+    // A variable that is set is meant to protect the node: white space alone must not leave it unprotected.
+    refuseBlank: true,
+  },
+} as const satisfies Record<string, Setting<unknown>>
+
+const sourceOf = ({ flag, variable }: Setting<unknown>): string => [flag, variable].filter((each) => each !== undefined).join(' or ')
+
+/** By option of `prefork/amqp`, and part of it: the flag or variable that sets it. */
+export const BROKER_SOURCES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(SETTINGS).map(([option, setting]) => [option, sourceOf(setting)])),
+  tls: 'RABBITMQ_TLS_CA, _CERT, _KEY and _PASSPHRASE',
 }
 
 /** Variables of the broker with their defaults and meaning, for the help. */
@@ -69,57 +78,36 @@ export const BROKER_VARIABLES: readonly (readonly [variable: string, fallback: s
   ['ASYNC_FARM_SECRET', 'none', 'commands must be signed with it'],
 ]
 
-/** By option of `prefork/amqp`, and part of it: the flag or variable that sets it. */
-export const BROKER_SOURCES: Readonly<Record<string, string>> = {
-  url: '--broker or RABBITMQ_URL',
-  tls: 'RABBITMQ_TLS_CA, _CERT, _KEY and _PASSPHRASE',
-  'tls.ca': 'RABBITMQ_TLS_CA',
-  'tls.cert': 'RABBITMQ_TLS_CERT',
-  'tls.key': 'RABBITMQ_TLS_KEY',
-  'tls.passphrase': 'RABBITMQ_TLS_PASSPHRASE',
-  'tls.servername': 'RABBITMQ_TLS_SERVERNAME',
-  queue: '--queue or ASYNC_FARM_JOBS_QUEUE',
-  queueType: '--queue-type',
-  priorityLevels: '--priority-levels',
-  controlExchange: '--control-exchange or ASYNC_FARM_CONTROL_EXCHANGE',
-  eventExchange: '--worker-exchange or ASYNC_FARM_WORKER_EXCHANGE',
-  secret: 'ASYNC_FARM_SECRET',
-}
-
 const readTls = (url: string, flags: Flags, env: Environment): BrokerSettings['tls'] => {
-  const [ca, cert, key] = [readSetting(TLS.ca, flags, env), readSetting(TLS.cert, flags, env), readSetting(TLS.key, flags, env)]
-  const passphrase = readSetting(PASSPHRASE, flags, env)
+  const ca = readSetting(SETTINGS['tls.ca'], flags, env)
+  const cert = readSetting(SETTINGS['tls.cert'], flags, env)
+  const key = readSetting(SETTINGS['tls.key'], flags, env)
+  const passphrase = readSetting(SETTINGS['tls.passphrase'], flags, env)
   if (passphrase !== undefined && key === undefined)
     throw new UsageError('RABBITMQ_TLS_PASSPHRASE opens the key that RABBITMQ_TLS_KEY names: set both, or leave it out.')
-  const servername = readSetting(SERVERNAME, flags, env)
+  const servername = readSetting(SETTINGS['tls.servername'], flags, env)
   if (ca === undefined && cert === undefined && key === undefined && servername === undefined) return undefined
   if (!url.startsWith('amqps:'))
     throw new UsageError('RABBITMQ_TLS_CA, _CERT, _KEY and _SERVERNAME are for an encrypted connection: let --broker or RABBITMQ_URL begin with amqps://.')
   if ((cert === undefined) !== (key === undefined)) throw new UsageError('RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY come together: a certificate and its key.')
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-    ...(passphrase === undefined ? {} : { passphrase }),
-    ...(servername === undefined ? {} : { servername }),
-  }
+  return { ca, cert, key, passphrase, servername }
 }
 
 export const readBroker = (flags: Flags, env: Environment): BrokerSettings => {
-  const url = readSetting(URL_SETTING, flags, env) ?? DEFAULTS.url
+  const url = readSetting(SETTINGS.url, flags, env) ?? DEFAULTS.url
   return {
     url,
     tls: readTls(url, flags, env),
-    queues: readSetting(QUEUES, flags, env) ?? DEFAULTS.queues,
-    controlExchange: readSetting(CONTROL, flags, env) ?? DEFAULTS.controlExchange,
-    eventExchange: readSetting(EVENTS, flags, env) ?? DEFAULTS.eventExchange,
-    secret: readSetting(SECRET, flags, env),
-    queueType: readSetting(QUEUE_TYPE, flags, env) ?? DEFAULTS.queueType,
-    priorityLevels: readSetting(PRIORITY_LEVELS, flags, env) ?? DEFAULTS.priorityLevels,
+    queues: readSetting(SETTINGS.queue, flags, env) ?? DEFAULTS.queues,
+    controlExchange: readSetting(SETTINGS.controlExchange, flags, env) ?? DEFAULTS.controlExchange,
+    eventExchange: readSetting(SETTINGS.eventExchange, flags, env) ?? DEFAULTS.eventExchange,
+    secret: readSetting(SETTINGS.secret, flags, env),
+    queueType: readSetting(SETTINGS.queueType, flags, env) ?? DEFAULTS.queueType,
+    priorityLevels: readSetting(SETTINGS.priorityLevels, flags, env) ?? DEFAULTS.priorityLevels,
   }
 }
 
-const TIMEOUT: Setting<number> = { flag: '--timeout', variable: undefined, reader: duration() }
+const TIMEOUT: Setting<number> = { flag: '--timeout', reader: duration() }
 
 /** ms for the whole command, the answers and the close included. */
 export const readTimeout = (flags: Flags): number | undefined => readSetting(TIMEOUT, flags, {})

@@ -5,12 +5,13 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { UsageError } from '../exit.js'
 import type { Flags } from './setting.js'
 
-const listOf = (flag: string, typed: Flags[string], wants: string): string[] => {
+/** Undefined: the flag was not given. */
+const listOf = (flag: string, typed: Flags[string], wants: string): string[] | undefined => {
   const given = Array.isArray(typed) ? typed : typeof typed === 'string' ? [typed] : []
   const found = given.flatMap((each) => each.split(',').map((part) => part.trim())).filter((each) => each !== '')
   // Most likely an empty variable of the shell.
   if (given.length > 0 && found.length === 0) throw new UsageError(`${flag} must be ${wants}; it was given '${given.join(',')}'.`)
-  return found
+  return found.length === 0 ? undefined : found
 }
 
 const kindOf = (path: string): 'file' | 'folder' | undefined => {
@@ -19,8 +20,8 @@ const kindOf = (path: string): 'file' | 'folder' | undefined => {
 }
 
 /** The URLs of the modules that a flag names: paths relative to `folder`, or packages installed there. */
-export const findModules = (flag: string, typed: Flags[string], folder: string): URL[] | undefined => {
-  const found = listOf(flag, typed, 'the path of a module or the name of a package, several with commas between').map((each) => {
+export const findModules = (flag: string, typed: Flags[string], folder: string): URL[] | undefined =>
+  listOf(flag, typed, 'the path of a module or the name of a package, several with commas between')?.map((each) => {
     const path = each.startsWith('file:') ? fileURLToPath(each) : resolve(folder, each)
     if (kindOf(path) === 'file') return pathToFileURL(path)
     // './tasks' is a path, 'dotenv/config' may be a package.
@@ -31,15 +32,11 @@ export const findModules = (flag: string, typed: Flags[string], folder: string):
       throw new UsageError(`${flag} ${each}: there is neither such a file (looked for ${path}) nor an installed package of this name.`)
     }
   })
-  return found.length === 0 ? undefined : found
-}
 
 /** The folders below which `module/path#export` may name a task. */
-export const findRoots = (typed: Flags[string], folder: string): URL[] | undefined => {
-  const found = listOf('--root', typed, 'the path of a folder, several with commas between').map((each) => {
+export const findRoots = (typed: Flags[string], folder: string): URL[] | undefined =>
+  listOf('--root', typed, 'the path of a folder, several with commas between')?.map((each) => {
     const path = resolve(folder, each)
     if (kindOf(path) !== 'folder') throw new UsageError(`--root ${each}: there is no such folder (looked for ${path}).`)
     return pathToFileURL(`${path}/`)
   })
-  return found.length === 0 ? undefined : found
-}

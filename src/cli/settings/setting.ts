@@ -8,8 +8,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** A value that a flag, a variable or both set. The flag overrides the variable. */
 export interface Setting<T> {
   /** `--prefetch` */
-  readonly flag: string | undefined
-  readonly variable: string | undefined
+  readonly flag?: string
+  readonly variable?: string
   readonly reader: Reader<T>
   /** A variable of white space alone is refused. Otherwise it counts as absent, as an empty one does. */
   readonly refuseBlank?: boolean

@@ -48,19 +48,16 @@ export const size: Reader<number> = {
   },
 }
 
-export const name = (what: string): Reader<string> => ({
-  wants: `${what} of 1 to 255 characters without white space`,
-  read: (text) => (/^\S{1,255}$/.test(text) ? text : undefined),
-})
+const textThat = (fits: (text: string) => boolean, wants: string): Reader<string> => ({ wants, read: (text) => (fits(text) ? text : undefined) })
+
+export const name = (what: string): Reader<string> => textThat((text) => /^\S{1,255}$/.test(text), `${what} of 1 to 255 characters without white space`)
 
 /** AMQP's short strings have one byte for their length. */
 const MAX_SHORT_TEXT = 255
 
 /** A property of a message. */
-export const shortText = (what: string): Reader<string> => ({
-  wants: `${what} of 1 to ${MAX_SHORT_TEXT} bytes of UTF-8 without white space`,
-  read: (text) => (/^\S+$/.test(text) && Buffer.byteLength(text) <= MAX_SHORT_TEXT ? text : undefined),
-})
+export const shortText = (what: string): Reader<string> =>
+  textThat((text) => /^\S+$/.test(text) && Buffer.byteLength(text) <= MAX_SHORT_TEXT, `${what} of 1 to ${MAX_SHORT_TEXT} bytes of UTF-8 without white space`)
 
 /** Several texts, separated by commas; each once. */
 const listOf = (wants: string, fits: (text: string) => boolean): Reader<string[]> => ({
@@ -73,20 +70,15 @@ const listOf = (wants: string, fits: (text: string) => boolean): Reader<string[]
 
 const isNodeName = (text: string): boolean => /^[\w.@:-]{1,200}$/.test(text)
 
-export const nodeName: Reader<string> = {
-  wants: 'the name of a node, of letters, digits and . _ @ : - (at most 200)',
-  read: (text) => (isNodeName(text) ? text : undefined),
-}
+export const nodeName = textThat(isNodeName, 'the name of a node, of letters, digits and . _ @ : - (at most 200)')
 
 export const nodeNames: Reader<string[]> = listOf(nodeName.wants, isNodeName)
 
 const isBrokerName = (text: string): boolean => /^(?!amq\.)\S+$/.test(text) && Buffer.byteLength(text) <= 200
 
 /** The name of a queue or an exchange. */
-export const brokerName = (what: string): Reader<string> => ({
-  wants: `${what} of 1 to 200 bytes without white space, which does not begin with 'amq.'`,
-  read: (text) => (isBrokerName(text) ? text : undefined),
-})
+export const brokerName = (what: string): Reader<string> =>
+  textThat(isBrokerName, `${what} of 1 to 200 bytes without white space, which does not begin with 'amq.'`)
 
 export const brokerNames = (what: string): Reader<string[]> => listOf(brokerName(what).wants, isBrokerName)
 

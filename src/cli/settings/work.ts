@@ -77,19 +77,19 @@ export const nodeFlags = (): [usage: string, help: string][] => OPTIONS.map(([op
 
 const variable = (option: keyof typeof NODE_OPTIONS, name: string) => [name, defaultText(option), phraseOf(option)] as const
 
-/** Variables of a node with their defaults and meaning, for the help. */
+/** For the help: variable, default and meaning. */
 export const NODE_VARIABLES = [
   variable('minWorkers', 'MIN_WORKERS'),
   variable('maxWorkers', 'MAX_WORKERS'),
   ...OPTIONS.flatMap(([option, flag]) => (flag.variable === undefined ? [] : [variable(option, flag.variable)])),
 ]
 
-const MIN: Setting<number> = { flag: undefined, variable: 'MIN_WORKERS', reader: count(1, LIMITS.workers) }
-const MAX: Setting<number> = { flag: undefined, variable: 'MAX_WORKERS', reader: count(1, LIMITS.workers) }
-const WORKERS: Setting<number> = { flag: '--workers', variable: undefined, reader: count(1, LIMITS.workers) }
-const AUTOSCALE: Setting<{ min: number; max: number }> = { flag: '--autoscale', variable: undefined, reader: range }
-const HTTP: Setting<number> = { flag: '--http', variable: undefined, reader: port }
-const HTTP_HOST: Setting<string> = { flag: '--http-host', variable: undefined, reader: name('a host') }
+const MIN: Setting<number> = { variable: 'MIN_WORKERS', reader: count(1, LIMITS.workers) }
+const MAX: Setting<number> = { variable: 'MAX_WORKERS', reader: count(1, LIMITS.workers) }
+const WORKERS: Setting<number> = { flag: '--workers', reader: count(1, LIMITS.workers) }
+const AUTOSCALE: Setting<{ min: number; max: number }> = { flag: '--autoscale', reader: range }
+const HTTP: Setting<number> = { flag: '--http', reader: port }
+const HTTP_HOST: Setting<string> = { flag: '--http-host', reader: name('a host') }
 
 export interface WorkSettings {
   readonly broker: BrokerSettings

@@ -10,14 +10,7 @@ export const cell = (text: string, width: number, side: 'left' | 'right' = 'left
 
 const shortened = (text: string, width: number): string => {
   if (stringWidth(text) <= width) return text
-  let cut = ''
-  let used = 0
-  for (const { segment } of new Intl.Segmenter().segment(text)) {
-    const wide = stringWidth(segment)
-    if (used + wide > width - 1) break
-    cut += segment
-    used += wide
-  }
+  const [cut] = linesOf(text, width - 1)
   return `${cut}${width > 0 ? '…' : ''}`
 }
 
@@ -25,20 +18,20 @@ const shortened = (text: string, width: number): string => {
 export const folded = (text: string, width: number): string[] =>
   escapeControl(text.replaceAll('\t', '  '))
     .split('\n')
-    .flatMap((line) => {
-      if (stringWidth(line) <= width) return [line]
-      const lines: string[] = []
-      let current = ''
-      let used = 0
-      for (const { segment } of new Intl.Segmenter().segment(line)) {
-        const wide = stringWidth(segment)
-        if (used + wide > width) {
-          lines.push(current)
-          current = ''
-          used = 0
-        }
-        current += segment
-        used += wide
-      }
-      return [...lines, current]
-    })
+    .flatMap((line) => (stringWidth(line) <= width ? [line] : [...linesOf(line, width)]))
+
+function* linesOf(text: string, width: number): Generator<string> {
+  let line = ''
+  let used = 0
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    const wide = stringWidth(segment)
+    if (used + wide > width) {
+      yield line
+      line = ''
+      used = 0
+    }
+    line += segment
+    used += wide
+  }
+  yield line
+}

@@ -1,3 +1,5 @@
+import type { NodeStats, TaskStatus } from '../../runtime/report/report.js'
+
 /** `12 ms`, `3.4 s`, `2m 05s`, `1h 02m`, `3d 04h`. */
 export const shownTime = (ms: number): string => {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
@@ -32,3 +34,31 @@ export const sparkline = (values: readonly number[], width: number): string => {
   const highest = Math.max(0, ...shown)
   return shown.map((value) => BARS[highest === 0 ? 0 : Math.min(BARS.length - 1, Math.ceil((value / highest) * (BARS.length - 1)))]).join('')
 }
+
+/** Of the sixteen colours that every terminal has. Undefined: the default. */
+export type Colour = 'green' | 'yellow' | 'red' | 'cyan' | 'gray' | undefined
+
+export const STATUS_COLOURS: Readonly<Record<TaskStatus, Colour>> = {
+  pending: 'gray',
+  running: 'cyan',
+  success: 'green',
+  failure: 'red',
+  soft_timeout: 'yellow',
+  hard_timeout: 'red',
+  revoked: 'yellow',
+  lost: 'red',
+  retried: 'yellow',
+}
+
+export const STATE_COLOURS: Readonly<Record<NodeStats['state'], Colour>> = {
+  starting: 'yellow',
+  running: 'green',
+  quiet: 'yellow',
+  paused: 'yellow',
+  draining: 'yellow',
+  stopped: 'red',
+}
+
+/** Undefined for a word that this version does not know. */
+export const colourOf = <Word extends string>(colours: Readonly<Record<Word, Colour>>, word: Word): Colour =>
+  Object.hasOwn(colours, word) ? colours[word] : undefined

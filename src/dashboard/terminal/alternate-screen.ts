@@ -5,17 +5,12 @@ const ENTER = '\x1b[?1049h\x1b[H'
 /** Default text attributes, a visible cursor, the normal screen. */
 const LEAVE = '\x1b[0m\x1b[?25h\x1b[?1049l'
 
-export interface TerminalStream {
-  readonly fd: number
-  write(text: string): unknown
-}
-
 /**
  * Switches the terminal to its alternate screen. The function that it returns switches back; so does an exit of the process, or an uncaught
  * exception before Node prints it. `stopDrawing` is called before: a last frame belongs to the alternate screen.
  */
 export const enterAlternateScreen = (
-  stdout: TerminalStream,
+  stdout: { readonly fd: number; write(text: string): unknown },
   stdin: { isRaw?: boolean; setRawMode?(raw: boolean): unknown },
   stopDrawing: () => void,
 ): (() => void) => {

@@ -47,19 +47,9 @@ export const App = ({ controller }: { controller: Controller }) => {
 
 type Pressed = Parameters<Parameters<typeof useInput>[0]>[1]
 
-const nameOf = (key: Pressed): Key['name'] =>
-  key.upArrow
-    ? 'up'
-    : key.downArrow
-      ? 'down'
-      : key.pageUp
-        ? 'pageup'
-        : key.pageDown
-          ? 'pagedown'
-          : key.tab
-            ? 'tab'
-            : key.return
-              ? 'enter'
-              : key.escape
-                ? 'escape'
-                : undefined
+const NAMES = { upArrow: 'up', downArrow: 'down', pageUp: 'pageup', pageDown: 'pagedown', tab: 'tab', return: 'enter', escape: 'escape' } as const
+
+const nameOf = (pressed: Pressed): Key['name'] => {
+  for (const [key, name] of Object.entries(NAMES)) if (pressed[key as keyof typeof NAMES]) return name
+  return undefined
+}

@@ -1,8 +1,7 @@
 import { Text } from 'ink'
 import type { Controller } from '../controller.js'
 import { cell } from '../format/cell.js'
-import { shownBytes, shownCount, shownRate, shownTime, sparkline } from '../format/values.js'
-import { colourOf, STATE_COLOURS } from './theme.js'
+import { colourOf, STATE_COLOURS, shownBytes, shownCount, shownRate, shownTime, sparkline } from '../format/values.js'
 
 /** ms without an event after which a node is shown as silent. */
 const SILENT_AFTER = 10_000

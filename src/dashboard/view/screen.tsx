@@ -2,9 +2,8 @@ import { Box, Text } from 'ink'
 import type { Controller } from '../controller.js'
 import { cell } from '../format/cell.js'
 import { Header } from './header.js'
+import { TaskTable, WorkerTable } from './lists.js'
 import { OverlayPane } from './overlay.js'
-import { TaskTable } from './tasks.js'
-import { WorkerTable } from './workers.js'
 
 export interface Size {
   readonly columns: number

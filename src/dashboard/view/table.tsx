@@ -1,6 +1,6 @@
 import { Text } from 'ink'
 import { cell } from '../format/cell.js'
-import type { Colour } from './theme.js'
+import type { Colour } from '../format/values.js'
 
 export interface Column<T> {
   readonly title: string

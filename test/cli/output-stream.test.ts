@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { ProcessStream } from '../../src/cli/output/process-stream.js'
+import { ProcessStream } from '../../src/cli/output/output-stream.js'
 import { until, withRabbit } from '../amqp/rabbit.js'
 import { ownNames, PREFORK, TASKS } from './processes.js'
 

@@ -1,15 +1,15 @@
 import { type Logger, pino } from 'pino'
+import { shownClock } from '../../dashboard/format/values.js'
 import { escapeControl } from '../../util/escape.js'
 import type { TextStream } from '../cli-context.js'
 import type { Environment } from '../settings/setting.js'
-import { type Paint, paintFor } from './paint.js'
+import { type Paint, paintFor } from './output-stream.js'
 
 /** Readable lines on a terminal, JSON lines anywhere else. Written synchronously: nothing is lost when the process ends. */
 export const createLogger = (stream: TextStream, env: Environment, { verbose = false }: { verbose?: boolean } = {}): Logger => {
   const paint = paintFor(stream, env)
-  const destination =
-    stream.isTTY === true ? { write: (line: string) => stream.write(prettyLine(line, paint)) } : { write: (line: string) => stream.write(line) }
-  return pino({ level: verbose ? 'debug' : 'info', base: null }, destination)
+  const write = (line: string) => stream.write(stream.isTTY === true ? prettyLine(line, paint) : line)
+  return pino({ level: verbose ? 'debug' : 'info', base: null }, { write })
 }
 
 const LEVELS: Record<number, [name: string, colour: Parameters<Paint>[0]]> = {
@@ -34,11 +34,7 @@ const stackOf = (err: unknown): string => {
   return `\n${text.replace(/^/gm, '    ')}`
 }
 
-const clock = (time: number): string => {
-  const at = new Date(time)
-  const two = (value: number): string => String(value).padStart(2, '0')
-  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, '0')}`
-}
+const clock = (time: number): string => `${shownClock(time)}.${String(new Date(time).getMilliseconds()).padStart(3, '0')}`
 
 /** A JSON line of pino as a readable line: time of day, level, message, then the other members. */
 export const prettyLine = (json: string, paint: Paint): string => {
