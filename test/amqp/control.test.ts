@@ -96,7 +96,9 @@ withRabbit('the control exchange', () => {
     expect(first.warnings).toEqual([])
     const second = await named('a', { secret })
     await until('both know', () => first.warnings.length > 0 && second.warnings.length > 0)
-    expect(second.warnings[0]).toMatch(/^Another node is named 'a' as well: commands to that name reach both.* Give each node a name of its own/)
+    expect(second.warnings[0]).toBe(
+      "Another node is named 'a' as well: commands to that name reach both, and operators take them for one. Give each node a name of its own, or none: it then makes one up.",
+    )
     // With another secret as well.
     const third = await named('b', { secret: 'wrong horse' })
     await until('both know', () => other.warnings.length > 0 && third.warnings.length > 0)

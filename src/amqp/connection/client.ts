@@ -1,6 +1,6 @@
 /** The part of amqplib that is used here, typed here: amqplib is an optional peer dependency, and its own types may not be installed. */
 import { PreforkError } from '../../wire/errors.js'
-import type { TlsSettings } from './endpoint.js'
+import { type Endpoint, type TlsSettings, withHeartbeat } from './endpoint.js'
 
 type Listener = (...args: never[]) => void
 
@@ -37,20 +37,16 @@ export interface PublishOptions extends AmqpProperties {
   readonly mandatory?: boolean
 }
 
-export interface DeclareOptions {
-  readonly durable?: boolean
-  readonly exclusive?: boolean
-  readonly autoDelete?: boolean
-  readonly arguments?: Readonly<Record<string, unknown>>
-}
-
 export interface AmqpChannel {
   /** amqplib's internal connection: the channel's frames are written to its stream. */
   readonly connection: { readonly stream?: AmqpStream }
   on(event: string, listener: Listener): unknown
   close(): Promise<void>
-  assertQueue(queue: string, options?: DeclareOptions): Promise<{ queue: string; messageCount: number; consumerCount: number }>
-  checkQueue(queue: string): Promise<{ messageCount: number; consumerCount: number }>
+  assertQueue(
+    queue: string,
+    options: { durable: boolean; exclusive?: boolean; autoDelete?: boolean; arguments?: Readonly<Record<string, unknown>> },
+  ): Promise<{ queue: string }>
+  checkQueue(queue: string): Promise<{ messageCount: number }>
   purgeQueue(queue: string): Promise<{ messageCount: number }>
   bindQueue(queue: string, exchange: string, key: string): Promise<unknown>
   assertExchange(exchange: string, type: string, options?: { durable?: boolean }): Promise<unknown>
@@ -90,16 +86,23 @@ interface Amqplib {
   ): Promise<AmqpConnection>
 }
 
-const MISSING = "RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib"
-
 /** Loads amqplib. Rejects with PreforkError `ERR_PREFORK_AMQPLIB_MISSING`, which names the command that installs it. */
 export const loadClient = async (): Promise<Amqplib> => {
   try {
     const loaded = (await import('amqplib')) as unknown as Amqplib & { default?: Amqplib }
     return loaded.default ?? loaded
   } catch (cause) {
-    if ((cause as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND' && /amqplib/.test((cause as Error).message))
-      throw new PreforkError('ERR_PREFORK_AMQPLIB_MISSING', MISSING, { cause })
-    throw cause
+    if ((cause as { code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND' || !/amqplib/.test((cause as Error).message)) throw cause
+    const message = "RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib"
+    throw new PreforkError('ERR_PREFORK_AMQPLIB_MISSING', message, { cause })
   }
+}
+
+/** ms for one attempt, handshake included. */
+const CONNECT_TIMEOUT = 10_000
+
+/** One attempt to connect. `name`: as RabbitMQ's list of connections shows it. */
+export const connect = (client: Amqplib, { url, tls }: Endpoint, name: string): Promise<AmqpConnection> => {
+  const clientProperties = { connection_name: name, product: 'prefork' }
+  return client.connect(withHeartbeat(url), { ...tls, timeout: CONNECT_TIMEOUT, noDelay: true, keepAlive: true, clientProperties })
 }

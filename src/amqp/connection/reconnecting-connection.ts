@@ -2,13 +2,10 @@ import { EventEmitter } from 'node:events'
 import { withTimeout } from '../../util/with-timeout.js'
 import type { BrokerError } from '../errors.js'
 import { closeConnection } from './bounded-close.js'
-import { type AmqpConnection, loadClient } from './client.js'
+import { type AmqpConnection, connect, loadClient } from './client.js'
 import { connectTimeoutError, permanentError } from './connect-errors.js'
-import { type Endpoint, withHeartbeat } from './endpoint.js'
+import type { Endpoint } from './endpoint.js'
 import { ReconnectBackoff } from './reconnect-backoff.js'
-
-/** ms for one attempt, handshake included. */
-const CONNECT_TIMEOUT = 10_000
 
 export interface ConnectionEvents {
   up: [connection: AmqpConnection]
@@ -68,14 +65,7 @@ export class ReconnectingConnection extends EventEmitter<ConnectionEvents> {
     if (this.#closed || this.#connecting) return
     this.#connecting = true
     try {
-      const client = await loadClient()
-      const connection = await client.connect(withHeartbeat(this.#endpoint.url), {
-        ...this.#endpoint.tls,
-        timeout: CONNECT_TIMEOUT,
-        noDelay: true,
-        keepAlive: true,
-        clientProperties: { connection_name: this.#name, product: 'prefork' },
-      })
+      const connection = await connect(await loadClient(), this.#endpoint, this.#name)
       this.#connecting = false
       this.#opened(connection)
     } catch (error) {
@@ -143,10 +133,7 @@ export class ReconnectingConnection extends EventEmitter<ConnectionEvents> {
   }
 }
 
-/**
- * Starts the connection and runs `setUp`, both within `connectTimeout` ms. Rejects with BrokerError when the time is over, and with
- * the permanent error of either. The caller closes the connection.
- */
+/** Starts the connection and runs `setUp` within `connectTimeout` ms, or rejects with BrokerError. The caller closes the connection. */
 export const connectWithin = async (
   connection: ReconnectingConnection,
   { url, connectTimeout }: { readonly url: string; readonly connectTimeout: number },

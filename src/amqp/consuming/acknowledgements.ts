@@ -1,9 +1,6 @@
 import type { AmqpChannel, AmqpStream } from '../connection/client.js'
 import { SettledTags } from './settled-tags.js'
 
-type AckChannel = Pick<AmqpChannel, 'ack'>
-type CorkableStream = Pick<AmqpStream, 'cork' | 'uncork'>
-
 /** Up to this many frames are sent at the end of the turn, even when an earlier delivery is unsettled. */
 const SEND_AT_ONCE = 8
 /** ms that more than that may wait for the earlier deliveries to be settled. */
@@ -14,9 +11,8 @@ const MAX_WAIT = 5
  * a frame and a system call for each would cost a node under load more than the jobs themselves.
  */
 export class Acknowledgements {
-  readonly #channel: AckChannel
-  readonly #stream: CorkableStream | undefined
-  /** Tags to be acknowledged. */
+  readonly #channel: Pick<AmqpChannel, 'ack'>
+  readonly #stream: Pick<AmqpStream, 'cork' | 'uncork'> | undefined
   #tags: number[] = []
   #immediate: NodeJS.Immediate | undefined
   #timer: NodeJS.Timeout | undefined
@@ -25,7 +21,7 @@ export class Acknowledgements {
   capacity = 0
 
   /** `stream`: of the channel's connection. */
-  constructor(channel: AckChannel, stream?: CorkableStream) {
+  constructor(channel: Pick<AmqpChannel, 'ack'>, stream?: Pick<AmqpStream, 'cork' | 'uncork'>) {
     this.#channel = channel
     this.#stream = stream
   }
@@ -51,7 +47,6 @@ export class Acknowledgements {
     else this.#timer ??= setTimeout(() => this.flush(), MAX_WAIT)
   }
 
-  /** Sends all acknowledgements now. */
   flush(): void {
     this.#cancelTimers()
     this.#sendUpToFloor()

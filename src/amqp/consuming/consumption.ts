@@ -1,27 +1,21 @@
 import type { Consumption } from '../../node/broker.js'
 import type { AmqpMessage } from '../connection/client.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
-import type { QueueShape } from '../topology/topology.js'
 import type { Consumer } from './generation.js'
-import { QueueConsumer } from './queue-consumer.js'
+import { type ConsumerSettings, QueueConsumer } from './queue-consumer.js'
 
-export interface ConsumptionSettings {
-  /** `base`: the name of the queue in the node's options. `queue`: one of the queues behind it. */
-  readonly sources: readonly { readonly base: string; readonly queue: string }[]
-  readonly shape: QueueShape
-  consumerArguments(): Readonly<Record<string, unknown>>
+interface ConsumptionSettings extends Omit<ConsumerSettings, 'base' | 'queue' | 'receive'> {
+  readonly sources: readonly Pick<ConsumerSettings, 'base' | 'queue'>[]
   receive(message: AmqpMessage, consumer: Consumer, base: string): void
-  warn(message: string): void
 }
 
 /** The consumers of a node's queues, which share its capacity. */
 export class AmqpConsumption implements Consumption {
   readonly #consumers: readonly QueueConsumer[]
 
-  constructor(connection: ReconnectingConnection, { sources, shape, consumerArguments, receive, warn }: ConsumptionSettings) {
+  constructor(connection: ReconnectingConnection, { sources, receive, ...shared }: ConsumptionSettings) {
     this.#consumers = sources.map(
-      ({ base, queue }) =>
-        new QueueConsumer(connection, { base, queue, shape, consumerArguments, receive: (message, consumer) => receive(message, consumer, base), warn }),
+      ({ base, queue }) => new QueueConsumer(connection, { ...shared, base, queue, receive: (message, consumer) => receive(message, consumer, base) }),
     )
   }
 

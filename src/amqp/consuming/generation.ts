@@ -19,10 +19,7 @@ const MAX_CONSUMERS = 8
 const REPLACE_INTERVAL = 1_000
 let consumerCount = 0
 
-/**
- * One channel and its deliveries. Delivery tags begin anew on each channel, so a settlement sent on the next channel would settle
- * another job. Here it is dropped.
- */
+/** One channel and its deliveries. Tags begin anew on each channel: sent on the next, a settlement would settle another job, so it is dropped. */
 export class Generation {
   readonly #channel: AmqpChannel
   readonly #queue: string
@@ -64,7 +61,6 @@ export class Generation {
     this.#gone.abort(reason)
   }
 
-  /** Sends the acknowledgements of this turn. */
   flush(): void {
     this.#acknowledgements.flush()
   }
@@ -88,16 +84,14 @@ export class Generation {
   }
 
   #cancelledConsumerSettled(): void {
-    if (this.#heldByCancelled() === 0) {
-      clearTimeout(this.#replaceTimer)
-      this.#replaceTimer = undefined
-      void this.#adjust()
-    } else {
-      this.#replaceTimer ??= setTimeout(() => {
-        this.#replaceTimer = undefined
-        void this.#adjust()
-      }, REPLACE_INTERVAL).unref()
-    }
+    if (this.#heldByCancelled() === 0) this.#replace()
+    else this.#replaceTimer ??= setTimeout(() => this.#replace(), REPLACE_INTERVAL).unref()
+  }
+
+  #replace(): void {
+    clearTimeout(this.#replaceTimer)
+    this.#replaceTimer = undefined
+    void this.#adjust()
   }
 
   /**

@@ -5,8 +5,9 @@ import { declareJobQueue, type QueueShape } from '../topology/topology.js'
 import { type Consumer, Generation } from './generation.js'
 
 export interface ConsumerSettings {
-  /** The name of the queue in the node's options; `queue` is one of the queues behind it. */
+  /** The name of the queue in the node's options. */
   readonly base: string
+  /** One of the queues behind it. */
   readonly queue: string
   readonly shape: QueueShape
   /** Arguments of `basic.consume`, which depend on the broker's version. */

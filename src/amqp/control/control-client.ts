@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { ControlClient } from '../../node/broker.js'
 import type { Address, Answer, Command } from '../../runtime/report/commands.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
-import { knownNames, plainObject } from '../../util/checks.js'
+import { plainObject } from '../../util/checks.js'
 import { notify } from '../../util/notify.js'
+import { type OptionTable, readOptions } from '../../util/option-table.js'
+import { deferred, withTimeout } from '../../util/with-timeout.js'
 import { AdminChannel } from '../connection/admin-channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import type { Endpoint } from '../connection/endpoint.js'
@@ -11,15 +13,13 @@ import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
 import { connectWithin, ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { BrokerError } from '../errors.js'
 import {
-  CONNECTION_NAMES,
-  CONTROL_NAMES,
+  CONNECTION_OPTIONS,
+  CONTROL_OPTIONS,
   type ConnectionOptions,
   type ControlOptions,
-  FIRST_CONNECTION_NAMES,
+  endpointOf,
+  FIRST_CONNECTION_OPTIONS,
   type FirstConnectionOptions,
-  readConnectTimeout,
-  readControl,
-  readEndpoint,
 } from '../options/client-options.js'
 import { REPLY_TO } from '../publishing/calls.js'
 import { declareExchanges } from '../topology/topology.js'
@@ -40,9 +40,9 @@ class AnswerQueue {
 
   async next(): Promise<Answer | undefined> {
     while (this.#ready.length === 0) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
+      const pushed = deferred()
+      this.#wake = pushed.resolve
+      await pushed.promise
     }
     const answer = this.#ready.shift()
     if (answer instanceof Error) throw answer
@@ -58,12 +58,6 @@ interface ControlClientSettings extends Endpoint {
   readonly connectTimeout: number
 }
 
-/** A request that waits for a channel. */
-interface PendingRequest {
-  opened(channel: AmqpChannel): void
-  failed(error: Error): void
-}
-
 const closedError = (call: string): BrokerError => new BrokerError(`${call} is refused: the control client is closed or closing.`)
 
 /** An operator's side of the control exchange. */
@@ -75,7 +69,8 @@ export class AmqpControlClient implements ControlClient {
   readonly #requests = new Map<string, AnswerQueue>()
   /** Each with the function that rejects its `listen`. */
   readonly #eventQueues = new Map<BoundQueue, (error: Error) => void>()
-  readonly #pending = new Set<PendingRequest>()
+  /** Requests that wait for a channel. */
+  readonly #pending = new Set<ReturnType<typeof deferred<AmqpChannel>>>()
   #closing: Promise<void> | undefined
 
   constructor(settings: ControlClientSettings) {
@@ -90,7 +85,7 @@ export class AmqpControlClient implements ControlClient {
         await channel.consume(REPLY_TO, (message) => this.#receiveAnswer(message), { noAck: true })
       },
       opened: (channel) => {
-        for (const each of this.#pending) each.opened(channel)
+        for (const each of this.#pending) each.resolve(channel)
       },
       closed: (_channel, reason) => {
         for (const answers of this.#requests.values())
@@ -122,10 +117,10 @@ export class AmqpControlClient implements ControlClient {
 
   async *#ask({ to, body, timeout }: ControlRequest): AsyncIterableIterator<Answer> {
     if (this.#closing !== undefined) throw closedError('ask')
-    const id = randomUUID()
-    const answers = new AnswerQueue()
     const outstanding = to === 'all' ? undefined : new Set(to)
     if (outstanding?.size === 0) return
+    const id = randomUUID()
+    const answers = new AnswerQueue()
     this.#requests.set(id, answers)
     const timer = setTimeout(() => answers.push(undefined), timeout)
     try {
@@ -143,25 +138,16 @@ export class AmqpControlClient implements ControlClient {
     }
   }
 
-  #open(timeout: number): Promise<AmqpChannel> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => request.failed(new BrokerError(`RabbitMQ could not be reached within ${timeout} ms.`)), timeout)
-      const done = (): void => {
-        clearTimeout(timer)
-        this.#pending.delete(request)
-      }
-      const request: PendingRequest = {
-        opened: (channel) => {
-          done()
-          resolve(channel)
-        },
-        failed: (error) => {
-          done()
-          reject(error)
-        },
-      }
-      this.#pending.add(request)
-    })
+  async #open(timeout: number): Promise<AmqpChannel> {
+    const opened = deferred<AmqpChannel>()
+    this.#pending.add(opened)
+    try {
+      return await withTimeout(opened.promise, timeout, (): never => {
+        throw new BrokerError(`RabbitMQ could not be reached within ${timeout} ms.`)
+      })
+    } finally {
+      this.#pending.delete(opened)
+    }
   }
 
   async listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>> {
@@ -198,26 +184,16 @@ export class AmqpControlClient implements ControlClient {
 
   async #closeAll(): Promise<void> {
     for (const answers of this.#requests.values()) answers.push(undefined)
-    for (const each of this.#pending) each.failed(closedError('ask'))
+    for (const each of this.#pending) each.reject(closedError('ask'))
     for (const reject of this.#eventQueues.values()) reject(closedError('listen'))
     await Promise.all([this.#requestChannel.close(), this.#admin.close(), ...[...this.#eventQueues.keys()].map((each) => each.close())])
     await this.#connection.close(new BrokerError('The control client has been closed.'))
   }
 }
 
-const deferred = (): { promise: Promise<void>; resolve: () => void; reject: (error: Error) => void } => {
-  let resolve: () => void = () => {}
-  let reject: (error: Error) => void = () => {}
-  const promise = new Promise<void>((settle, refuse) => {
-    resolve = settle
-    reject = refuse
-  })
-  return { promise, resolve, reject }
-}
-
 export interface ControlClientOptions extends ConnectionOptions, FirstConnectionOptions, ControlOptions {}
 
-const NAMES = [...CONNECTION_NAMES, ...FIRST_CONNECTION_NAMES, ...CONTROL_NAMES] as const satisfies readonly (keyof ControlClientOptions)[]
+const OPTIONS = { ...CONNECTION_OPTIONS, ...FIRST_CONNECTION_OPTIONS, ...CONTROL_OPTIONS } satisfies OptionTable<ControlClientOptions>
 
 /**
  * Connects an operator to the control exchange. A connection that is lost later is made again, however long that takes.
@@ -227,9 +203,8 @@ const NAMES = [...CONNECTION_NAMES, ...FIRST_CONNECTION_NAMES, ...CONTROL_NAMES]
  * @throws {PreforkError} `ERR_PREFORK_AMQPLIB_MISSING`: the package amqplib is not installed
  */
 export const createControlClient = async (options: ControlClientOptions = {}): Promise<ControlClient> => {
-  const given = plainObject('options', options)
-  knownNames('createControlClient', given, NAMES)
-  const client = new AmqpControlClient({ ...readEndpoint(given), ...readControl(given), connectTimeout: readConnectTimeout(given) })
+  const { url, tls, ...rest } = readOptions(OPTIONS, 'createControlClient', plainObject('options', options))
+  const client = new AmqpControlClient({ ...endpointOf({ url, tls }), ...rest })
   await client.start()
   return client
 }

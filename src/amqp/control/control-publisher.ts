@@ -12,7 +12,7 @@ const MAX_EVENTS = 500
 /** Answers that wait for a channel at most. The oldest are dropped: their senders have given up. */
 const MAX_UNSENT_ANSWERS = 20
 
-interface UnsentAnswer {
+interface Answer {
   readonly replyTo: string
   readonly body: Buffer
   readonly correlationId: string | undefined
@@ -41,7 +41,7 @@ export class ControlPublisher {
   readonly #returned = new Set<string>()
   #count = 0
   /** Commands arrive on another connection, which may be open before this one. */
-  #unsentAnswers: UnsentAnswer[] = []
+  #unsentAnswers: Answer[] = []
 
   /** `connection`: that of the publications. An alarm of RabbitMQ blocks publishing connections, and must not block acknowledgements. */
   constructor(connection: ReconnectingConnection, { controlExchange, eventExchange, opened, failed }: ControlPublisherSettings) {
@@ -57,7 +57,7 @@ export class ControlPublisher {
       },
       opened: () => {
         this.listenerSeen()
-        for (const answer of this.#unsentAnswers.splice(0)) this.#answer(answer)
+        for (const answer of this.#unsentAnswers.splice(0)) this.answer(answer)
         opened()
       },
       closed: () => this.#returned.clear(),
@@ -102,11 +102,7 @@ export class ControlPublisher {
   }
 
   /** Sends an answer now, or when a channel is open. */
-  answer(replyTo: string, body: Buffer, correlationId: string | undefined): void {
-    this.#answer({ replyTo, body, correlationId })
-  }
-
-  #answer(answer: UnsentAnswer): void {
+  answer(answer: Answer): void {
     const { replyTo, body, correlationId } = answer
     if (this.#send('', replyTo, body, { correlationId })) return
     this.#unsentAnswers.push(answer)
@@ -118,7 +114,7 @@ export class ControlPublisher {
     this.#send(this.#controlExchange, '', body, options)
   }
 
-  /** False: no channel is open. */
+  /** False: no channel is open, or it has just been closed. */
   #send(exchange: string, key: string, body: Buffer, options: PublishOptions): boolean {
     const { channel } = this.#reconnecting
     if (channel === undefined) return false
@@ -126,7 +122,6 @@ export class ControlPublisher {
       channel.publish(exchange, key, body, { contentType: JSON_TYPE, ...options })
       return true
     } catch {
-      // The channel has just been closed.
       return false
     }
   }

@@ -93,7 +93,8 @@ export class AmqpNodeControl implements NodeControl {
     const message = readControlMessage(content)
     if (message === undefined || !(message.to === 'all' || message.to.includes(node))) return
     const answer = await this.#answer(message.command, content, properties.headers ?? {})
-    if (properties.replyTo !== undefined) this.#publisher.answer(properties.replyTo, toJson(answer), properties.correlationId)
+    const { replyTo, correlationId } = properties
+    if (replyTo !== undefined) this.#publisher.answer({ replyTo, correlationId, body: toJson(answer) })
   }
 
   async #answer(command: Command, body: Buffer, headers: Readonly<Record<string, unknown>>): Promise<Answer> {

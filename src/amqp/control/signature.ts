@@ -1,7 +1,4 @@
-/**
- * Signatures of commands with a shared secret: HMAC-SHA-256 (RFC 2104) over the time, a nonce and the body. A command that is too old,
- * or whose nonce was used before, is refused.
- */
+/** Signs commands with a shared secret: HMAC-SHA-256 (RFC 2104) over the time, a nonce and the body. A stale or repeated one is refused. */
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 
 /** ms that a command may be old. The clocks of nodes and operators may differ by as much. */

@@ -1,7 +1,4 @@
-/**
- * All headers of a message share 64 KiB: amqplib encodes no more. A message whose headers do not fit could be neither retried nor
- * dead-lettered, and would stay unsettled on the node for good.
- */
+/** All headers of a message share 64 KiB: amqplib encodes no more. With larger ones a job could be neither retried nor dead-lettered. */
 
 type Table = Readonly<Record<string, unknown>>
 
@@ -12,11 +9,10 @@ const DROPPED_HEADER = 'dropped_headers'
 const MAX_DROPPED_NAMES = 500
 
 /** Headers that control the execution of the job: they are small, and stay. */
-const CONTROL_HEADERS = new Set(
-  'schema_version soft_timeout_s hard_timeout_s attempt max_attempts losses retry_lost requeues delay expires_at dead_reason dead_at dead_node dead_queue dead_error_name dead_error_message dead_error_code'.split(
-    ' ',
-  ),
-)
+const CONTROL_HEADERS = new Set([
+  ...['schema_version', 'soft_timeout_s', 'hard_timeout_s', 'attempt', 'max_attempts', 'losses', 'retry_lost', 'requeues', 'delay', 'expires_at'],
+  ...['dead_reason', 'dead_at', 'dead_node', 'dead_queue', 'dead_error_name', 'dead_error_message', 'dead_error_code'],
+])
 
 /** Bytes of a value in an AMQP table, or a few more. */
 const sizeOf = (value: unknown): number => {

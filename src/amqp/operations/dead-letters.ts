@@ -9,9 +9,8 @@ import { readCounts, readDeadLetter, readHeaders, readHistory, readMessageId, re
 import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../options/client-options.js'
 import { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import { JobPublisher } from '../publishing/job-publisher.js'
-import { isNotFound, readyMessages, withChannel } from '../topology/queue-contents.js'
+import { isNotFound, readyMessages, withChannel, withConnection } from '../topology/queue-contents.js'
 import { DEFAULT_QUEUE, deadLetterQueue } from '../topology/topology.js'
-import { withConnection } from './with-connection.js'
 
 /** A job that is not tried again, except by `retryDeadLetters`. */
 export interface DeadLetter {
@@ -52,8 +51,13 @@ const readQueue = (given: Readonly<Record<string, unknown>>): string => (given.q
 const readLimit = (given: Readonly<Record<string, unknown>>, otherwise: number): number =>
   given.limit === undefined ? otherwise : count('limit', given.limit, 1)
 
-const noQueueError = (queue: string): BrokerError =>
-  new BrokerError(`There is no queue '${deadLetterQueue(queue)}': no node and no publisher has declared '${queue}' yet.`)
+/** How many dead letters there are. Rejects with BrokerError when there is no such queue. */
+const countDeadLetters = async (connection: AmqpConnection, queue: string): Promise<number> => {
+  const dead = deadLetterQueue(queue)
+  const waiting = await readyMessages(connection, dead)
+  if (waiting === undefined) throw new BrokerError(`There is no queue '${dead}': no node and no publisher has declared '${queue}' yet.`)
+  return waiting
+}
 
 /** `what` was interrupted by `error`: the queue was deleted, a connection lost, a publication refused. */
 const interruptedError = (what: string, queue: string, error: unknown): BrokerError => {
@@ -76,11 +80,8 @@ const describe = async (message: AmqpMessage, queue: string): Promise<DeadLetter
   return {
     id: readMessageId(message),
     message: job,
-    reason: death.reason,
-    error: death.error,
+    ...death,
     queue: death.queue ?? queue,
-    at: death.at,
-    node: death.node,
     counts: readCounts(headers),
     history: readHistory(headers?.history),
     size: message.content.length,
@@ -99,7 +100,7 @@ export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<
   const queue = readQueue(given)
   const limit = readLimit(given, 100)
   return withConnection(readEndpoint(given), async (connection) => {
-    if ((await readyMessages(connection, deadLetterQueue(queue))) === undefined) throw noQueueError(queue)
+    await countDeadLetters(connection, queue)
     const found: DeadLetter[] = []
     try {
       await withChannel(connection, async (channel) => {
@@ -164,8 +165,7 @@ const retryAll = async (
   wanted: (message: AmqpMessage) => boolean,
   jobs: JobPublisher,
 ): Promise<number> => {
-  const waiting = await readyMessages(connection, deadLetterQueue(queue))
-  if (waiting === undefined) throw noQueueError(queue)
+  const waiting = await countDeadLetters(connection, queue)
   let retried = 0
   try {
     await withChannel(connection, async (channel) => {

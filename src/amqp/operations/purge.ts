@@ -2,9 +2,8 @@ import { flag, knownNames, plainObject } from '../../util/checks.js'
 import { BrokerError } from '../errors.js'
 import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../options/client-options.js'
 import { DELAY_STEPS } from '../topology/delay-steps.js'
-import { purgeQueue } from '../topology/queue-contents.js'
+import { purgeQueue, withConnection } from '../topology/queue-contents.js'
 import { DEFAULT_QUEUE, deadLetterQueue, delayQueue, queuesBehind } from '../topology/topology.js'
-import { withConnection } from './with-connection.js'
 
 export interface PurgeOptions extends ConnectionOptions, QueueOptions {
   /** Default `async_farm.jobs`. */

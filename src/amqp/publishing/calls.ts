@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { decodeReply } from '../../runtime/message/index.js'
+import { deferred, withTimeout } from '../../util/with-timeout.js'
 import { PreforkError } from '../../wire/errors.js'
 import type { AdminChannel } from '../connection/admin-channel.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
@@ -41,37 +42,25 @@ export class Calls {
    * Resolves with the task's result. Rejects with the task's error (RemoteError), with PreforkError `ERR_PREFORK_CALL_TIMEOUT` after
    * `timeout` ms, or with PublishError when the channel is closed, since the answer would have arrived on it.
    */
-  call(publication: JobPublication, name: string, timeout: number): Promise<unknown> {
+  async call(publication: JobPublication, name: string, timeout: number): Promise<unknown> {
     // The node sends the caller's own correlation id back as it is, so two pending calls must not share one.
     const key = publication.options.correlationId ?? randomUUID()
-    if (this.#pending.has(key)) return Promise.reject(new TypeError(`A call with the correlationId '${key}' is waiting for its answer: name another.`))
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => call.reject(new PreforkError('ERR_PREFORK_CALL_TIMEOUT', `The call of '${name}' was not answered within ${timeout} ms. The job may still run.`)),
-        timeout,
-      )
-      const done = (): void => {
-        clearTimeout(timer)
-        this.#pending.delete(key)
-      }
-      const call: Call = {
-        written: false,
-        resolve: (value) => {
-          done()
-          resolve(value)
-        },
-        reject: (error) => {
-          done()
-          reject(error)
-        },
-      }
-      this.#pending.set(key, call)
-      const written = (): void => {
-        call.written = true
-      }
-      const options = { ...publication.options, replyTo: REPLY_TO, correlationId: key }
-      this.#jobs.publish({ ...publication, options, resend: false, timeout, written }).catch((error: unknown) => call.reject(error))
-    })
+    if (this.#pending.has(key)) throw new TypeError(`A call with the correlationId '${key}' is waiting for its answer: name another.`)
+    const { promise: answered, resolve, reject } = deferred<unknown>()
+    const call: Call = { written: false, resolve, reject }
+    this.#pending.set(key, call)
+    const written = (): void => {
+      call.written = true
+    }
+    const options = { ...publication.options, replyTo: REPLY_TO, correlationId: key }
+    this.#jobs.publish({ ...publication, options, resend: false, timeout, written }).catch(reject)
+    try {
+      return await withTimeout(answered, timeout, () => {
+        throw new PreforkError('ERR_PREFORK_CALL_TIMEOUT', `The call of '${name}' was not answered within ${timeout} ms. The job may still run.`)
+      })
+    } finally {
+      this.#pending.delete(key)
+    }
   }
 
   #receiveAnswer(message: AmqpMessage | null): void {
@@ -88,7 +77,7 @@ export class Calls {
 
   #failPublished(reason: Error): void {
     const cause = closeCode(reason) === undefined ? 'The connection was lost' : 'RabbitMQ closed the channel'
-    for (const call of [...this.#pending.values()])
+    for (const call of this.#pending.values())
       if (call.written && !this.#closed)
         call.reject(new PublishError(`${cause} before the answer came; the job may still run: ${reason.message}`, 'unknown', { cause: reason }))
   }
@@ -97,7 +86,7 @@ export class Calls {
   async close(timeout: number): Promise<void> {
     this.#closed = true
     await this.#publisher.close(timeout)
-    for (const call of [...this.#pending.values()])
+    for (const call of this.#pending.values())
       call.reject(new PublishError('The publisher was closed before the answer came; the job may still run.', 'unknown'))
   }
 }

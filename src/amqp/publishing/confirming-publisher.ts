@@ -1,11 +1,10 @@
 import { Deque } from '../../util/deque.js'
 import { withTimeout } from '../../util/with-timeout.js'
-import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
+import type { AmqpChannel, AmqpMessage, PublishOptions } from '../connection/client.js'
 import { closeCode } from '../connection/connect-errors.js'
 import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { PublishError, UnroutableError } from '../errors.js'
-import { type OutstandingPublication, type Publication, returnKey } from './publication.js'
 
 /** Messages written and not confirmed at most: as many may be stored twice when a connection is lost. */
 const MAX_UNCONFIRMED = 1_024
@@ -14,7 +13,35 @@ const MAX_SENDS = 5
 /** ms between two checks of the deadlines. */
 const DEADLINE_CHECK_INTERVAL = 250
 
-export interface PublisherHandlers {
+/** A message on its way to an exchange. */
+interface Publication {
+  readonly exchange: string
+  readonly key: string
+  readonly body: Buffer
+  readonly options: PublishOptions
+  /** Publish it again when the connection is lost before the confirm: it may then be stored twice, with the same message id. */
+  readonly resend: boolean
+  /** ms until it must be confirmed, a wait for a connection included; undefined: no limit. */
+  readonly timeout?: number | undefined
+  /** Called each time that it is written. */
+  readonly written?: (() => void) | undefined
+}
+
+/** A publication that the broker has not confirmed yet. */
+interface OutstandingPublication {
+  readonly publication: Publication
+  readonly deadline: number
+  /** Times that it was written. */
+  sent: number
+  /** The close of the channel for which it is published again. */
+  lostBy?: Error
+  returned: boolean
+  settled: boolean
+  readonly resolve: () => void
+  readonly reject: (error: Error) => void
+}
+
+interface PublisherHandlers {
   /** Runs on each new channel before the first publication. */
   setup?(channel: AmqpChannel): Promise<void>
   closed?(reason: Error): void
@@ -65,11 +92,7 @@ export class ConfirmingPublisher {
     return this.#waiting.size + this.#written.size
   }
 
-  /**
-   * Resolves when the broker has confirmed it.
-   *
-   * Rejects with UnroutableError (`mandatory`, and it was routed to no queue) or PublishError (refused, too large, not confirmed in time, closed).
-   */
+  /** Resolves when the broker has confirmed it. Rejects with UnroutableError, or with PublishError: refused, too large, too late or closed. */
   publish(publication: Publication): Promise<void> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
     return new Promise((resolve, reject) => {
@@ -109,24 +132,22 @@ export class ConfirmingPublisher {
     if (this.#channel !== channel || !this.#written.has(each) || error?.message === 'channel closed') return
     if (error !== null) {
       this.#fail(each, `RabbitMQ refused the message for the queue '${each.publication.key}': it is full, or cannot store it just now.`, 'no', error)
-    } else if (each.returned) {
-      this.#written.delete(each)
-      each.settled = true
-      each.reject(new UnroutableError(each.publication.key))
     } else {
       this.#written.delete(each)
       each.settled = true
-      each.resolve()
+      if (each.returned) each.reject(new UnroutableError(each.publication.key))
+      else each.resolve()
     }
     this.#pump()
     this.#settleIdle()
   }
 
   #returned(message: AmqpMessage): void {
-    const key = returnKey(message.fields.exchange, message.fields.routingKey, message.properties.messageId)
+    // `basic.return` has content and properties, but no delivery tag.
+    const { fields, properties } = message
     for (const each of this.#written) {
-      const { exchange, key: queue, options } = each.publication
-      if (each.returned || returnKey(exchange, queue, options.messageId) !== key) continue
+      const { exchange, key, options } = each.publication
+      if (each.returned || exchange !== fields.exchange || key !== fields.routingKey || options.messageId !== properties.messageId) continue
       each.returned = true
       return
     }

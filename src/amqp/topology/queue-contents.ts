@@ -1,5 +1,29 @@
-import { closeChannel } from '../connection/bounded-close.js'
-import type { AmqpChannel, AmqpConnection } from '../connection/client.js'
+import { withoutPassword } from '../../util/redact.js'
+import { closeChannel, closeConnection } from '../connection/bounded-close.js'
+import { type AmqpChannel, type AmqpConnection, connect, loadClient } from '../connection/client.js'
+import { permanentError } from '../connection/connect-errors.js'
+import type { Endpoint } from '../connection/endpoint.js'
+import { BrokerError } from '../errors.js'
+
+/** Connects, runs `operation` and closes. Rejects with BrokerError when RabbitMQ cannot be reached: it does not try again, as a node does. */
+export const withConnection = async <T>(endpoint: Endpoint, operation: (connection: AmqpConnection) => Promise<T>): Promise<T> => {
+  const client = await loadClient()
+  let connection: AmqpConnection
+  try {
+    connection = await connect(client, endpoint, `prefork operator ${process.pid}`)
+  } catch (cause) {
+    const { url } = endpoint
+    const reason = cause instanceof Error ? cause.message || cause.name : String(cause)
+    throw permanentError(url, cause) ?? new BrokerError(`RabbitMQ at ${withoutPassword(url)} cannot be reached: ${reason}`, { cause })
+  }
+  // The call that fails rejects. Without a listener the error would be an uncaught exception as well.
+  connection.on('error', () => {})
+  try {
+    return await operation(connection)
+  } finally {
+    await closeConnection(connection)
+  }
+}
 
 /** Calls `use` with a new channel. An error reply of the broker closes that channel, and rejects. */
 export const withChannel = async <T>(connection: AmqpConnection, use: (channel: AmqpChannel) => Promise<T>): Promise<T> => {

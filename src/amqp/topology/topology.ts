@@ -127,20 +127,18 @@ export const declareDelayQueue = (channel: AmqpChannel, queue: string, step: num
   declare(channel, delayQueue(queue, step), delayArguments(queue, step), `a queue of jobs that wait ${step} ms`)
 
 export const declareExchanges = async (channel: AmqpChannel, control: string, events: string): Promise<void> => {
-  for (const [name, type] of [
-    [control, 'fanout'],
-    [events, 'direct'],
-  ] as const) {
-    try {
-      await channel.assertExchange(name, type, { durable: true })
-    } catch (error) {
-      if ((error as { code?: number }).code !== 406) throw error
-      throw new BrokerError(
-        `The exchange '${name}' exists, but not as a durable ${type} exchange: name another, or delete it. RabbitMQ said: ${(error as Error).message}`,
-        {
-          cause: error,
-        },
-      )
-    }
+  await declareExchange(channel, control, 'fanout')
+  await declareExchange(channel, events, 'direct')
+}
+
+const declareExchange = async (channel: AmqpChannel, name: string, type: 'fanout' | 'direct'): Promise<void> => {
+  try {
+    await channel.assertExchange(name, type, { durable: true })
+  } catch (cause) {
+    const { code, message } = cause as { code?: number; message?: string }
+    if (code !== 406) throw cause
+    throw new BrokerError(`The exchange '${name}' exists, but not as a durable ${type} exchange: name another, or delete it. RabbitMQ said: ${message}`, {
+      cause,
+    })
   }
 }
