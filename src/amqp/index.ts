@@ -3,7 +3,7 @@
 export type { ControlClient } from '../node/broker.js'
 export type { FarmNode, NodeOptions, ShutdownReport } from '../node/index.js'
 export type { Backoff, Counts, HistoryEntry, SerializedError } from '../runtime/delivery.js'
-export type { JobMessage } from '../runtime/message/index.js'
+export type { JobMessage } from '../runtime/message/job.js'
 export type { Address, Answer, Command } from '../runtime/report/commands.js'
 export type { FarmEvent } from '../runtime/report/report.js'
 export { type ControlClientOptions, createControlClient } from './control/control-client.js'

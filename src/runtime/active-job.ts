@@ -3,7 +3,7 @@ import type { JobFollower } from '../pool/jobs/job.js'
 import type { Job } from '../pool/types.js'
 import type { TaskOptions } from '../worker/tasks/define-task.js'
 import type { Counts, Delivery, HistoryEntry, JobHeaders } from './delivery.js'
-import type { JobMessage } from './message/index.js'
+import type { JobMessage } from './message/job.js'
 import type { TaskEntry } from './report/task-history.js'
 
 /** The task that the pool runs for a message. */

@@ -1,7 +1,9 @@
 /** `prefork/runtime`: the life of delivered jobs, for those who bring a broker of their own. */
 
 export type { Backoff, Counts, DeadReason, Delivery, HistoryEntry, JobHeaders, SerializedError, Settlement, SettleResult } from './delivery.js'
-export { decodeJob, decodeReply, type EncodedJob, encodeJob, encodeReply, type JobMessage, type Reply, UndecodableError } from './message/index.js'
+export { UndecodableError } from './errors.js'
+export { decodeJob, type EncodedJob, encodeJob, type JobMessage } from './message/job.js'
+export { decodeReply, encodeReply, type Reply } from './message/reply.js'
 export type { RuntimeOptions, RuntimePool } from './options.js'
 export { pathTaskModule } from './path-tasks/task-paths.js'
 export { type Address, type Answer, COMMAND_NAMES, type Command, type CommandName, readCommand } from './report/commands.js'

@@ -1,5 +1,5 @@
 import type { Counts, Delivery, JobHeaders, Settlement, SettleResult } from '../../runtime/delivery.js'
-import { CONTENT_TYPE } from '../../runtime/message/index.js'
+import { CONTENT_TYPE } from '../../runtime/message/job.js'
 import type { AmqpMessage } from '../connection/client.js'
 import { deadLettered, readCounts, readHeaders, readMessageId, republished } from '../headers/message-headers.js'
 import type { ConfirmingPublisher } from '../publishing/confirming-publisher.js'

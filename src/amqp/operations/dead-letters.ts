@@ -1,5 +1,5 @@
 import type { Counts, HistoryEntry, SerializedError } from '../../runtime/delivery.js'
-import { decodeJob, type JobMessage } from '../../runtime/message/index.js'
+import { decodeJob, type JobMessage } from '../../runtime/message/job.js'
 import { arrayOf, count, isString, knownNames, plainObject } from '../../util/checks.js'
 import { AdminChannel } from '../connection/admin-channel.js'
 import type { AmqpConnection, AmqpMessage } from '../connection/client.js'

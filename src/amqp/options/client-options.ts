@@ -89,9 +89,7 @@ export const CONTROL_OPTIONS = {
 } satisfies OptionTable<ControlOptions>
 
 export const CONNECTION_NAMES = namesOf(CONNECTION_OPTIONS)
-export const FIRST_CONNECTION_NAMES = namesOf(FIRST_CONNECTION_OPTIONS)
 export const QUEUE_NAMES = namesOf(QUEUE_OPTIONS)
-export const CONTROL_NAMES = namesOf(CONTROL_OPTIONS)
 
 type Given = Readonly<Record<string, unknown>>
 
@@ -103,11 +101,7 @@ export const endpointOf = ({ url, tls }: OptionValues<typeof CONNECTION_OPTIONS>
 
 export const readEndpoint = (given: Given): Endpoint => endpointOf(readKnown(CONNECTION_OPTIONS, given))
 
-export const readConnectTimeout = (given: Given): number => readKnown(FIRST_CONNECTION_OPTIONS, given).connectTimeout
-
 export const readShape = (given: Given): QueueShape => readKnown(QUEUE_OPTIONS, given)
-
-export const readControl = (given: Given): { controlExchange: string; eventExchange: string; secret: string | undefined } => readKnown(CONTROL_OPTIONS, given)
 
 /** The settings of a node's AMQP broker, checked. */
 export interface AmqpSettings extends Endpoint {

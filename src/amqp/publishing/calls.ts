@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { decodeReply } from '../../runtime/message/index.js'
+import { decodeReply } from '../../runtime/message/reply.js'
 import { deferred, withTimeout } from '../../util/with-timeout.js'
 import { PreforkError } from '../../wire/errors.js'
 import type { AdminChannel } from '../connection/admin-channel.js'

@@ -1,5 +1,5 @@
 import type { Backoff } from '../../runtime/delivery.js'
-import type { Compression } from '../../runtime/message/index.js'
+import type { Compression } from '../../runtime/message/compression.js'
 import { backoffOf } from '../../runtime/options.js'
 import { type Check, checkLimits, choice, countFrom, knownNames, milliseconds, plainObject, refuse } from '../../util/checks.js'
 import { namesOf, type OptionTable, option } from '../../util/option-table.js'

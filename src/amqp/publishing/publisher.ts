@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { AnyTasks, TaskArgs, TaskName, TaskResult } from '../../pool/types.js'
-import { encodeJob } from '../../runtime/message/index.js'
+import { encodeJob } from '../../runtime/message/job.js'
 import { refuse } from '../../util/checks.js'
 import { namesOf, optionValue } from '../../util/option-table.js'
 import { AdminChannel } from '../connection/admin-channel.js'

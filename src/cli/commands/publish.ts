@@ -1,6 +1,6 @@
 import { PUBLISH_OPTIONS } from '../../amqp/publishing/publish-options.js'
 import { MAX_DELAY } from '../../amqp/topology/delay-steps.js'
-import { encodeJob } from '../../runtime/message/index.js'
+import { encodeJob } from '../../runtime/message/job.js'
 import { LIMITS } from '../../util/limits.js'
 import type { CliContext } from '../cli-context.js'
 import { Deadline } from '../deadline.js'

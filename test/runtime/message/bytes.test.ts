@@ -1,7 +1,7 @@
 /** Bodies that version 0.1.0 packed itself: nodes and publishers of that version and of this one read each other's messages. */
 import { deepStrictEqual } from 'node:assert'
 import { expect, test } from 'vitest'
-import { decodeReply, encodeReply } from '../../../src/runtime/message/index.js'
+import { decodeReply, encodeReply } from '../../../src/runtime/message/reply.js'
 import { bytesOf } from '../../fuzz/corpus.js'
 
 /** A value, its bytes as that version packed them, and as they are packed now where that differs. `*n` repeats the bytes before it. */

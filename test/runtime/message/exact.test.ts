@@ -1,8 +1,8 @@
 /** Values that msgpackr alone would pack as another, or run code of. */
 import { deepStrictEqual } from 'node:assert'
 import { expect, test } from 'vitest'
-import { decodeReply, encodeReply } from '../../../src/runtime/message/index.js'
 import { pack } from '../../../src/runtime/message/msgpack/pack.js'
+import { decodeReply, encodeReply } from '../../../src/runtime/message/reply.js'
 
 const roundTrip = (value: unknown): unknown => (decodeReply(encodeReply({ ok: true, value })) as { value: unknown }).value
 

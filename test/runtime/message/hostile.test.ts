@@ -1,6 +1,8 @@
 /** Bytes that msgpackr alone would spend memory on, would run extensions for, or would read as another value than was sent. */
 import { expect, test } from 'vitest'
-import { decodeJob, decodeReply, encodeJob, UndecodableError } from '../../../src/runtime/message/index.js'
+import { UndecodableError } from '../../../src/runtime/errors.js'
+import { decodeJob, encodeJob } from '../../../src/runtime/message/job.js'
+import { decodeReply } from '../../../src/runtime/message/reply.js'
 import { bytesOf } from '../../fuzz/corpus.js'
 
 const MB = 1_000_000

@@ -1,7 +1,8 @@
 import * as zlib from 'node:zlib'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { type BodyHeaders, decodeJob, encodeJob, UndecodableError } from '../../../src/runtime/message/index.js'
+import { UndecodableError } from '../../../src/runtime/errors.js'
+import { type BodyHeaders, decodeJob, encodeJob } from '../../../src/runtime/message/job.js'
 import { SerializationError } from '../../../src/wire/errors.js'
 
 const msgpack = { contentType: 'application/msgpack', contentEncoding: undefined, schemaVersion: 1 }

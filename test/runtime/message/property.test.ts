@@ -1,7 +1,9 @@
 import { deepStrictEqual } from 'node:assert'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type BodyHeaders, decodeJob, decodeReply, encodeJob, encodeReply, UndecodableError } from '../../../src/runtime/message/index.js'
+import { UndecodableError } from '../../../src/runtime/errors.js'
+import { type BodyHeaders, decodeJob, encodeJob } from '../../../src/runtime/message/job.js'
+import { decodeReply, encodeReply } from '../../../src/runtime/message/reply.js'
 import { carried } from './arbitraries.js'
 
 const limit = { maxBodySize: 64 * 1024 * 1024 }

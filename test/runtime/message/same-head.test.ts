@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodeJob } from '../../../src/runtime/message/index.js'
+import { decodeJob } from '../../../src/runtime/message/job.js'
 import { pack } from '../../../src/runtime/message/msgpack/pack.js'
 
 const read = (value: unknown): unknown => decodeBytes(pack(value, '', 1_000_000))
