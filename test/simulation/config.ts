@@ -1,11 +1,11 @@
 import type { Dispatch, PoolOptions } from '../../src/pool/types.js'
 
-/** What one run is made from; the rest follows from `seed`. */
+/** What one run is made from; everything else follows from `seed`. */
 export interface RunConfig {
   readonly seed: number
-  /** Workers, or the most of them where it scales. */
+  /** The number of workers; with `min`, the largest. */
   readonly workers: number
-  /** Fewest workers; undefined: as many as `workers`. */
+  /** The smallest number of workers; undefined: `workers`, and the pool does not scale. */
   readonly min: number | undefined
   readonly concurrency: number
   readonly dispatch: Dispatch
@@ -14,14 +14,14 @@ export interface RunConfig {
   readonly spare: number
   readonly maxJobsPerWorker: number | undefined
   readonly watchdog: boolean
-  /** Bytes that a pipe of the kernel holds. */
+  /** Capacity of a pipe of the kernel, bytes. */
   readonly capacity: number
-  /** Share of reads that are cut at some byte. */
-  readonly cuts: number
-  /** Longest time until bytes are seen, ms. */
+  /** Share of reads that return only a part of the available bytes, 0 to 1. */
+  readonly cutShare: number
+  /** The longest time until the reader of a pipe sees its bytes, ms. */
   readonly latency: number
-  /** What a look at the clock costs the host, ms. */
-  readonly lookCost: number
+  /** How long the host takes to read its clock, ms. */
+  readonly clockReadCost: number
 }
 
 export const MEMORY_LIMIT = 100e6

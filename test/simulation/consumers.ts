@@ -1,74 +1,76 @@
 import { MemoryLimitError, PoolClosedError, QueueFullError, SerializationError, WorkerLostError, WorkerStartError } from '../../src/wire/errors.js'
 import { drawPlan, itemOf, type Plan, resultOf } from './plans.js'
 import type { Random } from './random.js'
-import type { Stage } from './script.js'
+import type { Simulation } from './script.js'
 
 interface Stream {
   readonly plan: Plan
   readonly iterator: AsyncIterableIterator<unknown>
-  got: number
-  asked: number
-  over: boolean
-  left: boolean
+  received: number
+  /** The calls of `next` that have not settled. */
+  pendingReads: number
+  ended: boolean
+  /** The consumer called `return`. */
+  returned: boolean
   failed: boolean
 }
 
-/** Those who iterate: over streams and maps; and broadcasts. What they are given is in order, whole, and once. */
+/** Consumers of streams, maps and broadcasts. They check that they receive every value, in order and once. */
 export class Consumers {
   broadcasts = 0
   resizes = 0
-  readonly #stage: Stage
-  readonly #key: () => number
+  readonly #simulation: Simulation
+  readonly #nextKey: () => number
   readonly #streams: Stream[] = []
-  /** Under way: maps and broadcasts. */
-  readonly #others = new Set<string>()
+  /** The maps and broadcasts that have not settled, by name. */
+  readonly #calls = new Set<string>()
 
-  constructor(stage: Stage, key: () => number) {
-    this.#stage = stage
-    this.#key = key
+  constructor(simulation: Simulation, nextKey: () => number) {
+    this.#simulation = simulation
+    this.#nextKey = nextKey
   }
 
   // ---- streams
 
-  open(draw: Random): void {
-    const { pool, world } = this.#stage
-    const retries = draw.below(2)
-    const plan = { ...drawPlan(draw, this.#key(), 'items'), ms: draw.pick([0, 0, 1, 10]), retries }
-    world.say(`stream ${plan.key} of ${plan.count} items`)
+  open(random: Random): void {
+    const { pool, world } = this.#simulation
+    const retries = random.below(2)
+    const plan = { ...drawPlan(random, this.#nextKey(), 'items'), ms: random.pick([0, 0, 1, 10]), retries }
+    world.trace(`stream ${plan.key} of ${plan.count} items`)
     const iterator = pool.stream('items', [plan], { retryLost: retries })
-    const stream: Stream = { plan, iterator, got: 0, asked: 0, over: false, left: false, failed: false }
+    const stream: Stream = { plan, iterator, received: 0, pendingReads: 0, ended: false, returned: false, failed: false }
     this.#streams.push(stream)
-    this.#ask(stream, draw.between(1, 5))
+    this.#read(stream, random.between(1, 5))
   }
 
-  take(draw: Random): void {
-    const open = this.#streams.filter(({ over, left }) => !over && !left)
-    if (open.length > 0) this.#ask(draw.pick(open), draw.between(1, 40))
+  read(random: Random): void {
+    const open = this.#streams.filter(isOpen)
+    if (open.length > 0) this.#read(random.pick(open), random.between(1, 40))
   }
 
-  leave(draw: Random): void {
-    const open = this.#streams.filter(({ over, left }) => !over && !left)
-    if (open.length > 0) this.#leave(draw.pick(open))
+  returnOne(random: Random): void {
+    const open = this.#streams.filter(isOpen)
+    if (open.length > 0) this.#return(random.pick(open))
   }
 
-  #leave(stream: Stream): void {
-    stream.left = true
-    this.#stage.world.say(`stream ${stream.plan.key} is left`)
+  #return(stream: Stream): void {
+    stream.returned = true
+    this.#simulation.world.trace(`stream ${stream.plan.key} is returned`)
     void stream.iterator.return?.(undefined)
   }
 
-  #ask(stream: Stream, times: number): void {
+  #read(stream: Stream, times: number): void {
     for (let i = 0; i < times; i++) {
-      stream.asked++
+      stream.pendingReads++
       stream.iterator.next().then(
         ({ done, value }) => {
-          stream.asked--
-          if (done === true) stream.over = true
+          stream.pendingReads--
+          if (done === true) stream.ended = true
           else this.#item(stream, value)
         },
         (error) => {
-          stream.asked--
-          stream.over = true
+          stream.pendingReads--
+          stream.ended = true
           stream.failed = true
           this.#failed(`stream ${stream.plan.key}`, error)
         },
@@ -77,110 +79,112 @@ export class Consumers {
   }
 
   #item(stream: Stream, value: unknown): void {
-    const { truth } = this.#stage
-    const expected = itemOf(stream.plan, stream.got++)
-    truth.demand(value === expected, () => `promise 7: stream ${stream.plan.key} brought ${String(value)}, not ${expected}`)
+    const { history } = this.#simulation
+    const expected = itemOf(stream.plan, stream.received++)
+    history.check(value === expected, () => `promise 7: stream ${stream.plan.key} yielded ${String(value)}, not ${expected}`)
   }
 
-  // ---- the others
+  // ---- maps and broadcasts
 
-  map(draw: Random): void {
-    const { pool, truth } = this.#stage
-    const plans = Array.from({ length: draw.between(1, 12) }, () => ({ ...drawPlan(draw, this.#key(), 'noop'), ballast: undefined }))
-    const stopAfter = draw.chance(0.3) ? draw.below(plans.length) : Number.POSITIVE_INFINITY
-    this.#under(`map ${plans[0]!.key}`, async () => {
-      let at = 0
+  map(random: Random): void {
+    const { pool, history } = this.#simulation
+    const plans = Array.from({ length: random.between(1, 12) }, () => ({ ...drawPlan(random, this.#nextKey(), 'noop'), padding: undefined }))
+    const stopAfter = random.chance(0.3) ? random.below(plans.length) : Number.POSITIVE_INFINITY
+    this.#track(`map ${plans[0]!.key}`, async () => {
+      let count = 0
       for await (const value of pool.map(
         'quick',
         plans.map((plan): [Plan] => [plan]),
       )) {
-        const expected = JSON.stringify(resultOf(plans[at]!, 1))
-        truth.demand(JSON.stringify(value) === expected, () => `promise 7: a map brought ${JSON.stringify(value)}, not ${expected}`)
-        if (at++ === stopAfter) return
+        const expected = JSON.stringify(resultOf(plans[count]!, 1))
+        history.check(JSON.stringify(value) === expected, () => `promise 7: a map yielded ${JSON.stringify(value)}, not ${expected}`)
+        if (count++ === stopAfter) return
       }
-      truth.demand(at === plans.length, () => `promise 3: a map of ${plans.length} ended after ${at}`)
+      history.check(count === plans.length, () => `promise 3: a map of ${plans.length} ended after ${count}`)
     })
   }
 
-  broadcast(draw: Random, places: number): void {
-    const { config, pool, processes, truth } = this.#stage
+  broadcast(random: Random, workers: number): void {
+    const { config, pool, processes, history } = this.#simulation
     this.broadcasts++
-    const retryLost = draw.below(3)
-    const plan: Plan = { key: this.#key(), kind: 'place', ms: draw.pick([0, 0, 2, 40]), count: 0, heeds: false, ballast: undefined, retries: retryLost }
-    const there = (...states: string[]): number[] =>
+    const retryLost = random.below(3)
+    const plan: Plan = { key: this.#nextKey(), kind: 'ident', ms: random.pick([0, 0, 2, 40]), count: 0, eager: false, padding: undefined, retries: retryLost }
+    const workersIn = (...states: string[]): number[] =>
       pool
         .stats()
         .workers.filter(({ state }) => states.includes(state))
         .map(({ id }) => id)
-    const before = there('up', 'busy', 'starting')
+    const before = workersIn('up', 'busy', 'starting')
     const { resizes } = this
-    this.#under(`broadcast ${plan.key}`, async () => {
-      const answers = await pool.broadcast('quick', [plan], { retryLost })
-      const asked = new Set<unknown>(answers)
-      truth.demand(asked.size === answers.length, () => `promise 3: broadcast ${plan.key} asked one twice: ${answers.join(', ')}`)
-      const missed = there('up', 'busy').filter((id) => before.includes(id) && !asked.has(id))
-      truth.demand(missed.length === 0, () => `promise 3: broadcast ${plan.key} did not ask ${missed.join(', ')}`)
-      // Where starts fail again and again, a place may stay empty. One whose pipe breaks before it has accepted anything has failed as well.
-      const failedStarts = [...processes.values()].filter(({ alive, upAt, broken }) => !alive && (upAt === undefined || broken)).length
+    this.#track(`broadcast ${plan.key}`, async () => {
+      const results = await pool.broadcast('quick', [plan], { retryLost })
+      const reached = new Set<unknown>(results)
+      history.check(reached.size === results.length, () => `promise 3: broadcast ${plan.key} ran twice in a worker: ${results.join(', ')}`)
+      const missed = workersIn('up', 'busy').filter((id) => before.includes(id) && !reached.has(id))
+      history.check(missed.length === 0, () => `promise 3: broadcast ${plan.key} did not reach worker ${missed.join(', ')}`)
+      // After several failed starts a slot may stay without a worker. A worker whose pipe breaks before it accepted a job failed as well.
+      const failedStarts = [...processes.values()].filter(({ alive, upAt, pipeBroken }) => !alive && (upAt === undefined || pipeBroken)).length
       if (config.min !== undefined || resizes !== this.resizes || failedStarts > 2) return
-      truth.demand(answers.length >= places, () => `promise 3: broadcast ${plan.key} was answered ${answers.length} times by ${places} workers`)
+      history.check(results.length >= workers, () => `promise 3: broadcast ${plan.key} has ${results.length} results of ${workers} workers`)
     })
   }
 
-  #under(name: string, fn: () => Promise<void>): void {
-    this.#stage.world.say(name)
-    this.#others.add(name)
+  #track(name: string, fn: () => Promise<void>): void {
+    this.#simulation.world.trace(name)
+    this.#calls.add(name)
     fn().then(
-      () => this.#others.delete(name),
+      () => this.#calls.delete(name),
       (error) => {
-        this.#others.delete(name)
+        this.#calls.delete(name)
         this.#failed(name, error)
       },
     )
   }
 
   #failed(name: string, error: unknown): void {
-    const { truth, judge, world } = this.#stage
-    world.say(`${name} failed: ${String(error)}`)
-    const fair =
+    const { history, checker, world } = this.#simulation
+    world.trace(`${name} failed: ${String(error)}`)
+    const isExpected =
       error instanceof WorkerLostError ||
       error instanceof WorkerStartError ||
       error instanceof MemoryLimitError ||
       error instanceof QueueFullError ||
-      (error instanceof PoolClosedError && judge.ended) ||
-      (error instanceof DOMException && judge.ended)
-    truth.demand(fair && !(error instanceof SerializationError), () => `${name} failed: ${String(error)}`)
+      (error instanceof PoolClosedError && checker.closeCalled) ||
+      (error instanceof DOMException && checker.closeCalled)
+    history.check(isExpected && !(error instanceof SerializationError), () => `${name} failed: ${String(error)}`)
   }
 
   // ---- the end
 
-  /** Half of the streams are left, the others read to their end. */
+  /** Returns half of the open streams, and reads the others to their end. */
   finish(): void {
     this.#streams.forEach((stream, index) => {
-      if (stream.over || stream.left) return
-      if (index % 2 === 0) this.#leave(stream)
-      else this.#ask(stream, stream.plan.count + 1)
+      if (!isOpen(stream)) return
+      if (index % 2 === 0) this.#return(stream)
+      else this.#read(stream, stream.plan.count + 1)
     })
   }
 
-  /** A stream that nobody left has brought all of its items, or told one of its callers why not. */
-  verdicts(): void {
-    const { truth } = this.#stage
-    for (const { plan, got, over, left, failed } of this.#streams) {
-      truth.demand(
-        !over || left || failed || got === plan.count,
-        () => `promise 3: stream ${plan.key} ended after ${got} of ${plan.count} items, and nobody was told why`,
+  /** A stream that was not returned must have yielded all its items, or rejected one of its reads. */
+  checkAtEnd(): void {
+    const { history } = this.#simulation
+    for (const { plan, received, ended, returned, failed } of this.#streams) {
+      history.check(
+        !ended || returned || failed || received === plan.count,
+        () => `promise 3: stream ${plan.key} ended after ${received} of ${plan.count} items without an error`,
       )
     }
   }
 
-  /** What is still under way. */
-  open_(): string[] {
+  /** Describes the streams and calls that have not settled. */
+  pending(): string[] {
     return [
       ...this.#streams
-        .filter(({ over, left }) => !over && !left)
-        .map(({ plan, got, asked }) => `stream ${plan.key}: ${got} of ${plan.count} items, ${asked} asked`),
-      ...this.#others,
+        .filter(isOpen)
+        .map(({ plan, received, pendingReads }) => `stream ${plan.key}: ${received} of ${plan.count} items, ${pendingReads} pending reads`),
+      ...this.#calls,
     ]
   }
 }
+
+const isOpen = ({ ended, returned }: Stream): boolean => !ended && !returned

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { RunConfig } from './config.js'
+import type { Coverage } from './history.js'
 import { play } from './run.js'
-import type { Coverage } from './truth.js'
 
 export const STEPS = 100
 
@@ -18,9 +18,9 @@ const configs: fc.Arbitrary<RunConfig> = fc
     maxJobsPerWorker: fc.constantFrom(undefined, undefined, undefined, undefined, undefined, undefined, 1, 4, 25, 25),
     watchdog: fc.constantFrom(true, true, true, true, false),
     capacity: fc.constantFrom(65_536, 65_536, 4_096, 200_000, 512),
-    cuts: fc.constantFrom(0.1, 0.5, 1),
+    cutShare: fc.constantFrom(0.1, 0.5, 1),
     latency: fc.constantFrom(0.05, 0.5, 3),
-    lookCost: fc.constantFrom(0, 0, 0, 0.01, 0.3),
+    clockReadCost: fc.constantFrom(0, 0, 0, 0.01, 0.3),
   })
   .map(({ low, ...config }) => ({ ...config, min: low < config.workers && low < 3 ? low : undefined }))
 
@@ -31,16 +31,16 @@ export interface Exploration {
   seed: number
   /** fast-check's path to one run. */
   path?: string
-  /** Not made smaller: the first failure is enough. */
+  /** Returns the first failure as it is, without shrinking it. */
   endOnFailure?: boolean
-  /** Of the log, told after a failure. */
+  /** How many lines of the trace a failure prints. */
   lines?: number
-  /** ms after which no new run is begun. */
-  within?: number
+  /** Time after which no new run begins, ms. */
+  timeLimit?: number
 }
 
-/** Plays many runs; returns the words to print where one broke a promise. */
-export const explore = async (coverage: Coverage, { runs, seed, path, endOnFailure, within, lines = 60 }: Exploration): Promise<string | undefined> => {
+/** Plays many runs. Returns the report of the first run that broke a promise, shrunk; undefined: none did. */
+export const explore = async (coverage: Coverage, { runs, seed, path, endOnFailure, timeLimit, lines = 60 }: Exploration): Promise<string | undefined> => {
   const property = fc.asyncProperty(configs, stepLists, async (config, steps) => {
     const { violations } = await play(config, steps, coverage)
     if (violations.length > 0) throw new Error(violations.join('\n'))
@@ -50,20 +50,20 @@ export const explore = async (coverage: Coverage, { runs, seed, path, endOnFailu
     seed,
     ...(path === undefined ? {} : { path }),
     endOnFailure: endOnFailure === true,
-    ...(within === undefined ? {} : { interruptAfterTimeLimit: within, markInterruptAsFailure: false }),
+    ...(timeLimit === undefined ? {} : { interruptAfterTimeLimit: timeLimit, markInterruptAsFailure: false }),
   })
   if (!details.failed) return undefined
   const [config, steps] = details.counterexample!
-  const { violations, log } = await play(config, steps, coverage, true)
+  const { violations, trace } = await play(config, steps, coverage, true)
   return [
-    `A promise was broken after ${details.numRuns} runs, ${details.numShrinks} times made smaller:`,
+    `A promise was broken after ${details.numRuns} runs, shrunk ${details.numShrinks} times:`,
     ...violations.map((violation) => `  ${violation}`),
     '',
     `The run: ${JSON.stringify(config)}`,
-    'What happened, at the end of it (ms of virtual time):',
-    ...log.slice(-lines).map((line) => `  ${line}`),
+    'The end of its trace (ms of virtual time):',
+    ...trace.slice(-lines).map((line) => `  ${line}`),
     '',
-    'The whole of it again:',
+    'To repeat the run:',
     `  npm run test:soak -- --seed ${details.seed} --path "${details.counterexamplePath}"`,
   ].join('\n')
 }

@@ -1,7 +1,7 @@
 import type { Clock, KeepAlive } from '../../src/hub/index.js'
-import { type Planned, settlePromises, type World } from './world.js'
+import { type ScheduledEvent, settlePromises, type World } from './world.js'
 
-/** What the poll of the host's event loop may find. */
+/** A file descriptor that the host's event loop polls. */
 export interface Pollable {
   readyAt: number
   poll(): void
@@ -12,44 +12,44 @@ interface Timer {
   fn: () => void
 }
 
-/** How long the host's own code takes in one turn, at the most, ms: the loop is not called back in no time. */
+/** The virtual time between two turns while setImmediate callbacks are pending, ms. */
 const TURN_MS = 0.02
 
 /**
- * The host's event loop, with the phases of Node's: timers, then the poll, then what waits for it (setImmediate). It may be
- * stalled, as by synchronous code: nothing is called then, and everything that is due comes in the next turn.
+ * The host's event loop, with the phases of Node's: timers, then the poll, then setImmediate callbacks. It can be stalled, as by
+ * synchronous code: it then calls nothing, and the next turn handles everything that is due.
  */
 export class Host implements Clock {
   stalledUntil = 0
-  /** Whether the pool keeps the process alive. */
-  kept = false
-  lifeEnded = false
-  /** What each look at the clock costs, ms: a slow host. */
-  lookCost = 0
+  /** The pool keeps the process alive. */
+  isKeptAlive = false
+  keepAliveClosed = false
+  /** How long each read of the clock takes, ms: above 0 on a slow host. */
+  clockReadCost = 0
   readonly #world: World
   readonly #timers = new Map<number, Timer>()
   #timerId = 0
   #immediates: (() => void)[] = []
   readonly #ready = new Set<Pollable>()
-  #planned: Planned | undefined
+  #nextTurn: ScheduledEvent | undefined
   #turning = false
 
   constructor(world: World) {
     this.#world = world
   }
 
-  // ---- the clock that the hub is given
+  // ---- the hub's clock
 
   now(): number {
     const world = this.#world
-    world.now += this.lookCost
+    world.now += this.clockReadCost
     return world.now
   }
 
   setTimer(fn: () => void, ms: number): unknown {
     const id = ++this.#timerId
     this.#timers.set(id, { at: this.#world.now + Math.max(1, ms), fn })
-    this.#plan()
+    this.#scheduleTurn()
     return id
   }
 
@@ -59,54 +59,54 @@ export class Host implements Clock {
 
   afterPoll(fn: () => void): void {
     this.#immediates.push(fn)
-    this.#plan()
+    this.#scheduleTurn()
   }
 
   keepAlive(): KeepAlive {
     return {
       hold: () => {
-        this.kept = true
+        this.isKeptAlive = true
       },
       release: () => {
-        this.kept = false
+        this.isKeptAlive = false
       },
       close: () => {
-        this.kept = false
-        this.lifeEnded = true
+        this.isKeptAlive = false
+        this.keepAliveClosed = true
       },
     }
   }
 
-  // ---- the world's side
+  // ---- for the simulation
 
-  /** Timers, immediates and descriptors that would still call somebody. */
-  get leftovers(): { timers: number; immediates: number; ready: number } {
+  /** The number of timers, immediates and ready descriptors that have not been handled. */
+  get pendingWork(): { timers: number; immediates: number; ready: number } {
     return { timers: this.#timers.size, immediates: this.#immediates.length, ready: this.#ready.size }
   }
 
-  /** The poll finds it, `latency` ms from now at the earliest. */
-  ready(pollable: Pollable, latency: number): void {
+  /** The poll finds the descriptor ready in `latency` ms at the earliest. */
+  markReady(pollable: Pollable, latency: number): void {
     const at = this.#world.now + latency
     if (this.#ready.has(pollable)) pollable.readyAt = Math.min(pollable.readyAt, at)
     else {
       pollable.readyAt = at
       this.#ready.add(pollable)
     }
-    this.#plan()
+    this.#scheduleTurn()
   }
 
-  gone(pollable: Pollable): void {
+  forget(pollable: Pollable): void {
     this.#ready.delete(pollable)
   }
 
   stall(ms: number): void {
     this.stalledUntil = Math.max(this.stalledUntil, this.#world.now + ms)
-    if (this.#planned !== undefined) this.#planned.cancelled = true
-    this.#planned = undefined
-    this.#plan()
+    if (this.#nextTurn !== undefined) this.#nextTurn.cancelled = true
+    this.#nextTurn = undefined
+    this.#scheduleTurn()
   }
 
-  #nextAt(): number {
+  #nextDue(): number {
     if (this.#immediates.length > 0) return this.#world.now + TURN_MS
     let at = Number.POSITIVE_INFINITY
     for (const timer of this.#timers.values()) at = Math.min(at, timer.at)
@@ -114,24 +114,24 @@ export class Host implements Clock {
     return Math.max(at, this.#world.now)
   }
 
-  #plan(): void {
+  #scheduleTurn(): void {
     if (this.#turning) return
-    const at = Math.max(this.#nextAt(), this.stalledUntil)
+    const at = Math.max(this.#nextDue(), this.stalledUntil)
     if (at === Number.POSITIVE_INFINITY) return
-    if (this.#planned !== undefined) {
-      if (this.#planned.at <= at) return
-      this.#planned.cancelled = true
+    if (this.#nextTurn !== undefined) {
+      if (this.#nextTurn.at <= at) return
+      this.#nextTurn.cancelled = true
     }
-    this.#planned = this.#world.after(Math.max(0, at - this.#world.now), () => this.#turn())
+    this.#nextTurn = this.#world.schedule(Math.max(0, at - this.#world.now), () => this.#turn())
   }
 
   async #turn(): Promise<void> {
     const world = this.#world
-    this.#planned = undefined
+    this.#nextTurn = undefined
     this.#turning = true
     const due = [...this.#timers.entries()].filter(([, { at }]) => at <= world.now).sort(([, a], [, b]) => a.at - b.at)
     for (const [id, timer] of due) {
-      // One of them may clear another.
+      // A timer may clear another one that is due.
       if (this.#timers.delete(id)) timer.fn()
     }
     if (due.length > 0) await settlePromises()
@@ -139,11 +139,11 @@ export class Host implements Clock {
     for (const pollable of found) this.#ready.delete(pollable)
     for (const pollable of found.length > 1 ? world.random.shuffle(found) : found) pollable.poll()
     if (found.length > 0) await settlePromises()
-    const waiting = this.#immediates
+    const immediates = this.#immediates
     this.#immediates = []
-    for (const fn of waiting) fn()
-    if (waiting.length > 0) await settlePromises()
+    for (const fn of immediates) fn()
+    if (immediates.length > 0) await settlePromises()
     this.#turning = false
-    this.#plan()
+    this.#scheduleTurn()
   }
 }

@@ -3,7 +3,7 @@ import type { WatchdogLink } from '../../src/worker/link.js'
 import { type MainThread, UNWIND } from './main-thread.js'
 import type { Watchdog } from './watchdog.js'
 
-/** The main thread's end of the simulated watchdog; the claim word between them is the real one. */
+/** The link of the main thread to the simulated watchdog. The claim word between the two is the real one. */
 export class SimLink implements WatchdogLink {
   readonly claimer: Claimer
   readonly recaller: Recaller
@@ -21,13 +21,13 @@ export class SimLink implements WatchdogLink {
 
   began(slot: number, delivery: number, softLimit: number, hardLimit: number): void {
     this.#slots[slot] = delivery
-    this.#main.mark(() => this.watchdog?.began(delivery, softLimit, hardLimit))
+    this.#main.afterEffects(() => this.watchdog?.began(delivery, softLimit, hardLimit))
   }
 
   ended(slot: number): void {
     const delivery = this.#slots[slot]!
     this.#slots[slot] = 0
-    this.#main.mark(() => this.watchdog?.ended(delivery))
+    this.#main.afterEffects(() => this.watchdog?.ended(delivery))
   }
 
   entering(): void {}

@@ -2,211 +2,213 @@ import type { ProcessExit } from '../../src/pool/worker/launcher.js'
 import { Kind } from '../../src/wire/messages.js'
 import type { JobLoop } from '../../src/worker/jobs/job-loop.js'
 import type { Pipe } from './pipe.js'
-import type { SimProcess, Surroundings } from './process.js'
+import type { SimProcess, SimulationContext } from './process.js'
 
-/** Thrown through the job loop by a call that never ends: its JavaScript goes no further, as under a real busy loop. */
+/** Thrown through the job loop by a call that never ends: no JavaScript after the call runs, as with a real endless loop. */
 export const UNWIND = new Error('this call never ends')
 
 type Effect =
   | { kind: 'write'; bytes: Buffer; at: number }
   | { kind: 'busy'; ms: number }
-  | { kind: 'mark'; fn: () => void }
+  | { kind: 'callback'; fn: () => void }
   | { kind: 'hang'; delivery: number; safe: boolean }
   | { kind: 'exit'; exit: ProcessExit }
 
 /**
- * The main thread of a simulated worker. The job loop's code runs at once; what it does to the world (bytes written, time
- * taken, tasks begun) is done afterwards, in order and in virtual time, and only then does the thread turn again. What was
- * still to come when the process dies has not happened.
+ * The main thread of a simulated worker. The code of the job loop runs at once. Its effects (bytes written, time taken, tasks begun) are
+ * queued and applied afterwards, in order and in virtual time; the event loop turns again once the queue is empty. Effects that are
+ * still queued when the process dies do not happen.
  */
 export class MainThread {
   loop: JobLoop | undefined
-  /** When it last turned. */
+  /** When its event loop last turned, ms. */
   turnedAt: number
-  /** The call that never ends, and whether it stands where it can be interrupted. */
+  /** The call that never ends, and whether it can be interrupted where it is. */
   hung: { delivery: number; safe: boolean } | undefined
-  /** When code that belongs to no job took the thread, for ever. */
-  standsSince: number | undefined
-  /** A call that never ends is on its way out of the job loop. */
+  /** When code that belongs to no job blocked the thread forever, ms. */
+  detachedHangSince: number | undefined
+  /** `UNWIND` is propagating through the job loop. */
   unwinding = false
-  /** Dies once so many bytes more were written, or read. */
+  /** The process dies after this many more bytes written, or read. */
   diesAfterWriting = Number.POSITIVE_INFINITY
   diesAfterReading = Number.POSITIVE_INFINITY
-  /** Deliveries whose answer is whole in the results pipe, and since when. */
-  readonly answered = new Map<number, number>()
+  /** When the last byte of each delivery's READY or END entered the results pipe, ms. */
+  readonly answeredAt = new Map<number, number>()
+  /** The number of ACCEPTED frames in the results pipe. */
   accepted = 0
-  /** Total time spent in writes that the host did not read, ms. */
-  blockedFor = 0
   readonly #process: SimProcess
-  readonly #around: Surroundings
+  readonly #context: SimulationContext
   readonly #jobs: Pipe
   readonly #results: Pipe
-  readonly #inbox: (() => void)[] = []
+  readonly #callbacks: (() => void)[] = []
   #effects: Effect[] = []
-  #waiting = false
-  #blockedSince: number | undefined
-  #turnPlanned = false
-  #readPosted = false
-  #working = false
+  #suspended = false
+  /** How long finished writes waited for the host to read, ms. */
+  #writeBlockedFor = 0
+  #writeBlockedSince: number | undefined
+  #turnScheduled = false
+  #readScheduled = false
+  #applying = false
 
-  constructor(process: SimProcess, around: Surroundings, pipes: { jobs: Pipe; results: Pipe }) {
+  constructor(process: SimProcess, context: SimulationContext, pipes: { jobs: Pipe; results: Pipe }) {
     this.#process = process
-    this.#around = around
+    this.#context = context
     this.#jobs = pipes.jobs
     this.#results = pipes.results
-    this.turnedAt = around.world.now
-    pipes.jobs.onReadable = () => this.#postRead()
-    pipes.results.onRoom = () => this.#roomAgain()
+    this.turnedAt = context.world.now
+    pipes.jobs.onReadable = () => this.#scheduleRead()
+    pipes.results.onWritable = () => this.#onResultsWritable()
   }
 
-  /** Nothing holds it up: it may turn. */
-  get free(): boolean {
-    return this.#process.alive && !this.#process.frozen && !this.#waiting && this.hung === undefined && this.#effects.length === 0
+  /** Nothing blocks the thread: its event loop may turn. */
+  get canTurn(): boolean {
+    return this.#process.alive && !this.#process.frozen && !this.#suspended && this.hung === undefined && this.#effects.length === 0
   }
 
-  // ---- what runs on it
+  // ---- what runs on the thread
 
-  /** Runs `fn` out of a native callback, when it turns. */
+  /** Runs `fn` in a native callback, in a later turn of the event loop. */
   post(fn: () => void): void {
-    this.#inbox.push(fn)
-    this.#planTurn()
+    this.#callbacks.push(fn)
+    this.#scheduleTurn()
   }
 
   later(ms: number, fn: () => void): void {
-    this.#around.world.after(ms, () => this.post(fn))
+    this.#context.world.schedule(ms, () => this.post(fn))
   }
 
-  // ---- what its code does to the world
+  // ---- the effects of its code
 
   write(chunks: readonly Uint8Array[]): void {
-    this.#do({ kind: 'write', bytes: Buffer.concat(chunks), at: 0 })
+    this.#add({ kind: 'write', bytes: Buffer.concat(chunks), at: 0 })
   }
 
   busy(ms: number): void {
-    if (ms > 0) this.#do({ kind: 'busy', ms })
+    if (ms > 0) this.#add({ kind: 'busy', ms })
   }
 
-  mark(fn: () => void): void {
-    this.#do({ kind: 'mark', fn })
+  /** Calls `fn` once all effects before it have been applied. */
+  afterEffects(fn: () => void): void {
+    this.#add({ kind: 'callback', fn })
   }
 
   exit(exit: ProcessExit): void {
-    this.#do({ kind: 'exit', exit })
+    this.#add({ kind: 'exit', exit })
   }
 
-  /** The call that is under way never ends. */
+  /** The current call never ends. */
   hang(delivery: number, safe: boolean): never {
-    this.#do({ kind: 'hang', delivery, safe })
+    this.#add({ kind: 'hang', delivery, safe })
     this.unwinding = true
     throw UNWIND
   }
 
-  /** Code that belongs to no job never ends. */
-  stand(): void {
-    this.standsSince = this.#around.world.now
-    this.#do({ kind: 'hang', delivery: 0, safe: false })
+  /** The current code belongs to no job and never ends. */
+  hangDetached(): void {
+    this.detachedHangSince = this.#context.world.now
+    this.#add({ kind: 'hang', delivery: 0, safe: false })
   }
 
-  /** The watchdog cut the call off: the thread goes on with `fn`. */
+  /** The watchdog terminated the call: the thread continues with `fn`. */
   interrupted(fn: () => void): void {
     this.hung = undefined
-    this.#inbox.unshift(fn)
-    this.#planTurn()
+    this.#callbacks.unshift(fn)
+    this.#scheduleTurn()
   }
 
   resume(): void {
-    this.#work()
-    this.#planTurn()
-    if (this.#jobs.size > 0) this.#postRead()
+    this.#applyEffects()
+    this.#scheduleTurn()
+    if (this.#jobs.size > 0) this.#scheduleRead()
   }
 
   stop(): void {
     this.#effects = []
-    this.#inbox.length = 0
+    this.#callbacks.length = 0
     this.#jobs.closeReader()
     this.#results.closeWriter()
   }
 
-  // ---- within
+  // ---- turns of the event loop
 
-  #planTurn(): void {
-    if (this.#turnPlanned || this.#inbox.length === 0 || !this.free) return
-    this.#turnPlanned = true
-    const { world } = this.#around
-    world.after(world.random.chance(0.7) ? 0 : world.random.next() * 0.3, () => {
-      this.#turnPlanned = false
-      if (!this.free) return
-      const fn = this.#inbox.shift()
+  #scheduleTurn(): void {
+    if (this.#turnScheduled || this.#callbacks.length === 0 || !this.canTurn) return
+    this.#turnScheduled = true
+    const { world } = this.#context
+    world.schedule(world.random.chance(0.7) ? 0 : world.random.next() * 0.3, () => {
+      this.#turnScheduled = false
+      if (!this.canTurn) return
+      const fn = this.#callbacks.shift()
       if (fn === undefined) return
       this.turnedAt = world.now
-      world.touched = true
+      world.mayHaveSettled = true
       fn()
       this.unwinding = false
-      this.#planTurn()
+      this.#scheduleTurn()
     })
   }
 
-  #postRead(): void {
-    if (this.#readPosted || !this.#process.alive) return
-    this.#readPosted = true
-    this.#around.world.after(this.#around.world.random.next() * this.#around.weather.latency, () =>
+  #scheduleRead(): void {
+    if (this.#readScheduled || !this.#process.alive) return
+    this.#readScheduled = true
+    this.#context.world.schedule(this.#context.world.random.next() * this.#context.pipeConditions.latency, () =>
       this.post(() => {
-        this.#readPosted = false
+        this.#readScheduled = false
         this.#read()
-        if (this.#jobs.size > 0) this.#postRead()
+        if (this.#jobs.size > 0) this.#scheduleRead()
       }),
     )
   }
 
   #read(): void {
-    const { world, weather } = this.#around
+    const { world, pipeConditions } = this.#context
     const { random } = world
     if (this.#jobs.size === 0) return
-    const most = random.chance(weather.cuts) ? random.between(1, this.#jobs.size) : 65_536
-    if (this.diesAfterReading <= Math.min(most, this.#jobs.size)) {
+    const max = random.chance(pipeConditions.cutShare) ? random.between(1, this.#jobs.size) : 65_536
+    if (this.diesAfterReading <= Math.min(max, this.#jobs.size)) {
       this.loop?.receive(this.#jobs.take(this.diesAfterReading))
       this.diesAfterReading = Number.POSITIVE_INFINITY
       this.exit({ exitCode: null, signal: 'SIGSEGV' })
       return
     }
-    const chunk = this.#jobs.take(most)
+    const chunk = this.#jobs.take(max)
     this.diesAfterReading -= chunk.length
     this.loop?.receive(chunk)
-    // It may be reused afterwards: whoever still needs it has copied it.
+    // A real reader reuses its buffer: code that still needs the bytes must have copied them.
     chunk.fill(0xdd)
   }
 
-  #do(effect: Effect): void {
+  #add(effect: Effect): void {
     if (!this.#process.alive) return
     this.#effects.push(effect)
-    this.#work()
+    this.#applyEffects()
   }
 
-  #work(): void {
-    if (this.#working) return
-    this.#working = true
-    while (this.#effects.length > 0 && !this.#waiting && this.hung === undefined && this.#process.alive && !this.#process.frozen) {
-      if (!this.#step(this.#effects[0]!)) break
+  #applyEffects(): void {
+    if (this.#applying) return
+    this.#applying = true
+    while (this.#effects.length > 0 && !this.#suspended && this.hung === undefined && this.#process.alive && !this.#process.frozen) {
+      if (!this.#apply(this.#effects[0]!)) break
       this.#effects.shift()
     }
-    this.#working = false
-    this.#planTurn()
+    this.#applying = false
+    this.#scheduleTurn()
   }
 
-  /** True: it is done, and the next may follow. */
-  #step(effect: Effect): boolean {
-    const { world } = this.#around
+  /** Returns true once the effect is complete. */
+  #apply(effect: Effect): boolean {
+    const { world } = this.#context
     switch (effect.kind) {
       case 'write':
-        return this.#put(effect)
+        return this.#applyWrite(effect)
       case 'busy':
-        this.#waiting = true
-        world.after(effect.ms, () => {
-          this.#waiting = false
-          this.#work()
+        this.#suspended = true
+        world.schedule(effect.ms, () => {
+          this.#suspended = false
+          this.#applyEffects()
         })
         return true
-      case 'mark':
+      case 'callback':
         effect.fn()
         return true
       case 'hang':
@@ -218,58 +220,59 @@ export class MainThread {
     }
   }
 
-  #put(effect: { bytes: Buffer; at: number }): boolean {
-    const { world } = this.#around
+  #applyWrite(effect: { bytes: Buffer; at: number }): boolean {
+    const { world } = this.#context
     if (this.#results.readerClosed) {
-      // As the real one: whoever cannot answer any more leaves.
+      // A real worker also exits when it cannot write results.
       this.#process.die({ exitCode: null, signal: 'SIGKILL' })
       return false
     }
-    const rest = effect.bytes.subarray(effect.at)
-    const most = Math.min(rest.length, this.diesAfterWriting)
-    const took = this.#results.put(rest.subarray(0, most))
-    this.#note(effect.bytes, effect.at, effect.at + took)
-    effect.at += took
-    this.diesAfterWriting -= took
+    const remaining = effect.bytes.subarray(effect.at)
+    const max = Math.min(remaining.length, this.diesAfterWriting)
+    const written = this.#results.put(remaining.subarray(0, max))
+    this.#recordFrames(effect.bytes, effect.at, effect.at + written)
+    effect.at += written
+    this.diesAfterWriting -= written
     if (this.diesAfterWriting <= 0) {
       this.#process.die({ exitCode: null, signal: 'SIGKILL' })
       return false
     }
     if (effect.at === effect.bytes.length) {
-      if (this.#blockedSince !== undefined) this.blockedFor += world.now - this.#blockedSince
-      this.#blockedSince = undefined
+      if (this.#writeBlockedSince !== undefined) this.#writeBlockedFor += world.now - this.#writeBlockedSince
+      this.#writeBlockedSince = undefined
       return true
     }
-    this.#blockedSince ??= world.now
-    this.#waiting = true
+    this.#writeBlockedSince ??= world.now
+    this.#suspended = true
     return false
   }
 
-  get blockedNow(): number {
-    return this.blockedFor + (this.#blockedSince === undefined ? 0 : this.#around.world.now - this.#blockedSince)
+  /** How long all writes have waited for the host to read, ms. */
+  get writeBlockedTotal(): number {
+    return this.#writeBlockedFor + (this.#writeBlockedSince === undefined ? 0 : this.#context.world.now - this.#writeBlockedSince)
   }
 
-  get isBlocked(): boolean {
-    return this.#blockedSince !== undefined
+  get isWriteBlocked(): boolean {
+    return this.#writeBlockedSince !== undefined
   }
 
-  #roomAgain(): void {
-    if (this.#blockedSince === undefined || !this.#waiting) return
-    this.#around.world.after(0, () => {
-      if (this.#blockedSince === undefined) return
-      this.#waiting = false
-      this.#work()
+  #onResultsWritable(): void {
+    if (this.#writeBlockedSince === undefined || !this.#suspended) return
+    this.#context.world.schedule(0, () => {
+      if (this.#writeBlockedSince === undefined) return
+      this.#suspended = false
+      this.#applyEffects()
     })
   }
 
-  /** Takes note of the frames that have now reached the kernel to their last byte. */
-  #note(bytes: Buffer, from: number, to: number): void {
+  /** Records the frames whose last byte is among the bytes `from` to `to`. */
+  #recordFrames(bytes: Buffer, from: number, to: number): void {
     for (let at = 0; at + 4 <= bytes.length; at += 4 + bytes.readUInt32LE(at)) {
       const end = at + 4 + bytes.readUInt32LE(at)
       if (end > to) return
       if (end <= from) continue
       const kind = bytes[at + 4]
-      if (kind === Kind.READY || kind === Kind.END) this.answered.set(bytes.readUInt32LE(at + 8), this.#around.world.now)
+      if (kind === Kind.READY || kind === Kind.END) this.answeredAt.set(bytes.readUInt32LE(at + 8), this.#context.world.now)
       if (kind === Kind.ACCEPTED) this.accepted++
     }
   }

@@ -1,22 +1,22 @@
-// Runs the simulation outside the suite: for minutes, or one run again. See `npm run test:soak -- --help`.
+// Plays the simulation outside the test suite: for minutes, or one run again. See `npm run test:soak -- --help`.
 import { parseArgs } from 'node:util'
 import { explore } from './explore.js'
-import { Coverage } from './truth.js'
+import { Coverage } from './history.js'
 
 const HELP = `npm run test:soak -- --minutes N     plays new runs for N minutes
 npm run test:soak -- --runs N        plays N runs
-  --seed S --path P                  one run again, as a failure prints it
-  --first                            stops at the first failure, without making it smaller
-  --whole                            fails also if an arrow or a transition was never taken, or runs were short
-  --lines N                          of the log after a failure (60)`
+  --seed S --path P                  repeats one run, with the values that a failure prints
+  --first                            stops at the first failure, without shrinking it
+  --coverage                         fails also if no run made one of the transitions, or if runs were short
+  --lines N                          lines of the trace after a failure (60)`
 
-/** On average: a run that closes its pool early has fewer steps than it was given. */
-const LEAST_STEPS = 90
+/** The smallest average of a run: a run that closes its pool early has fewer steps than it was given. */
+const MIN_STEPS = 90
 
-const incomplete = (coverage: Coverage, runs: number): string | undefined => {
-  if (coverage.runs < runs) return `${coverage.runs} runs were played, ${runs} were wanted`
-  if (coverage.steps / coverage.runs < LEAST_STEPS) return `a run has ${coverage.steps / coverage.runs} steps, ${LEAST_STEPS} are wanted`
-  return coverage.missing.length === 0 ? undefined : `arrows of jobs, or transitions of workers, that were never taken: ${coverage.missing.join(', ')}`
+const coverageFailure = (coverage: Coverage, runs: number): string | undefined => {
+  if (coverage.runs < runs) return `${coverage.runs} runs were played; ${runs} are required`
+  if (coverage.steps / coverage.runs < MIN_STEPS) return `a run has ${coverage.steps / coverage.runs} steps on average; ${MIN_STEPS} are required`
+  return coverage.missing.length === 0 ? undefined : `no run made these transitions of jobs or workers: ${coverage.missing.join(', ')}`
 }
 
 const { values } = parseArgs({
@@ -26,7 +26,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     path: { type: 'string' },
     first: { type: 'boolean' },
-    whole: { type: 'boolean' },
+    coverage: { type: 'boolean' },
     lines: { type: 'string', default: '60' },
     help: { type: 'boolean' },
   },
@@ -43,12 +43,12 @@ if (values.help === true) {
   let failure: string | undefined
   let round = 0
   do {
-    const within = values.minutes === undefined ? undefined : Math.max(1, until - performance.now())
+    const timeLimit = values.minutes === undefined ? undefined : Math.max(1, until - performance.now())
     failure = await explore(coverage, {
       runs,
       seed: seed + round++,
       ...(values.path === undefined ? {} : { path: values.path }),
-      ...(within === undefined ? {} : { within }),
+      ...(timeLimit === undefined ? {} : { timeLimit }),
       lines: Number(values.lines),
       endOnFailure: values.first === true || values.path !== undefined,
     })
@@ -56,7 +56,7 @@ if (values.help === true) {
   const seconds = (performance.now() - began) / 1_000
   const cpu = process.cpuUsage().user / 1_000 / coverage.runs
   process.stdout.write(`${coverage.report()}\n\nseed ${seed}, ${seconds.toFixed(1)} s, ${cpu.toFixed(1)} ms of CPU for each run\n`)
-  if (failure === undefined && values.whole === true) failure = incomplete(coverage, runs)
+  if (failure === undefined && values.coverage === true) failure = coverageFailure(coverage, runs)
   if (failure !== undefined) {
     process.stdout.write(`\n${failure}\n`)
     process.exitCode = 1

@@ -1,17 +1,17 @@
-/** Bytes may be on their way for so long, in the worst weather, before anybody can see them, ms. */
-export const ON_ITS_WAY = 450
+/** The longest time that bytes are in transit before their reader sees them, with the slowest pipes, ms. */
+export const MAX_TRANSIT_MS = 450
 
-const nobody = (): void => {}
+const noop = (): void => {}
 
-/** A pipe in the kernel: bounded, first in first out; either end may be closed. */
+/** A pipe of the kernel: bounded, first in, first out. Either end can be closed. */
 export class Pipe {
   size = 0
   writerClosed = false
   readerClosed = false
-  /** Bytes have come, or the writer has closed its end. */
-  onReadable = nobody
-  /** There is room again, or the reader has closed its end. */
-  onRoom = nobody
+  /** Called when bytes arrive, or the writer closes its end. */
+  onReadable = noop
+  /** Called when bytes are taken out, or the reader closes its end. */
+  onWritable = noop
   readonly #capacity: number
   #chunks: Buffer[] = []
 
@@ -19,13 +19,13 @@ export class Pipe {
     this.#capacity = capacity
   }
 
-  get room(): number {
+  get #available(): number {
     return Math.max(0, this.#capacity - this.size)
   }
 
-  /** Copies what there is room for; returns how many bytes that was. */
+  /** Copies as many bytes as fit; returns their number. */
   put(bytes: Uint8Array): number {
-    const fits = Math.min(bytes.length, this.room)
+    const fits = Math.min(bytes.length, this.#available)
     if (fits > 0) {
       this.#chunks.push(Buffer.from(bytes.subarray(0, fits)))
       this.size += fits
@@ -34,13 +34,13 @@ export class Pipe {
     return fits
   }
 
-  /** At most `most` bytes, in memory that is the reader's alone. */
-  take(most: number): Buffer {
+  /** Removes at most `max` bytes. The pipe keeps no reference to their memory. */
+  take(max: number): Buffer {
     const all = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
-    const taken = all.subarray(0, Math.min(most, all.length))
+    const taken = all.subarray(0, Math.min(max, all.length))
     this.#chunks = taken.length === all.length ? [] : [all.subarray(taken.length)]
     this.size -= taken.length
-    if (taken.length > 0) this.onRoom()
+    if (taken.length > 0) this.onWritable()
     return taken
   }
 
@@ -50,12 +50,12 @@ export class Pipe {
     this.onReadable()
   }
 
-  /** What nobody has read is gone. */
+  /** Discards the bytes that have not been read. */
   closeReader(): void {
     if (this.readerClosed) return
     this.readerClosed = true
     this.#chunks = []
     this.size = 0
-    this.onRoom()
+    this.onWritable()
   }
 }

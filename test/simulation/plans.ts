@@ -1,13 +1,17 @@
 import type { Random } from './random.js'
 
 /**
- * What a simulated job does. `busy` is synchronous and takes time; `hang` is synchronous, never ends and stands where it can
- * be interrupted; `stuck` stands where it cannot; `never` is a promise that settles for nobody; `exit` and `crash` end the
- * process; `leftover` leaves code behind that holds the main thread for ever, once its answer is away; `place` tells which worker it is.
+ * What a simulated job does:
+ * - `busy` is a synchronous call that takes time.
+ * - `hang` is a synchronous call that never ends, at a place where it can be interrupted; `stuck` cannot be interrupted.
+ * - `never` returns a promise that never settles.
+ * - `exit` and `crash` end the process.
+ * - `detached` returns a result and leaves a timer behind whose code blocks the main thread forever.
+ * - `ident` returns the id of its worker.
  */
 export type PlanKind =
   | 'noop'
-  | 'leftover'
+  | 'detached'
   | 'busy'
   | 'sleep'
   | 'throw'
@@ -19,30 +23,30 @@ export type PlanKind =
   | 'crash'
   | 'items'
   | 'unsendable'
-  | 'place'
+  | 'ident'
 
 export interface Plan {
   readonly key: number
   readonly kind: PlanKind
   readonly ms: number
-  /** Of items, of progress reports. */
+  /** The number of items, or of progress reports. */
   readonly count: number
-  /** An asynchronous task that stops when its signal aborts; a stream whose generator is there at once. */
-  readonly heeds: boolean
-  /** What fills the pipes: it travels to the worker, and back as part of the result. */
-  readonly ballast: Buffer | undefined
-  /** Of a stream: how often it may be run again. */
+  /** `sleep` rejects as soon as its signal aborts; `items` returns its generator at once, not after `ms`. */
+  readonly eager: boolean
+  /** Bytes that fill the pipes: sent to the worker, and by `noop` back as a part of the result. */
+  readonly padding: Buffer | undefined
+  /** The job's `retryLost`, for a stream or a broadcast: their jobs have no record in the script. */
   readonly retries?: number
 }
 
-/** The names under which they are called: 'quick' is mostly short, 'mixed' told apart by its argument only. */
+/** The names of the tasks. The jobs of 'quick' are mostly short; those of 'mixed' differ in their argument only. */
 export const TASKS = ['quick', 'mixed', 'slow', 'items', 'probe'] as const
 export type TaskName = (typeof TASKS)[number]
 
-export const resultOf = (plan: Plan, attempt: number): unknown => ({ key: plan.key, attempt, ballast: plan.ballast?.length ?? 0 })
+export const resultOf = (plan: Plan, attempt: number): unknown => ({ key: plan.key, attempt, padding: plan.padding?.length ?? 0 })
 export const itemOf = (plan: Plan, index: number): string => `${plan.key}/${index}`
 
-/** A plan that never ends by itself: only a limit or a cancellation ends it. */
+/** The job never ends by itself: only a limit or a cancellation ends it. */
 export const isEndless = ({ kind }: Plan): boolean => kind === 'never' || kind === 'hang' || kind === 'stuck'
 
 const WEIGHTED: readonly PlanKind[] = [
@@ -58,11 +62,11 @@ const WEIGHTED: readonly PlanKind[] = [
   'stuck',
   'exit',
   'crash',
-  'leftover',
+  'detached',
   'unsendable',
 ]
 
-/** ms */
+/** The longest `ms` of a plan. */
 export const LONGEST_PLAN = 3_000
 
 export const drawPlan = (random: Random, key: number, kind: PlanKind = random.pick(WEIGHTED)): Plan => ({
@@ -70,6 +74,6 @@ export const drawPlan = (random: Random, key: number, kind: PlanKind = random.pi
   kind,
   ms: random.pick([0, 1, 2, 4, 7, 15, 40, 120, 600, LONGEST_PLAN]),
   count: random.below(40),
-  heeds: random.chance(0.6),
-  ballast: random.chance(0.12) ? Buffer.alloc(random.pick([200, 3_000, 9_000, 20_000, 70_000]), key & 0xff) : undefined,
+  eager: random.chance(0.6),
+  padding: random.chance(0.12) ? Buffer.alloc(random.pick([200, 3_000, 9_000, 20_000, 70_000]), key & 0xff) : undefined,
 })

@@ -5,16 +5,16 @@ import { expect, it } from 'vitest'
 const simulate = fileURLToPath(new URL('../../scripts/simulate.js', import.meta.url))
 
 /**
- * Plays runs of the simulation in a process of their own, bundled: the same functions run a sixth faster than under the test runner.
- * With `whole`, each arrow of a job's life must have been taken. The seed is another one each time, and `PREFORK_SEED=n` plays the runs of a
- * former suite again; `part` tells apart the seeds of files that run beside each other.
+ * Plays runs of the simulation in a process of its own, bundled: the same functions run a sixth faster than under the test runner.
+ * `coverage`: every transition of a job or worker must occur. Each call has a new seed; `PREFORK_SEED=n` repeats the runs of an earlier
+ * suite. `part` gives files that run at the same time different seeds.
  */
-export const playRuns = (runs: number, { part = 0, whole = false } = {}): void => {
+export const playRuns = (runs: number, { part = 0, coverage = false } = {}): void => {
   const seed = Number(process.env.PREFORK_SEED ?? Date.now() & 0x3fff_ffff) * 2 + part
 
   it(`the simulation keeps every promise in ${runs} runs`, { timeout: 600_000 }, async () => {
-    const typed = [simulate, '--runs', String(runs), '--seed', String(seed), ...(whole ? ['--whole'] : [])]
-    const { exitCode, signal, stdout, stderr } = await execa(process.execPath, typed, { reject: false, maxBuffer: 1 << 28 })
+    const args = [simulate, '--runs', String(runs), '--seed', String(seed), ...(coverage ? ['--coverage'] : [])]
+    const { exitCode, signal, stdout, stderr } = await execa(process.execPath, args, { reject: false, maxBuffer: 1 << 28 })
     expect(stderr).toBe('')
     expect(signal ?? exitCode, stdout.slice(-10_000)).toBe(0)
     expect(stdout).toContain(`${runs} runs, `)

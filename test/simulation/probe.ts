@@ -2,123 +2,127 @@ import type { Hub } from '../../src/hub/index.js'
 import type { Pool } from '../../src/pool/pool.js'
 import type { RunOptions } from '../../src/pool/types.js'
 import type { RunConfig } from './config.js'
+import type { History, JobHistory } from './history.js'
 import type { Plan, TaskName } from './plans.js'
-import type { JobTruth, Truth } from './truth.js'
 
-/** What a probe may do: as a user would. */
-export interface Hands {
+/** What a probe may use. */
+export interface ProbeContext {
   readonly config: RunConfig
   readonly pool: Pool
   readonly hub: Hub
-  readonly truth: Truth
-  send(name: TaskName, plan: Omit<Plan, 'key'>, options: RunOptions): JobTruth
-  cancel(job: JobTruth): void
-  until(what: string, done: () => boolean, state: () => string): Promise<void>
+  readonly history: History
+  send(name: TaskName, plan: Omit<Plan, 'key'>, options: RunOptions): JobHistory
+  cancel(job: JobHistory): void
+  /** Fails the run if `done` does not become true in time; `what` and `state` go into the message. */
+  waitUntil(what: string, done: () => boolean, state: () => string): Promise<void>
 }
 
-/** So long that only its cancellation ends it: of a job, and of the limit of one. */
+/** Duration and time limit of a job that only its cancellation ends, ms. */
 const FOREVER = 1_000_000
-/** Of one worker, in the hub's books: results, lifeline and stderr; jobs and lifeline. */
-const READERS = 3
-const WRITERS = 2
+/** What the hub registers for one worker: readers of results, lifeline and stderr; writers of jobs and lifeline. */
+const READERS_PER_WORKER = 3
+const WRITERS_PER_WORKER = 2
 
-/** Once nothing moves: is everything there that should be, and nothing else? */
+/** Checks that the pool is complete after the faults: all workers are up, all slots run jobs, and no timer is left over. */
 export class Probe {
-  readonly #hands: Hands
+  readonly #context: ProbeContext
 
-  constructor(hands: Hands) {
-    this.#hands = hands
+  constructor(context: ProbeContext) {
+    this.#context = context
   }
 
-  /** `least`: workers that there are at the least; `workers`: that take jobs once there are enough of them. */
-  async run(least: number, workers: number): Promise<void> {
-    const { truth, config } = this.#hands
-    await this.#allUp(least)
-    if (truth.violations.length > 0) return
-    await this.#everySlot(workers * config.concurrency)
-    if (truth.violations.length > 0) return
-    await this.#nobodyWaitsBehind(workers * config.concurrency)
+  /** `min`: the smallest number of workers that must be up; `workers`: how many must run jobs when there are enough jobs. */
+  async run(min: number, workers: number): Promise<void> {
+    const { history, config } = this.#context
+    await this.#checkAllUp(min)
+    if (history.violations.length > 0) return
+    await this.#checkEverySlot(workers * config.concurrency)
+    if (history.violations.length > 0) return
+    await this.#checkShortBehindLong(workers * config.concurrency)
   }
 
   #states(): string {
-    return JSON.stringify(this.#hands.pool.stats().workers.map(({ id, state }) => ({ id, state })))
+    return JSON.stringify(this.#context.pool.stats().workers.map(({ id, state }) => ({ id, state })))
   }
 
-  async #allUp(least: number): Promise<void> {
-    const { pool, hub, truth, until } = this.#hands
-    await until(
+  async #checkAllUp(min: number): Promise<void> {
+    const { pool, hub, history, waitUntil } = this.#context
+    await waitUntil(
       'every worker is up',
-      () => pool.stats().workers.length >= least && pool.stats().workers.every(({ state }) => state === 'up'),
+      () => pool.stats().workers.length >= min && pool.stats().workers.every(({ state }) => state === 'up'),
       () => this.#states(),
     )
     const count = pool.stats().workers.length
     const { readers, writers } = hub.registered()
-    truth.demand(readers <= READERS * count && writers <= WRITERS * count, () => `${count} workers have ${readers} readers and ${writers} writers`)
+    history.check(
+      readers <= READERS_PER_WORKER * count && writers <= WRITERS_PER_WORKER * count,
+      () => `${count} workers have ${readers} readers and ${writers} writers`,
+    )
   }
 
-  /** Every slot of every worker is still there: as many jobs run at once as may. */
-  async #everySlot(wanted: number): Promise<void> {
-    const { config, truth, pool, hub, until } = this.#hands
-    // Where workers are recycled after few jobs, not all slots are ever taken at once: there it is enough that all jobs are run.
+  /** Every slot of every worker is usable: as many jobs run at once as there are slots. */
+  async #checkEverySlot(wanted: number): Promise<void> {
+    const { config, history, pool, hub, waitUntil } = this.#context
+    // Workers that are recycled after a few jobs never fill all slots at once: then it is enough that every job runs.
     const recycled = config.maxJobsPerWorker !== undefined
     const timers = hub.registered().timers
-    const probes: JobTruth[] = []
+    const probes: JobHistory[] = []
     while (probes.length < wanted) {
       if (pool.stats().queued >= (config.maxQueue ?? Number.POSITIVE_INFINITY))
-        await until(
-          'there is room for a probe',
+        await waitUntil(
+          'the queue accepts a probe',
           () => pool.stats().queued === 0,
           () => '',
         )
-      if (truth.violations.length > 0) return
+      if (history.violations.length > 0) return
       probes.push(this.#sleep('probe', recycled ? 20 : FOREVER, { timeLimit: FOREVER }))
     }
-    const through = (): number => probes.filter(({ running, settled }) => running !== undefined || (recycled && settled === 1)).length
-    await until(
+    const countRunning = (): number => probes.filter(({ running, settled }) => running !== undefined || (recycled && settled === 1)).length
+    await waitUntil(
       recycled ? `${wanted} jobs are run` : `${wanted} jobs run at once`,
-      () => through() === wanted,
-      () => `${through()} do; ${this.#states()}`,
+      () => countRunning() === wanted,
+      () => `${countRunning()} do; ${this.#states()}`,
     )
-    await this.#endAll(probes)
+    await this.#cancelAll(probes)
     if (!recycled)
-      await until(
-        'the limits of the probes are forgotten',
+      await waitUntil(
+        'the timers of the probes are removed',
         () => hub.registered().timers <= timers,
         () => `${timers} timers before, ${hub.registered().timers} now`,
       )
   }
 
-  /** Where jobs are taken back, those that are written ahead behind long ones run as soon as anybody has room. */
-  async #nobodyWaitsBehind(slots: number): Promise<void> {
-    const { config, until } = this.#hands
+  /** With a dispatch that recalls jobs: short jobs that were sent behind long ones run as soon as another slot is free. */
+  async #checkShortBehindLong(slots: number): Promise<void> {
+    const { config, waitUntil } = this.#context
     const { dispatch, maxQueue, maxJobsPerWorker } = config
     if (slots < 2 || maxQueue !== undefined || maxJobsPerWorker !== undefined || (dispatch !== 'adaptive' && dispatch !== 'fair')) return
-    // Mostly short: what is long among them was not to be foreseen.
-    const short = (count: number): JobTruth[] => Array.from({ length: count }, () => this.#sleep('quick', 0, {}))
-    await this.#ended(short(40))
+    // The pool expects short jobs of this task: it cannot predict the long ones.
+    const short = (count: number): JobHistory[] => Array.from({ length: count }, () => this.#sleep('quick', 0, {}))
+    await this.#waitForEnd(short(40))
     const before = short(2 * slots)
     const long = Array.from({ length: slots - 1 }, () => this.#sleep('quick', FOREVER, {}))
     const others = [...before, ...short(4 * slots)]
-    await until(
-      `${others.length} short jobs are run beside ${long.length} long ones`,
+    await waitUntil(
+      `${others.length} short jobs run beside ${long.length} long ones`,
       () => others.every(({ settled }) => settled === 1),
-      () => `${others.filter(({ settled }) => settled === 1).length} are; ${this.#states()}`,
+      () => `${others.filter(({ settled }) => settled === 1).length} have ended; ${this.#states()}`,
     )
-    await this.#endAll(long)
+    await this.#cancelAll(long)
   }
 
-  #sleep(name: TaskName, ms: number, options: RunOptions): JobTruth {
+  #sleep(name: TaskName, ms: number, options: RunOptions): JobHistory {
     const kind = ms === 0 ? 'noop' : 'sleep'
-    return this.#hands.send(name, { kind, ms, count: 0, heeds: true, ballast: undefined }, options)
+    return this.#context.send(name, { kind, ms, count: 0, eager: true, padding: undefined }, options)
   }
 
-  async #endAll(jobs: readonly JobTruth[]): Promise<void> {
-    for (const job of jobs) if (!job.record!.isSettled) this.#hands.cancel(job)
-    await this.#ended(jobs)
+  async #cancelAll(jobs: readonly JobHistory[]): Promise<void> {
+    for (const job of jobs) if (!job.record!.isSettled) this.#context.cancel(job)
+    await this.#waitForEnd(jobs)
   }
 
-  #ended(jobs: readonly JobTruth[]): Promise<void> {
-    return this.#hands.until(
+  #waitForEnd(jobs: readonly JobHistory[]): Promise<void> {
+    return this.#context.waitUntil(
       'the probes have ended',
       () => jobs.every((job) => job.settled === 1 && job.running === undefined),
       () => jobs.map(({ number, record }) => `job ${number} is ${record!.state}`).join('; '),

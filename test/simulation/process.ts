@@ -4,22 +4,22 @@ import { FRAME_HEAD } from '../../src/wire/frame.js'
 import { Kind, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../src/wire/messages.js'
 import { JobLoop } from '../../src/worker/jobs/job-loop.js'
 import { TaskRegistry } from '../../src/worker/tasks/load.js'
+import type { Coverage, History } from './history.js'
 import type { Host, Pollable } from './host.js'
 import { SimLink } from './link.js'
 import { MainThread, UNWIND } from './main-thread.js'
 import { Pipe } from './pipe.js'
 import { SimScope } from './scope.js'
-import { SimSocket, type Weather } from './socket.js'
+import { type PipeConditions, SimSocket } from './socket.js'
 import { simTasks } from './tasks.js'
-import type { Coverage, Truth } from './truth.js'
 import { Watchdog } from './watchdog.js'
 import type { World } from './world.js'
 
-/** How a process starts. ms; Infinity: never. */
+/** How a process starts: the time until each message, ms; Infinity: never. */
 export interface StartPlan {
   hello: number
   up: number
-  /** Instead of WORKER_UP. */
+  /** What happens instead of WORKER_UP. */
   failure?: 'throws' | 'exits' | 'killed'
 }
 
@@ -33,24 +33,24 @@ export interface ProcessSettings {
   measureMemory: boolean
 }
 
-/** What a process shares with its world. */
-export interface Surroundings {
+/** What all processes of a run share. */
+export interface SimulationContext {
   world: World
   host: Host
-  truth: Truth
+  history: History
   coverage: Coverage
-  weather: Weather
-  /** Bytes that one pipe of the kernel holds. */
+  pipeConditions: PipeConditions
+  /** Capacity of a pipe of the kernel, bytes. */
   capacity: number
-  /** How long the watchdog takes to answer, at the most, ms. */
-  answers: { latency: number }
-  /** How long the news of an exit takes, at the most, ms. */
-  exitNews: { latency: number }
+  /** The longest time that a watchdog takes to reply, ms. */
+  watchdogReplies: { latency: number }
+  /** The longest time until the host learns of an exit, ms. */
+  exitReports: { latency: number }
 }
 
-const NOBODY = { attempt: 0, delivery: 0, number: 0 } as const
+const NO_JOB = { attempt: 0, delivery: 0, number: 0 } as const
 
-/** One simulated worker process: its start, its two threads, its pipes, its death. The job loop in it is the real one. */
+/** One simulated worker process: its start, its two threads, its pipes and its exit. Its job loop is the real one. */
 export class SimProcess implements LaunchedProcess {
   readonly pid: number
   readonly jobs: SimSocket
@@ -67,42 +67,45 @@ export class SimProcess implements LaunchedProcess {
   helloAt: number | undefined
   upAt: number | undefined
   diedAt: number | undefined
-  /** The world broke one of its pipes. */
-  broken = false
+  /** A fault broke one of its pipes. */
+  pipeBroken = false
   rss = 50e6
-  /** The largest it has been. */
-  fattest = 50e6
-  /** When the pool killed it, how long nothing had been heard of it then, and whether it had yet to hear something. */
-  killed: { at: number; sinceBeat: number; silence: number; deaf: boolean } | undefined
-  readonly #around: Surroundings
+  /** The largest `rss` so far. */
+  peakRss = 50e6
+  /**
+   * When the pool killed it, ms. The other fields describe its watchdog at that time: ms since its last frame, the longest recent gap
+   * before one of its frames, and whether frames of the host were unread.
+   */
+  killed: { at: number; sinceFrame: number; recentGap: number; unread: boolean } | undefined
+  readonly #context: SimulationContext
   readonly #exit: Pollable
   #onExit: ((exit: ProcessExit) => void)[] = []
-  readonly #errors: Pipe
+  readonly #stderrPipe: Pipe
 
   constructor(
     readonly id: number,
-    around: Surroundings,
+    context: SimulationContext,
     settings: ProcessSettings,
     start: StartPlan,
   ) {
-    const { world, host, weather, truth, capacity } = around
-    this.#around = around
+    const { world, host, pipeConditions, history, capacity } = context
+    this.#context = context
     this.pid = 1_000 + id
     this.startedAt = world.now
     const jobs = new Pipe(capacity)
     const results = new Pipe(capacity)
     const down = new Pipe(capacity)
     const up = new Pipe(capacity)
-    this.#errors = new Pipe(capacity)
-    this.jobs = new SimSocket(world, host, weather, { write: jobs })
-    this.results = new SimSocket(world, host, weather, { read: results })
-    this.lifeline = new SimSocket(world, host, weather, { read: up, write: down })
-    this.stderr = new SimSocket(world, host, weather, { read: this.#errors })
+    this.#stderrPipe = new Pipe(capacity)
+    this.jobs = new SimSocket(world, host, pipeConditions, { write: jobs })
+    this.results = new SimSocket(world, host, pipeConditions, { read: results })
+    this.lifeline = new SimSocket(world, host, pipeConditions, { read: up, write: down })
+    this.stderr = new SimSocket(world, host, pipeConditions, { read: this.#stderrPipe })
     this.#exit = { readyAt: 0, poll: () => {} }
     const scope = new SimScope()
-    this.main = new MainThread(this, around, { jobs, results })
+    this.main = new MainThread(this, context, { jobs, results })
     const link = new SimLink(this.main, settings.concurrency)
-    this.watchdog = new Watchdog(this, around, settings, { down, up }, link)
+    this.watchdog = new Watchdog(this, context, settings, { down, up }, link)
     link.watchdog = this.watchdog
     this.loop = new JobLoop({
       config: settings,
@@ -111,18 +114,18 @@ export class SimProcess implements LaunchedProcess {
       clock: { now: () => world.now, wall: () => world.now, later: (ms, fn) => this.main.later(ms, fn) },
       rss: () => this.rss,
       scope,
-      onFinished: () => this.#leave(),
+      onFinished: () => this.#exitAfterBye(),
       onBroken: (error) => {
-        if (error !== UNWIND) truth.violated(`the job loop of worker ${id} broke: ${error instanceof Error ? error.stack : String(error)}`)
+        if (error !== UNWIND) history.addViolation(`the job loop of worker ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
       },
-      onFault: (error) => truth.violated(`a fault in worker ${id}: ${String(error)}`),
+      onFault: (error) => history.addViolation(`worker ${id} reported a fault: ${String(error)}`),
     })
     this.main.loop = this.loop
-    const registry = new TaskRegistry(simTasks(this, scope, truth))
-    if (start.hello !== Number.POSITIVE_INFINITY) world.after(start.hello, () => this.main.post(() => this.#hello(start, registry)))
+    const registry = new TaskRegistry(simTasks(this, scope, history))
+    if (start.hello !== Number.POSITIVE_INFINITY) world.schedule(start.hello, () => this.main.post(() => this.#hello(start, registry)))
   }
 
-  // ---- what the pool does with it
+  // ---- for the pool
 
   onExit(fn: (exit: ProcessExit) => void): void {
     this.#onExit.push(fn)
@@ -130,34 +133,34 @@ export class SimProcess implements LaunchedProcess {
 
   kill(): void {
     if (!this.alive) return
-    const { world } = this.#around
+    const { world } = this.#context
     this.killed ??= {
       at: world.now,
-      sinceBeat: world.now - this.watchdog.lastBeatAt,
-      silence: this.watchdog.silence,
-      deaf: this.watchdog.deaf || this.lifeline.writableLength > 0,
+      sinceFrame: world.now - this.watchdog.lastFrameAt,
+      recentGap: this.watchdog.recentGap,
+      unread: this.watchdog.hasUnread || this.lifeline.writableLength > 0,
     }
-    world.say(`the pool kills worker ${this.id}`)
-    // The signal reaches it before anything else is seen of it.
-    world.after(world.random.next(), () => this.die({ exitCode: null, signal: 'SIGKILL' }))
+    world.trace(`the pool kills worker ${this.id}`)
+    // The signal takes effect within 1 ms.
+    world.schedule(world.random.next(), () => this.die({ exitCode: null, signal: 'SIGKILL' }))
   }
 
   killRest(): void {}
 
-  // ---- its life
+  // ---- start and orderly exit
 
   #hello({ up, failure }: StartPlan, registry: TaskRegistry): void {
-    const { world } = this.#around
+    const { world } = this.#context
     this.#send(Kind.HELLO, { protocol: PROTOCOL_VERSION, pid: this.pid, node: 'v20.0.0' })
-    this.main.mark(() => {
+    this.main.afterEffects(() => {
       this.helloAt = world.now
       this.watchdog.start()
     })
     if (up === Number.POSITIVE_INFINITY) return
-    world.after(up, () => this.main.post(() => this.#loaded(failure, registry)))
+    world.schedule(up, () => this.main.post(() => this.#finishStart(failure, registry)))
   }
 
-  #loaded(failure: StartPlan['failure'], registry: TaskRegistry): void {
+  #finishStart(failure: StartPlan['failure'], registry: TaskRegistry): void {
     if (failure === 'throws') {
       this.#send(Kind.START_FAILED, { module: 'file:///tasks.js', error: new RangeError('it does not load') } satisfies StartFailed)
       this.main.exit({ exitCode: 1, signal: null })
@@ -165,49 +168,49 @@ export class SimProcess implements LaunchedProcess {
     else if (failure === 'killed') this.main.exit({ exitCode: null, signal: 'SIGKILL' })
     else {
       this.#send(Kind.WORKER_UP, { pid: this.pid, tasks: registry.infos(), rss: this.rss } satisfies WorkerUp)
-      this.main.mark(() => {
-        this.upAt = this.#around.world.now
+      this.main.afterEffects(() => {
+        this.upAt = this.#context.world.now
       })
       this.loop.start(registry)
     }
   }
 
-  /** Everything taken up is finished: stop hooks, BYE, exit. */
-  #leave(): void {
-    this.main.busy(this.#around.world.random.pick([0, 1, 5, 30]))
-    this.loop.output.putHead(Kind.BYE, 0, NOBODY)
+  /** Every accepted job has settled: runs the stop hooks, sends BYE and exits. */
+  #exitAfterBye(): void {
+    this.main.busy(this.#context.world.random.pick([0, 1, 5, 30]))
+    this.loop.output.putHead(Kind.BYE, 0, NO_JOB)
     this.loop.output.flush()
     this.main.exit({ exitCode: 0, signal: null })
   }
 
   #send(kind: Kind, value: unknown): void {
-    this.loop.output.put(kind, 0, NOBODY, encode(value, FRAME_HEAD, { replaceUnsendable: true }))
+    this.loop.output.put(kind, 0, NO_JOB, encode(value, FRAME_HEAD, { replaceUnsendable: true }))
     this.loop.output.flush()
   }
 
-  // ---- what the world does to it
+  // ---- for the faults
 
   die(exit: ProcessExit): void {
     if (!this.alive) return
-    const { world, host, truth, exitNews } = this.#around
-    world.say(`worker ${this.id} is dead: ${exit.signal ?? exit.exitCode}`)
+    const { world, host, history, exitReports } = this.#context
+    world.trace(`worker ${this.id} is dead: ${exit.signal ?? exit.exitCode}`)
     this.alive = false
     this.diedAt = world.now
     this.main.stop()
     this.watchdog.stop()
-    for (const { running } of truth.jobs.values()) if (running?.worker === this.id) truth.end(running)
-    this.#errors.closeWriter()
+    for (const { running } of history.jobs.values()) if (running?.worker === this.id) history.end(running)
+    this.#stderrPipe.closeWriter()
     this.#exit.poll = () => {
       for (const fn of this.#onExit) fn(exit)
     }
-    host.ready(this.#exit, world.random.next() * exitNews.latency)
+    host.markReady(this.#exit, world.random.next() * exitReports.latency)
   }
 
   freeze(): void {
     this.frozen = true
   }
 
-  thaw(): void {
+  resume(): void {
     if (!this.frozen) return
     this.frozen = false
     this.main.resume()

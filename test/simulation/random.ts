@@ -1,4 +1,4 @@
-/** A small seeded generator (mulberry32): the same seed, the same world. */
+/** A small seeded generator (mulberry32): the same seed gives the same run. */
 export class Random {
   #state: number
 
@@ -15,12 +15,12 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
-  /** A whole number in [0, n). */
+  /** An integer in [0, n). */
   below(n: number): number {
     return Math.floor(this.next() * n)
   }
 
-  /** A whole number in [from, to]. */
+  /** An integer in [from, to]. */
   between(from: number, to: number): number {
     return from + this.below(to - from + 1)
   }
@@ -36,9 +36,9 @@ export class Random {
   shuffle<T>(list: T[]): T[] {
     for (let i = list.length - 1; i > 0; i--) {
       const j = this.below(i + 1)
-      const one = list[i]!
+      const swapped = list[i]!
       list[i] = list[j]!
-      list[j] = one
+      list[j] = swapped
     }
     return list
   }

@@ -3,26 +3,27 @@ import { readOptions } from '../../src/pool/options.js'
 import { Pool } from '../../src/pool/pool.js'
 import { transitions } from '../../src/pool/worker/lifecycle.js'
 import { WorkerStartError } from '../../src/wire/errors.js'
+import { PromiseChecker } from './checker.js'
 import { optionsOf, type RunConfig } from './config.js'
 import { Faults } from './faults.js'
+import { type Coverage, History } from './history.js'
 import { Host } from './host.js'
-import { Judge } from './judge.js'
-import { SimProcess, type Surroundings } from './process.js'
+import { SimProcess, type SimulationContext } from './process.js'
 import { Script } from './script.js'
-import { type Coverage, Truth } from './truth.js'
 import { World } from './world.js'
 
 export interface RunReport {
   readonly violations: readonly string[]
-  readonly log: readonly string[]
+  /** One line for each event; empty without `traced`. */
+  readonly trace: readonly string[]
 }
 
-/** One run: a pool in a simulated world, everything in `steps` done to it, and then the question whether all promises held. */
+/** One run: executes `steps` on a pool in a simulated world, and checks every promise. `traced` records what happens. */
 export const play = async (config: RunConfig, steps: readonly number[], coverage: Coverage, traced = false): Promise<RunReport> => {
-  // Nobody else gets a turn during a run.
+  // Pending work of this process runs now, not during the run.
   await new Promise((resolve) => setImmediate(resolve))
   const { stackTraceLimit } = Error
-  // Stacks travel in frames: their length must not depend on who calls.
+  // Frames contain the stacks of errors: their length must not depend on the caller.
   Error.stackTraceLimit = 0
   try {
     return await playWithoutStacks(config, steps, coverage, traced)
@@ -35,36 +36,36 @@ export const play = async (config: RunConfig, steps: readonly number[], coverage
 const playWithoutStacks = async (config: RunConfig, steps: readonly number[], coverage: Coverage, traced: boolean): Promise<RunReport> => {
   const world = new World(config.seed, traced)
   const host = new Host(world)
-  host.lookCost = config.lookCost
-  const truth = new Truth(world, coverage)
+  host.clockReadCost = config.clockReadCost
+  const history = new History(world, coverage)
   const processes = new Map<number, SimProcess>()
-  const judge = new Judge(config, world, truth, coverage, processes)
-  const around: Surroundings = {
+  const checker = new PromiseChecker(config, world, history, coverage, processes)
+  const context: SimulationContext = {
     world,
     host,
-    truth,
+    history,
     coverage,
-    weather: { latency: config.latency, cuts: config.cuts },
+    pipeConditions: { latency: config.latency, cutShare: config.cutShare },
     capacity: config.capacity,
-    answers: { latency: 0.5 },
-    exitNews: { latency: 5 },
+    watchdogReplies: { latency: 0.5 },
+    exitReports: { latency: 5 },
   }
-  const faults = new Faults(around, processes)
+  const faults = new Faults(context, processes)
   const settings = readOptions(optionsOf(config))
   if (traced) {
-    const say = (details: object, message: string): void => world.say(`  the pool says: ${message} ${JSON.stringify(details)}`)
-    settings.logger = { trace: say, debug: say, info: say, warn: say, error: say }
+    const log = (details: object, message: string): void => world.trace(`  the pool logs: ${message} ${JSON.stringify(details)}`)
+    settings.logger = { trace: log, debug: log, info: log, warn: log, error: log }
   }
-  transitions.observe = (worker, from, to) => truth.transition(worker, from, to)
+  transitions.observe = (worker, from, to) => history.workerTransition(worker, from, to)
   const hub = new Hub(host)
   const pool = new Pool(
     settings,
     (poolId) => (id) => {
       const alive = [...processes.values()].filter((process) => process.alive).length + 1
-      truth.demand(alive <= truth.processBound, () => `promise 11: ${alive} processes live, ${truth.processBound} may`)
+      history.check(alive <= history.maxProcesses, () => `promise 11: ${alive} processes live; at most ${history.maxProcesses} may`)
       const process = new SimProcess(
         id,
-        around,
+        context,
         {
           poolId,
           concurrency: settings.concurrency,
@@ -74,38 +75,40 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
           maxMessageSize: settings.maxMessageSize,
           measureMemory: true,
         },
-        faults.start(),
+        faults.nextStart(),
       )
-      world.say(`worker ${id} is started`)
+      world.trace(`worker ${id} is started`)
       processes.set(id, process)
       return process
     },
     hub,
   )
-  pool.on('workerExit', (exit) => judge.exited(exit))
+  pool.on('workerExit', (exit) => checker.workerExited(exit))
   coverage.runs++
-  const script = new Script({ config, world, host, truth, judge, faults, processes, pool, hub, coverage })
+  const script = new Script({ config, world, host, history, checker, faults, processes, pool, hub, coverage })
   try {
-    if (await script.begin()) {
+    if (await script.start()) {
       for (const step of steps) {
         await script.step(step)
         coverage.steps++
-        if (truth.violations.length > 0) return { violations: truth.violations, log: world.log ?? [] }
+        if (history.violations.length > 0) return { violations: history.violations, trace: world.traceLines ?? [] }
       }
-      await script.quiet()
+      await script.settle()
     }
-    await script.end()
-    if (truth.violations.length === 0) {
-      judge.verdicts()
-      const left = { ...hub.registered(), ...host.leftovers, processes: [...processes.values()].filter(({ alive }) => alive).length }
-      truth.demand(
-        Object.values(left).every((count) => count === 0),
-        () => `promise 6: something is left after the end: ${JSON.stringify(left)}`,
+    await script.close()
+    if (history.violations.length === 0) {
+      checker.checkAtEnd()
+      const remaining = { ...hub.registered(), ...host.pendingWork, processes: [...processes.values()].filter(({ alive }) => alive).length }
+      history.check(
+        Object.values(remaining).every((count) => count === 0),
+        () => `promise 6: the closed pool holds resources: ${JSON.stringify(remaining)}`,
       )
-      truth.demand(host.lifeEnded, () => 'promise 6: the pool still has a hold on the host')
+      history.check(host.keepAliveClosed, () => 'promise 6: the closed pool may still keep the host alive')
     }
   } catch (error) {
-    truth.violated(error instanceof WorkerStartError ? `promise 8: no worker could be started: ${error.message}` : `something threw: ${(error as Error).stack}`)
+    history.addViolation(
+      error instanceof WorkerStartError ? `promise 8: no worker could be started: ${error.message}` : `an error was thrown: ${(error as Error).stack}`,
+    )
   }
-  return { violations: truth.violations, log: world.log ?? [] }
+  return { violations: history.violations, trace: world.traceLines ?? [] }
 }

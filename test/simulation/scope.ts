@@ -1,7 +1,10 @@
 import type { WorkerJob } from '../../src/worker/jobs/job.js'
 import type { JobScope } from '../../src/worker/jobs/loop-options.js'
 
-/** Whose code runs; a call that took time ends its native callback, so that what happened meanwhile is heard before the next job. */
+/**
+ * Knows which job's code is running. A call that took virtual time ends its native callback, so that the messages that arrived meanwhile
+ * are handled before the next job.
+ */
 export class SimScope implements JobScope {
   tookTime = false
   #current: WorkerJob | undefined
@@ -12,9 +15,9 @@ export class SimScope implements JobScope {
 
   leave(): boolean {
     this.#current = undefined
-    const goOn = !this.tookTime
+    const mayContinue = !this.tookTime
     this.tookTime = false
-    return goOn
+    return mayContinue
   }
 
   run(_job: WorkerJob, fn: () => void): void {

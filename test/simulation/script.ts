@@ -1,26 +1,25 @@
 import type { Hub } from '../../src/hub/index.js'
-import type { JobRecord } from '../../src/pool/jobs/job.js'
 import type { Pool } from '../../src/pool/pool.js'
-import type { RunOptions } from '../../src/pool/types.js'
-import { PoolClosedError, QueueFullError, WorkerStartError } from '../../src/wire/errors.js'
+import { WorkerStartError } from '../../src/wire/errors.js'
+import type { PromiseChecker } from './checker.js'
+import { Commands } from './commands.js'
 import type { RunConfig } from './config.js'
-import { Consumers } from './consumers.js'
 import type { Faults } from './faults.js'
+import type { Coverage, History } from './history.js'
 import type { Host } from './host.js'
-import type { Judge } from './judge.js'
-import { drawPlan, isEndless, LONGEST_PLAN, type Plan, type TaskName } from './plans.js'
+import { isEndless, LONGEST_PLAN, type Plan } from './plans.js'
 import { Probe } from './probe.js'
 import type { SimProcess } from './process.js'
 import { Random } from './random.js'
-import type { Coverage, JobTruth, Truth } from './truth.js'
 import { settlePromises, type World } from './world.js'
 
-export interface Stage {
+/** The parts of one run. */
+export interface Simulation {
   config: RunConfig
   world: World
   host: Host
-  truth: Truth
-  judge: Judge
+  history: History
+  checker: PromiseChecker
   faults: Faults
   processes: Map<number, SimProcess>
   pool: Pool
@@ -28,38 +27,27 @@ export interface Stage {
   coverage: Coverage
 }
 
-/** How long everything may take to settle once nothing is done to anybody any more, ms. */
-const QUIET_WITHIN = 400_000
-const LOOK_EVERY = 250
+/** How long the pool may take to settle every job after the last fault and command, ms. */
+const SETTLE_TIMEOUT = 400_000
+/** ms */
+const POLL_INTERVAL = 250
 
-const LAST: Omit<Plan, 'key'> = { kind: 'sleep', ms: 8_000, count: 0, heeds: true, ballast: undefined }
+/** Runs longer than a retiring worker may take to exit. */
+const LAST_PLAN: Omit<Plan, 'key'> = { kind: 'sleep', ms: 8_000, count: 0, eager: true, padding: undefined }
 
-type Command = (draw: Random) => void | Promise<void>
-
-/** Turns numbers into what a user, or fate, does to the pool; then lets it come to rest, tries it, and ends it. */
+/** Executes the command that each number stands for. Afterwards it lets the pool settle, probes it and closes it. */
 export class Script {
-  readonly #stage: Stage
-  readonly #consumers: Consumers
-  readonly #commands: readonly Command[]
-  readonly #jobs: JobTruth[] = []
-  readonly #controllers: { controller: AbortController; job: JobTruth }[] = []
-  /** Calls that must settle before the end, by what they are. */
-  readonly #calls = new Map<string, number>()
-  #keys = 0
-  #max: number
-  #closing: Promise<void> | undefined
+  readonly #simulation: Simulation
+  readonly #commands: Commands
 
-  constructor(stage: Stage) {
-    this.#stage = stage
-    this.#max = stage.config.workers
-    this.#consumers = new Consumers(stage, () => this.#keys++)
-    this.#bound()
-    this.#commands = this.#weighted()
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation
+    this.#commands = new Commands(simulation)
   }
 
-  /** False: no worker could be started, which was told as createPool tells it. */
-  async begin(): Promise<boolean> {
-    const { pool, world, truth } = this.#stage
+  /** Returns false if no worker could be started; the pool must then reject with WorkerStartError. */
+  async start(): Promise<boolean> {
+    const { pool, world, history } = this.#simulation
     let up: boolean | undefined
     pool.firstWorkerUp().then(
       () => {
@@ -67,363 +55,160 @@ export class Script {
       },
       (error) => {
         up = false
-        truth.demand(error instanceof WorkerStartError, () => `promise 8: firstUp() rejected with ${String(error)}`)
+        history.check(error instanceof WorkerStartError, () => `promise 8: firstWorkerUp() rejected with ${String(error)}`)
       },
     )
-    for (let waited = 0; up === undefined && waited < QUIET_WITHIN; waited += LOOK_EVERY) await world.until(world.now + LOOK_EVERY)
-    truth.demand(up !== undefined, () => 'promise 8: firstUp() never settled')
+    for (let waited = 0; up === undefined && waited < SETTLE_TIMEOUT; waited += POLL_INTERVAL) await world.runUntil(world.now + POLL_INTERVAL)
+    history.check(up !== undefined, () => 'promise 8: firstWorkerUp() did not settle')
     return up === true
   }
 
   async step(number: number): Promise<void> {
-    const { world, host, truth } = this.#stage
-    const draw = new Random(number)
-    const command = number === 0 ? this.#rest(() => 1) : draw.pick(this.#commands)
+    const { world, host, history } = this.#simulation
+    const random = new Random(number)
+    const command = number === 0 ? this.#commands.wait(() => 1) : this.#commands.pick(random)
     if (host.stalledUntil > world.now) {
-      // The host's own code is held up: it goes on where it stood, before its event loop turns, or after.
-      const until = host.stalledUntil - (draw.chance(0.5) ? 0.001 : 0)
-      await world.until(until)
+      // A stalled host cannot call the pool: the command runs at the end of the stall, before or after the next turn of the event loop.
+      const until = host.stalledUntil - (random.chance(0.5) ? 0.001 : 0)
+      await world.runUntil(until)
     }
-    await command(draw)
+    await command(random)
     await settlePromises()
-    if (truth.processBound > this.#max + this.#stage.config.spare + 1) this.#bound()
-    this.#hold(truth)
+    if (history.maxProcesses > this.#commands.maxWorkers + this.#simulation.config.spare + 1) this.#commands.updateBounds()
+    this.#checkStats(history)
   }
 
-  /** Nothing is done to anybody any more: everything settles, and every worker takes jobs again. */
-  async quiet(): Promise<void> {
-    const { world, faults, truth, pool, judge, host, config, hub } = this.#stage
+  /** Ends all faults. Every job must then settle, and every worker must run jobs again. */
+  async settle(): Promise<void> {
+    const { world, faults, history, pool, checker, host, config, hub } = this.#simulation
     faults.stop()
-    host.lookCost = 0
-    await world.until(Math.max(world.now, host.stalledUntil) + 1)
+    host.clockReadCost = 0
+    await world.runUntil(Math.max(world.now, host.stalledUntil) + 1)
     this.#cancelEndless()
-    this.#consumers.finish()
-    await this.#until(
-      'everything has settled',
-      () => this.#unsettled() === '' && this.#calls.size === 0,
-      () => `${this.#unsettled()} ${[...this.#calls.keys()]}`,
+    this.#commands.consumers.finish()
+    await this.#waitUntil(
+      'every job and call has settled',
+      () => this.#unsettled() === '' && this.#commands.calls.size === 0,
+      () => `${this.#unsettled()} ${[...this.#commands.calls.keys()]}`,
     )
-    if (truth.violations.length > 0) return
-    if (!judge.ended) {
-      await this.#noneStandsStill()
-      // Until a heartbeat has told of every worker's memory as it is now.
-      await world.until(world.now + 2_500)
-      truth.demand(!host.kept, () => 'promise 6: an idle pool keeps the host alive')
+    if (history.violations.length > 0) return
+    if (!checker.closeCalled) {
+      await this.#replaceBlockedWorkers()
+      // A heartbeat must first report the current memory of every worker.
+      await world.runUntil(world.now + 2_500)
+      history.check(!host.isKeptAlive, () => 'promise 6: an idle pool keeps the host alive')
       const { queued, running } = pool.stats()
-      truth.demand(queued === 0 && running === 0, () => `nothing is pending, and stats() says queued ${queued}, running ${running}`)
+      history.check(queued === 0 && running === 0, () => `no job is pending, but stats() reports queued ${queued}, running ${running}`)
       const probe = new Probe({
         config,
         pool,
         hub,
-        truth,
-        send: (name, plan, options) => this.#send(name, { ...plan, key: this.#keys++ }, options),
-        cancel: (job) => this.#cancelOne(job),
-        until: (what, done, state) => this.#until(what, done, state),
+        history,
+        send: (name, plan, options) => this.#commands.submitPlan(name, { ...plan, key: this.#commands.nextKey() }, options),
+        cancel: (job) => this.#commands.cancelJob(job),
+        waitUntil: (what, done, state) => this.#waitUntil(what, done, state),
       })
-      await probe.run(this.#least(), this.#probeWorkers())
-      // What runs longer than a worker that leaves is given, for close() to wait for.
-      for (let left = 2; left > 0; left--) this.#send('slow', { ...LAST, key: this.#keys++ }, {})
+      await probe.run(this.#minWorkers(), this.#probeWorkers())
+      // close() must wait even for these jobs.
+      for (let left = 2; left > 0; left--) this.#commands.submitPlan('slow', { ...LAST_PLAN, key: this.#commands.nextKey() }, {})
       await settlePromises()
     }
   }
 
-  /** Watchdogs tell of main threads that turn no more though no job runs; without one, it takes a job that is not taken up. */
-  async #noneStandsStill(): Promise<void> {
-    const { config, pool, processes, world } = this.#stage
-    // What was cancelled on its way may still begin, and leave something behind.
-    await this.#until(
+  /**
+   * A watchdog reports a main thread that is blocked while no job runs. Without one the pool would notice only by a job that the worker
+   * does not accept, so the script kills such workers.
+   */
+  async #replaceBlockedWorkers(): Promise<void> {
+    const { config, pool, processes, world } = this.#simulation
+    // A job that was cancelled in flight may still begin, and block the thread afterwards.
+    await this.#waitUntil(
       'no worker holds a job',
       () => pool.stats().workers.every(({ state }) => state !== 'busy'),
       () => JSON.stringify(pool.stats().workers.map(({ id, state }) => ({ id, state }))),
     )
-    await world.until(world.now + LONGEST_PLAN)
-    const standing = (): SimProcess[] => [...processes.values()].filter(({ alive, main }) => alive && main.standsSince !== undefined)
-    if (!config.watchdog) for (const process of standing()) process.die({ exitCode: null, signal: 'SIGKILL' })
-    await this.#until(
-      'workers that stand still are replaced',
-      () => standing().length === 0,
+    await world.runUntil(world.now + LONGEST_PLAN)
+    const blocked = (): SimProcess[] => [...processes.values()].filter(({ alive, main }) => alive && main.detachedHangSince !== undefined)
+    if (!config.watchdog) for (const process of blocked()) process.die({ exitCode: null, signal: 'SIGKILL' })
+    await this.#waitUntil(
+      'workers with a blocked main thread are replaced',
+      () => blocked().length === 0,
       () =>
-        standing()
+        blocked()
           .map(({ id }) => `worker ${id}`)
           .join(', '),
     )
   }
 
-  async end(): Promise<void> {
-    const { pool, judge, world } = this.#stage
-    if (!judge.ended && world.random.chance(0.5)) this.#terminate()
-    else this.#close()
+  async close(): Promise<void> {
+    const { pool, checker, world } = this.#simulation
+    if (!checker.closeCalled && world.random.chance(0.5)) this.#commands.terminate()
+    else this.#commands.close()
     let closed = false
-    void this.#closing?.then(() => {
+    void this.#commands.closing?.then(() => {
       closed = true
     })
-    await this.#until(
+    await this.#waitUntil(
       'the pool has closed',
       () => closed,
       () => JSON.stringify(pool.stats().workers.map(({ id, state }) => ({ id, state }))),
     )
-    await world.until(world.now + 1_000)
-    this.#consumers.verdicts()
+    await world.runUntil(world.now + 1_000)
+    this.#commands.consumers.checkAtEnd()
   }
 
-  // ---- what must hold after every step
+  // ---- checks after every step
 
-  #hold(truth: Truth): void {
-    const { host, judge, pool, world } = this.#stage
-    const pending = this.#jobs.some(({ record }) => !record!.isSettled)
-    if (pending && !judge.ended) truth.demand(host.kept, () => 'jobs are pending, and the pool does not keep the host alive')
-    // stats() costs more than a step.
+  #checkStats(history: History): void {
+    const { host, checker, pool, world } = this.#simulation
+    const pending = this.#commands.jobs.some(({ record }) => !record!.isSettled)
+    if (pending && !checker.closeCalled) history.check(host.isKeptAlive, () => 'jobs are pending, but the pool does not keep the host alive')
+    // stats() takes longer than a step.
     if (world.random.chance(0.9)) return
     const { queued, running } = pool.stats()
-    const known = this.#jobs.filter(({ record }) => !record!.isSettled)
+    const known = this.#commands.jobs.filter(({ record }) => !record!.isSettled)
     const waiting = known.filter(({ record }) => record!.state !== 'accepted').length
-    truth.demand(queued >= waiting, () => `${waiting} jobs wait, and stats() says ${queued}`)
-    truth.demand(running >= known.length - waiting, () => `${known.length - waiting} jobs run, and stats() says ${running}`)
+    history.check(queued >= waiting, () => `${waiting} jobs wait, but stats() reports ${queued}`)
+    history.check(running >= known.length - waiting, () => `${known.length - waiting} jobs run, but stats() reports ${running}`)
   }
 
-  /** A smaller figure holds once those that were too many have left. */
-  #bound(): void {
-    const { truth, config, processes, pool } = this.#stage
-    const alive = [...processes.values()].filter((process) => process.alive)
-    const figure = Math.max(this.#max, truth.processBound === Number.POSITIVE_INFINITY ? 0 : truth.processBound - config.spare - 1)
-    const settled = alive.length <= this.#max && pool.stats().workers.every(({ state }) => state === 'up' || state === 'busy' || state === 'starting')
-    const now = settled ? this.#max : figure
-    truth.processBound = now + config.spare + 1
-    truth.runningBound = (now + (this.#consumers.broadcasts > 0 ? config.spare : 0)) * config.concurrency
-  }
+  // ---- settling
 
-  // ---- what is done
-
-  #weighted(): readonly Command[] {
-    const { faults, pool, host, world, coverage } = this.#stage
-    const weights: [number, Command][] = [
-      [26, this.#rest((draw) => draw.pick([0.05, 0.3, 1, 2, 3, 8, 20]))],
-      [8, this.#rest((draw) => draw.pick([50, 120, 300, 700]))],
-      [1, this.#rest((draw) => draw.pick([1_500, 4_000, 9_000]))],
-      [26, (draw) => this.#submit(draw)],
-      [1, (draw) => this.#burst(draw)],
-      [1, (draw) => this.#culprits(draw)],
-      [7, (draw) => this.#cancel(draw)],
-      [2, (draw) => this.#abort(draw)],
-      [3, (draw) => this.#consumers.open(draw)],
-      [4, (draw) => this.#consumers.take(draw)],
-      [2, (draw) => this.#consumers.leave(draw)],
-      [1, (draw) => this.#consumers.map(draw)],
-      [1, (draw) => this.#broadcast(draw)],
-      [1, (draw) => this.#behindLeftover(draw)],
-      [2, (draw) => this.#resize(draw)],
-      [1, () => this.#restart()],
-      [1, () => this.#ready()],
-      [
-        3,
-        (draw) => {
-          const ms = draw.pick([5, 60, 400, 2_000, 10_000])
-          coverage.fault('host stalls')
-          world.say(`the host stalls for ${ms} ms`)
-          host.stall(ms)
-        },
-      ],
-      [2, () => faults.kill()],
-      [2, (draw) => faults.dieWriting(draw)],
-      [1, (draw) => faults.dieReading(draw)],
-      [1, (draw) => faults.freeze(draw)],
-      [1, (draw) => faults.breakPipe(draw)],
-      [1, (draw) => faults.slowAnswers(draw)],
-      [1, (draw) => faults.badStarts(draw)],
-      [1, (draw) => faults.slowExitNews(draw)],
-      [1, (draw) => faults.weather(draw)],
-      [1, (draw) => faults.grow(draw)],
-      [1, () => void pool.stats()],
-      [1, (draw) => (draw.chance(0.25) ? (draw.chance(0.5) ? this.#close(draw) : this.#terminate()) : undefined)],
-    ]
-    return weights.flatMap(([weight, command]) => new Array<Command>(weight).fill(command))
-  }
-
-  #rest(ms: (draw: Random) => number): Command {
-    const { world } = this.#stage
-    return (draw) => world.until(world.now + ms(draw))
-  }
-
-  #submit(draw: Random, kind?: Plan['kind'], name?: TaskName): void {
-    const plan = drawPlan(draw, this.#keys++, kind)
-    const options: RunOptions = {}
-    if (draw.chance(0.3)) options.priority = draw.between(-1, 2)
-    if (draw.chance(0.3)) options.retryLost = draw.between(1, 2)
-    const endless = isEndless(plan)
-    if (draw.chance(endless ? 0.4 : 0.12)) options.softTimeLimit = draw.pick([1, 20, 300])
-    if (draw.chance(endless ? 0.4 : 0.12)) options.timeLimit = draw.pick([300, 1_000, 3_000])
-    if (draw.chance(0.05)) options.context = { key: plan.key }
-    const controller = draw.chance(0.1) ? new AbortController() : undefined
-    if (controller !== undefined) options.signal = controller.signal
-    const called = name ?? (plan.kind === 'noop' ? (draw.chance(0.8) ? 'quick' : 'mixed') : draw.pick(['mixed', 'slow'] as const))
-    const job = this.#send(called, plan, options)
-    if (controller !== undefined) this.#controllers.push({ controller, job })
-  }
-
-  #send(name: TaskName, plan: Plan, options: RunOptions): JobTruth {
-    const { pool, truth, world, judge, config } = this.#stage
-    const queued = config.maxQueue === undefined ? 0 : pool.stats().queued
-    const record = pool.submit(name, [plan], options) as unknown as JobRecord
-    world.say(`job ${record.number} submitted: ${plan.kind} ${plan.ms} ms ${JSON.stringify(options)}`)
-    const job = truth.watch(record, plan)
-    job.retryLost = options.retryLost ?? 0
-    this.#jobs.push(job)
-    const refused = record.outcome !== undefined && 'error' in record.outcome ? record.outcome.error : undefined
-    job.refused = refused !== undefined
-    if (judge.ended) truth.demand(refused instanceof PoolClosedError, () => `promise 3: a job was taken after the end: ${String(refused)}`)
-    else if (queued >= (config.maxQueue ?? Number.POSITIVE_INFINITY)) {
-      truth.demand(refused instanceof QueueFullError, () => `promise 11: a job was taken although ${queued} wait: ${String(refused)}`)
-    } else truth.demand(refused === undefined, () => `a job was refused: ${String(refused)}`)
-    return job
-  }
-
-  /** Now and then so many, with limits so long, that most deadlines in the hub's books are cancelled ones. */
-  #burst(draw: Random): void {
-    if (draw.chance(0.1)) {
-      for (let left = 80; left > 0; left--) this.#send('quick', drawPlan(draw, this.#keys++, 'noop'), { timeLimit: 1_000_000 })
-      return
-    }
-    for (let left = draw.between(3, 24); left > 0; left--) this.#submit(draw, 'noop', 'quick')
-  }
-
-  /** Jobs that may all run again, one of which ends its worker each time. */
-  #culprits(draw: Random): void {
-    for (let left = draw.between(2, 8); left > 0; left--) {
-      const plan = { ...drawPlan(draw, this.#keys++, left === 1 ? draw.pick(['exit', 'crash'] as const) : 'sleep'), ballast: undefined }
-      this.#send('slow', plan, { retryLost: draw.between(1, 3) })
-    }
-  }
-
-  /** Mostly to workers that are busy, some of which die before they have answered. */
-  async #broadcast(draw: Random): Promise<void> {
-    if (draw.chance(0.6)) for (let left = draw.between(1, 6); left > 0; left--) this.#submit(draw, 'sleep', 'slow')
-    await this.#rest(() => draw.below(3))(draw)
-    this.#consumers.broadcast(draw, this.#max)
-    this.#bound()
-    if (draw.chance(0.4)) for (let left = draw.between(1, 2); left > 0; left--) this.#stage.faults.kill()
-  }
-
-  /** Jobs for a worker whose main thread is held by what a job left there, one of which is taken back. */
-  async #behindLeftover(draw: Random): Promise<void> {
-    this.#submit(draw, 'leftover', 'quick')
-    const rest = this.#rest(() => draw.between(1, 6))
-    await rest(draw)
-    for (let left = draw.between(1, 4); left > 0; left--) this.#submit(draw, 'noop', 'quick')
-    await rest(draw)
-    this.#cancel(draw)
-  }
-
-  #cancel(draw: Random): void {
-    const pending = this.#jobs.filter(({ record }) => !record!.isSettled)
-    if (pending.length > 0) this.#cancelOne(draw.pick(pending))
-  }
-
-  #cancelOne(job: JobTruth): void {
-    const { truth, world } = this.#stage
-    const record = job.record!
-    const { state } = record
-    world.say(`job ${job.number} is cancelled`)
-    job.cancelledAt = world.now
-    const told = record.cancel(new Error(`cancelled ${job.number}`))
-    truth.demand(told && record.isSettled, () => `promise 4: job ${job.number} was ${state}, and cancel() did not settle it at once`)
-    if (state === 'queued' && record.attempt === 1) truth.demand(record.mayHaveBegun === false, () => `promise 1: job ${job.number} waited, and may have begun`)
-  }
-
-  #abort(draw: Random): void {
-    const { world } = this.#stage
-    if (this.#controllers.length === 0) return
-    const { controller, job } = draw.pick(this.#controllers)
-    job.cancelledAt ??= world.now
-    controller.abort(new Error(`aborted ${job.number}`))
-  }
-
-  #resize(draw: Random): void {
-    const { pool, judge, world, config } = this.#stage
-    if (judge.ended) return
-    const to = draw.between(1, Math.max(2, config.workers))
-    world.say(`resize to ${to}`)
-    this.#max = to
-    this.#consumers.resizes++
-    this.#bound()
-    pool.resize(to)
-  }
-
-  #restart(): void {
-    this.#call('restart()', this.#stage.pool.restart())
-  }
-
-  #ready(): void {
-    this.#call('ready()', this.#stage.pool.ready())
-  }
-
-  #close(draw?: Random): void {
-    const { pool, judge, world } = this.#stage
-    judge.ended = true
-    const timeout = draw?.chance(0.5) ? draw.pick([1, 200, 5_000]) : undefined
-    world.say(`close ${timeout ?? ''}`)
-    if (timeout !== undefined) judge.terminated = true
-    this.#closing = pool.close(timeout === undefined ? {} : { timeout })
-  }
-
-  #terminate(): void {
-    const { pool, judge, world } = this.#stage
-    world.say('terminate')
-    judge.ended = true
-    judge.terminated = true
-    this.#closing = pool.terminate()
-  }
-
-  #call(name: string, promise: Promise<unknown>): void {
-    const { truth, judge } = this.#stage
-    const key = `${name} ${this.#keys++}`
-    this.#calls.set(key, 1)
-    promise.then(
-      () => this.#calls.delete(key),
-      (error) => {
-        this.#calls.delete(key)
-        const fair = (error instanceof PoolClosedError && judge.ended) || error instanceof WorkerStartError
-        truth.demand(fair, () => `${name} rejected: ${String(error)}`)
-      },
-    )
-  }
-
-  // ---- coming to rest
-
-  /** What only a limit or a cancellation ends is cancelled. */
+  /** Cancels the jobs that neither end by themselves nor have a limit. */
   #cancelEndless(): void {
-    for (const job of this.#jobs) {
+    for (const job of this.#commands.jobs) {
       const { softLimit, hardLimit } = job.record!.spec
-      if (!job.record!.isSettled && isEndless(job.plan!) && softLimit + hardLimit === 0) this.#cancelOne(job)
+      if (!job.record!.isSettled && isEndless(job.plan!) && softLimit + hardLimit === 0) this.#commands.cancelJob(job)
     }
   }
 
   #unsettled(): string {
-    const jobs = this.#jobs.filter(({ settled }) => settled === 0)
+    const jobs = this.#commands.jobs.filter(({ settled }) => settled === 0)
     return [
       ...jobs.map(({ number, record, plan }) => `job ${number} (${plan!.kind}) is ${record!.state} in worker ${record!.worker}`),
-      ...this.#consumers.open_(),
+      ...this.#commands.consumers.pending(),
     ].join('; ')
   }
 
-  async #until(what: string, done: () => boolean, state: () => string): Promise<void> {
-    const { world, truth } = this.#stage
-    for (let waited = 0; waited < QUIET_WITHIN; waited += LOOK_EVERY) {
-      if (done() || truth.violations.length > 0) return
-      await world.until(world.now + LOOK_EVERY)
+  async #waitUntil(what: string, done: () => boolean, state: () => string): Promise<void> {
+    const { world, history } = this.#simulation
+    for (let waited = 0; waited < SETTLE_TIMEOUT; waited += POLL_INTERVAL) {
+      if (done() || history.violations.length > 0) return
+      await world.runUntil(world.now + POLL_INTERVAL)
     }
-    truth.violated(`promise 3: not after ${QUIET_WITHIN} ms: ${what}: ${state()}`)
+    history.addViolation(`promise 3: after ${SETTLE_TIMEOUT} ms this is not true: ${what}: ${state()}`)
   }
 
-  /** Workers that there are at the least once nothing moves. */
-  #least(): number {
-    const { config } = this.#stage
-    return (config.min === undefined ? this.#max : Math.min(config.min, this.#max)) + config.spare
+  /** The smallest number of workers of a settled pool. */
+  #minWorkers(): number {
+    const { config } = this.#simulation
+    return (config.min === undefined ? this.#commands.maxWorkers : Math.min(config.min, this.#commands.maxWorkers)) + config.spare
   }
 
-  /** A window is filled before the pool grows: there only the fewest workers are sure to be there. */
+  /** How many workers a probe's jobs must reach. With a window the pool fills it before it grows: only the smallest number is certain. */
   #probeWorkers(): number {
-    const { config } = this.#stage
+    const { config } = this.#simulation
     const grows = config.min === undefined || config.dispatch === 'fair' || config.dispatch === 'adaptive'
-    return grows ? this.#max : Math.max(1, Math.min(config.min ?? 1, this.#max))
+    return grows ? this.#commands.maxWorkers : Math.max(1, Math.min(config.min ?? 1, this.#commands.maxWorkers))
   }
 }

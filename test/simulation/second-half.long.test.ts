@@ -1,3 +1,3 @@
 import { playRuns } from './play-runs.js'
 
-playRuns(1_500, { part: 1, whole: true })
+playRuns(1_500, { part: 1, coverage: true })

@@ -3,30 +3,30 @@ import type { Host, Pollable } from './host.js'
 import type { Pipe } from './pipe.js'
 import type { World } from './world.js'
 
-/** As Node's streams: a write beyond it answers false. */
-const HIGH_WATER = 16 * 1024
+/** As in Node's streams: `write` returns false once this many bytes are buffered. */
+const HIGH_WATER_MARK = 16 * 1024
 
-/** How the world treats the bytes of one run. */
-export interface Weather {
-  /** Longest time until bytes in a pipe are seen, ms. */
+/** How fast and in which pieces the bytes of pipes arrive. It may change during a run. */
+export interface PipeConditions {
+  /** The longest time until the reader of a pipe sees its bytes, ms. */
   latency: number
-  /** Share of reads that are cut at some byte. */
-  cuts: number
+  /** Share of reads that return only a part of the available bytes, 0 to 1. */
+  cutShare: number
 }
 
 type Listeners = { data: ((chunk: Buffer) => void)[]; error: ((error: Error) => void)[]; end: (() => void)[]; close: (() => void)[]; drain: (() => void)[] }
 
-/** The host's end of a worker's pipe: what the hub needs of a `net.Socket`, over pipes of the simulated kernel. */
+/** The host's end of a worker's pipe: the part of `net.Socket` that the hub uses, over pipes of the simulated kernel. */
 export class SimSocket implements HubReadable, HubWritable, Pollable {
   readyAt = 0
   destroyed = false
   readonly #world: World
   readonly #host: Host
-  readonly #weather: Weather
+  readonly #pipeConditions: PipeConditions
   readonly #in: Pipe | undefined
   readonly #out: Pipe | undefined
   readonly #listeners: Listeners = { data: [], error: [], end: [], close: [], drain: [] }
-  /** Taken by `write`, not yet in the kernel. */
+  /** Passed to `write`, not yet in the kernel. */
   #pending: Uint8Array[] = []
   #length = 0
   #needDrain = false
@@ -34,14 +34,14 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
   #failure: Error | undefined
   #ended = false
 
-  constructor(world: World, host: Host, weather: Weather, { read, write }: { read?: Pipe; write?: Pipe }) {
+  constructor(world: World, host: Host, pipeConditions: PipeConditions, { read, write }: { read?: Pipe; write?: Pipe }) {
     this.#world = world
     this.#host = host
-    this.#weather = weather
+    this.#pipeConditions = pipeConditions
     this.#in = read
     this.#out = write
-    if (read !== undefined) read.onReadable = () => this.#wake()
-    if (write !== undefined) write.onRoom = () => this.#wake()
+    if (read !== undefined) read.onReadable = () => this.#schedulePoll()
+    if (write !== undefined) write.onWritable = () => this.#schedulePoll()
   }
 
   on(event: string, listener: (...args: never[]) => void): this {
@@ -57,11 +57,11 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
     if (this.destroyed) return false
     this.#pending.push(bytes)
     this.#length += bytes.length
-    const goOn = this.#length < HIGH_WATER
-    if (!goOn) this.#needDrain = true
+    const mayContinue = this.#length < HIGH_WATER_MARK
+    if (!mayContinue) this.#needDrain = true
     if (!this.#corked) this.#flush()
-    if (this.#needDrain && this.#length === 0) this.#wake()
-    return goOn
+    if (this.#needDrain && this.#length === 0) this.#schedulePoll()
+    return mayContinue
   }
 
   cork(): void {
@@ -71,21 +71,21 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
   uncork(): void {
     this.#corked = false
     this.#flush()
-    if (this.#needDrain && this.#length === 0) this.#wake()
+    if (this.#needDrain && this.#length === 0) this.#schedulePoll()
   }
 
   destroy(): void {
     if (this.destroyed) return
     this.destroyed = true
-    this.#host.gone(this)
+    this.#host.forget(this)
     this.#in?.closeReader()
     this.#out?.closeWriter()
   }
 
-  /** The pipe breaks: what is on its way is lost, on either side. */
+  /** The pipe fails: the bytes in transit are lost, in both directions. */
   break(error: Error): void {
     this.#failure ??= error
-    this.#wake()
+    this.#schedulePoll()
   }
 
   poll(): void {
@@ -108,7 +108,7 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
     this.#flush()
     if (this.#needDrain && this.#length === 0) {
       this.#needDrain = false
-      for (const tell of this.#listeners.drain) tell()
+      for (const listener of this.#listeners.drain) listener()
     }
     return !this.destroyed
   }
@@ -116,18 +116,18 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
   #pollReadable(from: Pipe): void {
     const { random } = this.#world
     while (from.size > 0 && !this.destroyed) {
-      const cut = random.chance(this.#weather.cuts)
+      const cut = random.chance(this.#pipeConditions.cutShare)
       const chunk = from.take(cut ? random.between(1, from.size) : 65_536)
-      for (const tell of this.#listeners.data) tell(chunk)
-      // The rest is left to another turn.
+      for (const listener of this.#listeners.data) listener(chunk)
+      // The next turn reads the remaining bytes.
       if (cut && random.chance(0.5)) break
     }
     if (this.destroyed) return
-    // What is there already is found by the next poll.
-    if (from.size > 0) this.#host.ready(this, 0)
+    // Bytes that are already there are found by the next poll.
+    if (from.size > 0) this.#host.markReady(this, 0)
     else if (from.writerClosed && !this.#ended) {
       this.#ended = true
-      for (const tell of this.#listeners.end) tell()
+      for (const listener of this.#listeners.end) listener()
       this.#close()
     }
   }
@@ -137,24 +137,24 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
     if (out === undefined || out.readerClosed) return
     while (this.#pending.length > 0) {
       const first = this.#pending[0]!
-      const took = out.put(first)
-      this.#length -= took
-      if (took < first.length) {
-        this.#pending[0] = first.subarray(took)
+      const written = out.put(first)
+      this.#length -= written
+      if (written < first.length) {
+        this.#pending[0] = first.subarray(written)
         return
       }
       this.#pending.shift()
     }
   }
 
-  #wake(): void {
-    if (!this.destroyed) this.#host.ready(this, this.#world.random.next() * this.#weather.latency)
+  #schedulePoll(): void {
+    if (!this.destroyed) this.#host.markReady(this, this.#world.random.next() * this.#pipeConditions.latency)
   }
 
   #fail(error: Error): void {
     this.destroyed = true
-    for (const tell of this.#listeners.error) tell(error)
-    for (const tell of this.#listeners.close) tell()
+    for (const listener of this.#listeners.error) listener(error)
+    for (const listener of this.#listeners.close) listener()
     this.#in?.closeReader()
     this.#out?.closeWriter()
   }
@@ -162,7 +162,7 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
   #close(): void {
     if (this.destroyed) return
     this.destroyed = true
-    for (const tell of this.#listeners.close) tell()
+    for (const listener of this.#listeners.close) listener()
     this.#in?.closeReader()
     this.#out?.closeWriter()
   }

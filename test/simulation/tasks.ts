@@ -1,20 +1,20 @@
 import type { RegisteredTask } from '../../src/worker/tasks/load.js'
+import type { Execution, History } from './history.js'
 import { itemOf, type Plan, resultOf, TASKS } from './plans.js'
 import type { SimProcess } from './process.js'
 import type { SimScope } from './scope.js'
-import type { Beginning, Truth } from './truth.js'
 
-/** The tasks of a simulated worker: they do what their plan says, and tell the truth about it. */
-export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): RegisteredTask[] => {
+/** The tasks of a simulated worker. They do what their plan says, and record their start and end in the history. */
+export const simTasks = (process: SimProcess, scope: SimScope, history: History): RegisteredTask[] => {
   const { main } = process
 
-  /** The task's first instruction. Its end is told before its answer is written. */
+  /** Records the start of the task. A task calls `end` before its result is written. */
   const begin = (plan: Plan): { attempt: number; delivery: number; signal: AbortSignal; progress: (value: unknown) => void; end: () => void } => {
     const job = scope.current()!
-    let beginning: Beginning | undefined
-    main.mark(() => {
-      if (plan.retries !== undefined) truth.of(job.number).retryLost = plan.retries
-      beginning = truth.begin(job.number, process.id, job.delivery, job.attempt)
+    let execution: Execution | undefined
+    main.afterEffects(() => {
+      if (plan.retries !== undefined) history.job(job.number).retryLost = plan.retries
+      execution = history.begin(job.number, process.id, job.delivery, job.attempt)
     })
     return {
       attempt: job.attempt,
@@ -23,34 +23,34 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
         return job.signal
       },
       progress: (value) => process.loop.reports.currentOf(job).progress(value),
-      end: () => main.mark(() => truth.end(beginning!)),
+      end: () => main.afterEffects(() => history.end(execution!)),
     }
   }
 
-  const run = (given: unknown): unknown => {
-    const plan = given as Plan
+  const run = (argument: unknown): unknown => {
+    const plan = argument as Plan
     const job = begin(plan)
     const value = resultOf(plan, job.attempt)
     switch (plan.kind) {
       case 'noop':
         job.end()
-        // A large result fills the pipe; its length is all that is looked at.
-        return plan.ballast === undefined ? value : { ...(value as object), back: plan.ballast }
+        // A large result fills the pipe. Only `padding`, its length, is checked.
+        return plan.padding === undefined ? value : { ...(value as object), echo: plan.padding }
       case 'busy':
         main.busy(plan.ms)
         scope.tookTime = plan.ms > 0
         job.end()
         return value
-      case 'place':
+      case 'ident':
         main.busy(plan.ms)
         scope.tookTime = plan.ms > 0
         job.end()
         return process.id
-      case 'leftover':
+      case 'detached':
         job.end()
         main.later(plan.ms, () => {
-          // Beside a job that runs it would be as if that one never ended.
-          if (process.loop.running.length === 0) main.stand()
+          // While another job runs, the block would count as that job's.
+          if (process.loop.running.length === 0) main.hangDetached()
         })
         return value
       case 'throw':
@@ -58,7 +58,7 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
         throw Object.assign(new RangeError(`job ${plan.key} throws`), { key: plan.key })
       case 'unsendable':
         job.end()
-        return () => 'a function does not travel'
+        return () => 'a function is not sendable'
       case 'progress':
         for (let i = 0; i < plan.count; i++) job.progress(i)
         job.end()
@@ -66,10 +66,10 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
       case 'sleep': {
         const { signal } = job
         return new Promise((resolve, reject) => {
-          let over = false
+          let ended = false
           const once = (fn: () => void) => () => {
-            if (over) return
-            over = true
+            if (ended) return
+            ended = true
             job.end()
             fn()
           }
@@ -77,7 +77,7 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
             plan.ms,
             once(() => resolve(value)),
           )
-          if (!plan.heeds) return
+          if (!plan.eager) return
           const stop = once(() => reject(signal.reason))
           if (signal.aborted) stop()
           else signal.addEventListener('abort', stop, { once: true })
@@ -97,21 +97,21 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
         scope.tookTime = true
         return value
       case 'items':
-        throw new Error('items are for streams')
+        throw new Error('a stream runs the task items')
     }
   }
 
-  const items = (given: unknown): unknown => {
-    const plan = given as Plan
+  const items = (argument: unknown): unknown => {
+    const plan = argument as Plan
     const job = begin(plan)
     let sent = 0
-    let over = false
+    let ended = false
     const end = (): void => {
-      if (!over) job.end()
-      over = true
+      if (!ended) job.end()
+      ended = true
     }
     const step = (): IteratorResult<unknown> => {
-      if (over || sent === plan.count) {
+      if (ended || sent === plan.count) {
         end()
         return { done: true, value: undefined }
       }
@@ -127,8 +127,8 @@ export const simTasks = (process: SimProcess, scope: SimScope, truth: Truth): Re
         return Promise.resolve({ done: true, value: undefined })
       },
     }
-    // Credit may be granted before there is anything to draw from.
-    return plan.heeds ? generator : new Promise((resolve) => main.later(plan.ms, () => resolve(generator)))
+    // The host may grant credit before the generator exists.
+    return plan.eager ? generator : new Promise((resolve) => main.later(plan.ms, () => resolve(generator)))
   }
 
   return TASKS.map((name) => ({ name, run: name === 'items' ? items : run }))

@@ -4,97 +4,97 @@ import { frameReader } from '../../src/wire/frame-reader.js'
 import { Kind, LimitStage } from '../../src/wire/messages.js'
 import { MAX_DELIVERY } from '../../src/worker/claim.js'
 import type { SimLink } from './link.js'
-import { ON_ITS_WAY, type Pipe } from './pipe.js'
-import type { ProcessSettings, SimProcess, Surroundings } from './process.js'
-import type { Planned } from './world.js'
+import { MAX_TRANSIT_MS, type Pipe } from './pipe.js'
+import type { ProcessSettings, SimProcess, SimulationContext } from './process.js'
+import type { ScheduledEvent } from './world.js'
 
-/** Until the main thread has answered a ping, ms. */
-const TURN_WAIT = 20
-/** A job that its soft limit alone has not stopped is ended after this many `cancelGrace`. */
-const SOFT_TO_END = 5
-const LIFELINE_MAX = 1024 * 1024
+/** How long the main thread may take to answer a ping, ms. */
+const PING_TIMEOUT = 20
+/** A job with a soft limit alone that does not stop is ended after this many `cancelGrace`. */
+const SOFT_TO_HARD = 5
+const MAX_LIFELINE_FRAME = 1024 * 1024
 
-interface Limited {
+interface LimitedJob {
   soft: number
   hard: number
   began: number
   blockedBefore: number
-  timers: Planned[]
+  timers: ScheduledEvent[]
 }
 
 /**
- * A model of the watchdog thread: the lifeline, the claim word, limits, heartbeats. It is never busy, but it freezes with its
- * process, and it may answer late. With `watchdog: false` it is what the main thread does when it turns.
+ * A model of the watchdog thread: the lifeline, the claim word, limits and heartbeats. It freezes with its process, and its replies may
+ * be late. With `watchdog: false` it models the same work on the main thread, in turns of its event loop.
  */
 export class Watchdog {
-  lastBeatAt: number
-  /** ms of silence that the last beat ended. */
-  silence = 0
-  #silenceEndedAt = 0
-  /** The word is closed for good: nothing more begins in this worker. */
-  closed = false
-  /** Deliveries that it was asked to cancel. */
-  readonly asked = new Set<number>()
+  lastFrameAt: number
+  /** The longest recent gap before one of its frames, ms. */
+  recentGap = 0
+  #gapEndedAt = 0
+  /** The claim word is closed: no job begins in this worker any more. */
+  claimsClosed = false
+  /** Deliveries whose CANCEL it has read. */
+  readonly cancelRequests = new Set<number>()
   readonly #process: SimProcess
-  readonly #around: Surroundings
+  readonly #context: SimulationContext
   readonly #settings: ProcessSettings
-  readonly #down: Pipe
-  readonly #up: Pipe
+  readonly #fromHost: Pipe
+  readonly #toHost: Pipe
   readonly #link: SimLink
   readonly #reader: Generator<undefined, never, Buffer>
-  readonly #running = new Map<number, Limited>()
-  /** Bytes for the host that its pipe has no room for yet. */
+  readonly #running = new Map<number, LimitedJob>()
+  /** Frames that do not fit into the pipe to the host yet. */
   #unsent: Buffer[] = []
   #started = false
-  /** What it would have done while it was frozen. */
-  #frozen: (() => void)[] = []
-  /** Frames of one lifeline are handled in their order. */
+  /** Actions that were due while the process was frozen. */
+  #deferred: (() => void)[] = []
+  /** When the last frames of the lifeline are handled, ms: later ones come after them. */
   #handledAt = 0
 
-  constructor(process: SimProcess, around: Surroundings, settings: ProcessSettings, pipes: { down: Pipe; up: Pipe }, link: SimLink) {
+  constructor(process: SimProcess, context: SimulationContext, settings: ProcessSettings, pipes: { down: Pipe; up: Pipe }, link: SimLink) {
     this.#process = process
-    this.#around = around
+    this.#context = context
     this.#settings = settings
-    this.#down = pipes.down
-    this.#up = pipes.up
+    this.#fromHost = pipes.down
+    this.#toHost = pipes.up
     this.#link = link
-    this.lastBeatAt = around.world.now
-    this.#reader = frameReader((bytes, start, end) => this.#frame(Buffer.from(bytes.subarray(start, end))), LIFELINE_MAX)
+    this.lastFrameAt = context.world.now
+    this.#reader = frameReader((bytes, start, end) => this.#handleFrame(Buffer.from(bytes.subarray(start, end))), MAX_LIFELINE_FRAME)
     this.#reader.next()
-    pipes.down.onReadable = () => this.#readLater()
-    pipes.up.onRoom = () => this.#flush()
+    pipes.down.onReadable = () => this.#scheduleRead()
+    pipes.up.onWritable = () => this.#flush()
   }
 
-  /** Something has been said to it that it has not heard. */
-  get deaf(): boolean {
-    return this.#down.size > 0
+  /** The lifeline holds frames that it has not read. */
+  get hasUnread(): boolean {
+    return this.#fromHost.size > 0
   }
 
   start(): void {
     this.#started = true
-    this.#beat()
-    this.#readLater()
+    this.#heartbeat()
+    this.#scheduleRead()
   }
 
   stop(): void {
     for (const { timers } of this.#running.values()) for (const timer of timers) timer.cancelled = true
-    this.#down.closeReader()
-    this.#up.closeWriter()
+    this.#fromHost.closeReader()
+    this.#toHost.closeWriter()
   }
 
   resume(): void {
-    for (const fn of this.#frozen.splice(0)) fn()
+    for (const fn of this.#deferred.splice(0)) fn()
   }
 
-  // ---- what the main thread tells it
+  // ---- from the main thread
 
   began(delivery: number, soft: number, hard: number): void {
-    const limited: Limited = { soft, hard, began: this.#around.world.now, blockedBefore: this.#process.main.blockedNow, timers: [] }
+    const limited: LimitedJob = { soft, hard, began: this.#context.world.now, blockedBefore: this.#process.main.writeBlockedTotal, timers: [] }
     this.#running.set(delivery, limited)
     if (!this.#settings.watchdog) return
-    if (soft > 0) this.#limitAt(delivery, limited, soft, () => this.#softLimit(delivery))
-    const end = hard > 0 ? hard : soft > 0 ? soft + SOFT_TO_END * this.#settings.cancelGrace : 0
-    if (end > 0) this.#limitAt(delivery, limited, end, () => this.#condemn(LimitStage.HARD, delivery))
+    if (soft > 0) this.#setLimit(delivery, limited, soft, () => this.#softLimit(delivery))
+    const deadline = hard > 0 ? hard : soft > 0 ? soft + SOFT_TO_HARD * this.#settings.cancelGrace : 0
+    if (deadline > 0) this.#setLimit(delivery, limited, deadline, () => this.#reportExpired(LimitStage.HARD, delivery))
   }
 
   ended(delivery: number): void {
@@ -104,16 +104,16 @@ export class Watchdog {
 
   // ---- limits
 
-  /** Time spent in a write that the host does not read counts against no limit. */
-  #limitAt(delivery: number, limited: Limited, ms: number, fn: () => void): void {
-    const { world } = this.#around
-    const due = limited.began + ms + this.#process.main.blockedNow - limited.blockedBefore
+  /** Time in which a write waits for the host to read does not count. */
+  #setLimit(delivery: number, limited: LimitedJob, ms: number, fn: () => void): void {
+    const { world } = this.#context
+    const due = limited.began + ms + this.#process.main.writeBlockedTotal - limited.blockedBefore
     limited.timers.push(
-      world.after(Math.max(0, due - world.now) + (due <= world.now ? 1 : 0), () =>
-        this.#act(() => {
+      world.schedule(Math.max(0, due - world.now) + (due <= world.now ? 1 : 0), () =>
+        this.#deferWhileFrozen(() => {
           if (!this.#running.has(delivery)) return
-          if (this.#process.main.isBlocked || limited.began + ms + this.#process.main.blockedNow - limited.blockedBefore > world.now)
-            this.#limitAt(delivery, limited, ms, fn)
+          if (this.#process.main.isWriteBlocked || limited.began + ms + this.#process.main.writeBlockedTotal - limited.blockedBefore > world.now)
+            this.#setLimit(delivery, limited, ms, fn)
           else fn()
         }),
       ),
@@ -122,84 +122,89 @@ export class Watchdog {
 
   #softLimit(delivery: number): void {
     this.#send(Kind.LIMIT, LimitStage.SOFT, delivery, 0)
-    this.#pursue(delivery, 'soft', () => this.#process.loop.onSoftLimit(delivery, this.#running.get(delivery)?.soft ?? 0))
+    this.#stopJob(delivery, 'soft', () => this.#process.loop.onSoftLimit(delivery, this.#running.get(delivery)?.soft ?? 0))
   }
 
-  /** Asks a job to stop: on the main thread when it turns, by interruption where that is safe; else, a grace later, its worker is given up. */
-  #pursue(delivery: number, cause: 'soft' | 'cancel', ask: () => void): void {
-    const { world } = this.#around
+  /**
+   * Stops a job: requests it on the main thread, then interrupts the call where that is safe. A job that has not stopped after
+   * `cancelGrace` is reported to the host, which kills the worker.
+   */
+  #stopJob(delivery: number, cause: 'soft' | 'cancel', requestStop: () => void): void {
+    const { world } = this.#context
     const { main, loop } = this.#process
-    let turned = false
+    let handled = false
     main.post(() => {
-      turned = true
-      ask()
+      handled = true
+      requestStop()
     })
     const interrupt = (): void => {
-      if (turned || main.hung?.delivery !== delivery || !main.hung.safe) return
+      if (handled || main.hung?.delivery !== delivery || !main.hung.safe) return
       main.interrupted(() => {
-        turned = true
-        // Cut off in the middle of the task.
-        const running = [...this.#around.truth.jobs.values()].find((job) => job.running?.worker === this.#process.id && job.running.delivery === delivery)
-        if (running?.running !== undefined) this.#around.truth.end(running.running)
+        handled = true
+        // The task is terminated before it records its own end.
+        const job = [...this.#context.history.jobs.values()].find(({ running }) => running?.worker === this.#process.id && running.delivery === delivery)
+        if (job?.running !== undefined) this.#context.history.end(job.running)
         loop.onInterrupted(delivery, cause, 'at hang (tasks.js:1:1)')
       })
     }
     const { cancelGrace } = this.#settings
-    for (const share of [0.01, 0.1, 0.5]) world.after(share * cancelGrace, () => this.#act(interrupt))
-    const given = (): void => {
-      if (turned || !this.#running.has(delivery)) return
-      if (main.isBlocked) world.after(50, () => this.#act(given))
-      else this.#condemn(LimitStage.STUCK, delivery)
+    for (const share of [0.01, 0.1, 0.5]) world.schedule(share * cancelGrace, () => this.#deferWhileFrozen(interrupt))
+    const giveUp = (): void => {
+      if (handled || !this.#running.has(delivery)) return
+      if (main.isWriteBlocked) world.schedule(50, () => this.#deferWhileFrozen(giveUp))
+      else this.#reportExpired(LimitStage.STUCK, delivery)
     }
-    world.after(cancelGrace, () => this.#act(given))
+    world.schedule(cancelGrace, () => this.#deferWhileFrozen(giveUp))
   }
 
-  #condemn(stage: LimitStage, delivery: number): void {
+  #reportExpired(stage: LimitStage, delivery: number): void {
     const lastClaimed = this.#link.recaller.recall(MAX_DELIVERY)
-    this.closed = true
-    const { world } = this.#around
-    // It first asks where the task stands.
-    world.after(world.random.next() * 100, () => this.#act(() => this.#send(Kind.LIMIT, stage, delivery, lastClaimed, Buffer.from('at task (tasks.js:1:1)'))))
+    this.claimsClosed = true
+    const { world } = this.#context
+    // A real watchdog first takes a stack trace of the task.
+    world.schedule(world.random.next() * 100, () =>
+      this.#deferWhileFrozen(() => this.#send(Kind.LIMIT, stage, delivery, lastClaimed, Buffer.from('at task (tasks.js:1:1)'))),
+    )
   }
 
   // ---- the lifeline
 
-  #readLater(): void {
-    if (!this.#started || this.#down.size === 0) {
-      if (this.#started && this.#down.writerClosed) this.#hostIsGone()
+  #scheduleRead(): void {
+    if (!this.#started || this.#fromHost.size === 0) {
+      if (this.#started && this.#fromHost.writerClosed) this.#onHostClosed()
       return
     }
-    const { world, answers } = this.#around
-    const ready = Math.max(this.#handledAt, world.now + world.random.next() * answers.latency)
-    this.#handledAt = ready
-    world.after(ready - world.now, () => this.#act(() => this.#read()))
+    const { world, watchdogReplies } = this.#context
+    const handledAt = Math.max(this.#handledAt, world.now + world.random.next() * watchdogReplies.latency)
+    this.#handledAt = handledAt
+    world.schedule(handledAt - world.now, () => this.#deferWhileFrozen(() => this.#read()))
   }
 
   #read(): void {
-    const { random } = this.#around.world
-    while (this.#down.size > 0) this.#reader.next(this.#down.take(random.between(1, this.#down.size)))
-    if (this.#down.writerClosed) this.#hostIsGone()
+    const { random } = this.#context.world
+    while (this.#fromHost.size > 0) this.#reader.next(this.#fromHost.take(random.between(1, this.#fromHost.size)))
+    if (this.#fromHost.writerClosed) this.#onHostClosed()
   }
 
-  #hostIsGone(): void {
-    this.#around.world.after(1, () => this.#process.die({ exitCode: null, signal: 'SIGKILL' }))
+  #onHostClosed(): void {
+    this.#context.world.schedule(1, () => this.#process.die({ exitCode: null, signal: 'SIGKILL' }))
   }
 
-  #frame(body: Buffer): void {
+  #handleFrame(body: Buffer): void {
     const delivery = body.readUInt32LE(4)
     switch (body[0]) {
       case Kind.RECALL:
-        this.#onLifeline(() => this.#recalled(delivery))
+        this.#onLifeline(() => this.#recall(delivery))
         return
       case Kind.CANCEL:
-        this.asked.add(delivery)
+        this.cancelRequests.add(delivery)
         this.#onLifeline(() => {
           const reason = decode(body.subarray(FIXED_BYTES), 4)
-          const lastClaimed = this.#recalled(body.readUInt32LE(FIXED_BYTES))
+          const lastClaimed = this.#recall(body.readUInt32LE(FIXED_BYTES))
           if (delivery > lastClaimed) return
-          const ask = (): void => this.#process.loop.onCancel(delivery, reason)
-          if (this.#settings.watchdog) this.#pursue(delivery, 'cancel', ask)
-          else ask()
+          const requestStop = (): void => this.#process.loop.onCancel(delivery, reason)
+          if (this.#settings.watchdog) this.#stopJob(delivery, 'cancel', requestStop)
+          else requestStop()
         })
         return
       case Kind.SOFT_ASK:
@@ -209,23 +214,23 @@ export class Watchdog {
     }
   }
 
-  /** With `watchdog: false` it is heard when the main thread turns. */
+  /** With `watchdog: false` the main thread handles the frame, in a turn of its event loop. */
   #onLifeline(fn: () => void): void {
     if (this.#settings.watchdog) fn()
     else this.#process.main.post(fn)
   }
 
-  #recalled(upTo: number): number {
+  #recall(upTo: number): number {
     const lastClaimed = this.#link.recaller.recall(upTo)
     this.#send(Kind.RECALLED, 0, lastClaimed, upTo)
     return lastClaimed
   }
 
-  #beat(): void {
-    const { world } = this.#around
+  #heartbeat(): void {
+    const { world } = this.#context
     const { main } = this.#process
-    const next = (): void => void world.after(this.#settings.heartbeatInterval, () => this.#act(() => this.#beat()))
-    const tell = (age: number): void => {
+    const next = (): void => void world.schedule(this.#settings.heartbeatInterval, () => this.#deferWhileFrozen(() => this.#heartbeat()))
+    const sendHeartbeat = (age: number): void => {
       const payload = Buffer.alloc(HEARTBEAT_BYTES)
       payload.writeDoubleLE(this.#process.rss, 0)
       payload.writeDoubleLE(age, 8)
@@ -233,13 +238,13 @@ export class Watchdog {
     }
     if (!this.#settings.watchdog) {
       main.post(() => {
-        tell(0)
+        sendHeartbeat(0)
         next()
       })
       return
     }
-    if (main.free) tell(0)
-    else world.after(TURN_WAIT, () => this.#act(() => tell(main.free ? 0 : world.now - main.turnedAt)))
+    if (main.canTurn) sendHeartbeat(0)
+    else world.schedule(PING_TIMEOUT, () => this.#deferWhileFrozen(() => sendHeartbeat(main.canTurn ? 0 : world.now - main.turnedAt)))
     next()
   }
 
@@ -258,27 +263,27 @@ export class Watchdog {
   #flush(): void {
     while (this.#unsent.length > 0) {
       const first = this.#unsent[0]!
-      const took = this.#up.put(first)
-      if (took < first.length) {
-        this.#unsent[0] = first.subarray(took)
+      const written = this.#toHost.put(first)
+      if (written < first.length) {
+        this.#unsent[0] = first.subarray(written)
         return
       }
       this.#unsent.shift()
-      const { now } = this.#around.world
-      const gap = now - this.lastBeatAt
-      // One that thaws says all that has piled up at once: what it had been silent for is not forgotten by the second word.
-      if (gap >= this.silence || now - this.#silenceEndedAt > ON_ITS_WAY) {
-        this.silence = gap
-        this.#silenceEndedAt = now
+      const { now } = this.#context.world
+      const gap = now - this.lastFrameAt
+      // After a freeze all deferred frames are sent at once: the second of them must not hide the gap before the first.
+      if (gap >= this.recentGap || now - this.#gapEndedAt > MAX_TRANSIT_MS) {
+        this.recentGap = gap
+        this.#gapEndedAt = now
       }
-      this.lastBeatAt = now
+      this.lastFrameAt = now
     }
   }
 
-  /** A frozen process does nothing, and all of it when it goes on. */
-  #act(fn: () => void): void {
+  /** A frozen process defers `fn` until it resumes. */
+  #deferWhileFrozen(fn: () => void): void {
     if (!this.#process.alive) return
-    if (this.#process.frozen) this.#frozen.push(fn)
+    if (this.#process.frozen) this.#deferred.push(fn)
     else fn()
   }
 }

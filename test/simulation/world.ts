@@ -1,7 +1,6 @@
 import { Random } from './random.js'
 
-/** Something that will happen. */
-export interface Planned {
+export interface ScheduledEvent {
   readonly at: number
   readonly seq: number
   readonly fn: () => void | Promise<void>
@@ -9,56 +8,56 @@ export interface Planned {
 }
 
 /**
- * Lets everything that hangs on promises run; no virtual time passes. What `nextTick` is given out of a promise's reaction runs
- * once no other reaction is left; a turn of the real event loop would do the same at ten times the cost.
+ * Runs all pending promise reactions without advancing virtual time. A nextTick callback that a reaction schedules runs after the last
+ * reaction. A turn of the real event loop would have the same effect at ten times the cost.
  */
 export const settlePromises = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve))
 
-/** Virtual time, and what is to happen when. One thing happens at a time; what it resolves has run before the next. */
+/** Virtual time and its event queue. One event runs at a time; the promises that it settles have run their reactions before the next. */
 export class World {
-  /** ms since the world began. */
+  /** ms since the start of the run. */
   now = 0
   readonly random: Random
-  /** What has happened, line by line; undefined: nobody wants to know. */
-  readonly log: string[] | undefined
-  /** Set by whoever may have resolved a promise. */
-  touched = false
-  readonly #heap: Planned[] = []
+  /** One line for each event; undefined: the run is not traced. */
+  readonly traceLines: string[] | undefined
+  /** Set by an event that may have settled a promise. */
+  mayHaveSettled = false
+  readonly #heap: ScheduledEvent[] = []
   #seq = 0
 
   constructor(seed: number, traced: boolean) {
     this.random = new Random(seed)
-    this.log = traced ? [] : undefined
+    this.traceLines = traced ? [] : undefined
   }
 
-  say(text: string): void {
-    this.log?.push(`${this.now.toFixed(2).padStart(10)}  ${text}`)
+  trace(text: string): void {
+    this.traceLines?.push(`${this.now.toFixed(2).padStart(10)}  ${text}`)
   }
 
-  after(ms: number, fn: () => void | Promise<void>): Planned {
-    const planned: Planned = { at: this.now + ms, seq: this.#seq++, fn, cancelled: false }
+  schedule(ms: number, fn: () => void | Promise<void>): ScheduledEvent {
+    const event: ScheduledEvent = { at: this.now + ms, seq: this.#seq++, fn, cancelled: false }
     const heap = this.#heap
-    let index = heap.push(planned) - 1
+    let index = heap.push(event) - 1
     while (index > 0) {
       const parent = (index - 1) >> 1
-      if (!before(planned, heap[parent]!)) break
+      if (!isBefore(event, heap[parent]!)) break
       heap[index] = heap[parent]!
       index = parent
     }
-    heap[index] = planned
-    return planned
+    heap[index] = event
+    return event
   }
 
-  /** Everything up to `time` happens. */
-  async until(time: number): Promise<void> {
+  /** Runs every event that is due by `time`, and advances to it. */
+  async runUntil(time: number): Promise<void> {
     for (let next = this.#heap[0]; next !== undefined && next.at <= time; next = this.#heap[0]) {
       this.#pop()
       if (next.cancelled) continue
       if (next.at > this.now) this.now = next.at
-      const slow = next.fn()
-      if (slow !== undefined) await slow
-      if (this.touched) {
-        this.touched = false
+      const finished = next.fn()
+      if (finished !== undefined) await finished
+      if (this.mayHaveSettled) {
+        this.mayHaveSettled = false
         await settlePromises()
       }
     }
@@ -73,8 +72,8 @@ export class World {
     const half = heap.length >> 1
     while (index < half) {
       let child = 2 * index + 1
-      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child++
-      if (!before(heap[child]!, last)) break
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++
+      if (!isBefore(heap[child]!, last)) break
       heap[index] = heap[child]!
       index = child
     }
@@ -82,4 +81,4 @@ export class World {
   }
 }
 
-const before = (a: Planned, b: Planned): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq)
+const isBefore = (a: ScheduledEvent, b: ScheduledEvent): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq)
