@@ -1,0 +1,3 @@
+import { compareWithStructuredClone } from './property.js'
+
+compareWithStructuredClone(1)
