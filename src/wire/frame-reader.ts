@@ -4,7 +4,7 @@ import { bodyBytesAt, FIXED_BYTES, LENGTH_BYTES } from './frame.js'
 /** Gets each frame's body as `bytes[start..end)`. The memory is never written again. */
 export type FrameSink = (bytes: Buffer, start: number, end: number) => void
 
-/** The length that stands in front of a body. Throws ProtocolError if no frame can have it. */
+/** The length that precedes a body. Throws ProtocolError if no frame can have it. */
 export const checkedBodyBytes = (bytes: Buffer, at: number, maxBody: number): number => {
   const length = bodyBytesAt(bytes, at)
   if (length < FIXED_BYTES || length > maxBody) throw new ProtocolError(`A frame of ${length} bytes: a body has ${FIXED_BYTES} to ${maxBody} bytes.`)

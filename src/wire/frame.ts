@@ -5,8 +5,8 @@
  * body   = kind u8 | flags u8 | attempt u16 | delivery u32 | job f64 | payload
  *
  * All numbers are little-endian. `delivery` numbers the JOB frames written to one worker (1, 2, 3 …); `job` is the job's
- * submission number in its pool. The fixed part is written anew each time a frame is written, so that a job is accepted
- * before it is decoded; the payload behind it is encoded once and survives a put-back.
+ * submission number in its pool. `delivery` and `attempt` differ on each write, so the head is written anew and
+ * the encoded payload is kept. The delivery is in the head, so a worker can accept a job before it decodes it.
  *
  * Functions over numbers, which V8 inlines: no object is made for a frame. `body` is the place where a frame's body begins,
  * `payload` the place where its payload does.
@@ -34,7 +34,7 @@ export const writeHead = (to: Buffer, at: number, bodyBytes: number, kind: numbe
   to.writeDoubleLE(job, body + JOB)
 }
 
-/** The length that stands in front of a body; unchecked. */
+/** The length that precedes a body; unchecked. */
 export const bodyBytesAt = (bytes: Buffer, at: number): number => bytes.readUInt32LE(at)
 export const kindOf = (bytes: Buffer, body: number): number => bytes[body]!
 export const flagsOf = (bytes: Buffer, body: number): number => bytes[body + FLAGS]!
@@ -74,7 +74,7 @@ export const closeSection = (section: Buffer): Buffer => {
 /** The place behind the section that begins at `at`. */
 export const sectionEnd = (bytes: Buffer, at: number): number => at + SECTION_HEAD + bytes.readUInt32LE(at)
 
-/** READY and END with FLAG_STATS: jobs done u32 | resident bytes f64 stand in front of the value. */
+/** READY and END with FLAG_STATS: jobs done u32 (not read by the host) | resident bytes f64 precede the value. */
 export const STATS_BYTES = 12
 const STATS_RSS = 4
 export const writeStats = (to: Buffer, payload: number, jobsDone: number, rss: number): void => {
@@ -100,14 +100,17 @@ export const writeCancelUpTo = (to: Buffer, payload: number, upTo: number): void
 }
 export const cancelUpToOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload)
 
-/** SOFT_ASK: the limit in ms u32. */
-export const SOFT_ASK_BYTES = 4
-export const writeAskedLimit = (to: Buffer, payload: number, limit: number): void => {
+/** SOFT_LIMIT_REQUEST: the limit in ms u32. */
+export const SOFT_LIMIT_REQUEST_BYTES = 4
+export const writeRequestedLimit = (to: Buffer, payload: number, limit: number): void => {
   to.writeUInt32LE(limit, payload)
 }
-export const askedLimitOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload)
+export const requestedLimitOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload)
 
-/** HEARTBEAT: resident bytes f64 | age of the main thread's last turn in ms f64 (0: it turned when it was pinged just now) | oldest accepted delivery u32 (0: none). */
+/**
+ * HEARTBEAT: resident bytes f64 | age of the main thread's last turn in ms f64 (0: it turned when it was pinged just now) | oldest
+ * accepted delivery u32 (0: none; not read by the host).
+ */
 export const HEARTBEAT_BYTES = 20
 const TURN_AGE = 8
 const OLDEST = 16

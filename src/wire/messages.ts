@@ -6,16 +6,16 @@ export const PROTOCOL_VERSION = 1
 /**
  * What the fixed part and the payload of a message mean where its name does not say it:
  *
- * PULL       credit for the stream `delivery`
- * CANCEL     `delivery`: the job to cancel; every unclaimed delivery up to the one in the payload is taken back, too
- * RECALL     `delivery`: the last delivery written
- * STACK_ASK  `job`: the number of the request
- * SOFT_ASK   `delivery`: the job. Only with `watchdog: false`, where limits are the host's
- * RECALLED   `delivery`: the last delivery claimed; `job`: the last delivery written, of the RECALL or CANCEL that it answers
- * STACK      `job`: the number of the request; the payload is the stack as text
- * LIMIT      `delivery`: the job; `flags`: a LimitStage; `job`: the last delivery claimed (STUCK, HARD: no later one begins
- *            there); the payload is the stack as text (SOFT: none)
- * BROKEN     the worker cannot write its results any more and must end; the payload is the reason as text
+ * PULL                credit for the stream `delivery`
+ * CANCEL              `delivery`: the job to cancel; every unclaimed delivery up to the one in the payload is taken back, too
+ * RECALL              `delivery`: the last delivery written
+ * STACK_REQUEST       `job`: the number of the request
+ * SOFT_LIMIT_REQUEST  `delivery`: the job. Only with `watchdog: false`, where limits are the host's
+ * RECALLED            `delivery`: the last delivery claimed; `job`: the last delivery written, of the RECALL or CANCEL that it answers
+ * STACK               `job`: the number of the request; the payload is the stack as text
+ * LIMIT               `delivery`: the job; `flags`: a LimitStage; `job`: the last delivery claimed (STUCK, HARD: no later one begins
+ *                     there); the payload is the stack as text (SOFT: none)
+ * BROKEN              the worker cannot write its results any more and must end; the payload is the reason as text
  *
  * 35 was PING, which no host sends: it must not be given to another message.
  */
@@ -39,8 +39,8 @@ export const Kind = {
   // lifeline, host → watchdog
   CANCEL: 32,
   RECALL: 33,
-  STACK_ASK: 34,
-  SOFT_ASK: 36,
+  STACK_REQUEST: 34,
+  SOFT_LIMIT_REQUEST: 36,
   // lifeline, watchdog → host
   HEARTBEAT: 48,
   RECALLED: 49,
@@ -50,19 +50,22 @@ export const Kind = {
 } as const
 export type Kind = (typeof Kind)[keyof typeof Kind]
 
-/** JOB: a meta section stands in front of the arguments. */
+/** JOB: a meta section precedes the arguments. */
 export const FLAG_META = 1
 /** JOB: the task is an async generator whose items are pulled by credit. */
 export const FLAG_STREAM = 2
-/** JOB: a delivery section (how a message broker delivered the job) stands behind the meta section, or in its place. A section of its own, because most jobs have the same, which is then encoded once. */
+/**
+ * JOB: a delivery section (how a message broker delivered the job) follows the meta section, if there is one. It is separate because
+ * most jobs have the same delivery, which is then encoded once.
+ */
 export const FLAG_DELIVERY = 4
 /** JOB: the meta section has a name for the job, other than its task's. */
 export const FLAG_NAME = 8
 /** READY, END: the payload is an encoded error, not a value. */
 export const FLAG_ERROR = 1
-/** READY, END: a stats section stands in front of the value. */
+/** READY, END: a stats section precedes the value. */
 export const FLAG_STATS = 2
-/** READY, END: the error is the soft time limit's, by interruption; the payload is the stack where the task stood. */
+/** READY, END: the error is the soft time limit's, by interruption; the payload is the stack of the task when it was interrupted. */
 export const FLAG_INTERRUPTED = 4
 /** READY, END: the task has returned (or yielded), but the value cannot be sent: the payload is the SerializationError. */
 export const FLAG_UNSENDABLE = 8

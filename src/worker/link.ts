@@ -20,11 +20,11 @@ export interface WatchdogLink {
   detach?(): Promise<void>
   /** A write of results has failed: reports the reason to the host, which kills this process. Returns only if that takes too long. */
   resultsLost?(error: NodeJS.ErrnoException): void
-  /** Asks for one call of `LinkEvents.onWake`, soon, out of a native callback (no promise, timer, tick or AsyncResource around it). */
+  /** Asks for one call of `LinkEvents.onWake`, soon, from within a native callback (no promise, timer, tick or AsyncResource around it). */
   wake(): void
 }
 
-/** What the watchdog asks of the job loop. Called on the main thread when its event loop turns, out of a native callback. */
+/** What the watchdog asks of the job loop. Called on the main thread when its event loop turns, from within a native callback. */
 export interface LinkEvents {
   /** Abort the job's signal with this reason (close its generator, for a stream). The job may already be gone. */
   onCancel(delivery: number, reason: unknown): void

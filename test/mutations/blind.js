@@ -12,8 +12,8 @@ export const mutations = [
   {
     breaks: 'without a watchdog, the soft limit disables the hard limit',
     file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '      worker.lifeline.askSoft(job)\n',
-    put: '      worker.lifeline.askSoft(job)\n      job.endAttempt?.()\n',
+    find: '      worker.lifeline.requestSoftLimit(job)\n',
+    put: '      worker.lifeline.requestSoftLimit(job)\n      job.endAttempt?.()\n',
   },
   {
     breaks: 'of the recalled jobs only the first one in the pipe is dropped',

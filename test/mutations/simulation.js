@@ -265,7 +265,7 @@ export const mutations = [
   {
     breaks: 'credit that arrives while a stream runs is not used',
     file: 'src/worker/jobs/job-loop.ts',
-    find: '        if (job.pump !== undefined) this.#granted.push(job)\n',
+    find: '        if (job.pump !== undefined) this.#streamsWithCredit.push(job)\n',
     put: '',
   },
 

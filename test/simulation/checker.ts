@@ -89,7 +89,7 @@ export class PromiseChecker {
     }
   }
 
-  /** A job in a further attempt must run alone in its worker until it has settled. Cancelled jobs may still run beside it. */
+  /** A retried job must run alone in its worker until it settles. Cancelled jobs may still run beside it. */
   #checkIsolation(job: JobHistory, { worker, attempt }: Execution): void {
     if (this.#config.concurrency === 1) return
     const isRetry = ({ record }: JobHistory, itsAttempt: number): boolean => itsAttempt > 1 && record?.isSettled === false
@@ -202,7 +202,7 @@ export class PromiseChecker {
     } else if (reason.includes('did not turn')) checkReason(process.watchdog.claimsClosed)
     else if (reason.includes('while no job ran')) checkReason(isSilent || recentGap >= heartbeatTimeout || isBlocked)
     else if (reason.includes('to be recycled'))
-      // A blocked worker may also be killed for this reason: a host that stalls often never observes the silence for long enough.
+      // A blocked worker may also be killed for this reason: a host that often stalls may never measure the full silence.
       checkReason(this.#unanswered(worker, at).length > 0 || isSilent || isBlocked)
     else if (reason.includes('resident memory')) checkReason(process.peakRss > MEMORY_LIMIT)
     else if (/pipe was closed|EPIPE|ECONNRESET|A frame of/.test(reason)) checkReason(process.pipeBroken || process.diedAt !== undefined)
@@ -218,7 +218,7 @@ export class PromiseChecker {
     )
   }
 
-  /** When the job was cancelled, ms; `at` if it was not. The job of a stream has no record here, and no time of cancellation: -Infinity. */
+  /** When the job was cancelled, ms; `at` if it was not. -Infinity for the job of a stream, whose cancellation is not recorded. */
   #cancelledAt({ cancelledAt, record }: JobHistory, at: number): number {
     return cancelledAt ?? (record === undefined ? Number.NEGATIVE_INFINITY : at)
   }

@@ -44,7 +44,7 @@ export interface SimulationContext {
   capacity: number
   /** The longest time that a watchdog takes to reply, ms. */
   watchdogReplies: { latency: number }
-  /** The longest time until the host learns of an exit, ms. */
+  /** The longest time until an exit is reported to the host, ms. */
   exitReports: { latency: number }
 }
 

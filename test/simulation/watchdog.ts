@@ -207,7 +207,7 @@ export class Watchdog {
           else requestStop()
         })
         return
-      case Kind.SOFT_ASK:
+      case Kind.SOFT_LIMIT_REQUEST:
         this.#process.main.post(() => this.#process.loop.onSoftLimit(delivery, body.readUInt32LE(FIXED_BYTES)))
         return
       default:

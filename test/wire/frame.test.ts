@@ -57,13 +57,13 @@ test('the credit of a PULL: items, bytes', () => {
   expect([frame.creditItemsOf(Buffer.from(bytes), 0), frame.creditBytesOf(Buffer.from(bytes), 0)]).toEqual([16, 70_000])
 })
 
-test('the numbers of CANCEL and SOFT_ASK', () => {
+test('the numbers of CANCEL and SOFT_LIMIT_REQUEST', () => {
   const upTo = bytesOf(frame.CANCEL_HEAD, (to) => frame.writeCancelUpTo(to, 0, 70_000))
   expect(upTo).toEqual(u32(70_000))
   expect(frame.cancelUpToOf(Buffer.from(upTo), 0)).toBe(70_000)
-  const limit = bytesOf(frame.SOFT_ASK_BYTES, (to) => frame.writeAskedLimit(to, 0, 80_000))
+  const limit = bytesOf(frame.SOFT_LIMIT_REQUEST_BYTES, (to) => frame.writeRequestedLimit(to, 0, 80_000))
   expect(limit).toEqual(u32(80_000))
-  expect(frame.askedLimitOf(Buffer.from(limit), 0)).toBe(80_000)
+  expect(frame.requestedLimitOf(Buffer.from(limit), 0)).toBe(80_000)
 })
 
 test('a HEARTBEAT: resident bytes, age of the last turn, oldest delivery', () => {

@@ -101,7 +101,7 @@ export const errorOf = (frame: Frame): unknown => decodeError(payloadOf(frame), 
 
 const names = new Map<number, string>(Object.entries(Kind).map(([name, kind]) => [kind, name]))
 
-/** Lists what the loop tells its watchdog among the frames that it writes, so that a test can check the order of both. */
+/** Records the loop's calls to the watchdog and its frames in one list, so that a test can check their order. */
 export class FakeLink implements WatchdogLink {
   readonly word = new Int32Array(new SharedArrayBuffer(4))
   readonly claimer = new Claimer(this.word, 0)

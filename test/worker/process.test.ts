@@ -128,7 +128,7 @@ describe('the context of a job', () => {
   test.each([
     ['unhandledRejection', 'reject', 'late rejection'],
     ['uncaughtException', 'throwLater', 'late exception'],
-  ])('is known to a late %s, which costs nobody anything', async (type, task, message) => {
+  ])('is attached to a late %s, which affects no other job', async (type, task, message) => {
     const worker = await new WorkerUnderTest({ concurrency: 2 }).up()
     const [noop] = await worker.run(worker.frame('noop'))
     expect(noop!.delivery).toBe(1)

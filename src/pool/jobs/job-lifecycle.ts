@@ -202,7 +202,7 @@ export class JobLifecycle implements JobOwner {
     const ask = (): void => {
       if (job.isSettled) return
       this.#softTimedOut(job, worker)
-      worker.lifeline.askSoft(job)
+      worker.lifeline.requestSoftLimit(job)
     }
     const soft = !settings.watchdog && softLimit > 0 ? this.#deadline(worker, softLimit, ask) : undefined
     const hard = this.#deadline(worker, end, () => this.#timeUp(worker, job, NO_STACK))

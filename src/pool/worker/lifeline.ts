@@ -1,6 +1,6 @@
 import type { Hub, HubWritable, Writer } from '../../hub/index.js'
 import { encode } from '../../wire/codec/index.js'
-import { CANCEL_HEAD, SOFT_ASK_BYTES, writeAskedLimit, writeCancelUpTo } from '../../wire/frame.js'
+import { CANCEL_HEAD, SOFT_LIMIT_REQUEST_BYTES, writeCancelUpTo, writeRequestedLimit } from '../../wire/frame.js'
 import { FrameWriter } from '../../wire/frame-writer.js'
 import { Kind } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
@@ -31,11 +31,11 @@ export class WorkerLifeline {
     this.#frame(Kind.CANCEL, job.delivery, body)
   }
 
-  /** With `watchdog: false` the soft limit is the host's: SOFT_ASK is its request. */
-  askSoft(job: JobRecord): void {
-    const payload = Buffer.allocUnsafe(SOFT_ASK_BYTES)
-    writeAskedLimit(payload, 0, job.spec.softLimit)
-    this.#frame(Kind.SOFT_ASK, job.delivery, payload)
+  /** With `watchdog: false` the soft limit is the host's: SOFT_LIMIT_REQUEST is its request. */
+  requestSoftLimit(job: JobRecord): void {
+    const payload = Buffer.allocUnsafe(SOFT_LIMIT_REQUEST_BYTES)
+    writeRequestedLimit(payload, 0, job.spec.softLimit)
+    this.#frame(Kind.SOFT_LIMIT_REQUEST, job.delivery, payload)
   }
 
   /** What the worker is executing right now. */
@@ -43,7 +43,7 @@ export class WorkerLifeline {
     return new Promise((resolve) => {
       const request = ++this.#stackRequests
       this.#stacks.set(request, resolve)
-      this.#frame(Kind.STACK_ASK, 0, undefined, request)
+      this.#frame(Kind.STACK_REQUEST, 0, undefined, request)
     })
   }
 

@@ -26,7 +26,7 @@ export interface EncodeOptions {
   copyBinaries?: boolean
   /** ArrayBuffers that are moved, not copied: detached once the value is encoded, and left alone if it cannot be. */
   transfer?: readonly ArrayBuffer[]
-  /** Place of the encoded value in its frame's body, by which large binaries are aligned. Default: behind the reserve, which begins with the frame's length. */
+  /** Offset of the encoded value in the frame's body, used to align large binaries. Default: `reserve` minus the 4 bytes of the frame's length. */
   at?: number
   /** The value's name in the path of an error. Default `value`. */
   root?: string
@@ -38,7 +38,7 @@ type Transfer = readonly ArrayBuffer[]
 
 const none: readonly Uint8Array[] = []
 
-/** `[]`, encoded once for all jobs, because the arguments of each job that waits are kept. Must not be written to. */
+/** `[]`, encoded once and shared by all jobs, because each waiting job keeps its encoded arguments in memory. Must not be written to. */
 export const EMPTY_ARRAY: Encoded = { body: Buffer.of(format.CONST_EMPTY_ARRAY), binaries: none, size: 1 }
 
 /** The format byte of a value that needs no walk, or -1. */
@@ -111,7 +111,7 @@ const encodePlain = (value: unknown, reserve: number, root: string, options?: En
   try {
     size = writer.write(value, 0)
   } catch {
-    // The snapshot meets the error again, and can name its path.
+    // The snapshot throws the same error with its path.
   }
   if (size < 0) {
     const copies = writer.copies()
@@ -172,7 +172,7 @@ const withBlobs = (body: Buffer, blobs: BlobWriter, reserve: number, options?: E
   return { body: padded, binaries: views, size: size + padding + blobs.largeBytes }
 }
 
-/** Smaller bodies lie in Node's pool, whose slabs hold only a few of them. */
+/** Bodies below this size come from Node's Buffer pool. */
 const POOLED = 4096
 
 const allocate = (bytes: number): Buffer => (bytes < POOLED ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes))

@@ -21,7 +21,7 @@ const { getPrototypeOf, hasOwn } = Object
 const tag = objectPrototype.toString
 
 export class Snapshot {
-  /** Above 0: what cannot be sent is replaced by a note. So inside an error, which must arrive. */
+  /** Above 0, what cannot be sent is replaced by a note. Errors raise it for their content, because an error must always arrive. */
   replaceDepth = 0
   blobs: BlobWriter | undefined
   errors: ErrorRecord[] | undefined
@@ -34,12 +34,12 @@ export class Snapshot {
   #polluted = false
   readonly #path: Step[] = []
   #depth = 0
-  /** Elements of arrays with holes, which the receiver allocates by their length. */
+  /** Total length of the arrays with holes: the receiver allocates their full length. */
   #holes = 0
 
   static #idle: Snapshot | undefined
 
-  /** One for use. A getter in the value may need a second before the first is released. */
+  /** Returns the idle snapshot, or a new one: a getter in the value may encode another value meanwhile. */
   static acquire(root: string): Snapshot {
     const snapshot = Snapshot.#idle ?? new Snapshot()
     Snapshot.#idle = undefined
@@ -150,7 +150,7 @@ export class Snapshot {
     return copy
   }
 
-  /** Slower, and right for any key. */
+  /** Slower, but correct for every key. */
   #property(copy: Record<string, unknown>, key: string): void {
     const value = this.copy(copy[key], key)
     Object.defineProperty(copy, key, { value, enumerable: true, configurable: true, writable: true })
@@ -173,7 +173,7 @@ export class Snapshot {
 
   #array(value: unknown[]): unknown[] {
     const length = value.length
-    // The cheapest way to count an array's enumerable properties, and the copy in the same go.
+    // The fastest way to copy an array and to count its enumerable properties.
     const copy: unknown[] = Object.values(value)
     if (copy.length !== length) return this.#sparseArray(value, length)
     for (let i = 0; i < length; i++) if (value[i] === undefined && !hasOwn(value, i)) return this.#sparseArray(value, length)

@@ -7,7 +7,7 @@ import type { WriteChunks } from './frame-output.js'
 
 const READ_BYTES = 64 * 1024
 
-/** Reads the jobs pipe from the start and always, so that QUIT and PULL never wait behind a job. `receive` is called out of the native read callback. */
+/** Reads the jobs pipe from the start and always, so that QUIT and PULL never wait behind a job. `receive` is called from within the native read callback. */
 export const readJobs = (receive: (chunk: Buffer) => void): void => {
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
   // Past the stream layer: one buffer for all reads, and no chunk to allocate.

@@ -10,7 +10,7 @@ const onResource = Number.parseInt(process.versions.node, 10) < 24
 
 /**
  * `enterWith` in a task changes the stores of the native callback that called it, and so those of every later job called
- * out of the same one (on Node 20 and 22 for ever). This keeps a job's stores away from the next.
+ * from within the same one (on Node 20 and 22 for ever). This keeps a job's stores away from the next.
  */
 export class ForeignStores {
   #entered = false
@@ -37,7 +37,7 @@ export class ForeignStores {
     for (const key of Object.getOwnPropertySymbols(resource)) if (key.description === 'kResourceStore') Reflect.set(resource, key, undefined)
   }
 
-  /** To be called after a job. False: its stores cannot be removed here, and the next job must be called out of another callback. */
+  /** To be called after a job. False: its stores cannot be removed here, and the next job must be called from within another callback. */
   isClean(own: unknown): boolean {
     if (onResource || frameSymbol === undefined) return true
     const frame: unknown = Reflect.get(new AsyncResource('prefork', MANUAL), frameSymbol)

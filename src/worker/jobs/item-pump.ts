@@ -3,7 +3,7 @@ import { SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD } from '../../wire/frame.js'
 
 export interface PumpPort {
-  /** Calls into the task's code; safe to interrupt when it is called out of a native callback. */
+  /** Calls into the task's code; safe to interrupt when it is called from within a native callback. */
   call(fn: () => unknown): unknown
   item(encoded: Encoded): void
   ended(): void

@@ -17,9 +17,9 @@ import { type ResultPayload, Results } from './results.js'
 import { TaskCall } from './task-call.js'
 
 /**
- * Runs the worker's jobs: claims each, accepts it, calls its task and settles it. A task is called synchronously out of a
- * native callback (a read, or the link's), and its JavaScript may be terminated at any point of that call, up to that
- * callback and without any `finally`: so all state is in fields, and is consistent whenever a task is called.
+ * Runs the worker's jobs: claims each, accepts it, calls its task and settles it. A task is called synchronously from within a
+ * native callback (a read, or the link's). The watchdog may terminate it anywhere. The stack then unwinds to the native callback
+ * and no `finally` runs, so state lives in fields and is consistent before each call of a task.
  */
 export class JobLoop implements LinkEvents {
   readonly output: FrameOutput
@@ -36,8 +36,8 @@ export class JobLoop implements LinkEvents {
   readonly #slots: (WorkerJob | undefined)[]
   /** Streams by delivery, waiting or running: credit may come before they are claimed. */
   readonly #streams = new Map<number, WorkerJob>()
-  /** Running streams with new credit. Their next step calls the task's code, which waits until the chunk is parsed. */
-  readonly #granted = new Deque<WorkerJob>()
+  /** Running streams with new credit. They advance after the whole chunk is parsed, because advancing calls the task's code. */
+  readonly #streamsWithCredit = new Deque<WorkerJob>()
   #registry: TaskRegistry | undefined
   #running = 0
   #quitting = false
@@ -71,18 +71,18 @@ export class JobLoop implements LinkEvents {
     if (this.#waiting.size > 0) this.#link.wake()
   }
 
-  /** Takes bytes of the jobs pipe. To be called out of the native read callback; the memory may be reused afterwards. */
+  /** Takes bytes of the jobs pipe. To be called from within the native read callback; the memory may be reused afterwards. */
   receive(chunk: Buffer): void {
     try {
       this.#parser.push(chunk)
-      this.#drain()
+      this.#beginWaiting()
     } catch (error) {
       this.#options.onBroken(error)
     }
   }
 
   onWake(): void {
-    this.#drainSafely()
+    this.#beginWaitingSafely()
   }
 
   onCancel(delivery: number, reason: unknown): void {
@@ -111,7 +111,7 @@ export class JobLoop implements LinkEvents {
       const why = cause === 'soft' ? `The soft time limit of ${job.softLimit} ms has passed` : 'The job was cancelled'
       this.#scope.run(job, () => job.abort(cause === 'soft' ? new SoftTimeLimitError(why, job.softLimit, stack) : new DOMException(why, 'AbortError')))
     }
-    this.#drainSafely()
+    this.#beginWaitingSafely()
   }
 
   #onFrame(bytes: Buffer, start: number, end: number): void {
@@ -130,7 +130,7 @@ export class JobLoop implements LinkEvents {
         if (job === undefined) return
         job.creditItems += creditItemsOf(bytes, payload)
         job.creditBytes += creditBytesOf(bytes, payload)
-        if (job.pump !== undefined) this.#granted.push(job)
+        if (job.pump !== undefined) this.#streamsWithCredit.push(job)
         return
       }
       case Kind.QUIT:
@@ -141,22 +141,22 @@ export class JobLoop implements LinkEvents {
     }
   }
 
-  #drainSafely(): void {
+  #beginWaitingSafely(): void {
     try {
-      this.#drain()
+      this.#beginWaiting()
     } catch (error) {
       this.#options.onBroken(error)
     }
   }
 
-  /** Only ever called out of a native callback. */
-  #drain(): void {
-    this.#call.tainted = false
-    for (let job = this.#granted.shift(); job !== undefined; job = this.#granted.shift()) this.#grant(job)
+  /** Only ever called from within a native callback. */
+  #beginWaiting(): void {
+    this.#call.needsFreshCallback = false
+    for (let job = this.#streamsWithCredit.shift(); job !== undefined; job = this.#streamsWithCredit.shift()) this.#grant(job)
     const registry = this.#registry
     const { claimer } = this.#link
     while (registry !== undefined && this.#running < this.#slots.length && this.#waiting.size > 0) {
-      if (this.#call.tainted) {
+      if (this.#call.needsFreshCallback) {
         this.#link.wake()
         break
       }
@@ -214,14 +214,14 @@ export class JobLoop implements LinkEvents {
     if (pending === undefined) this.#returned(job, value)
     else {
       pending.then(
-        (result) => this.#later(() => this.#returned(job, result)),
-        (error) => this.#later(() => this.#fail(job, error)),
+        (result) => this.#settleFromPromise(() => this.#returned(job, result)),
+        (error) => this.#settleFromPromise(() => this.#fail(job, error)),
       )
     }
   }
 
-  /** Settles out of a promise: the result is written now, but the next task begins out of a native callback only. */
-  #later(settle: () => void): void {
+  /** Settles from a promise: the result is written now, but the next task begins only from within a native callback. */
+  #settleFromPromise(settle: () => void): void {
     try {
       settle()
       this.output.flush()
@@ -260,8 +260,8 @@ export class JobLoop implements LinkEvents {
         this.output.put(Kind.ITEM, 0, job, encoded)
         this.output.flush()
       },
-      ended: () => this.#later(() => this.#settle(job, 'succeeded', this.#results.value(undefined, job))),
-      failed: (error, unsendable) => this.#later(() => this.#fail(job, error, unsendable)),
+      ended: () => this.#settleFromPromise(() => this.#settle(job, 'succeeded', this.#results.value(undefined, job))),
+      failed: (error, unsendable) => this.#settleFromPromise(() => this.#fail(job, error, unsendable)),
     })
     if (job.cancelled) job.pump.close()
     else this.#grant(job)

@@ -17,7 +17,7 @@ export interface LoopClock {
 /** Knows which job's code is running. The job loop enters a job before each synchronous call of its task and leaves it afterwards. */
 export interface JobScope {
   enter(job: WorkerJob): void
-  /** False: the next job must not be called out of the same native callback. */
+  /** False: the next job must not be called from within the same native callback. */
   leave(): boolean
   /** Calls `fn` as part of the job, for example to abort its signal. */
   run(job: WorkerJob, fn: () => void): void

@@ -8,8 +8,8 @@ export class TaskCall {
   readonly #scope: JobScope
   /** The delivery whose call is under way; 0: none. */
   #inside = 0
-  /** The last job's AsyncLocalStorage stores are still set: the next job must be called out of another native callback. */
-  tainted = false
+  /** The last job's AsyncLocalStorage stores are still set: the next job must be called from within another native callback. */
+  needsFreshCallback = false
 
   constructor(link: WatchdogLink, scope: JobScope) {
     this.#link = link
@@ -26,7 +26,7 @@ export class TaskCall {
   leave(): void {
     this.#link.left()
     this.#inside = 0
-    if (!this.#scope.leave()) this.tainted = true
+    if (!this.#scope.leave()) this.needsFreshCallback = true
   }
 
   run(job: WorkerJob, fn: () => unknown): unknown {

@@ -23,7 +23,7 @@ export class WatchdogContext {
     this.#stackTimeout = Math.min(330, Math.max(50, cancelGrace / 3))
   }
 
-  /** Where the main thread stands. */
+  /** Calls `done` with the stack of the task that runs on the main thread, or NO_STACK. */
   stack(done: (text: string) => void): void {
     this.mainDebugger.inspect(
       this.#stackTimeout,
@@ -32,7 +32,7 @@ export class WatchdogContext {
     )
   }
 
-  /** Asks the host to kill this worker. No job begins here any more. `lastStack`: the stack for the case that no newer one can be had. */
+  /** Asks the host to kill this worker. No job begins here after that. `lastStack` is used when no newer stack is available. */
   requestKill(stage: LimitStage, delivery: number, lastStack = NO_STACK): void {
     const lastClaimed = this.recaller.recall(MAX_DELIVERY)
     this.stack((text) => this.lifeline.limit(stage, delivery, lastClaimed, text === NO_STACK ? lastStack : text))

@@ -13,11 +13,11 @@ export interface Frame {
 
 const MAX_LINES = 50
 
-/** The functions of Node out of which the job loop is called, with no promise, timer, tick or AsyncResource around them. */
+/** The functions of Node from within which the job loop is called, with no promise, timer, tick or AsyncResource around them. */
 const isNativeCallback = (frame: Frame): boolean =>
   (frame.url === 'node:internal/stream_base_commons' && frame.name === 'onStreamRead') || frame.url === 'node:internal/per_context/messageport'
 
-/** What may stand around such a callback: its EventTarget, and the wrapper that Node 20 and 22 add when async hooks are in use. */
+/** Frames that may call such a callback: its EventTarget, and the wrapper that Node 20 and 22 add when async hooks are in use. */
 const isCallbackWrapper = (frame: Frame): boolean =>
   (frame.url === 'node:internal/async_hooks' && frame.name === 'callbackTrampoline') || frame.url === 'node:internal/event_target'
 
@@ -57,15 +57,15 @@ const taskFrames = (frames: readonly Frame[], own: string): number => {
 }
 
 /**
- * Whether JavaScript may be terminated here: outermost a native callback, then this package's call of the task, then the
- * task, with no frame in it that must not be interrupted. After an await, in a timer, tick or async scope the outermost frame is another.
+ * Whether JavaScript may be terminated here: from the outermost frame inwards there must be a native callback, then this package's
+ * call of the task, then interruptible frames only. After an await, or in a timer, tick or async scope, there is no native callback.
  */
 export const isSafePlace = (frames: readonly Frame[], own: string): boolean => {
   const isOwn = (frame: Frame): boolean => isOf(own, frame)
   const count = taskFrames(frames, own)
   const task = frames.slice(0, count)
   const caller = frames.slice(count)
-  // Without a frame of the task, this package's own code runs, and may be in the middle of a frame. The same if the task has called it.
+  // This package's own code runs, with or without the task as its caller: it may be writing a frame.
   if (count === 0 || task.some((frame) => isOwn(frame) || !isInterruptible(frame))) return false
   const firstOwn = caller.findLastIndex(isOwn)
   const callback = caller.slice(firstOwn + 1)

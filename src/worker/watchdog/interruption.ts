@@ -3,13 +3,13 @@ import type { WatchdogContext } from './context.js'
 import { isSafePlace, stackText } from './frames.js'
 import { Word } from './shared-records.js'
 
-/** Between two attempts to interrupt, ms; doubled after each. */
+/** First delay between two attempts to interrupt, ms. It doubles after each. */
 const FIRST_RETRY = 10
 const WRITING_RETRY = 50
 
 /**
- * Interrupts the synchronous code of one job that has been asked to stop (its soft limit passed, or it was cancelled) as soon as it stands in a safe place. If
- * the main thread's event loop has not turned after `cancelGrace`, asks the host to kill the worker.
+ * Interrupts the synchronous code of one job that has been asked to stop (its soft limit passed, or it was cancelled) as soon as it can be interrupted safely.
+ * If the main thread's event loop has not turned after `cancelGrace`, asks the host to kill the worker.
  */
 export class Interruption {
   readonly #context: WatchdogContext
@@ -69,7 +69,7 @@ export class Interruption {
     return Atomics.load(ints, Word.SYNC) === this.#delivery && Atomics.load(ints, Word.WRITING) === 0
   }
 
-  /** Called while the main thread is paused, so that the same call is not interrupted again and does not end unnoticed. */
+  /** Called while the main thread is paused, so that the call is not interrupted twice and cannot return before the main thread sees the mark. */
   #markInterrupted(): true {
     const { ints } = this.#context.records
     Atomics.store(ints, Word.INTERRUPTED, this.#delivery)

@@ -8,14 +8,14 @@ export interface LifelineEvents {
   /** `upTo`: the last delivery written. */
   onCancel(delivery: number, upTo: number, reason: Uint8Array): void
   onRecall(upTo: number): void
-  onStackAsk(request: number): void
+  onStackRequest(request: number): void
   /** Only with `watchdog: false`. */
-  onSoftAsk(delivery: number, limit: number): void
+  onSoftLimitRequest(delivery: number, limit: number): void
   /** The host is gone. */
   onEnd(): void
 }
 
-/** With so many bytes unsent no HEARTBEAT is added: a host that does not read must not fill this process's memory. */
+/** No HEARTBEAT is sent while more bytes than this are unsent: a host that does not read must not fill this process's memory. */
 const UNREAD_LIMIT = 64 * 1024
 
 /** The reason in BROKEN. */
@@ -37,7 +37,7 @@ export const killProcess = (tree: boolean): void => {
   process.kill(process.pid, 'SIGKILL')
 }
 
-/** The worker's end of the lifeline. One thread alone makes it, and nothing else reads or writes the descriptor. */
+/** The worker's end of the lifeline. Exactly one thread creates it; nothing else reads or writes the descriptor. */
 export class Lifeline {
   readonly #socket: Socket
   #ended = false
@@ -88,7 +88,10 @@ export class Lifeline {
     this.#send(Kind.LIMIT, stage, delivery, lastClaimed, Buffer.from(stack))
   }
 
-  /** The host kills this process when it has read it. Exiting at once could lose the message: a write of the host would fail, which also ends its reading. */
+  /**
+   * The host reads this message and kills the process. The process does not exit by itself: a failed write would make the host
+   * stop reading, and it would lose the message.
+   */
   broken(why: string): void {
     this.#send(Kind.BROKEN, 0, 0, 0, Buffer.from(why))
   }
@@ -111,11 +114,11 @@ export class Lifeline {
       case Kind.RECALL:
         events.onRecall(delivery)
         break
-      case Kind.STACK_ASK:
-        events.onStackAsk(frame.jobOf(bytes, start))
+      case Kind.STACK_REQUEST:
+        events.onStackRequest(frame.jobOf(bytes, start))
         break
-      case Kind.SOFT_ASK:
-        events.onSoftAsk(delivery, frame.askedLimitOf(bytes, payload))
+      case Kind.SOFT_LIMIT_REQUEST:
+        events.onSoftLimitRequest(delivery, frame.requestedLimitOf(bytes, payload))
         break
     }
   }

@@ -3,7 +3,7 @@ import type { WatchdogContext } from './context.js'
 import { Interruption } from './interruption.js'
 import { monotonic, NOT_ARMED, SlotTime, Time, Word } from './shared-records.js'
 
-/** After a soft limit alone, the worker of a job that has not stopped is killed so many `cancelGrace` later. */
+/** Without a hard limit, the worker of a job that has not stopped is killed this many `cancelGrace` after the soft limit. */
 const SOFT_TO_KILL = 5
 
 /** Which limits of the job in one slot have been acted on. */
@@ -28,7 +28,7 @@ export class LimitTimer {
   check(): void {
     const { records } = this.#context
     clearTimeout(this.#timer)
-    // Before the records are read: a job that begins meanwhile is either read here, or finds this and sends a message.
+    // Stored before the records are read: a job that begins meanwhile is either read here, or its thread sees NOT_ARMED and sends a message.
     Atomics.store(records.ints, Word.ARMED, NOT_ARMED)
     const now = monotonic()
     let next = Number.POSITIVE_INFINITY

@@ -2,7 +2,7 @@ import type { Debugger, Session } from 'node:inspector'
 import type { Frame } from './frames.js'
 import type { MainThread } from './main-thread.js'
 
-/** Gets the frames of the paused main thread. True: terminate its JavaScript before it resumes. */
+/** Receives the frames of the paused main thread. Returns true to terminate its JavaScript. */
 export type FrameInspector = (frames: readonly Frame[]) => boolean
 
 interface Inspection {
@@ -76,7 +76,7 @@ export class MainDebugger {
     session.post('Debugger.pause', () => {
       this.#answers = this.#session === session
     })
-    // A main thread that executes JavaScript pauses. If its event loop turns, it was idle, and would pause later in an unrelated place.
+    // A main thread that executes JavaScript pauses. If its event loop turns, it was idle: the pause would take effect later, in unrelated code.
     const turn = this.#main.ping()
     this.#poll = setInterval(() => {
       if (!inspection.inspected && this.#main.hasTurned(turn)) this.#withdraw(inspection)
@@ -142,7 +142,7 @@ export class MainDebugger {
     }
   }
 
-  /** Ends the session, and with it an order to pause that has had no effect yet: it must not pause the main thread later. */
+  /** Ends the session. This also cancels a pause request without effect so far, which would pause the main thread later. */
   #withdraw(inspection: Inspection): void {
     this.#disconnect()
     this.#ended(inspection, undefined, false)

@@ -5,10 +5,10 @@ import { Claimer, Recaller } from '../claim.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
 import { killProcess, Lifeline, resultsLostText } from './lifeline.js'
 
-/** How long the host may take to kill this process once BROKEN has been written, ms. The end of the host goes unnoticed meanwhile. */
+/** How long the host may take to kill this process once BROKEN has been written, ms. Until then this process does not notice that the host has exited. */
 const BROKEN_MS = 1_000
 
-/** Calls back soon, out of a native callback of its own: the main thread posts itself a message. */
+/** Calls back soon, from within a native callback of its own: the main thread posts itself a message. */
 export class Waker {
   readonly #port: MessagePort
   #pending = false
@@ -53,9 +53,9 @@ export class MainThreadLink implements WatchdogLink {
           lifeline.recalled(lastClaimed, upTo)
           if (delivery <= lastClaimed) events.onCancel(delivery, decode(Buffer.from(reason.buffer, reason.byteOffset, reason.length), 0))
         },
-        // While this runs, no task does.
-        onStackAsk: (request) => lifeline.stack(request, NO_STACK),
-        onSoftAsk: (delivery, limit) => events.onSoftLimit(delivery, limit),
+        // Called on the main thread, so no task is on the stack.
+        onStackRequest: (request) => lifeline.stack(request, NO_STACK),
+        onSoftLimitRequest: (delivery, limit) => events.onSoftLimit(delivery, limit),
       },
       config.maxMessageSize,
     )
@@ -78,7 +78,7 @@ export class MainThreadLink implements WatchdogLink {
   beforeWrite(): void {}
   afterWrite(): void {}
 
-  /** The socket writes to the kernel at once if nothing waits in front. */
+  /** An empty socket writes to the kernel synchronously, so BROKEN is sent before this thread blocks. */
   resultsLost(error: NodeJS.ErrnoException): void {
     if (error.code === 'EPIPE') return
     this.#lifeline.broken(resultsLostText(error))

@@ -12,7 +12,7 @@ export interface WatchdogData {
   maxMessageSize: number
   /** Whether the inspector may be used; if not, there are no stacks and no interruptions. */
   inspector: boolean
-  /** The folder of this package's own code, by which its frames are told from the task's. */
+  /** The folder of this package's own code, which distinguishes its stack frames from the task's. */
   own: string
 }
 

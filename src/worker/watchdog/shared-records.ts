@@ -1,6 +1,6 @@
 /**
- * The memory that the main thread and its watchdog share. The main thread writes the records of its slots, the watchdog reads them; both write the claim word
- * and `ARMED` only. A plain store is used where a stale read causes no more than a small delay.
+ * The memory that the main thread and its watchdog share. The main thread writes the records of its slots; the watchdog reads them.
+ * Both write `CLAIM`, `SYNC`, `ARMED` and `INTERRUPTED`. A plain store is used where a stale read causes no more than a small delay.
  */
 
 /** Int32 words. */

@@ -29,7 +29,7 @@ const BROKEN_MS = 10_000
 
 /**
  * On Node 20 and 22 `AsyncLocalStorage.run` keeps its store on the current resource and removes it in a `finally`, which a
- * termination skips: every later job called out of the same callback would see the store. Later majors keep no store there.
+ * termination skips: every later job called from within the same callback would see the store. Later majors keep no store there.
  */
 class StaleStores {
   #resource: object = {}
@@ -47,7 +47,7 @@ class StaleStores {
   }
 }
 
-/** The main thread's end. What is called for each job costs a few stores; the watchdog gets a message only for a deadline earlier than all before. */
+/** The main thread's end. Each job costs a few stores. The watchdog gets a message only for a deadline before its next check. */
 class ThreadLink implements WatchdogLink {
   readonly claimer: Claimer
   readonly #events: LinkEvents
@@ -150,7 +150,10 @@ class ThreadLink implements WatchdogLink {
     })
   }
 
-  /** A termination takes effect at the next loop or call. Ordered in the last instructions of a task, it would hit the worker's own code: it is awaited here. */
+  /**
+   * A termination takes effect at the next loop or call. If it is requested just before the task returns, it would terminate the
+   * worker's own code, so this waits for it.
+   */
   #awaitTermination(): void {
     while (this.#inside !== 0 && Atomics.load(this.#ints, Word.INTERRUPTED) === this.#inside);
   }

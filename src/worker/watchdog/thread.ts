@@ -25,8 +25,8 @@ const lifeline: Lifeline = new Lifeline(
       // A job that was not claimed never begins. The main thread ignores one that has settled meanwhile.
       if (delivery <= lastClaimed) new Interruption(context, delivery, 'cancel', main.cancel(delivery, reason))
     },
-    onStackAsk: (request) => context.stack((text) => lifeline.stack(request, text)),
-    onSoftAsk: () => {},
+    onStackRequest: (request) => context.stack((text) => lifeline.stack(request, text)),
+    onSoftLimitRequest: () => {},
   },
   data.maxMessageSize,
 )

@@ -35,21 +35,21 @@ describe('the job loop', () => {
   })
 
   test('keeps the bytes of waiting jobs when the read buffer is used again', async () => {
-    const gate = deferred()
-    const harness = new Harness({ wait: () => gate.promise, echo: (value) => value })
+    const blocked = deferred()
+    const harness = new Harness({ wait: () => blocked.promise, echo: (value) => value })
     const chunk = Buffer.concat([jobFrame(1, 0), jobFrame(2, 1, { args: ['kept'] })])
     harness.loop.receive(chunk)
     chunk.fill(0xee)
-    gate.resolve(undefined)
+    blocked.resolve(undefined)
     await harness.turn()
     expect(sentBy(harness.of(Kind.READY)[1]!)).toBe('kept')
   })
 
   test('never starts a task out of a promise: it asks to be woken', async () => {
-    const gate = deferred()
-    const harness = new Harness({ wait: () => gate.promise, echo: (value) => value })
+    const blocked = deferred()
+    const harness = new Harness({ wait: () => blocked.promise, echo: (value) => value })
     harness.give(jobFrame(1, 0), jobFrame(2, 1))
-    gate.resolve('waited')
+    blocked.resolve('waited')
     await new Promise((resolve) => setImmediate(resolve))
     expect(harness.said).toEqual(['ACCEPTED 1', 'READY 1'])
     expect(harness.link.wakes).toBe(1)
@@ -58,33 +58,33 @@ describe('the job loop', () => {
   })
 
   test('runs as many jobs at once as it has slots, each in its own', async () => {
-    const gates = [deferred(), deferred(), deferred()]
-    const harness = new Harness({ wait: (index) => gates[index as number]!.promise }, {}, { concurrency: 2 })
+    const blocked = [deferred(), deferred(), deferred()]
+    const harness = new Harness({ wait: (index) => blocked[index as number]!.promise }, {}, { concurrency: 2 })
     harness.give(...[0, 1, 2].map((index) => jobFrame(index + 1, 0, { args: [index] })))
     expect(harness.said).toEqual(['ACCEPTED 1', 'ACCEPTED 2'])
-    gates[1]!.resolve('second')
+    blocked[1]!.resolve('second')
     await harness.turn()
     expect(harness.said.slice(2)).toEqual(['READY 2', 'ACCEPTED 3'])
     expect(harness.link.said).toContain('began 1 3 0 0')
   })
 
   test('drops the jobs that were recalled, and runs those behind them', async () => {
-    const gate = deferred()
-    const harness = new Harness({ wait: () => gate.promise, echo: (value) => value })
+    const blocked = deferred()
+    const harness = new Harness({ wait: () => blocked.promise, echo: (value) => value })
     harness.give(jobFrame(1, 0), jobFrame(2, 1), jobFrame(3, 1))
     expect(harness.link.recaller.recall(3)).toBe(1)
     harness.give(jobFrame(4, 1, { args: ['beyond'] }))
-    gate.resolve(undefined)
+    blocked.resolve(undefined)
     await harness.turn()
     expect(harness.said).toEqual(['ACCEPTED 1', 'READY 1', 'ACCEPTED 4', 'READY 4'])
   })
 
   test('handles PULL and QUIT behind waiting jobs at once, and reports once that it has finished', async () => {
-    const gate = deferred()
-    const harness = new Harness({ wait: () => gate.promise })
+    const blocked = deferred()
+    const harness = new Harness({ wait: () => blocked.promise })
     harness.give(jobFrame(1, 0), jobFrame(2, 0), frameOf(Kind.QUIT, 0))
     expect(harness.finished).toBe(0)
-    gate.resolve(1)
+    blocked.resolve(1)
     await harness.turn()
     await harness.turn()
     expect(harness.of(Kind.READY)).toHaveLength(2)
@@ -97,7 +97,7 @@ describe('the job loop', () => {
     ['that is too short', Buffer.from([3, 0, 0, 0, 1, 2, 3])],
     ['JOB without its head', frameOf(Kind.JOB, 1)],
     ['PULL without its credit', frameOf(Kind.PULL, 1)],
-  ])('a frame %s condemns the worker', (_what, frame) => {
+  ])('a frame %s is a protocol error', (_what, frame) => {
     const harness = new Harness({})
     harness.give(frame)
     expect(harness.broken).toHaveLength(1)
@@ -108,13 +108,13 @@ describe('the job loop', () => {
 describe('limits and cancellation', () => {
   test('the soft limit and a cancellation abort the signal of their job, also if the signal is read later', async () => {
     const signals: AbortSignal[] = []
-    const gate = deferred()
+    const blocked = deferred()
     const harness: Harness = new Harness(
       {
         wait: () => {
           const job = harness.loop.running.at(-1)!
           if (signals.length === 0) signals.push(job.signal)
-          return gate.promise
+          return blocked.promise
         },
       },
       {},
@@ -131,13 +131,13 @@ describe('limits and cancellation', () => {
       [true, 'enough'],
     ])
     harness.loop.onCancel(77, 'nobody')
-    gate.resolve('anyhow')
+    blocked.resolve('anyhow')
     await harness.turn()
     expect(harness.of(Kind.READY).map(sentBy)).toEqual(['anyhow', 'anyhow'])
   })
 
   test('an interrupted call is settled with its stack; waiting and running jobs go on', async () => {
-    const gate = deferred()
+    const blocked = deferred()
     let cleaned = false
     const harness = new Harness(
       {
@@ -148,7 +148,7 @@ describe('limits and cancellation', () => {
             cleaned = true
           }
         },
-        wait: () => gate.promise,
+        wait: () => blocked.promise,
         echo: (value) => value,
       },
       {},
@@ -164,7 +164,7 @@ describe('limits and cancellation', () => {
     expect(ready).toMatchObject({ delivery: 2, flags: FLAG_ERROR | FLAG_INTERRUPTED | FLAG_SOFT })
     expect(ready!.payload.toString()).toBe('    at spin')
     harness.give(large.subarray(11))
-    gate.resolve('the neighbour')
+    blocked.resolve('the neighbour')
     await harness.turn()
     expect(harness.of(Kind.READY).map(({ delivery }) => delivery)).toEqual([2, 3, 4, 5, 1])
     expect(harness.of(Kind.READY).slice(1).map(sentBy)).toEqual(['held', 'held too', 'cut by the chunk', 'the neighbour'])

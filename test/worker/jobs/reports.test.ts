@@ -5,12 +5,12 @@ import { deferred, errorOf, Harness, jobFrame, sentBy } from '../loop-harness.js
 
 describe('reports', () => {
   test('progress: the first at once, then at most one each 50 ms, the last before the result', async () => {
-    const gate = deferred()
+    const blocked = deferred()
     const harness: Harness = new Harness({
       work: async () => {
         const { progress } = harness.loop.reports.currentOf(harness.loop.running[0]!)
         for (let value = 0; value < 10; value += 1) progress(value)
-        await gate.promise
+        await blocked.promise
         progress({ last: true })
       },
     })
@@ -21,7 +21,7 @@ describe('reports', () => {
     expect(values()).toEqual([0])
     harness.pass(1)
     expect(values()).toEqual([0, 9])
-    gate.resolve(1)
+    blocked.resolve(1)
     await harness.turn()
     expect(values()).toEqual([0, 9, { last: true }])
     expect(harness.said.slice(-2)).toEqual(['PROGRESS 1', 'READY 1'])

@@ -37,10 +37,10 @@ describe('a streamed task', () => {
 
   test('credit that comes before the job is claimed counts', async () => {
     let open = (): void => {}
-    const gate = new Promise<void>((resolve) => {
+    const blocked = new Promise<void>((resolve) => {
       open = resolve
     })
-    const harness = new Harness({ wait: () => gate, stream: upTo(3) })
+    const harness = new Harness({ wait: () => blocked, stream: upTo(3) })
     harness.give(jobFrame(1, 0), jobFrame(2, 1, { stream: true }), pullFrame(2, 2))
     expect(items(harness)).toEqual([])
     open()

@@ -183,7 +183,7 @@ describe('soft limit', () => {
     expect(worker.events.some(({ event }) => event === 'interrupted')).toBe(false)
   })
 
-  test('only asks a task that awaits; without a hard limit it asks for the kill five graces later', async () => {
+  test('only aborts the signal of a task that awaits; without a hard limit it requests the kill five cancelGrace later', async () => {
     const worker = await up({ cancelGrace: 400 })
     const before = worker.age
     const delivery = worker.run('idle', { soft: 100 })
@@ -197,10 +197,10 @@ describe('soft limit', () => {
 
   test('of one job does not touch another that runs synchronously', async () => {
     const worker = await up({ concurrency: 2 })
-    const patient = worker.run('idle', { soft: 200 })
-    await worker.event('accepted', patient)
+    const limited = worker.run('idle', { soft: 200 })
+    await worker.event('accepted', limited)
     worker.run('sync', { slot: 1 })
-    const { payload } = await worker.frame(Kind.LIMIT, { delivery: patient, flags: LimitStage.STUCK })
+    const { payload } = await worker.frame(Kind.LIMIT, { delivery: limited, flags: LimitStage.STUCK })
     expect(payload.toString()).toContain('spin')
     expect(worker.events.some(({ event }) => event === 'interrupted')).toBe(false)
   })
@@ -314,13 +314,13 @@ describe('cancellation', () => {
 describe('stack', () => {
   test('on demand, of a busy loop and of an idle thread', async () => {
     const worker = await up()
-    worker.send(Kind.STACK_ASK, 0, 1)
+    worker.send(Kind.STACK_REQUEST, 0, 1)
     expect((await worker.frame(Kind.STACK, { job: 1 })).payload.toString()).toBe(NO_STACK)
     await worker.event('accepted', worker.run('short'))
     await worker.event('accepted', worker.run('inTimer'))
     let asked = 1
     await vi.waitFor(async () => {
-      worker.send(Kind.STACK_ASK, 0, ++asked)
+      worker.send(Kind.STACK_REQUEST, 0, ++asked)
       expect((await worker.frame(Kind.STACK, { job: asked })).payload.toString()).toMatch(/at spin .*tasks\.mjs/)
     }, 15_000)
   })
@@ -349,7 +349,7 @@ describe('without a watchdog', () => {
     worker.cancel(first, first, 'enough')
     expect(await worker.frame(Kind.RECALLED)).toMatchObject({ delivery: first })
     expect(await worker.event('cancel', first)).toMatchObject({ reason: 'enough' })
-    worker.send(Kind.SOFT_ASK, first, 0, Buffer.from([50, 0, 0, 0]))
+    worker.send(Kind.SOFT_LIMIT_REQUEST, first, 0, Buffer.from([50, 0, 0, 0]))
     expect(await worker.event('soft', first)).toMatchObject({ limit: 50 })
     worker.lifeline.destroy()
     expect((await worker.exit).signal).toBe('SIGKILL')
