@@ -13,7 +13,7 @@ import type { Outcome } from './settler.js'
 
 /** What `Completion` asks of the runtime. */
 export interface CompletionActions {
-  /** The job was withdrawn because its delivery was gone, and was delivered again meanwhile. */
+  /** Admits the job again: a new delivery of it came while it was being withdrawn. */
   readmit(job: ActiveJob): void
   /** The job is no longer active: deliveries that waited for its id are admitted. */
   released(job: ActiveJob): void
@@ -21,7 +21,10 @@ export interface CompletionActions {
 
 type ReplyContent = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown }
 
-/** The ways in which a job ends. Each leads to a settlement, an event and a log line. */
+/**
+ * How a job ends. Each way but `forget` settles its deliveries; all but `forget` and `requeue` are also logged and reported (the
+ * republication of an untried job is only logged).
+ */
 export class Completion implements ActiveJobObserver {
   readonly #state: RuntimeState
   readonly #actions: CompletionActions
@@ -33,7 +36,7 @@ export class Completion implements ActiveJobObserver {
     this.#actions = actions
   }
 
-  // ---- before the job began
+  // ---- endings without a result
 
   /** The job's deliveries are gone and it has not begun: this node has nothing more to do with it. */
   forget(job: ActiveJob): void {
@@ -46,7 +49,10 @@ export class Completion implements ActiveJobObserver {
     this.#settle(job, { kind: 'requeue' })
   }
 
-  /** Publishes an untried job again with `requeues` + 1, or dead-letters it after `maxRequeues`. Requeued as it is, it would be delivered again at once. */
+  /**
+   * Publishes an untried job again with `requeues` + 1, or dead-letters it after `maxRequeues`. A plain requeue would deliver it again at
+   * once, without delay or count.
+   */
   republishUntried(job: ActiveJob, error: unknown, delay?: number): void {
     const settlement = this.#state.policy.untried(job, error, delay)
     if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'failure')
@@ -70,7 +76,7 @@ export class Completion implements ActiveJobObserver {
     const error = new RevokedError()
     this.#state.totals.revoked++
     this.#state.log?.info({ job: job.id, task: job.name, worker: job.worker }, 'job revoked')
-    this.#state.report({ type: 'task.revoked', id: job.id, name: job.name, ...runOf(job) })
+    this.#state.report({ type: 'task.revoked', id: job.id, name: job.name, ...workerAndDuration(job) })
     this.#close(job, 'revoked', error)
     this.#settle(job, { kind: 'acknowledge' }, { ok: false, error })
   }
@@ -124,7 +130,8 @@ export class Completion implements ActiveJobObserver {
   ended(job: ActiveJob, poolJob: Job, error: unknown, returned: boolean): void {
     if (job.phase === 'done') return
     if (poolJob.state === 'failed' && returned) this.#withoutResult(job, error)
-    // Its worker died, which was counted, and no worker starts to run it again: no attempt was made. A task may throw such an error too.
+    // The pool could start no worker for this job. If an earlier worker died with it, that loss is counted already, so no attempt is
+    // added. `!job.running` excludes a task that throws an error with this code.
     else if (poolJob.state === 'failed' && isStartError(error) && !job.running) this.republishUntried(job, error)
     else if (poolJob.state === 'failed' && poolJob.accepted) this.#failed(job, poolJob, error)
     else if (poolJob.state === 'failed') this.#refused(job, error)
@@ -156,8 +163,8 @@ export class Completion implements ActiveJobObserver {
   }
 
   #failed(job: ActiveJob, poolJob: Job, error: unknown): void {
-    // A worker did not find the task under its path, or its worker died and the code of the replacement has no such task. A task may throw
-    // such an error too.
+    // Thrown by prefork (the path has no such task, or the replacement worker's code has not), not by the task: hence the test of
+    // `target` and `running`.
     if ((error as { code?: unknown } | null)?.code === 'ERR_PREFORK_TASK_NOT_FOUND' && (job.target?.name !== job.name || !job.running)) {
       this.unknownTask(job, error)
       return
@@ -203,7 +210,7 @@ export class Completion implements ActiveJobObserver {
   settleKilled(): number {
     let lost = 0
     for (const job of this.#killed.splice(0)) {
-      // The report that it began may have come after it was cancelled.
+      // The cancellation may have overtaken the `began` callback, so the pool's own record is asked too.
       const begunUnreported = !job.hasBegun && job.poolJob?.accepted === true
       if (!job.hasBegun && !begunUnreported) {
         this.requeue(job)
@@ -227,18 +234,26 @@ export class Completion implements ActiveJobObserver {
     const { delay, counts } = settlement
     this.#state.totals.retried++
     this.#state.log?.warn({ job: job.id, task: job.name, worker: job.worker, delay, counts, err: error }, 'job will be tried again')
-    this.#state.report({ type: 'task.retried', id: job.id, name: job.name, ...runOf(job), delay, counts, error: errorLine(error) })
+    this.#state.report({ type: 'task.retried', id: job.id, name: job.name, ...workerAndDuration(job), delay, counts, error: errorLine(error) })
     this.#close(job, status, error)
     this.#settle(job, settlement)
   }
 
   #deadLettered(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
     const { totals, log } = this.#state
-    const dead = settlement.kind === 'dead-letter' ? settlement.reason : undefined
+    const deadReason = settlement.kind === 'dead-letter' ? settlement.reason : undefined
     totals.failed++
     totals.deadLettered++
-    log?.error({ job: job.id, task: job.name, worker: job.worker, reason: dead, counts: job.counts, err: error }, 'job goes to the dead letters')
-    this.#state.report({ type: 'task.failed', id: job.id, name: job.name, worker: job.worker, duration: durationOf(job), error: errorLine(error), dead })
+    log?.error({ job: job.id, task: job.name, worker: job.worker, reason: deadReason, counts: job.counts, err: error }, 'job goes to the dead letters')
+    this.#state.report({
+      type: 'task.failed',
+      id: job.id,
+      name: job.name,
+      worker: job.worker,
+      duration: durationOf(job),
+      error: errorLine(error),
+      dead: deadReason,
+    })
     this.#close(job, status, error)
     this.#settle(job, settlement, { ok: false, error })
   }
@@ -264,7 +279,7 @@ export class Completion implements ActiveJobObserver {
     const remembered = identity !== undefined && settlement.kind !== 'requeue' && !this.#state.ambiguous.has(identity)
     const outcome: Outcome = { settlement, remembered, reply: body, settling: undefined }
     if (remembered) this.#state.finished.set(identity, outcome)
-    // Set before the settlement, which may find the lease gone: that must not concern a job that is over.
+    // Set first: settling may report the delivery as gone, and a finished job ignores that.
     job.phase = 'done'
     this.#state.settler.settle(deliveries, outcome)
     this.#release(job)
@@ -303,7 +318,7 @@ const isStartError = (error: unknown): boolean => (error as { code?: unknown } |
 const durationOf = ({ startedAt }: ActiveJob): number => (startedAt === 0 ? 0 : Date.now() - startedAt)
 
 /** The run that an event ends. There is none when its worker's death was reported before, or when the job never began. */
-const runOf = (job: ActiveJob): { worker: number | undefined; duration: number } =>
+const workerAndDuration = (job: ActiveJob): { worker: number | undefined; duration: number } =>
   job.running ? { worker: job.worker, duration: durationOf(job) } : { worker: undefined, duration: 0 }
 
 /** The reply for a job that has succeeded with a value that cannot be sent. */

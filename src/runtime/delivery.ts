@@ -100,7 +100,7 @@ export interface Delivery {
   readonly counts: Counts
   /**
    * Whether the broker has delivered the message before, to any consumer. False: it has not, so this is a new message even if its id has
-   * run before. Undefined: the broker cannot tell.
+   * run before. Undefined: the broker does not report it.
    */
   readonly redelivered: boolean | undefined
   /** The broker does not count redeliveries, so the runtime republishes a redelivered message with `requeues` + 1 before it runs. */

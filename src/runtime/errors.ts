@@ -1,4 +1,4 @@
-/** Errors of jobs that did not end by their task. They stand in replies and dead letters. */
+/** Errors of jobs that something other than their task ended. Replies and dead letters contain them. */
 import { PreforkError } from '../wire/errors.js'
 
 /** An operator has revoked the job. */

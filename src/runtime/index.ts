@@ -1,4 +1,4 @@
-/** `prefork/runtime`: the life of delivered jobs, for those who bring a broker of their own. */
+/** `prefork/runtime`: runs delivered jobs on a pool, for brokers other than AMQP. */
 
 export type { Backoff, Counts, DeadReason, Delivery, HistoryEntry, JobHeaders, SerializedError, Settlement, SettleResult } from './delivery.js'
 export { UndecodableError } from './errors.js'

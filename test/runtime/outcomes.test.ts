@@ -54,7 +54,7 @@ describe('a job whose result cannot be sent', () => {
   it.each([
     ['unsendable', 'value is a function'],
     ['map', 'result.value is a Map'],
-  ])('has succeeded, and who waits for it is told so: %s', async (task, why) => {
+  ])('has succeeded, and its caller gets an error that says so: %s', async (task, why) => {
     const warnings: unknown[] = []
     const warn = (details: object, text: string) => 'job' in details && warnings.push([details.job, text])
     const farm = await startNode({ logger: { trace() {}, debug() {}, info() {}, warn, error() {} } })

@@ -123,9 +123,9 @@ it('the runtime settles, answers and reports in the async context of the deliver
   }
   await runtime.empty()
   await until('both are settled', () => ['acknowledge', 'dead-letter'].every((kind) => seen.some(([, what]) => what === kind)))
-  const told = {
+  const expected = {
     a: ['task.received', 'task.started', 'task.succeeded', 'answer', 'acknowledge'],
     b: ['task.received', 'task.started', 'task.failed', 'answer', 'dead-letter'],
   }
-  for (const [id, what] of Object.entries(told)) expect(seen.filter(([of]) => of === id)).toEqual(what.map((each) => [id, each, `delivery of ${id}`]))
+  for (const [id, what] of Object.entries(expected)) expect(seen.filter(([of]) => of === id)).toEqual(what.map((each) => [id, each, `delivery of ${id}`]))
 })

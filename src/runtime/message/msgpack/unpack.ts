@@ -127,7 +127,7 @@ class Scanner {
       const isText = (type >= 0xa0 && type < format.NIL) || (type >= format.STR_8 && type < format.ARRAY_16)
       const isNumber = type < 0x80 || type >= 0xe0 || (type >= format.FLOAT_32 && type < format.FIXEXT_1)
       if (!isText && !isNumber) throw this.#damaged('a map with a key that is neither text nor a number')
-      // Also where a longer key only ends so: the extension tells.
+      // A longer key with this ending is marked too; the extension distinguishes the two.
       if (this.#bytes[this.#at - 1] === 0x5f && this.#bytes.toString('latin1', this.#at - 9, this.#at) === '__proto__') {
         hasProto = true
         this.#mark(key, format.MARK.PROTO_KEY)
