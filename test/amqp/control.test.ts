@@ -97,7 +97,7 @@ withRabbit('the control exchange', () => {
     const second = await named('a', { secret })
     await until('both know', () => first.warnings.length > 0 && second.warnings.length > 0)
     expect(second.warnings[0]).toBe(
-      "Another node is named 'a' as well: commands to that name reach both, and operators take them for one. Give each node a name of its own, or none: it then makes one up.",
+      "Another node is named 'a' as well: commands to that name reach both, and operators see them as one. Give each node a unique name, or omit the name to have one generated.",
     )
     // With another secret as well.
     const third = await named('b', { secret: 'wrong horse' })

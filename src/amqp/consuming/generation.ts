@@ -7,19 +7,22 @@ import { Acknowledgements } from './acknowledgements.js'
 export interface Consumer {
   readonly generation: Generation
   readonly tag: string
-  /** Its prefetch. AMQP fixes it when the consumer starts. */
-  readonly size: number
+  /** AMQP fixes it when the consumer starts. */
+  readonly prefetch: number
   cancelled: boolean
-  held: number
+  unsettled: number
 }
 
 /** Consumers of one queue at most. Further ones are merged into one. */
 const MAX_CONSUMERS = 8
-/** ms between two consumers that replace the settled deliveries of a cancelled one. */
+/** While a cancelled consumer still has unsettled deliveries: ms between two starts of consumers that use the capacity it has freed. */
 const REPLACE_INTERVAL = 1_000
 let consumerCount = 0
 
-/** One channel and its deliveries. Tags begin anew on each channel: sent on the next, a settlement would settle another job, so it is dropped. */
+/**
+ * One channel and its deliveries. Delivery tags restart on each channel. A settlement for a closed channel is dropped: on the next
+ * channel its tag belongs to another job.
+ */
 export class Generation {
   readonly #channel: AmqpChannel
   readonly #queue: string
@@ -78,13 +81,13 @@ export class Generation {
       }
       this.#acknowledgements.settled(deliveryTag)
     }
-    consumer.held--
+    consumer.unsettled--
     if (consumer.cancelled) this.#cancelledConsumerSettled()
     return true
   }
 
   #cancelledConsumerSettled(): void {
-    if (this.#heldByCancelled() === 0) this.#replace()
+    if (this.#unsettledOfCancelled() === 0) this.#replace()
     else this.#replaceTimer ??= setTimeout(() => this.#replace(), REPLACE_INTERVAL).unref()
   }
 
@@ -108,15 +111,15 @@ export class Generation {
   /** One change at a time: `prefetch` applies to the `consume` that follows it. */
   async #adjust(): Promise<void> {
     while (this.#adjusting !== undefined) await this.#adjusting
-    this.#adjusting = this.#step().finally(() => {
+    this.#adjusting = this.#applyTarget().finally(() => {
       this.#adjusting = undefined
     })
     await this.#adjusting
   }
 
-  async #step(): Promise<void> {
+  async #applyTarget(): Promise<void> {
     if (this.#gone.signal.aborted) return
-    // For the broker, deliveries count until the acknowledgement arrives.
+    // RabbitMQ counts a delivery until it has the acknowledgement: send them first.
     this.flush()
     try {
       const active = [...this.#consumers].filter((each) => !each.cancelled)
@@ -124,28 +127,28 @@ export class Generation {
       if (excess > 0) await this.#cancel(consumersToCancel(active, excess))
       else if (excess < 0 && active.length >= MAX_CONSUMERS) await this.#cancel(active.slice(1))
       this.#removeSettled()
-      const missing = this.#target - sum([...this.#consumers].filter((each) => !each.cancelled)) - this.#heldByCancelled()
+      const missing = this.#target - sum([...this.#consumers].filter((each) => !each.cancelled)) - this.#unsettledOfCancelled()
       if (missing > 0) await this.#start(missing)
     } catch (error) {
-      // The next generation starts with the present target.
+      // Closes the channel; its successor starts from `#target`.
       if (!this.#gone.signal.aborted) await closeChannel(this.#channel).catch(() => this.end(error as Error))
     }
   }
 
-  #heldByCancelled(): number {
-    let held = 0
-    for (const each of this.#consumers) if (each.cancelled) held += each.held
-    return held
+  #unsettledOfCancelled(): number {
+    let unsettled = 0
+    for (const each of this.#consumers) if (each.cancelled) unsettled += each.unsettled
+    return unsettled
   }
 
   #removeSettled(): void {
-    for (const each of this.#consumers) if (each.cancelled && each.held === 0) this.#consumers.delete(each)
+    for (const each of this.#consumers) if (each.cancelled && each.unsettled === 0) this.#consumers.delete(each)
   }
 
-  async #start(size: number): Promise<void> {
-    const consumer: Consumer = { generation: this, tag: `prefork-${process.pid}-${++consumerCount}`, size, cancelled: false, held: 0 }
+  async #start(prefetch: number): Promise<void> {
+    const consumer: Consumer = { generation: this, tag: `prefork-${process.pid}-${++consumerCount}`, prefetch, cancelled: false, unsettled: 0 }
     this.#consumers.add(consumer)
-    await this.#channel.prefetch(size)
+    await this.#channel.prefetch(prefetch)
     await this.#channel.consume(this.#queue, (message) => this.#delivered(consumer, message), {
       noAck: false,
       consumerTag: consumer.tag,
@@ -158,7 +161,7 @@ export class Generation {
       this.#cancelledByServer()
       return
     }
-    consumer.held++
+    consumer.unsettled++
     this.#receive(message, consumer)
   }
 
@@ -168,19 +171,22 @@ export class Generation {
   }
 }
 
-const sum = (consumers: readonly Consumer[]): number => consumers.reduce((total, each) => total + each.size, 0)
+const sum = (consumers: readonly Consumer[]): number => consumers.reduce((total, each) => total + each.prefetch, 0)
 
-/** The consumers to cancel so that the sum of their prefetch is at least `excess`: as few as possible. */
+/**
+ * The consumers to cancel so that the sum of their prefetch is at least `excess`: the largest that fit; then, if something is left, the
+ * smallest of the others.
+ */
 const consumersToCancel = (active: readonly Consumer[], excess: number): Consumer[] => {
   const chosen: Consumer[] = []
   let left = excess
-  const descending = [...active].sort((a, b) => b.size - a.size)
+  const descending = [...active].sort((a, b) => b.prefetch - a.prefetch)
   for (const each of descending) {
-    if (each.size > left) continue
+    if (each.prefetch > left) continue
     chosen.push(each)
-    left -= each.size
+    left -= each.prefetch
   }
-  // The rest is smaller than any other consumer: the smallest is cancelled too, and a smaller one replaces it.
+  // `left` is less than any remaining prefetch: cancel the smallest; `#applyTarget` then starts one with the difference.
   if (left > 0) {
     const smallest = descending.filter((each) => !chosen.includes(each)).at(-1)
     if (smallest !== undefined) chosen.push(smallest)

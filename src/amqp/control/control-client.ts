@@ -98,7 +98,7 @@ export class AmqpControlClient implements ControlClient {
   async start(): Promise<void> {
     const { controlExchange, eventExchange } = this.#settings
     try {
-      // Here an exchange that exists as something else is an error. The request channel would try again without end.
+      // An exchange that exists with other arguments is an error here; the request channel would retry it forever.
       await connectWithin(this.#connection, this.#settings, () => this.#admin.run((channel) => declareExchanges(channel, controlExchange, eventExchange)))
     } catch (error) {
       await this.close()

@@ -77,7 +77,7 @@ export class ControlPublisher {
   /** Publishes an event with the next batch. It is lost without a listener, and while there is no connection. */
   publish(event: FarmEvent): void {
     this.#batch.push(event)
-    // Heartbeats are published in any case: that they are not returned shows a listener that has not announced itself.
+    // Heartbeats are always published: one that is not returned shows that a listener exists.
     if (event.type === 'node.heartbeat') this.#flush(true)
     else if (this.#batch.length >= MAX_EVENTS) this.#flush(false)
     else this.#timer ??= setTimeout(() => this.#flush(false), BATCH_DELAY)

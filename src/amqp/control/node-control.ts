@@ -64,7 +64,7 @@ export class AmqpNodeControl implements NodeControl {
   #warnOfSameName(): void {
     const { node, warn } = this.#settings
     warn(
-      `Another node is named '${node}' as well: commands to that name reach both, and operators take them for one. Give each node a name of its own, or none: it then makes one up.`,
+      `Another node is named '${node}' as well: commands to that name reach both, and operators see them as one. Give each node a unique name, or omit the name to have one generated.`,
     )
   }
 
