@@ -101,7 +101,7 @@ export class Node implements FarmNode, CommandTarget {
 
   #emit(body: FarmEventBody): void {
     const { broker, settings } = this.parts
-    // Completed in place: a copy of each event would cost three for each job.
+    // Mutated in place: a copy of each event would be three copies for each job.
     const event = body as FarmEvent
     event.node = settings.name
     event.at = Date.now()

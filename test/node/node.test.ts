@@ -32,12 +32,12 @@ describe('workers', () => {
     const { node, server, broker } = farm
     expect(node.stats()).toMatchObject({ prefetch: 2, scale: { min: 1, max: 3, wanted: 1, alive: 1, auto: true } })
     const journal = new Journal()
-    const gate = new Latch()
-    for (let index = 0; index < 20; index++) server.add('hold', [gate.path, journal.path, `h${index}`])
+    const latch = new Latch()
+    for (let index = 0; index < 20; index++) server.add('hold', [latch.path, journal.path, `h${index}`])
     await until('three are busy', () => node.stats().scale.alive === 3 && node.stats().running === 6)
     expect(node.stats()).toMatchObject({ prefetch: 6, held: 6, depth: expect.any(Number) })
     expect(broker.capacities).toEqual([2, 4, 6])
-    gate.open()
+    latch.open()
     await until('one is left', () => node.stats().workers.length === 1 && node.stats().prefetch === 2)
     expect(server.acknowledged).toHaveLength(20)
     expect(broker.mostUnsettled).toBe(6)
@@ -47,8 +47,8 @@ describe('workers', () => {
     const farm = await startNode({ minWorkers: 1, maxWorkers: 3, prefetchPerWorker: 1 })
     farm.broker.depthFails = true
     const journal = new Journal()
-    const gate = new Latch()
-    for (let index = 0; index < 9; index++) farm.server.add('hold', [gate.path, journal.path, `h${index}`])
+    const latch = new Latch()
+    for (let index = 0; index < 9; index++) farm.server.add('hold', [latch.path, journal.path, `h${index}`])
     await journal.seen('+h0')
     let asked = 0
     const depth = farm.broker.depth.bind(farm.broker)
@@ -58,7 +58,7 @@ describe('workers', () => {
     }
     await until('it was asked some times', () => asked > 3)
     expect(farm.node.stats().scale).toMatchObject({ wanted: 1, alive: 1 })
-    gate.open()
+    latch.open()
   })
 
   it('that die are replaced, and the broker never delivers more than the prefetch', async () => {
@@ -266,8 +266,8 @@ describe('priorities', () => {
   it('a held job starts although jobs of higher priority arrive without end', async () => {
     const { server, node } = await startNode({ prefetchPerWorker: 10, concurrency: 1 })
     const journal = new Journal()
-    const gate = new Latch()
-    server.add('holdSync', [gate.path, journal.path, 'first'])
+    const latch = new Latch()
+    server.add('holdSync', [latch.path, journal.path, 'first'])
     await journal.seen('+first')
     // None of them is short: short jobs would be written ahead to the worker, and more would be needed.
     const add = (line: string, priority: number): string => server.add('sleepThenMark', [8, journal.path, line], { priority })
@@ -275,7 +275,7 @@ describe('priorities', () => {
     add('low 2', 0)
     for (let index = 0; index < 40; index++) add('urgent', 1)
     await until('all the room is taken', () => node.stats().held === 10)
-    gate.open()
+    latch.open()
     await until('all are done', () => server.acknowledged.length === 43)
     const lines = journal.lines.filter((line) => !line.includes('first'))
     // Eight jobs of higher priority start before the first, and eight more before the second.

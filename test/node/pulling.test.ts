@@ -15,12 +15,12 @@ const start = async (table: JobTable, options: Partial<NodeOptions> = {}, name?:
 }
 
 /** The job x, which runs until the test lets it end. */
-const holding = async (table: JobTable, task = 'hold', given?: Parameters<JobTable['add']>[3]): Promise<{ journal: Journal; gate: Latch }> => {
+const holding = async (table: JobTable, task = 'hold', given?: Parameters<JobTable['add']>[3]): Promise<{ journal: Journal; latch: Latch }> => {
   const journal = new Journal()
-  const gate = new Latch()
-  table.add('x', task, [gate.path, journal.path, 'x'], given)
+  const latch = new Latch()
+  table.add('x', task, [latch.path, journal.path, 'x'], given)
   await journal.seen('+x')
-  return { journal, gate }
+  return { journal, latch }
 }
 
 /** Resolves when every job is settled. No lease was settled twice, and no listener is left on an expired one. */
@@ -46,20 +46,20 @@ describe('with a broker that is polled, a node', () => {
       if (broker.leases.size > 2 * node.stats().scale.alive) tooMany.push(broker.leases.size)
     }
     const journal = new Journal()
-    const gates = Array.from({ length: 12 }, () => new Latch())
-    const ids = gates.map((gate, index) => table.add(`j${index}`, 'hold', [gate.path, journal.path, `j${index}`]))
+    const latches = Array.from({ length: 12 }, () => new Latch())
+    const ids = latches.map((latch, index) => table.add(`j${index}`, 'hold', [latch.path, journal.path, `j${index}`]))
     await until('there is no room left', () => node.stats().running === 4)
     await node.command({ command: 'grow' })
     await until('there is room for two more', () => node.stats().running === 6)
     await node.command({ command: 'shrink', by: 2 })
-    for (const gate of gates.slice(0, 4)) gate.open()
+    for (const latch of latches.slice(0, 4)) latch.open()
     await until('there is room for two in all', () => table.acknowledged.length === 4 && broker.leases.size === 2)
-    gates[4]!.open()
+    latches[4]!.open()
     await journal.seen('+j6')
     expect(table.leases).toHaveLength(7)
-    for (let index = 5; index < gates.length; index++) {
+    for (let index = 5; index < latches.length; index++) {
       await node.command({ command: index % 2 === 0 ? 'shrink' : 'grow' })
-      gates[index]!.open()
+      latches[index]!.open()
       await journal.seen(`-j${index}`)
     }
     await done(table)
@@ -72,8 +72,8 @@ describe('with a broker that is polled, a node', () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 5, concurrency: 1 }, 'first')
     const journal = new Journal()
-    const gate = new Latch()
-    table.add('running', 'hold', [gate.path, journal.path, 'running'])
+    const latch = new Latch()
+    table.add('running', 'hold', [latch.path, journal.path, 'running'])
     await journal.seen('+running')
     for (let index = 0; index < 4; index++) table.add(`m${index}`, 'mark', [journal.path, `m${index}`])
     await until('all are held', () => node.stats().held === 5)
@@ -85,7 +85,7 @@ describe('with a broker that is polled, a node', () => {
     await start(table, {}, 'second')
     await until('another has done both', () => table.acknowledged.length === 2)
     expect(journal.lines.toSorted()).toEqual(['+running', 'm0', 'm2'])
-    gate.open()
+    latch.open()
     await done(table)
     expect(table.acknowledged.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual([
       { id: 'm0', by: 'second' },
@@ -103,8 +103,8 @@ describe('with a broker that is polled, a node', () => {
     const table = new JobTable()
     const { node } = await start(table, { prefetchPerWorker: 5, concurrency: 1 })
     const journal = new Journal()
-    const gate = new Latch()
-    const ids = [table.add('running', task, [gate.path, journal.path, 'running'])]
+    const latch = new Latch()
+    const ids = [table.add('running', task, [latch.path, journal.path, 'running'])]
     await journal.seen('+running')
     for (let index = 0; index < 4; index++) ids.push(table.add(`m${index}`, 'mark', [journal.path, `m${index}`]))
     for (let round = 1; round <= 5; round++) {
@@ -112,7 +112,7 @@ describe('with a broker that is polled, a node', () => {
       for (const id of ['m0', 'm3']) table.expire(id)
       await until('both have been claimed again', () => node.stats().totals.received === 5 + 2 * round)
     }
-    gate.open()
+    latch.open()
     await done(table)
     expect(acknowledged(table)).toEqual(ids.sort())
     expect(journal.lines.slice(0, 2)).toEqual(['+running', '-running'])
@@ -139,7 +139,7 @@ describe('with a broker that is polled, a node', () => {
   it('claims nothing while a job runs whose lease is gone, with a prefetch of one', async () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 1, concurrency: 1 })
-    const { journal, gate } = await holding(table)
+    const { journal, latch } = await holding(table)
     table.expire('x')
     const other = table.claim('another')!
     table.add('y', 'mark', [journal.path, 'y'])
@@ -152,7 +152,7 @@ describe('with a broker that is polled, a node', () => {
     await start(table, {}, 'a third')
     await until('y is done', () => table.acknowledged.length === 1)
     expect(table.acknowledged).toEqual([{ id: 'y', by: 'a third' }])
-    gate.open()
+    latch.open()
     await until('it has room again', () => broker.taken === 0)
     expect(table.settle(other, { kind: 'acknowledge' }).settled).toBe(true)
     await done(table)
@@ -162,14 +162,14 @@ describe('with a broker that is polled, a node', () => {
   it('frees the place of a job that waited for one of the same id when its lease expires', async () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 2, concurrency: 2 })
-    const { journal, gate } = await holding(table)
+    const { journal, latch } = await holding(table)
     table.add('x', 'mark', [journal.path, 'retry'], { counts: { attempt: 2 } })
     await until('both are held', () => node.stats().held === 2)
     await node.command({ command: 'quiet' })
     table.expire('x', 2)
     await until('there is room for one', () => broker.taken === 1)
     await node.command({ command: 'resume' })
-    gate.open()
+    latch.open()
     await done(table)
     expect(journal.lines).toEqual(['+x', '-x', 'retry'])
   })
@@ -179,15 +179,15 @@ describe('with a broker that is polled, a node', () => {
       const table = new JobTable()
       const { node } = await start(table, { prefetchPerWorker: 2, concurrency: 2 })
       const journal = new Journal()
-      const gate = new Latch()
+      const latch = new Latch()
       const beside = new Latch()
-      table.add('x', 'hold', [gate.path, journal.path, 'x'], { replyTo: 'me' })
+      table.add('x', 'hold', [latch.path, journal.path, 'x'], { replyTo: 'me' })
       table.add('beside', 'hold', [beside.path, journal.path, 'beside'])
       await until('both run', () => node.stats().running === 2)
       await node.command({ command: 'quiet' })
       table.expire('x')
       await until('the lease is known to be gone', () => node.stats().held === 1)
-      gate.open()
+      latch.open()
       await until('its outcome is known', () => node.stats().totals.succeeded === 1)
       expect([table.acknowledged, table.replies]).toEqual([[], []])
       await node.command({ command: 'resume' })
@@ -203,13 +203,13 @@ describe('with a broker that is polled, a node', () => {
     it('and recognises it while it still runs, however often it is claimed', async () => {
       const table = new JobTable()
       const { node } = await start(table)
-      const { journal, gate } = await holding(table, 'hold', { replyTo: 'me' })
+      const { journal, latch } = await holding(table, 'hold', { replyTo: 'me' })
       for (let claims = 2; claims <= 6; claims++) {
         await until('it is known to run under one lease', () => node.stats().running === 1 && node.stats().held === 1)
         table.expire('x')
         await until('it is claimed again', () => node.stats().totals.received === claims)
       }
-      gate.open()
+      latch.open()
       await done(table)
       expect(acknowledged(table)).toEqual(['x'])
       expect(table.replies).toHaveLength(1)
@@ -219,11 +219,11 @@ describe('with a broker that is polled, a node', () => {
     it('and retries a failure once, when it has claimed it again', async () => {
       const table = new JobTable()
       const { node } = await start(table)
-      const { journal, gate } = await holding(table, 'holdThenFail', { maxAttempts: 2 })
+      const { journal, latch } = await holding(table, 'holdThenFail', { maxAttempts: 2 })
       await node.command({ command: 'quiet' })
       table.expire('x')
       await until('the lease is known to be gone', () => node.stats().held === 0)
-      gate.open()
+      latch.open()
       await until('its outcome is known', () => node.stats().totals.retried === 1)
       expect(table.republished).toEqual([])
       await node.command({ command: 'resume' })
@@ -237,13 +237,13 @@ describe('with a broker that is polled, a node', () => {
   it('leaves no listener on the lease of a job that waited for one of the same id and was requeued', async () => {
     const table = new JobTable()
     const { node } = await start(table)
-    const { journal, gate } = await holding(table)
+    const { journal, latch } = await holding(table)
     table.add('x', 'mark', [journal.path, 'retry'], { counts: { attempt: 2 } })
     await until('both are held', () => node.stats().held === 2)
     await node.command({ command: 'pause' })
     await until('one is given back', () => table.returned.length === 1)
     expect(table.listenedTo).toBe(0)
-    gate.open()
+    latch.open()
     await until('the other has ended', () => table.acknowledged.length === 1)
     await node.command({ command: 'resume' })
     await done(table)
@@ -254,8 +254,8 @@ describe('with a broker that is polled, a node', () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { prefetchPerWorker: 4, concurrency: 1 })
     const journal = new Journal()
-    const gate = new Latch()
-    table.add('x', 'hold', [gate.path, journal.path, 'x'])
+    const latch = new Latch()
+    table.add('x', 'hold', [latch.path, journal.path, 'x'])
     await until('it is known to run', () => node.stats().running === 1)
     table.expire('x')
     await until('it is held under another lease alone', () => node.stats().totals.received === 2 && node.stats().held === 1)
@@ -264,7 +264,7 @@ describe('with a broker that is polled, a node', () => {
     const report = node.shutdown()
     await until('what has not begun is back', () => table.ready.length === 4)
     expect(broker.leases.size).toBe(1)
-    gate.open()
+    latch.open()
     expect(await report).toEqual({ clean: true, requeued: 3, killed: 0 })
     expect(table.returned.sort()).toEqual(['a', 'b', 'c'])
     expect(acknowledged(table)).toEqual(['x'])
