@@ -9,7 +9,7 @@ import { NODE_VARIABLES, nodeFlags } from './settings/work.js'
 
 const EXIT_HELP = `
 Exit codes:
-  0  done; of work: every job in flight had ended
+  0  success; for work: all jobs in flight ended
   1  failed
   2  an invalid flag, argument or variable
   3  work: jobs that had begun were killed, when the grace was over or by a second signal
@@ -42,7 +42,7 @@ Examples:
 type Run = (context: CliContext) => Promise<ExitCode>
 
 /** The commands and their flags. Values are checked where they are read, so that one check serves a flag and its variable. */
-export const createProgram = (context: CliContext, chosen: (run: Run) => void): Program => {
+export const createProgram = (context: CliContext, onChosen: (run: Run) => void): Program => {
   const program = new Program('prefork')
   program
     .description('Jobs from RabbitMQ in prefork worker processes: nodes, publishing, control, dead letters.')
@@ -59,15 +59,16 @@ export const createProgram = (context: CliContext, chosen: (run: Run) => void): 
     })
 
   /** A command that fails when its output cannot be written. */
-  const once = (run: Run): void => chosen(async (context) => await afterOutput(await run(context), context))
-  const several = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
+  const runChecked = (run: Run): void => onChosen(async (context) => await afterOutput(await run(context), context))
+  const appendValue = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
   const command = (parent: Program, name: string, help: string): Program => parent.command(name).description(help).helpOption('-h, --help', 'print this help')
   const withBroker = (each: Program): Program =>
     each
       .option('-b, --broker <url>', 'where RabbitMQ is (RABBITMQ_URL)')
       .option('-v, --verbose', each.name() === 'work' ? 'log more' : 'print the stack of an error')
-  const withQueues = (each: Program): Program => withBroker(each).option('-q, --queue <names>', 'queues, separated by commas (ASYNC_FARM_JOBS_QUEUE)', several)
-  const withShape = (each: Program): Program =>
+  const withQueues = (each: Program): Program =>
+    withBroker(each).option('-q, --queue <names>', 'queues, separated by commas (ASYNC_FARM_JOBS_QUEUE)', appendValue)
+  const withQueueDeclaration = (each: Program): Program =>
     withQueues(each)
       .option('--queue-type <type>', "how queues are declared: 'quorum' (the default) or 'classic'")
       .option('--priority-levels <count>', 'levels of priority of the queues; default 1: none')
@@ -76,10 +77,10 @@ export const createProgram = (context: CliContext, chosen: (run: Run) => void): 
       .option('--control-exchange <name>', 'commands to the nodes (ASYNC_FARM_CONTROL_EXCHANGE)')
       .option('--worker-exchange <name>', 'events of the nodes (ASYNC_FARM_WORKER_EXCHANGE)')
 
-  const work = withExchanges(withShape(command(program, 'work', 'take jobs and run them')))
-    .option('-t, --tasks <modules>', 'modules whose exported functions are the tasks', several)
-    .option('--root <folders>', 'folders below which module/path#export may name a task', several)
-    .option('--import <modules>', 'modules loaded in the node and, before any task, in each worker', several)
+  const work = withExchanges(withQueueDeclaration(command(program, 'work', 'take jobs and run them')))
+    .option('-t, --tasks <modules>', 'modules whose exported functions are the tasks', appendValue)
+    .option('--root <folders>', 'folders below which module/path#export may name a task', appendValue)
+    .option('--import <modules>', 'modules loaded in the node and, before any task, in each worker', appendValue)
     .option('-w, --workers <count>', 'a fixed number of workers')
     .option('--autoscale <min,max>', 'workers by the backlog (MIN_WORKERS, MAX_WORKERS)')
   for (const [usage, help] of nodeFlags()) work.option(usage, help)
@@ -88,13 +89,13 @@ export const createProgram = (context: CliContext, chosen: (run: Run) => void): 
     .option('--http-host <host>', 'where to serve them; default 127.0.0.1')
     .option('--tui', 'a dashboard in this terminal')
     .addHelpText('after', WORK_HELP)
-    .action((flags: Flags) => chosen(async (context) => (await import('./commands/work.js')).work(flags, context)))
+    .action((flags: Flags) => onChosen(async (context) => (await import('./commands/work.js')).work(flags, context)))
 
-  withShape(command(program, 'publish', 'publish a job'))
+  withQueueDeclaration(command(program, 'publish', 'publish a job'))
     .argument('<task>', 'the name of the task')
     .argument('[args]', 'its arguments, as a JSON array')
-    .option('--wait', 'for the result, and print it')
-    .option('--timeout <time>', 'for all of it; default 10s, with --wait 1m')
+    .option('--wait', 'wait for the result and print it')
+    .option('--timeout <time>', 'time limit for the whole command; default 10s, with --wait 1m')
     .option('--delay <time>', 'before the job may begin')
     .option('--ttl <time>', 'after which it must not begin any more')
     .option('--priority <level>', 'higher first')
@@ -104,41 +105,41 @@ export const createProgram = (context: CliContext, chosen: (run: Run) => void): 
     .option('--correlation-id <id>', 'travels with the job')
     .addHelpText('after', PUBLISH_HELP)
     .action((task: string, args: string | undefined, flags: Flags) =>
-      once(async (context) => (await import('./commands/publish.js')).publish(task, args, flags, context)),
+      runChecked(async (context) => (await import('./commands/publish.js')).publish(task, args, flags, context)),
     )
 
   withExchanges(withBroker(command(program, 'top', 'a dashboard of the nodes, over the broker')))
     .option('--node <name>', 'the node to show first')
-    .action((flags: Flags) => chosen(async (context) => (await import('./commands/control.js')).top(flags, context)))
+    .action((flags: Flags) => onChosen(async (context) => (await import('./commands/control.js')).top(flags, context)))
 
   const control = command(program, 'control', 'ask nodes, or control them')
-  for (const [name, typed] of Object.entries(CONTROL_COMMANDS)) {
-    const each = withExchanges(withBroker(command(control, name, typed.help)))
-      .option('-n, --node <names>', 'the nodes, separated by commas', several)
+  for (const [name, spec] of Object.entries(CONTROL_COMMANDS)) {
+    const each = withExchanges(withBroker(command(control, name, spec.help)))
+      .option('-n, --node <names>', 'the nodes, separated by commas', appendValue)
       .option('--all', 'all nodes')
-      .option('--timeout <time>', 'for all of it; default: 10s for the answers of named nodes, 2s for those of all')
-    if (typed.arguments !== undefined) each.argument(typed.arguments)
-    for (const [flag, help] of typed.flags ?? []) each.option(flag, help)
+      .option('--timeout <time>', 'time limit for the whole command; default: 10s for the answers of named nodes, 2s for those of all')
+    if (spec.arguments !== undefined) each.argument(spec.arguments)
+    for (const [flag, help] of spec.flags ?? []) each.option(flag, help)
     each.action((...typedArguments: unknown[]) => {
       const args = typedArguments.slice(0, -2).filter((arg): arg is string => typeof arg === 'string')
       const flags = typedArguments.at(-2) as Flags
-      once(async (context) => (await import('./commands/control.js')).control(typed.read(args, flags) as Command, flags, context))
+      runChecked(async (context) => (await import('./commands/control.js')).control(spec.read(args, flags) as Command, flags, context))
     })
   }
 
-  withShape(command(program, 'purge', 'remove every job that waits in the queues'))
+  withQueueDeclaration(command(program, 'purge', 'remove every job that waits in the queues'))
     .option('--dead', 'the dead letters instead')
-    .option('--yes', 'really')
-    .action((flags: Flags) => once(async (context) => (await import('./commands/queues.js')).purge(flags, context)))
+    .option('--yes', 'confirm: the jobs are deleted for good')
+    .action((flags: Flags) => runChecked(async (context) => (await import('./commands/queues.js')).purge(flags, context)))
 
   const dead = command(program, 'dlq', 'the dead letters: jobs that could not be done')
   withQueues(command(dead, 'list', 'show the dead letters; they stay where they are'))
     .option('--limit <count>', 'to show at most; default 100')
-    .option('--json', 'a line of JSON each, as where the output is no terminal')
-    .action((flags: Flags) => once(async (context) => (await import('./commands/queues.js')).listDead(flags, context)))
-  withShape(command(dead, 'retry', 'send dead letters back to their queues'))
+    .option('--json', 'one JSON object per line (the default if stdout is not a terminal)')
+    .action((flags: Flags) => runChecked(async (context) => (await import('./commands/queues.js')).listDead(flags, context)))
+  withQueueDeclaration(command(dead, 'retry', 'send dead letters back to their queues'))
     .argument('[ids...]', 'their ids')
     .option('--all', 'all of them')
-    .action((ids: string[], flags: Flags) => once(async (context) => (await import('./commands/queues.js')).retryDead(ids, flags, context)))
+    .action((ids: string[], flags: Flags) => runChecked(async (context) => (await import('./commands/queues.js')).retryDead(ids, flags, context)))
   return program
 }

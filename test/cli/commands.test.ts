@@ -33,7 +33,7 @@ test.each([
 })
 
 test.each([
-  [['control', 'shutdown'], /^prefork: shutdown wants to know whom: --node NAME .* or --all/],
+  [['control', 'shutdown'], /^prefork: shutdown needs an address: --node NAME .* or --all/],
   [['control', 'pause', '--node', 'a', '--all'], /--node and --all exclude each other/],
   [['control', 'grow', '0', '--all'], /The number of workers must be a whole number from 1/],
   [['control', 'autoscale', '8,2', '--all'], /The bounds must be two whole numbers/],

@@ -1,4 +1,4 @@
-/** `--timeout`, against a RabbitMQ that stops reading. The messages tell which time limit ended the command. */
+/** `--timeout`, against a RabbitMQ that stops reading. The message names the time limit that ended the command. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { Deadline } from '../../src/cli/deadline.js'
 import { RABBITMQ_URL, withRabbit } from '../amqp/rabbit.js'

@@ -17,7 +17,7 @@ const readAddress = (command: Command, flags: Flags, env: CliContext['env']): Ad
   if (nodes !== undefined && flags.all === true) throw new UsageError('--node and --all exclude each other.')
   if (nodes !== undefined) return nodes
   if (flags.all === true || READ_ONLY.has(command.command)) return 'all'
-  throw new UsageError(`${command.command} wants to know whom: --node NAME (several with commas between) or --all. prefork control ping lists the nodes.`)
+  throw new UsageError(`${command.command} needs an address: --node NAME (several names separated by commas) or --all. prefork control ping lists the nodes.`)
 }
 
 /** Sends a command to nodes and prints each answer as a line of JSON. */

@@ -59,6 +59,6 @@ export const retryDead = async (ids: readonly string[], flags: Flags, context: C
   return EXIT.ok
 }
 
-/** The broker tells how many dead letters went back, not which. */
+/** The broker reports how many dead letters were retried, but not which. */
 const missing = (ids: readonly string[], sent: number): string =>
   sent > 0 ? 'Not all of these ids are' : ids.length === 1 ? `There is no id '${ids[0]}'` : 'None of these ids is'
