@@ -156,7 +156,7 @@ describe('promise 4: a cancelled job', () => {
     await journal.seen('+2')
     polite.cancel()
     await failure(polite.result)
-    await until('it has heard', () => journal.lines.some((line) => line.startsWith('aborted AbortError')))
+    await until('its signal has aborted', () => journal.lines.some((line) => line.startsWith('aborted AbortError')))
     const looping = pool.submit('spinFor', [1_000_000])
     await until('it runs', () => looping.accepted)
     looping.cancel()

@@ -57,7 +57,7 @@ describe('promises 3, 8: a busy worker', () => {
     const pool = await startPool({ ...QUICK, heartbeatTimeout: 1_500 })
     const pid = await pidOf(pool)
     const job = pool.submit('spinFor', [3_500])
-    await until('the heartbeat tells the stall', () => (pool.stats().workers[0]?.stalled ?? 0) > 300)
+    await until('a heartbeat reports the stall', () => (pool.stats().workers[0]?.stalled ?? 0) > 300)
     expect(await job.result).toBe(3_500)
     expect(await pidOf(pool)).toBe(pid)
   })

@@ -24,12 +24,12 @@ describe('promise 3: an error after the job has settled', () => {
 
   it('is a process warning of the host when workerFault has no listener, once for each worker', async () => {
     const warnings: (Error & { code?: string; detail?: string })[] = []
-    const hear = (warning: Error): void => void warnings.push(warning)
+    const onWarning = (warning: Error): void => void warnings.push(warning)
     // Node's own listener prints it.
     const printers = process.listeners('warning')
-    process.removeAllListeners('warning').on('warning', hear)
+    process.removeAllListeners('warning').on('warning', onWarning)
     onTestFinished(() => {
-      process.off('warning', hear)
+      process.off('warning', onWarning)
       for (const printer of printers) process.on('warning', printer)
     })
     const pool = await startPool()

@@ -132,7 +132,7 @@ describe('promise 5: without a watchdog', () => {
     await journal.seen('begun')
     job.cancel()
     await failure(job.result)
-    await until('the task has heard', () => journal.lines.length > 1)
+    await until('the signal of the task has aborted', () => journal.lines.length > 1)
     expect(await pidOf(pool)).toBe(pid)
   })
 

@@ -128,14 +128,14 @@ describe('logger', () => {
   })
 
   it('receives durations in whole milliseconds', async () => {
-    const told: Record<string, number> = {}
+    const logged: Record<string, number> = {}
     const log = (details: { ms?: number }, text: string): void => {
-      if (details.ms !== undefined) told[text] = details.ms
+      if (details.ms !== undefined) logged[text] = details.ms
     }
     const pool = await startPool({ logger: { trace: log, debug: log, info: log, warn: log, error: log } })
     await pool.run('echo', [1])
-    expect(Object.keys(told).sort()).toEqual(['job succeeded', 'worker up'])
-    expect(Object.values(told).every(Number.isInteger)).toBe(true)
+    expect(Object.keys(logged).sort()).toEqual(['job succeeded', 'worker up'])
+    expect(Object.values(logged).every(Number.isInteger)).toBe(true)
   })
 })
 

@@ -75,7 +75,7 @@ describe("promise 9: output: 'capture'", () => {
 })
 
 describe('promise 9: output of any kind', () => {
-  it.each(['ignore', 'capture'] as const)('%s: 64 MB on stdout and stderr block nobody', async (output) => {
+  it.each(['ignore', 'capture'] as const)('%s: 64 MB on stdout and stderr block neither host nor worker', async (output) => {
     const pool = await startPool({ tasks, output, workers: 2 })
     const flood = pool.run('floodBoth', [64_000_000, 128])
     for (let index = 0; index < 50; index += 1) expect(await within(pidOf(pool), 10_000)).toBeTypeOf('number')

@@ -16,7 +16,7 @@ const heldWorker = async (pool: TestPool) => {
 }
 
 describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
-  it('are not given up for the crashes of the jobs in front of them', async () => {
+  it('are not lost when the jobs written before them crash their workers', async () => {
     const pool = await startPool({ workers: 2 })
     // Short until now, so that the dispatcher writes ahead.
     await Promise.all(Array.from({ length: 50 }, (_, n) => pool.run('exitIf', [false, n])))
@@ -26,7 +26,7 @@ describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
     expect(failed).toEqual(Array.from({ length: 20 }, (_, crash) => 12 * crash + 11))
   })
 
-  it('run elsewhere, each once, and each in its old place of the queue', async () => {
+  it('run elsewhere, each once, in their original order', async () => {
     // A window of five: the holder and four jobs behind it are written, the other four wait in the outbox.
     const pool = await startPool({ dispatch: 5 })
     const putBack: string[] = []
@@ -35,13 +35,13 @@ describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
     const behind = Array.from({ length: 8 }, (_, index) => pool.submit('mark', [journal.path, index]))
     await until('four are written ahead', () => behind.filter((job) => job.state === 'written').length === 4)
     expect(behind.some((job) => job.accepted)).toBe(false)
-    const early = pool.submit('mark', [journal.path, 'late but urgent'], { priority: 1 })
+    const urgent = pool.submit('mark', [journal.path, 'submitted last, highest priority'], { priority: 1 })
 
     process.kill(pid, 'SIGKILL')
     expect(await failure(holder.result)).toBeInstanceOf(WorkerLostError)
     const after = pool.submit('mark', [journal.path, 'last'])
-    await within(Promise.all([...behind, early, after].map((job) => job.result)), 15_000)
-    expect(journal.lines).toEqual(['+holder', 'late but urgent', '0', '1', '2', '3', '4', '5', '6', '7', 'last'])
+    await within(Promise.all([...behind, urgent, after].map((job) => job.result)), 15_000)
+    expect(journal.lines).toEqual(['+holder', 'submitted last, highest priority', '0', '1', '2', '3', '4', '5', '6', '7', 'last'])
     expect(behind.map((job) => job.attempt)).toEqual(Array(8).fill(1))
     expect(putBack).toEqual(expect.arrayContaining(behind.slice(0, 4).map((job) => job.id)))
     expect(pool.stats().totals.putBack).toBeGreaterThanOrEqual(4)
@@ -77,7 +77,7 @@ describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
     expect(marks.map(Number).sort((a, b) => a - b)).toEqual(jobs.map((_, index) => index))
   })
 
-  it.each([1, 3])('are given up after maxPutBacks: %i, without having begun', async (maxPutBacks) => {
+  it.each([1, 3])('are lost after maxPutBacks (%i), without having begun', async (maxPutBacks) => {
     const pool = await startPool({ dispatch: 'fast', maxPutBacks })
     const journal = new Journal()
     const latch = new Latch()
@@ -113,7 +113,7 @@ describe('promise 2: a worker whose pipes its task has damaged', () => {
     ['junk in its results pipe', 'junk', [4, 100_000]],
     ['a little junk in its results pipe', 'junk', [4, 3]],
     ['junk on its lifeline', 'junk', [5, 1_000]],
-  ] as const)('%s: everything settles, and what had not begun runs once', async (_, task, args) => {
+  ] as const)('%s: everything settles, and each job that had not begun runs once', async (_, task, args) => {
     const pool = await startPool({
       dispatch: 'fast',
       heartbeatInterval: 200,

@@ -38,13 +38,13 @@ describe('promise 10: signals from outside', () => {
   it('do not affect a worker that has just started', async () => {
     const pool = await startPool({ workers: 1 })
     await pidOf(pool)
-    const born: number[] = []
+    const started: number[] = []
     pool.on('workerUp', ({ pid }) => {
-      born.push(pid)
+      started.push(pid)
       for (const signal of SIGNALS) process.kill(pid, signal)
     })
     process.kill(await pidOf(pool), 'SIGKILL')
-    await until('a worker was born', () => born.length > 0)
-    expect(await pidOf(pool)).toBe(born[0])
+    await until('a worker is up', () => started.length > 0)
+    expect(await pidOf(pool)).toBe(started[0])
   })
 })

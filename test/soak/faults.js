@@ -57,7 +57,7 @@ export class Faults {
   #timer
   #last = 0
   #due = 0
-  #owed = 0
+  #deathsDue = 0
   #stopped = new Map()
   #fatalPending = 0
   injected = 0
@@ -92,7 +92,7 @@ export class Faults {
   #round() {
     const now = performance.now()
     this.#due += ((now - this.#last) * this.#perSecond) / 1000
-    this.#owed += ((now - this.#last) * this.#deathsPerSecond) / 1000
+    this.#deathsDue += ((now - this.#last) * this.#deathsPerSecond) / 1000
     this.#last = now
     for (; this.#due >= 1; this.#due -= 1) this.#inject()
   }
@@ -102,7 +102,7 @@ export class Faults {
     const tables = this.#pools.map((target) => ({ target, workers: target.pool.stats().workers }))
     const atWork = tables.reduce((sum, { workers }) => sum + workers.filter(isUp).length, 0)
     const wanted = tables.reduce((sum, { target }) => sum + target.wanted, 0)
-    const behind = this.#ledger.counts.deaths + this.#fatalPending < this.#owed && atWork > 0
+    const behind = this.#ledger.counts.deaths + this.#fatalPending < this.#deathsDue && atWork > 0
     const fatal = behind || (wanted - atWork + this.#fatalPending < this.#missingAllowed && !random.chance(NON_FATAL_SHARE))
     const { target, workers } = random.pick(tables)
     let kind = behind && random.chance(SIGNAL_SHARE) ? 'kill' : random.weighted(fatal ? FATAL : NON_FATAL)

@@ -128,7 +128,7 @@ export class Ledger {
       this.workers.set(`${name} ${worker}`, record)
       this.#byPid.set(pid, record)
     }
-    // The first ones came before anybody could listen.
+    // The first workers started before a listener could be added.
     for (const { id, pid } of pool.stats().workers) came(id, pid)
     pool.on('workerStart', ({ worker, pid }) => came(worker, pid))
     pool.on('workerExit', (exit) => {

@@ -6,20 +6,20 @@ import { makeJob, succeeded } from '../pool/jobs/jobs.js'
 
 const setUp = () => {
   const cancelled: [number, unknown][] = []
-  const board = new AbortRegistry<JobRecord>((job, reason) => {
+  const registry = new AbortRegistry<JobRecord>((job, reason) => {
     cancelled.push([job.number, reason])
     job.cancel(reason)
   })
   const controller = new AbortController()
   const watch = (number: number): JobRecord => {
     const job = makeJob(number)
-    job.onSettled = board.watch(controller.signal, job)
+    job.onSettled = registry.watch(controller.signal, job)
     return job
   }
-  return { board, controller, cancelled, watch, listeners: () => getEventListeners(controller.signal, 'abort').length }
+  return { registry, controller, cancelled, watch, listeners: () => getEventListeners(controller.signal, 'abort').length }
 }
 
-describe('jobs that hang on a signal', () => {
+describe('jobs with an abort signal', () => {
   const warnings: Error[] = []
   const note = (warning: Error): void => {
     warnings.push(warning)
@@ -31,7 +31,7 @@ describe('jobs that hang on a signal', () => {
     process.off('warning', note)
   })
 
-  test('a thousand have one listener, which goes with the last of them', async () => {
+  test('a thousand share one listener, which is removed when the last of them settles', async () => {
     const { watch, listeners } = setUp()
     const jobs = Array.from({ length: 1_000 }, (_, i) => watch(i))
     expect(listeners()).toBe(1)
@@ -43,7 +43,7 @@ describe('jobs that hang on a signal', () => {
     expect(warnings).toEqual([])
   })
 
-  test('are all cancelled with its reason, in order; those that settled before are not', () => {
+  test('are cancelled in order with its reason, unless they have settled', () => {
     const { controller, cancelled, watch, listeners } = setUp()
     const [a, b, c] = [watch(1), watch(2), watch(3)]
     b.settle(succeeded(1))
@@ -56,17 +56,17 @@ describe('jobs that hang on a signal', () => {
     expect([a.state, b.state, c.state, listeners()]).toEqual(['cancelled', 'succeeded', 'cancelled', 0])
   })
 
-  test('one that settles while its neighbours are cancelled, and one that is added then, do no harm', () => {
-    const { controller, board } = setUp()
+  test('jobs may settle and be added while the others are cancelled', () => {
+    const { controller, registry } = setUp()
     const [a, b] = [makeJob(1), makeJob(2)]
     const late = makeJob(3)
-    a.onSettled = board.watch(controller.signal, a)
-    b.onSettled = board.watch(controller.signal, b)
+    a.onSettled = registry.watch(controller.signal, a)
+    b.onSettled = registry.watch(controller.signal, b)
     const undo = a.onSettled
     a.onSettled = () => {
       undo()
       b.settle(succeeded(1))
-      late.onSettled = board.watch(controller.signal, late)
+      late.onSettled = registry.watch(controller.signal, late)
     }
     controller.abort()
     expect([a.state, b.state]).toEqual(['cancelled', 'succeeded'])
@@ -74,7 +74,7 @@ describe('jobs that hang on a signal', () => {
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
   })
 
-  test('a signal is watched anew after its jobs have settled', () => {
+  test('a signal can be watched again after all its jobs have settled', () => {
     const { controller, cancelled, watch, listeners } = setUp()
     watch(1).settle(succeeded(1))
     watch(2)
@@ -83,11 +83,11 @@ describe('jobs that hang on a signal', () => {
     expect(cancelled).toEqual([[2, 'now']])
   })
 
-  test('signals are apart', () => {
-    const { board, controller, cancelled, watch } = setUp()
+  test('an abort cancels only the jobs of its signal', () => {
+    const { registry, controller, cancelled, watch } = setUp()
     const other = new AbortController()
     const job = makeJob(9)
-    board.watch(other.signal, job)
+    registry.watch(other.signal, job)
     watch(1)
     controller.abort()
     expect(cancelled.map(([number]) => number)).toEqual([1])
