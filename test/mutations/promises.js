@@ -52,6 +52,14 @@ export const mutations = [
     test: 'test/faults/worker-dies.test.ts',
   },
   {
+    promise: 3,
+    breaks: 'without a watchdog, a recall that is never answered is not detected',
+    file: 'src/pool/fleet/stall-detector.ts',
+    find: 'if ((job === undefined && worker.recalls === 0 && !worker.writing) ||',
+    put: 'if (job === undefined ||',
+    test: 'test/pool/fleet/stall-detector.test.ts',
+  },
+  {
     promise: 4,
     breaks: 'CANCEL is not sent for a job that was written ahead',
     file: 'src/pool/jobs/job-lifecycle.ts',

@@ -288,12 +288,6 @@ export const mutations = [
     find: ' && worker.jobs.running.size === 0',
     put: '',
   },
-  {
-    breaks: 'without a watchdog, a recall that is never answered is not detected',
-    file: 'src/pool/fleet/stall-detector.ts',
-    find: 'if ((job === undefined && worker.recalls === 0 && !worker.writing) ||',
-    put: 'if (job === undefined ||',
-  },
 
   // ---- broadcasts
   {

@@ -201,7 +201,7 @@ export class PromiseChecker {
       checkReason(this.#unanswered(worker, at).some(({ job, execution, endedAt }) => endedAt - execution.beganAt >= limitOf(job) - MAX_TRANSIT_MS))
     } else if (reason.includes('did not turn')) checkReason(process.watchdog.claimsClosed)
     else if (reason.includes('while no job ran')) checkReason(isSilent || recentGap >= heartbeatTimeout || isBlocked)
-    else if (reason.includes('to be recycled'))
+    else if (reason.includes('was to be replaced'))
       // A blocked worker may also be killed for this reason: a host that often stalls may never measure the full silence.
       checkReason(this.#unanswered(worker, at).length > 0 || isSilent || isBlocked)
     else if (reason.includes('resident memory')) checkReason(process.peakRss > MEMORY_LIMIT)
