@@ -5,7 +5,7 @@
 export const mutations = [
   {
     breaks: 'jobs that wait for an isolated retry are lost when that worker dies too',
-    file: 'src/pool/jobs/job-lifecycle.ts',
+    file: 'src/pool/jobs/jobs-of-dead-worker.ts',
     find: '[...again, ...worker.reserved.takeRetries()]',
     put: '[...again]',
   },

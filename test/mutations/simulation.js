@@ -123,13 +123,13 @@ export const mutations = [
   },
   {
     breaks: 'a job that is lost and runs again still counts as running',
-    file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '      this.#pool.running--\n',
+    file: 'src/pool/jobs/jobs-of-dead-worker.ts',
+    find: '    pool.running--\n',
     put: '',
   },
   {
     breaks: 'a job runs again once more than retryLost allows',
-    file: 'src/pool/jobs/job-lifecycle.ts',
+    file: 'src/pool/jobs/jobs-of-dead-worker.ts',
     find: 'if (job.attempt > job.spec.retryLost || job.streamed) return false',
     put: 'if (job.attempt > job.spec.retryLost + 1 || job.streamed) return false',
   },
@@ -141,15 +141,15 @@ export const mutations = [
   },
   {
     breaks: 'put-backs are not counted',
-    file: 'src/pool/jobs/job-lifecycle.ts',
+    file: 'src/pool/jobs/jobs-of-dead-worker.ts',
     find: '++job.putBacks <= settings.maxPutBacks',
     put: 'job.putBacks <= settings.maxPutBacks',
   },
   {
     breaks: 'a job whose ACCEPTED a damaged results pipe may have lost is put back',
-    file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '      if (worker.resultsDamaged) {',
-    put: '      if (worker.resultsDamaged && job.attempt > 1) {',
+    file: 'src/pool/jobs/jobs-of-dead-worker.ts',
+    find: '    if (worker.resultsDamaged) {',
+    put: '    if (worker.resultsDamaged && job.attempt > 1) {',
   },
   {
     breaks: 'the limits of a job that has settled are not cleared',

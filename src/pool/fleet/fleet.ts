@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Deadline } from '../../hub/index.js'
-import type { WorkerStartError } from '../../wire/errors.js'
-import { lostReason, restartCutShort, startError } from '../errors.js'
+import { restartCutShort } from '../errors.js'
 import type { FirstWorker } from '../first-worker.js'
 import type { Broadcast } from '../jobs/broadcast.js'
 import type { JobRecord } from '../jobs/job.js'
@@ -15,18 +14,19 @@ import type { OrphanedJobs } from './orphaned-jobs.js'
 import type { Retirement } from './retirement.js'
 import { RollingRestart } from './rolling-restart.js'
 import type { StartRecord } from './start-record.js'
+import { WorkerExit } from './worker-exit.js'
 import { WorkerSet } from './worker-set.js'
 
 /** Keeps the right number of workers: starts, replaces, recycles and scales them, and bounds how many processes live at once. */
 export class Fleet {
   /** How many workers are wanted. */
   readonly scale: Autoscaler
+  readonly workerExit: WorkerExit
   readonly #pool: PoolState
   readonly #workers: WorkerSet
   readonly #launch: Launcher
   readonly #jobs: JobLifecycle
   readonly #retirement: Retirement
-  readonly #firstWorker: FirstWorker
   readonly #restarts: RollingRestart
   readonly #starts: StartRecord
   readonly #orphanedJobs: OrphanedJobs
@@ -43,11 +43,11 @@ export class Fleet {
     this.#launch = launch
     this.#jobs = jobs
     this.#retirement = retirement
-    this.#firstWorker = firstWorker
     this.#starts = pool.starts
     this.#orphanedJobs = pool.orphanedJobs
     this.scale = new Autoscaler(pool)
     this.#restarts = new RollingRestart(retirement)
+    this.workerExit = new WorkerExit(pool, this.#workers, this.#restarts, jobs, firstWorker)
   }
 
   /** Starts the first worker. `listener`: for the events of each worker. */
@@ -203,58 +203,6 @@ export class Fleet {
     this.#restarts.up(worker)
     if (!worker.spare) worker.replace(this.#workers.withoutSuccessor())
     this.#pool.requestBalance()
-  }
-
-  exited(worker: PoolWorker): void {
-    const { totals, log, phase } = this.#pool
-    const unproven = worker.jobs.accepted === 0
-    const died = !worker.expected || worker.exit?.error !== undefined
-    // A worker that came up and stalled before it accepted a job has failed as well, even if it quit when it was asked to.
-    if (unproven && phase !== 'terminating' && (died || worker.quarantined)) {
-      this.#starts.failed(this.#pool.hub.now(), this.#modulesNotAtFault(worker), worker.killReason?.cause === 'start timeout')
-    }
-    // The last worker, and it had run jobs: its successor is tried even if other starts failed meanwhile.
-    if (!unproven && died && !this.#workers.anyUp) this.#starts.reset()
-    if (died) {
-      totals.workersDied++
-      log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
-    }
-    this.#pool.requestBalance()
-  }
-
-  /**
-   * Its death says nothing about the task modules: they had loaded, or it was killed from outside before they could, or no process can be made
-   * now where one could before (descriptors or memory are short for a while).
-   */
-  #modulesNotAtFault(worker: PoolWorker): boolean {
-    const { upAt, exit, killReason } = worker
-    if (upAt !== 0 || killReason?.cause === 'caller' || (exit?.signal === 'SIGKILL' && killReason === undefined)) return true
-    return this.#starts.everUp && exit?.error !== undefined
-  }
-
-  drained(worker: PoolWorker): void {
-    const pool = this.#pool
-    pool.workers.delete(worker.id)
-    pool.formerWorkers.count++
-    pool.formerWorkers.writes += worker.writer.writes
-    for (const each of pool.workers.values()) each.forget(worker)
-    this.#orphanedJobs.addShares(worker.reserved.takeShares())
-    if (this.#starts.broken && worker.jobs.accepted === 0 && (!worker.expected || worker.quarantined)) {
-      const error = startError(worker, this.#starts.failures(this.#modulesNotAtFault(worker)), pool.settings.tasks)
-      this.#restarts.fail(error)
-      if (!this.#workers.anyUp) {
-        pool.log?.error({ err: error }, 'no worker can be started')
-        this.#giveUp(error)
-      }
-    }
-    this.#restarts.gone(worker)
-    this.#pool.requestBalance()
-  }
-
-  /** No worker can be started: `createPool` and all jobs that wait reject. */
-  #giveUp(error: WorkerStartError): void {
-    this.#firstWorker.reject(error)
-    for (const job of this.#pool.takeWaiting()) if (!job.isSettled) this.#jobs.fail(job, error)
   }
 
   // ---- the number of workers

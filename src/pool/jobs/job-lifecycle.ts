@@ -1,9 +1,9 @@
 import type { PendingDeadline } from '../../hub/index.js'
 import { decode } from '../../wire/codec/index.js'
-import { MemoryLimitError, SerializationError, SoftTimeLimitError, TimeLimitError } from '../../wire/errors.js'
+import { SerializationError, SoftTimeLimitError, TimeLimitError } from '../../wire/errors.js'
 import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_UNSENDABLE, LimitStage, NO_STACK } from '../../wire/messages.js'
 import { decodeError } from '../../wire/remote-error/index.js'
-import { deathReason, lostError, poolClosedError, putBackTooOften } from '../errors.js'
+import { poolClosedError } from '../errors.js'
 import type { Retirement } from '../fleet/retirement.js'
 import type { PoolState } from '../pool-state.js'
 import type { QueueCapacity } from '../queue/queue-capacity.js'
@@ -240,14 +240,14 @@ export class JobLifecycle implements JobOwner {
     return new SoftTimeLimitError(`The job '${job.name}' did not end at its soft time limit of ${limit} ms.`, limit, stack)
   }
 
-  // ---- put back, lost, run again
+  // ---- put back (`jobs-of-dead-worker.ts`: lost, run again)
 
   /** A recall brought these back: none of them began. */
   recalled(worker: PoolWorker, jobs: readonly JobRecord[]): void {
     for (const job of jobs) {
       if (job.isSettled) job.markBegan(job.attempt > 1)
       else if (this.#pool.phase === 'terminating') this.closeUnbegun(job)
-      else this.#putBack(worker, job)
+      else this.putBack(worker, job)
     }
   }
 
@@ -259,7 +259,8 @@ export class JobLifecycle implements JobOwner {
     this.settle(job, { state: begun ? 'lost' : 'cancelled', error: poolClosedError(job, begun) })
   }
 
-  #putBack(worker: PoolWorker, job: JobRecord): void {
+  /** It has not begun: it waits for a worker again. */
+  putBack(worker: PoolWorker, job: JobRecord): void {
     const pool = this.#pool
     job.state = 'queued'
     job.worker = 0
@@ -276,61 +277,5 @@ export class JobLifecycle implements JobOwner {
       job.inOutbox = true
       pool.outbox.putBack(job)
     }
-  }
-
-  /** The worker is gone and all that it wrote is read: what it had accepted is lost or runs again, what it had not goes back. */
-  workerGone(worker: PoolWorker): void {
-    const terminating = this.#pool.phase === 'terminating'
-    const { settings } = this.#pool
-    const again: JobRecord[] = []
-    for (const job of worker.jobs.sent.drain()) {
-      if (worker.resultsDamaged) {
-        // Its ACCEPTED may have been lost with the pipe: it counts as begun, for it must not run twice.
-        this.accepted(worker, job)
-        worker.jobs.running.add(job)
-        continue
-      }
-      if (!job.isSettled && !terminating && ++job.putBacks <= settings.maxPutBacks) {
-        this.#putBack(worker, job)
-        continue
-      }
-      if (terminating && !job.isSettled) {
-        this.closeUnbegun(job)
-        continue
-      }
-      job.markBegan(job.attempt > 1)
-      this.settle(job, { state: 'lost', error: putBackTooOften(worker, job) })
-    }
-    for (const job of worker.jobs.running) {
-      if (job.isSettled) continue
-      if (terminating) this.settle(job, { state: 'lost', error: poolClosedError(job, true) })
-      else if (this.#mayRunAgain(worker, job)) again.push(job)
-      else if (worker.killReason?.error instanceof MemoryLimitError) this.fail(job, worker.killReason.error)
-      else this.settle(job, { state: 'lost', error: lostError(worker, job) })
-    }
-    worker.jobs.running.clear()
-    for (const job of again) {
-      this.#pool.running--
-      this.#pool.queued++
-      this.#pool.totals.retried++
-      job.state = 'queued'
-      job.attempt++
-      job.worker = 0
-      job.delivery = 0
-      job.acceptedAt = 0
-      job.endAttempt?.()
-      job.endAttempt = undefined
-      if (this.#pool.events.wants('jobRetried'))
-        this.#pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt, worker: worker.id, reason: deathReason(worker) })
-      this.#pool.log?.warn({ job: job.id, task: job.name, attempt: job.attempt }, 'job runs again after its worker died')
-    }
-    const retries = [...again, ...worker.reserved.takeRetries()].filter((job) => !job.isSettled).sort((a, b) => a.number - b.number)
-    if (retries.length > 0) this.#pool.orphanedJobs.addRetries(retries)
-  }
-
-  #mayRunAgain(worker: PoolWorker, job: JobRecord): boolean {
-    if (job.attempt > job.spec.retryLost || job.streamed) return false
-    // A single job over the memory limit has caused that itself; of several, each runs again alone.
-    return !(worker.killReason?.error instanceof MemoryLimitError) || worker.jobs.running.size > 1
   }
 }

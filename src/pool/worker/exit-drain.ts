@@ -12,16 +12,16 @@ export class ExitDrain {
   readonly #process: LaunchedProcess
   readonly #pipes: readonly Reader[]
   readonly #output: WorkerOutput
-  readonly #onDrained: () => void
+  readonly #onOutputRead: () => void
   #gone = false
   #deadline: PendingDeadline | undefined
 
-  constructor(hub: Hub, process: LaunchedProcess, pipes: readonly Reader[], output: WorkerOutput, onDrained: () => void) {
+  constructor(hub: Hub, process: LaunchedProcess, pipes: readonly Reader[], output: WorkerOutput, onOutputRead: () => void) {
     this.#hub = hub
     this.#process = process
     this.#pipes = pipes
     this.#output = output
-    this.#onDrained = onDrained
+    this.#onOutputRead = onOutputRead
   }
 
   /** The process is gone: its pipes are read for `within` ms at most; 0 where there never was a process. */
@@ -49,7 +49,7 @@ export class ExitDrain {
     this.#output.finish()
     const { jobs, results, lifeline, stdout, stderr } = this.#process
     for (const stream of [jobs, results, lifeline, stdout, stderr]) stream?.destroy()
-    this.#onDrained()
+    this.#onOutputRead()
   }
 
   #within(ms: number, readers: readonly Reader[]): void {

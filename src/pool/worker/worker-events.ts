@@ -7,6 +7,7 @@ import type { Fleet } from '../fleet/fleet.js'
 import type { HealthMonitor } from '../fleet/health-monitor.js'
 import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
+import { settleOrRequeueJobs } from '../jobs/jobs-of-dead-worker.js'
 import type { PoolState } from '../pool-state.js'
 import type { QueueCapacity } from '../queue/queue-capacity.js'
 import type { PoolWorker } from './worker.js'
@@ -150,13 +151,13 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
   }
 
   onExit(worker: PoolWorker): void {
-    this.#fleet.exited(worker)
+    this.#fleet.workerExit.exited(worker)
   }
 
-  onDrained(worker: PoolWorker): void {
+  onOutputRead(worker: PoolWorker): void {
     const { events } = this.#pool
     const jobs = [...worker.jobs.running].map((job) => job.id)
-    this.#jobs.workerGone(worker)
+    settleOrRequeueJobs(this.#pool, this.#jobs, worker)
     if (events.wants('workerExit')) {
       events.emit('workerExit', {
         worker: worker.id,
@@ -169,6 +170,6 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
         jobs,
       })
     }
-    this.#fleet.drained(worker)
+    this.#fleet.workerExit.outputRead(worker)
   }
 }

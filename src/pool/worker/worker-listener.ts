@@ -18,5 +18,5 @@ export interface WorkerListener<W> {
   /** The process is gone; what it had written may still be on its way. */
   onExit(worker: W): void
   /** Everything it had written is read: which jobs it had accepted is final. */
-  onDrained(worker: W): void
+  onOutputRead(worker: W): void
 }

@@ -91,7 +91,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.readers = pipes.readers
     this.writer = pipes.writer
     this.lifeline = pipes.lifeline
-    this.#exitDrain = new ExitDrain(hub, launched, pipes.readers, pipes.output, () => listener.onDrained(this))
+    this.#exitDrain = new ExitDrain(hub, launched, pipes.readers, pipes.output, () => listener.onOutputRead(this))
     this.#expect('HELLO', 2 * settings.aliveTimeout * timeoutFactor)
     launched.onExit((exit) => this.#exited(exit))
   }

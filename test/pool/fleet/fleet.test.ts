@@ -31,8 +31,8 @@ const setUp = () => {
   hub.onTick(() => fleet.balance())
   fleet.begin({
     onUp: (worker: PoolWorker) => fleet.up(worker),
-    onExit: (worker: PoolWorker) => fleet.exited(worker),
-    onDrained: () => {},
+    onExit: (worker: PoolWorker) => fleet.workerExit.exited(worker),
+    onOutputRead: () => {},
   } as unknown as WorkerListener<PoolWorker>)
   clock.pollUntilQuiet()
   const starting = (): PoolWorker[] => [...state.workers.values()].filter((worker) => worker.isStarting)
@@ -43,7 +43,7 @@ const setUp = () => {
   }
   const die = (worker: PoolWorker): void => {
     processes.get(worker.id)!.exit({ exitCode: 1, signal: null })
-    fleet.drained(worker)
+    fleet.workerExit.outputRead(worker)
     clock.pollUntilQuiet()
   }
   /** Whatever starts dies before it is up, `times` times. */
