@@ -1,6 +1,6 @@
 import { createNode, type FarmNode, type NodeOptions } from '../node/index.js'
 import { defaultNodeName, NODE_OPTIONS } from '../node/options.js'
-import { knownNames, milliseconds, plainObject } from '../util/checks.js'
+import { milliseconds, plainObject, refuseUnknownNames } from '../util/checks.js'
 import { namesOf, type OptionTable, option, readKnown } from '../util/option-table.js'
 import { AmqpBroker } from './broker.js'
 import {
@@ -53,7 +53,7 @@ export const WORKER_OPTIONS = { ...NODE_OPTIONS, ...OWN_OPTIONS } satisfies Opti
  */
 export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {
   const given = plainObject('options', options)
-  knownNames('createWorker', given, namesOf(WORKER_OPTIONS))
+  refuseUnknownNames('createWorker', given, namesOf(WORKER_OPTIONS))
   const { url, tls, queueType, priorityLevels, declare, queue, queues = [queue], ...control } = readKnown(OWN_OPTIONS, given)
   if (given.queue !== undefined && given.queues !== undefined)
     throw new TypeError("Option 'queue' and option 'queues' were both given: name the queues in one of them.")

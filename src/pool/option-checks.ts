@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { arrayOf, type Check, count, isString, knownNames, OptionError, oneOf, plainObject, refuse } from '../util/checks.js'
+import { arrayOf, type Check, count, isString, OptionError, oneOf, plainObject, refuse, refuseUnknownNames } from '../util/checks.js'
 import { MAX_WORKERS } from '../util/limits.js'
 import { throwLater } from '../util/notify.js'
 import type { Dispatch, PoolLogger } from './types.js'
@@ -36,7 +36,7 @@ export const workers: Check<{ min: number; max: number | undefined }> = (name, g
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw refuse(name, wants, given)
   const prototype: unknown = Object.getPrototypeOf(given)
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) throw refuse(name, wants, given)
-  knownNames(name, given, ['min', 'max'])
+  refuseUnknownNames(name, given, ['min', 'max'])
   const { min = 1, max } = given as { min?: unknown; max?: unknown }
   const least = count(`${name}.min`, min, 0, MAX_WORKERS)
   const most = max === undefined ? undefined : count(`${name}.max`, max, 1, MAX_WORKERS)

@@ -49,7 +49,7 @@ export const POOL_OPTIONS = {
   aliveTimeout: option('ms', milliseconds, 4_000, 'from the first message of a worker until it must be up; a worker has twice this for its first message'),
   cancelGrace: option('ms', milliseconds, 1_000, 'the time a task has to react to a cancellation or a soft limit'),
   drainTimeout: option('ms', millisecondsOrInfinity, 60_000, 'how long a draining worker may keep a job without a time limit; `Infinity`: until the job ends'),
-  lostWorkerTimeout: option('ms', milliseconds, 10_000, 'how long the pipes of a dead worker are read before the pool decides what its jobs come to'),
+  lostWorkerTimeout: option('ms', milliseconds, 10_000, 'how long the pipes of a dead worker are read before the pool settles its jobs or runs them again'),
   maintainInterval: option('ms', milliseconds, 5_000, 'between two rounds of maintenance'),
   heartbeatInterval: option('ms', milliseconds, 1_000, 'between two heartbeats of a worker'),
   heartbeatTimeout: option(
@@ -61,7 +61,7 @@ export const POOL_OPTIONS = {
   keepAlive: option('ms', milliseconds, 30_000, 'how long a worker above `min` may be idle'),
   maxPutBacks: option('count', countFrom(0), 5, 'how often a job may return to the queue because a worker died before it accepted the job'),
   maxMessageSize: option('bytes', messageSize, 256 * 1024 * 1024, 'the largest message: arguments, a result, an item of a stream'),
-  spare: option('count', countFrom(0, MAX_WORKERS), 0, 'warm stand-by workers in addition to `workers`'),
+  spare: option('count', countFrom(0, MAX_WORKERS), 0, 'warm spare workers in addition to `workers`'),
   watchdog: option('boolean', flag, true, 'a watchdog thread in each worker'),
   killTree: option('boolean', flag, true, 'processes that a task spawned end together with the worker'),
   output: option(

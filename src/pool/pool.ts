@@ -159,7 +159,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   }
 
   /**
-   * Runs a task once on every worker that is up, starting or about to be started, stand-bys included, and resolves with one answer for each. No
+   * Runs a task once on every worker that is up, starting or about to be started, spare workers included, and resolves with one answer for each. No
    * worker runs it twice. In place of a worker that is replaced or dies meanwhile its successor runs it; without a successor that answer is
    * missing. With `min: 0` and no worker, one is started, and gives the only answer. Rejects with the first failure, once all have settled.
    */

@@ -91,7 +91,7 @@ export interface PoolOptions {
    * job ends. Default 60,000.
    */
   drainTimeout?: number | undefined
-  /** ms that the pipes of a dead worker are read before the pool decides what its jobs come to. Default 10,000. */
+  /** ms that the pipes of a dead worker are read before the pool settles its jobs or runs them again. Default 10,000. */
   lostWorkerTimeout?: number | undefined
   /** ms between two rounds of maintenance. Default 5,000. */
   maintainInterval?: number | undefined
@@ -108,7 +108,7 @@ export interface PoolOptions {
   maxPutBacks?: number | undefined
   /** The largest message in bytes: arguments, a result, an item of a stream. Default 256 MiB. */
   maxMessageSize?: number | undefined
-  /** Warm stand-by workers in addition to `workers`. Default 0. */
+  /** Warm spare workers in addition to `workers`. Default 0. */
   spare?: number | undefined
   /** A watchdog thread in each worker; the guide "Time limits" says which promises depend on it. Default true. */
   watchdog?: boolean | undefined
@@ -211,7 +211,7 @@ export interface WorkerStats {
   id: number
   pid: number | undefined
   state: WorkerState
-  /** A warm stand-by that takes no jobs yet. */
+  /** A warm spare worker: it takes no jobs yet. */
   spare: boolean
   /** Resident bytes, by the last measurement. */
   rss: number

@@ -5,9 +5,9 @@ import { type DeadReason, type HistoryEntry, notifyEnded, type Settlement } from
 import { ExpiredError, NodeShutdownError, RevokedError } from './errors.js'
 import { encodeReply } from './message/reply.js'
 import { errorLine, serializeError } from './message/serialized-error.js'
-import { failureOutcome } from './policy.js'
 import type { TaskStatus } from './report/report.js'
 import { closeEntry } from './report/task-history.js'
+import { failureOutcome } from './retry-policy.js'
 import type { RuntimeState } from './runtime-state.js'
 import type { Outcome } from './settler.js'
 

@@ -6,10 +6,10 @@ import { SlotMap } from './collections/slot-map.js'
 import type { Delivery } from './delivery.js'
 import type { RuntimePool, RuntimeSettings } from './options.js'
 import { PathOptions } from './path-tasks/path-options.js'
-import { Policy } from './policy.js'
 import { RateLimits } from './rate-limits.js'
 import type { FarmEventBody, NodeStats } from './report/report.js'
 import { TaskHistory } from './report/task-history.js'
+import { RetryPolicy } from './retry-policy.js'
 import { type Outcome, Settler, UnsentReplies } from './settler.js'
 
 /** The state that the parts of one runtime share. */
@@ -29,7 +29,7 @@ export class RuntimeState {
   readonly limits = new RateLimits()
   readonly tasks: TaskHistory
   readonly pathOptions: PathOptions
-  readonly policy: Policy
+  readonly policy: RetryPolicy
   readonly settler: Settler
   readonly channels: DeliveryChannels
 
@@ -43,7 +43,7 @@ export class RuntimeState {
     this.revoked = new BoundedMap(settings.memory)
     this.tasks = new TaskHistory(settings.taskHistory)
     this.pathOptions = new PathOptions(pool)
-    this.policy = new Policy(settings)
+    this.policy = new RetryPolicy(settings)
     this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory))
     this.channels = new DeliveryChannels((gone) => this.#channelGone(gone, onGone))
   }

@@ -31,7 +31,7 @@ export const shown = (value: unknown): string => {
 export const refuse = (name: string, wants: string, given: unknown): OptionError => new OptionError(name, `must be ${wants}; it was given ${shown(given)}`)
 
 /** Refuses a name that is not among `names`, and proposes the nearest. */
-export const knownNames = (what: string, given: object, names: readonly string[]): void => {
+export const refuseUnknownNames = (what: string, given: object, names: readonly string[]): void => {
   // `for in` allocates no list, but also finds inherited names.
   for (const name in given) {
     if (names.includes(name) || !Object.hasOwn(given, name)) continue
@@ -114,7 +114,7 @@ export const plainObject = (name: string, value: unknown): Record<string, unknow
 /** An object that has no properties but these. */
 export const objectWith = (name: string, value: unknown, names: readonly string[]): Record<string, unknown> => {
   const given = plainObject(name, value)
-  knownNames(name, given, names)
+  refuseUnknownNames(name, given, names)
   return given
 }
 
@@ -128,7 +128,7 @@ export const checkLimits = ({ softTimeLimit, timeLimit }: { readonly softTimeLim
 export const closeTimeout = (options: unknown): number | undefined => {
   if (options === undefined) return undefined
   const { timeout } = plainObject('options', options)
-  knownNames('pool.close', options as object, ['timeout'])
+  refuseUnknownNames('pool.close', options as object, ['timeout'])
   // 0 is what a shutdown computes when its time is over.
   return timeout === undefined ? undefined : millisecondsOrZero('timeout', timeout)
 }

@@ -1,4 +1,4 @@
-import { type Check, knownNames } from './checks.js'
+import { type Check, refuseUnknownNames } from './checks.js'
 
 /** An option without its type and docstring, which are in the public interface. test/docs/tables.test.ts compares pages and docstrings with these rows. */
 export interface OptionSpec<V = unknown> {
@@ -47,7 +47,7 @@ export const optionValue = <V>(name: string, spec: OptionSpec<V>, given: unknown
  * @throws {TypeError} an unknown name; an OptionError for a value that cannot be used
  */
 export const readOptions = <T extends Readonly<Record<string, OptionSpec>>>(table: T, what: string, given: object): OptionValues<T> => {
-  knownNames(what, given, Object.keys(table))
+  refuseUnknownNames(what, given, Object.keys(table))
   return readKnown(table, given)
 }
 

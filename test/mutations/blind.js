@@ -11,9 +11,9 @@ export const mutations = [
   },
   {
     breaks: 'without a watchdog, the soft limit disables the hard limit',
-    file: 'src/pool/jobs/job-lifecycle.ts',
+    file: 'src/pool/jobs/time-limits.ts',
     find: '      worker.lifeline.requestSoftLimit(job)\n',
-    put: '      worker.lifeline.requestSoftLimit(job)\n      job.endAttempt?.()\n',
+    put: '      worker.lifeline.requestSoftLimit(job)\n      job.cancelDeadlines?.()\n',
   },
   {
     breaks: 'of the recalled jobs only the first one in the pipe is dropped',

@@ -31,7 +31,7 @@ export const mutations = [
     promise: 2,
     breaks: 'a job is put back without a limit',
     file: 'src/pool/jobs/jobs-of-dead-worker.ts',
-    find: '++job.putBacks <= settings.maxPutBacks',
+    find: '++job.putBacks <= pool.settings.maxPutBacks',
     put: '++job.putBacks <= 1_000_000',
     test: 'test/faults/put-back.test.ts',
   },
@@ -86,7 +86,7 @@ export const mutations = [
   {
     promise: 5,
     breaks: 'a hard limit does not kill the worker',
-    file: 'src/pool/jobs/job-lifecycle.ts',
+    file: 'src/pool/jobs/time-limits.ts',
     find: '    if (worker.jobs.running.get(job.delivery) !== job) return\n',
     put: '    if (worker.alive) return\n',
     test: 'test/faults/limits.test.ts',

@@ -142,8 +142,8 @@ export const mutations = [
   {
     breaks: 'put-backs are not counted',
     file: 'src/pool/jobs/jobs-of-dead-worker.ts',
-    find: '++job.putBacks <= settings.maxPutBacks',
-    put: 'job.putBacks <= settings.maxPutBacks',
+    find: '++job.putBacks <= pool.settings.maxPutBacks',
+    put: 'job.putBacks <= pool.settings.maxPutBacks',
   },
   {
     breaks: 'a job whose ACCEPTED a damaged results pipe may have lost is put back',
@@ -154,8 +154,8 @@ export const mutations = [
   {
     breaks: 'the limits of a job that has settled are not cleared',
     file: 'src/pool/jobs/job.ts',
-    find: '    this.endAttempt?.()\n    this.endAttempt = undefined\n',
-    put: '    this.endAttempt = undefined\n',
+    find: '    this.cancelDeadlines?.()\n    this.cancelDeadlines = undefined\n',
+    put: '    this.cancelDeadlines = undefined\n',
   },
   {
     breaks: 'an idle pool keeps its host alive',

@@ -4,9 +4,9 @@ import { BoundedMap } from '../../src/runtime/collections/bounded-map.js'
 import { DeliveryChannels } from '../../src/runtime/collections/delivery-channels.js'
 import type { Counts, HistoryEntry, JobHeaders } from '../../src/runtime/delivery.js'
 import { errorLine, MAX_HISTORY, serializeError, withHistory } from '../../src/runtime/message/serialized-error.js'
-import { failureOutcome, Policy, type PolicyOptions, retryDelay, type TriedJob } from '../../src/runtime/policy.js'
 import { COMMAND_NAMES, readCommand } from '../../src/runtime/report/commands.js'
 import { closeEntry, TaskHistory } from '../../src/runtime/report/task-history.js'
+import { failureOutcome, type PolicyOptions, RetryPolicy, retryDelay, type TriedJob } from '../../src/runtime/retry-policy.js'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
 
 describe('the delay before another attempt', () => {
@@ -103,8 +103,8 @@ describe('an error in a report', () => {
 })
 
 describe('the policy', () => {
-  const policy = (options: Partial<PolicyOptions> = {}): Policy =>
-    new Policy({ maxLosses: 3, maxAttempts: 3, backoff: { kind: 'fixed', delay: 5 }, taskDefaults: {}, maxRequeues: 20, unknownTask: 'retry', ...options })
+  const policy = (options: Partial<PolicyOptions> = {}): RetryPolicy =>
+    new RetryPolicy({ maxLosses: 3, maxAttempts: 3, backoff: { kind: 'fixed', delay: 5 }, taskDefaults: {}, maxRequeues: 20, unknownTask: 'retry', ...options })
   const tried = (counts: Partial<Counts> = {}, headers: Partial<JobHeaders> = {}, losses = 0): TriedJob => {
     const all = { attempt: 1, losses: 0, requeues: 0, ...counts }
     return { counts: all, headers: { ...NO_HEADERS, ...headers }, name: 't', newHistory: [], totalLosses: all.losses + losses }

@@ -1,7 +1,7 @@
 /** Reads the arguments of `client.ask`. They are checked here: a node drops an invalid command without an answer. */
 
 import type { Address } from '../../runtime/report/commands.js'
-import { arrayOf, isString, knownNames, milliseconds, plainObject, refuse } from '../../util/checks.js'
+import { arrayOf, isString, milliseconds, plainObject, refuse, refuseUnknownNames } from '../../util/checks.js'
 import { toJson } from './messages.js'
 
 const DEFAULT_TIMEOUT = 2_000
@@ -32,7 +32,7 @@ const checkCommand = (command: unknown): void => {
 const readTimeout = (options: unknown): number => {
   if (options === undefined) return DEFAULT_TIMEOUT
   const given = plainObject('options', options)
-  knownNames('client.ask', given, ['timeout'])
+  refuseUnknownNames('client.ask', given, ['timeout'])
   return given.timeout === undefined ? DEFAULT_TIMEOUT : milliseconds('timeout', given.timeout)
 }
 

@@ -1,6 +1,6 @@
 import type { Counts, HistoryEntry, SerializedError } from '../../runtime/delivery.js'
 import { decodeJob, type JobMessage } from '../../runtime/message/job.js'
-import { arrayOf, count, isString, knownNames, plainObject } from '../../util/checks.js'
+import { arrayOf, count, isString, plainObject, refuseUnknownNames } from '../../util/checks.js'
 import { AdminChannel } from '../connection/admin-channel.js'
 import type { AmqpConnection, AmqpMessage } from '../connection/client.js'
 import { ReconnectingConnection } from '../connection/reconnecting-connection.js'
@@ -96,7 +96,7 @@ const describe = async (message: AmqpMessage, queue: string): Promise<DeadLetter
  */
 export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<DeadLetter[]> => {
   const given = plainObject('options', options)
-  knownNames('listDeadLetters', given, [...CONNECTION_NAMES, 'queue', 'limit'])
+  refuseUnknownNames('listDeadLetters', given, [...CONNECTION_NAMES, 'queue', 'limit'])
   const queue = readQueue(given)
   const limit = readLimit(given, 100)
   return withConnection(readEndpoint(given), async (connection) => {
@@ -129,7 +129,7 @@ export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<
  */
 export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ retried: number }> => {
   const given = plainObject('options', options)
-  knownNames('retryDeadLetters', given, [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'limit', 'ids'])
+  refuseUnknownNames('retryDeadLetters', given, [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'limit', 'ids'])
   const queue = readQueue(given)
   const endpoint = readEndpoint(given)
   const shape = readShape(given)

@@ -1,4 +1,4 @@
-import { flag, knownNames, plainObject } from '../../util/checks.js'
+import { flag, plainObject, refuseUnknownNames } from '../../util/checks.js'
 import { BrokerError } from '../errors.js'
 import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../options/client-options.js'
 import { DELAY_STEPS } from '../topology/delay-steps.js'
@@ -24,7 +24,7 @@ const NAMES = [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'delayed', 'dead'] 
  */
 export const purge = async (options: PurgeOptions = {}): Promise<{ removed: number }> => {
   const given = plainObject('options', options)
-  knownNames('purge', given, NAMES)
+  refuseUnknownNames('purge', given, NAMES)
   const queue = given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue)
   const shape = readShape(given)
   const delayed = given.delayed === undefined ? true : flag('delayed', given.delayed)

@@ -1,7 +1,7 @@
 import type { Backoff } from '../../runtime/delivery.js'
 import type { Compression } from '../../runtime/message/compression.js'
 import { backoffOf } from '../../runtime/options.js'
-import { type Check, checkLimits, choice, countFrom, knownNames, milliseconds, plainObject, refuse } from '../../util/checks.js'
+import { type Check, checkLimits, choice, countFrom, milliseconds, plainObject, refuse, refuseUnknownNames } from '../../util/checks.js'
 import { namesOf, type OptionTable, option } from '../../util/option-table.js'
 import { workerState } from '../../worker/state.js'
 import { MAX_DELAY } from '../topology/delay-steps.js'
@@ -82,7 +82,7 @@ export const NAMES = namesOf(PUBLISH_OPTIONS)
 /** Validates the options of a publication; the context of the job that runs is inherited. Throws TypeError naming the option. */
 export const readPublishOptions = (what: string, given: unknown, names: readonly string[]): PublishJobOptions => {
   const options = given === undefined ? {} : plainObject('options', given)
-  knownNames(what, options, names)
+  refuseUnknownNames(what, options, names)
   const read = <V>(name: string, { check }: { readonly check: Check<V> }): V | undefined =>
     options[name] === undefined ? undefined : check(name, options[name])
   const o = PUBLISH_OPTIONS

@@ -1,7 +1,7 @@
 import type { Address, Command } from '../../runtime/report/commands.js'
 import { deferred } from '../../util/with-timeout.js'
 import type { CliContext } from '../cli-context.js'
-import { CONNECT_TIMEOUT, Deadline } from '../deadline.js'
+import { CONNECT_TIMEOUT, CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import { toJsonLine } from '../output/output-stream.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
@@ -29,7 +29,7 @@ export const control = async (command: Command, flags: Flags, context: CliContex
   const answers = to === 'all' ? 2_000 : 10_000
   const farm = await context.farm()
   // --timeout covers the whole command. Without it, the answers have a time of their own, however long it took to connect.
-  const deadline = new Deadline(given ?? CONNECT_TIMEOUT + answers)
+  const deadline = new CommandTimeout(given ?? CONNECT_TIMEOUT + answers)
   const client = await farm.createControlClient(broker, { timeout: deadline.connectTimeout })
   try {
     const timeout = given === undefined ? answers : deadline.left

@@ -3,7 +3,7 @@ import { MAX_DELAY } from '../../amqp/topology/delay-steps.js'
 import { encodeJob } from '../../runtime/message/job.js'
 import { LIMITS } from '../../util/limits.js'
 import type { CliContext } from '../cli-context.js'
-import { Deadline } from '../deadline.js'
+import { CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
 import { toJson } from '../output/output-stream.js'
@@ -61,7 +61,7 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const options = readOptions(flags, context.env)
   const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)
   const farm = await context.farm()
-  const deadline = new Deadline(timeout)
+  const deadline = new CommandTimeout(timeout)
   const publisher = await farm.createPublisher(broker, { timeout: deadline.connectTimeout })
   try {
     if (flags.wait !== true) {

@@ -7,7 +7,7 @@ const SCALE_AFTER_MS = 10
 
 /** The number of workers wanted: between `min` and `max`, by backlog and idle time. */
 export class Autoscaler {
-  /** Workers wanted, without stand-bys. */
+  /** Workers wanted, without spare workers. */
   target: number
   /** The most that `target` may be. */
   max: number

@@ -57,8 +57,8 @@ export class Fleet {
   }
 
   /**
-   * The places of a broadcast: each worker that is up, starts or is wanted, stand-bys included; in a rolling restart one place for
-   * the old worker and its successor. Each is a function that takes the share of its place.
+   * The places of a broadcast: each worker that is up, starts or is wanted, spare workers included; in a rolling restart one place for
+   * the old worker and its successor. Each place is a function that assigns a share to it.
    */
   places(broadcast: Broadcast): ((share: JobRecord) => void)[] {
     const places: ((share: JobRecord) => void)[] = []
@@ -103,7 +103,7 @@ export class Fleet {
   /** Takes the reserved jobs of a draining worker that will not run them any more. */
   #takeReserved(): void {
     for (const worker of this.#workers.alive()) {
-      // One with nothing in flight would wait for a slot, perhaps for that of its own predecessor.
+      // With nothing in flight it would have to wait for a slot, possibly one that its predecessor holds.
       const goesOn = worker.jobs.inFlight > 0 && !worker.unusable && worker.jobs.quota(this.#pool.settings.maxJobsPerWorker) > 0
       if (!worker.isDraining || goesOn) continue
       this.#orphanedJobs.addShares(worker.reserved.takeShares())
@@ -111,7 +111,7 @@ export class Fleet {
     }
   }
 
-  /** A draining worker quits once it holds nothing and its successor is up, or cannot be started before it is gone. */
+  /** A draining worker quits when it has no jobs, and its successor is up or cannot start until this one has exited. */
   #quitDrained(complete: boolean): void {
     for (const worker of this.#workers.alive()) {
       if (!worker.isDraining || !worker.holdsNothing) continue
@@ -129,7 +129,7 @@ export class Fleet {
     const pool = this.#pool
     const { hub, settings } = pool
     if (!this.#mayStart()) return
-    // One worker after another stalls: before the next is tried, the death of this one decides whether the start is given up.
+    // Worker after worker stalled: the next start waits until the quarantined worker has exited, which may trip the circuit breaker.
     if (this.#starts.broken && this.#workers.alive().some((worker) => worker.quarantined)) return
     if (this.#workers.starting >= (this.#starts.everUp ? this.#startsAtOnce : 1)) return
     const now = hub.now()
@@ -153,7 +153,7 @@ export class Fleet {
     pool.requestBalance()
   }
 
-  /** A warm stand-by goes to work. */
+  /** Promotes a spare worker to a regular one. */
   #promote(): boolean {
     const spare = this.#workers.alive().find((worker) => worker.spare && worker.isUp)
     if (spare === undefined) return false
@@ -173,12 +173,12 @@ export class Fleet {
     const serving = this.#workers.serving()
     const noneStarts = this.#workers.starting === 0
     const complete = noneStarts && serving.length >= this.scale.target + this.#restarts.extra(serving)
-    // The others are used where no fresh worker is to be expected: such a worker takes nothing else until it has run them.
+    // Workers with jobs are used only if no new worker will start, because a worker with orphaned jobs runs nothing else until they end.
     const others = complete || this.#starts.broken ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.jobs.inFlight - b.jobs.inFlight) : []
     const assigned = this.#orphanedJobs.assignGroups([...fresh, ...others])
     const shared = this.#orphanedJobs.assignShares(up.filter((worker) => !worker.unusable))
     if (assigned || shared) this.#pool.requestBalance()
-    // A stand-by that died has a successor as well.
+    // A spare worker that died has a successor as well.
     const noneToCome = noneStarts && (this.#starts.broken || (complete && this.#workers.missingSpares === 0))
     if (noneToCome && up.length > 0) for (const share of this.#orphanedJobs.takeUnanswerable(up)) this.#markUnanswered(share)
   }
@@ -219,7 +219,7 @@ export class Fleet {
 
   restart(): Promise<void> {
     for (const worker of this.#workers.alive()) {
-      // A stand-by, or one that is still starting, has no jobs: it is replaced without a successor that is up first.
+      // A spare worker, or one that is still starting, has no jobs: it is replaced without a successor that is up first.
       if (worker.spare || worker.isStarting) this.#retirement.retire(worker, 'shrink')
     }
     // The application asks for it once it has repaired what kept workers from starting.

@@ -14,7 +14,7 @@ export class HealthMonitor {
   readonly #retirement: Retirement
   readonly #stallDetector: StallDetector
   readonly #stop: (() => void)[]
-  /** A worker is checked often once it has been silent for so long, ms. */
+  /** A worker is checked often once it has been silent for this long, ms. */
   readonly #watchedAfter: number
   #nextCheck: Deadline | undefined
   #stopped = false
@@ -58,7 +58,7 @@ export class HealthMonitor {
     this.#pool.log?.warn(details, 'a worker is over maxMemoryPerWorker before its first job: it will be replaced after each')
   }
 
-  /** At each acceptance, answer and heartbeat: a worker that is due for recycling gets no new job. */
+  /** Kills a worker over `hardMemoryLimit` that runs a job; retires one that is due for recycling. Called at each acceptance, answer and heartbeat, and every `maintainInterval`. */
   check(worker: PoolWorker): void {
     const { settings, hub } = this.#pool
     const { jobs, heartbeats } = worker
@@ -71,7 +71,7 @@ export class HealthMonitor {
     const due =
       jobs.accepted >= settings.maxJobsPerWorker ||
       jobs.deliveries >= MAX_DELIVERY ||
-      // To replace one that is over it before its first job would not help: so would be the next.
+      // A worker that is over the limit before its first job is kept: its replacement would be over it too.
       (heartbeats.rss > settings.maxMemoryPerWorker && jobs.accepted > 0) ||
       (settings.maxAgePerWorker !== Number.POSITIVE_INFINITY && hub.now() - worker.upAt > settings.maxAgePerWorker)
     if (due) this.#retirement.retire(worker, 'recycle')

@@ -13,7 +13,7 @@ interface Observation {
   readonly since: number
 }
 
-/** So many stalled heartbeats in a row are needed: a single one may follow a pause of the whole machine. */
+/** This many stalled heartbeats in a row are needed: a single one may follow a pause of the whole machine. */
 const BEATS = 2
 
 /**

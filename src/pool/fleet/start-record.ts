@@ -1,6 +1,6 @@
 import { exponentialDelay } from '../../util/backoff.js'
 
-/** After so many failed starts in a row, with no worker up, the jobs that wait reject. */
+/** After this many failed starts in a row, with no worker up, the jobs that wait reject. */
 const MAX_FAILED_STARTS = 3
 /** The same for failures that say nothing about the modules: a worker that had come up died before it accepted a job, or was killed from outside; or no process could be made. */
 const MAX_UNPROVEN = 10
@@ -8,7 +8,7 @@ const FIRST_BACK_OFF_MS = 100
 const MAX_BACK_OFF_MS = 30_000
 /** The longest back-off after those, ms. */
 const MAX_UNPROVEN_BACK_OFF_MS = 1_000
-/** The first job has the machine to itself for so long, at most, before a second worker is started, ms. */
+/** The first job has the machine to itself for this long, at most, before a second worker is started, ms. */
 const FIRST_JOB_MS = 20
 /** A start after a timeout gets twice the time, up to this many times. */
 const MAX_TIMEOUT_FACTOR = 8

@@ -41,10 +41,7 @@ export class WorkerExit {
     this.#pool.requestBalance()
   }
 
-  /**
-   * Its death says nothing about the task modules: they had loaded, or it was killed from outside before they could, or no process can be started
-   * now although one could before (a temporary lack of descriptors or memory).
-   */
+  /** The modules had loaded, or it was killed from outside before, or no process can be started now although one could before (a temporary lack of descriptors or memory). */
   #modulesNotAtFault(worker: PoolWorker): boolean {
     const { upAt, exit, killReason } = worker
     if (upAt !== 0 || killReason?.cause === 'caller' || (exit?.signal === 'SIGKILL' && killReason === undefined)) return true

@@ -14,7 +14,7 @@ export class WorkerSet {
     return [...this.#pool.workers.values()].filter((worker) => worker.alive)
   }
 
-  /** Up or starting, without stand-bys. */
+  /** Up or starting, without spare workers. */
   serving(): PoolWorker[] {
     return this.alive().filter((worker) => !worker.spare && (worker.isUp || worker.isStarting))
   }
@@ -28,12 +28,12 @@ export class WorkerSet {
     return this.alive().some((worker) => worker.isUp || worker.isDraining)
   }
 
-  /** Stand-bys whose processes live, those that drain or retire included. */
+  /** Spare workers whose processes live, those that drain or retire included. */
   get spares(): number {
     return this.alive().filter((worker) => worker.spare).length
   }
 
-  /** Stand-bys that are still to be started, those included that wait until one that drains or retires is gone. */
+  /** Spare workers that are still to be started, those included that wait until one that drains or retires is gone. */
   get missingSpares(): number {
     const present = this.alive().filter((worker) => worker.spare && (worker.isUp || worker.isStarting))
     return Math.max(0, this.#pool.settings.spare - present.length)

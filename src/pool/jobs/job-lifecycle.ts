@@ -1,7 +1,6 @@
-import type { PendingDeadline } from '../../hub/index.js'
 import { decode } from '../../wire/codec/index.js'
-import { SerializationError, SoftTimeLimitError, TimeLimitError } from '../../wire/errors.js'
-import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_UNSENDABLE, LimitStage, NO_STACK } from '../../wire/messages.js'
+import { SerializationError } from '../../wire/errors.js'
+import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_UNSENDABLE, LimitStage } from '../../wire/messages.js'
 import { decodeError } from '../../wire/remote-error/index.js'
 import { poolClosedError } from '../errors.js'
 import type { Retirement } from '../fleet/retirement.js'
@@ -9,17 +8,20 @@ import type { PoolState } from '../pool-state.js'
 import type { QueueCapacity } from '../queue/queue-capacity.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { JobOutcome, JobOwner, JobRecord } from './job.js'
+import { TimeLimits } from './time-limits.js'
 
-/** The states of a job: queued → writing → written → accepted → settled, and back. Every promise about a job is kept here; each passes `settle` once. */
+/** Moves jobs between states: queued → writing → written → accepted → succeeded, failed, cancelled or lost; a put-back or a retry returns to queued. `settle` takes effect once per job. */
 export class JobLifecycle implements JobOwner {
   readonly #pool: PoolState
   readonly #retirement: Retirement
   readonly #capacity: QueueCapacity
+  readonly #timeLimits: TimeLimits
 
   constructor(pool: PoolState, retirement: Retirement, capacity: QueueCapacity) {
     this.#pool = pool
     this.#retirement = retirement
     this.#capacity = capacity
+    this.#timeLimits = new TimeLimits(pool, (job, error) => this.fail(job, error))
   }
 
   get poolId(): string {
@@ -84,19 +86,18 @@ export class JobLifecycle implements JobOwner {
     pool.queued--
     pool.running++
     if (job.attempt === 1) pool.waitTimes.record(now - job.spec.submittedAt)
-    if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#watchLimits(worker, job)
+    if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#timeLimits.watch(worker, job)
     if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })
-    // Last, as with its settlement: the follower may cancel it at once, and that has events of its own.
+    // Last: the follower may cancel the job in this call, and those events must come after `jobAccepted`.
     job.notifyBegan()
   }
 
   answered(job: JobRecord, flags: number, payload: Buffer, now: number): void {
     if (job.isSettled) return
     this.#pool.taskMeters.record(job.task, now - job.acceptedAt)
-    if ((flags & FLAG_SOFT) !== 0) this.#softTimedOut(job)
+    if ((flags & FLAG_SOFT) !== 0) this.#timeLimits.softReached(job)
     if ((flags & FLAG_INTERRUPTED) !== 0) {
-      this.#softTimedOut(job)
-      this.fail(job, this.#softError(job, payload.toString('utf8')))
+      this.#timeLimits.failSoft(job, payload.toString('utf8'))
       return
     }
     try {
@@ -124,29 +125,24 @@ export class JobLifecycle implements JobOwner {
   limit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void {
     if (stage === LimitStage.SOFT) {
       const job = worker.jobs.running.get(delivery)
-      if (job !== undefined && !job.isSettled) this.#softTimedOut(job, worker)
+      if (job !== undefined && !job.isSettled) this.#timeLimits.softReached(job, worker)
       return
     }
     // The watchdog has closed the claim word for good: even if the answer comes first, this worker takes up no other job.
     worker.markDefective('claims closed')
-    this.#pool.hub.whenReadEmpty(
-      () => worker.readers,
-      () => {
-        const job = worker.jobs.running.get(delivery)
-        if (job === undefined) {
-          // It answered in time; while it drains it may have been given something since.
-          worker.recall()
-          this.#retirement.retire(worker, 'recycle')
-        } else if (stage === LimitStage.HARD) this.#timeUp(worker, job, stack)
-        else {
-          if (!job.isSettled) {
-            this.#softTimedOut(job)
-            this.fail(job, this.#softError(job, stack))
-          }
-          this.#retirement.markUnresponsive(worker)
-        }
-      },
-    )
+    const act = (): void => {
+      const job = worker.jobs.running.get(delivery)
+      if (job === undefined) {
+        // It answered before the kill. It may have been written other jobs meanwhile, which its closed claim word will never begin: take them back.
+        worker.recall()
+        this.#retirement.retire(worker, 'recycle')
+      } else if (stage === LimitStage.HARD) this.#timeLimits.reached(worker, job, stack)
+      else {
+        if (!job.isSettled) this.#timeLimits.failSoft(job, stack)
+        this.#retirement.markUnresponsive(worker)
+      }
+    }
+    this.#pool.hub.whenReadEmpty(() => worker.readers, act)
   }
 
   // ---- cancellation
@@ -180,64 +176,11 @@ export class JobLifecycle implements JobOwner {
 
   #watchCancelled(worker: PoolWorker, job: JobRecord): void {
     const { cancelGrace } = this.#pool.settings
-    this.#deadline(worker, cancelGrace, () => {
+    const late = (): void => {
       if (worker.alive && worker.jobs.running.get(job.delivery) === job)
         worker.killFor('killed by the pool', new Error(`The cancelled job '${job.name}' did not end within ${cancelGrace} ms.`))
-    })
-  }
-
-  /** Calls `late` after `ms`, once what the worker has written is read. */
-  #deadline(worker: PoolWorker, ms: number, late: () => void): PendingDeadline {
-    return this.#pool.hub.deadlineAfterRead(ms, () => worker.readers, late)
-  }
-
-  // ---- limits
-
-  /** The host's own deadlines: the fallback of the watchdog's, and the only ones without it. */
-  #watchLimits(worker: PoolWorker, job: JobRecord): void {
-    const { settings } = this.#pool
-    const { softLimit, hardLimit } = job.spec
-    const slack = settings.watchdog ? settings.cancelGrace : 0
-    const end = (hardLimit > 0 ? hardLimit : softLimit + 5 * settings.cancelGrace) + slack
-    const ask = (): void => {
-      if (job.isSettled) return
-      this.#softTimedOut(job, worker)
-      worker.lifeline.requestSoftLimit(job)
     }
-    const soft = !settings.watchdog && softLimit > 0 ? this.#deadline(worker, softLimit, ask) : undefined
-    const hard = this.#deadline(worker, end, () => this.#timeUp(worker, job, NO_STACK))
-    // Called when it settles, and before it runs again: the next attempt has limits of its own.
-    job.endAttempt = () => {
-      soft?.cancel()
-      hard.cancel()
-    }
-  }
-
-  #timeUp(worker: PoolWorker, job: JobRecord, stack: string): void {
-    if (worker.jobs.running.get(job.delivery) !== job) return
-    const { softLimit, hardLimit } = job.spec
-    if (!job.isSettled) {
-      if (hardLimit > 0) this.fail(job, new TimeLimitError(`The job '${job.name}' ran longer than its time limit of ${hardLimit} ms.`, hardLimit, stack))
-      else {
-        this.#softTimedOut(job)
-        this.fail(job, this.#softError(job, stack))
-      }
-    }
-    const limit = hardLimit > 0 ? `time limit of ${hardLimit}` : `soft time limit of ${softLimit}`
-    worker.killFor('killed by the pool', new Error(`The job '${job.name}' ran longer than its ${limit} ms.`))
-  }
-
-  #softTimedOut(job: JobRecord, worker?: PoolWorker): void {
-    if (job.softTimedOut) return
-    job.softTimedOut = true
-    job.emit('softTimeLimit')
-    const { events } = this.#pool
-    if (events.wants('softTimeLimit')) events.emit('softTimeLimit', { id: job.id, name: job.name, worker: worker?.id ?? job.worker })
-  }
-
-  #softError(job: JobRecord, stack: string): SoftTimeLimitError {
-    const limit = job.spec.softLimit
-    return new SoftTimeLimitError(`The job '${job.name}' did not end at its soft time limit of ${limit} ms.`, limit, stack)
+    this.#pool.hub.deadlineAfterRead(cancelGrace, () => worker.readers, late)
   }
 
   // ---- put back (`jobs-of-dead-worker.ts`: lost, run again)

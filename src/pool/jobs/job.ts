@@ -91,7 +91,7 @@ export class JobRecord implements Job {
   /** Takes the job out of the registry of its caller's signal. */
   onSettled: (() => void) | undefined
   /** Cancels the host's deadlines of this attempt. */
-  endAttempt: (() => void) | undefined
+  cancelDeadlines: (() => void) | undefined
   outcome: JobOutcome | undefined
   #began: boolean | undefined
   #beganPromise: Promise<boolean> | undefined
@@ -212,8 +212,8 @@ export class JobRecord implements Job {
     this.#resolveSettled = undefined
     this.#answer(outcome)
     this.#listeners = undefined
-    this.endAttempt?.()
-    this.endAttempt = undefined
+    this.cancelDeadlines?.()
+    this.cancelDeadlines = undefined
     this.onSettled?.()
     this.onSettled = undefined
   }

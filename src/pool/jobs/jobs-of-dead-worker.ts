@@ -38,8 +38,8 @@ export const settleOrRequeueJobs = (pool: PoolState, jobs: JobLifecycle, worker:
     job.worker = 0
     job.delivery = 0
     job.acceptedAt = 0
-    job.endAttempt?.()
-    job.endAttempt = undefined
+    job.cancelDeadlines?.()
+    job.cancelDeadlines = undefined
     if (pool.events.wants('jobRetried'))
       pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt, worker: worker.id, reason: deathReason(worker) })
     pool.log?.warn({ job: job.id, task: job.name, attempt: job.attempt }, 'job runs again after its worker died')

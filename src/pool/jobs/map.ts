@@ -1,4 +1,4 @@
-import { countFrom, flag, knownNames, plainObject } from '../../util/checks.js'
+import { countFrom, flag, plainObject, refuseUnknownNames } from '../../util/checks.js'
 import { Deque } from '../../util/deque.js'
 import { namesOf, type OptionTable, option, readKnown } from '../../util/option-table.js'
 import { mapCutShort } from '../errors.js'
@@ -26,14 +26,14 @@ export const readMapOptions = (name: string, source: unknown, given: unknown, de
     throw new TypeError(`pool.map wants an iterable of argument arrays: pool.map('${nameText(name)}', [[1], [2], [3]]).`)
   }
   const options = plainObject('options', given ?? {})
-  knownNames(`pool.map('${nameText(name)}', …)`, options, NAMES)
+  refuseUnknownNames(`pool.map('${nameText(name)}', …)`, options, NAMES)
   const { ordered, concurrency = defaultAhead } = readKnown(OWN_OPTIONS, options)
   // Each job's call checks the others.
   const { ordered: _, concurrency: __, ...run } = options
   return { ordered, ahead: concurrency, run }
 }
 
-/** So many items are taken from the source in one turn of the host's event loop. */
+/** Items taken from the source in one turn of the host's event loop, at most. */
 const AT_ONCE = 128
 
 interface Failure {
@@ -108,7 +108,7 @@ async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
   }
 }
 
-/** One run of a map. It waits once for each job: no reactions pile up on a job that lasts long. */
+/** One run of a map. It adds one reaction to each job's promise, so that a long job does not collect reactions. */
 class MapRun {
   readonly #submit: (args: unknown) => JobRecord
   readonly #source: Source
@@ -149,7 +149,7 @@ class MapRun {
     this.#capacity = capacity
   }
 
-  /** A source that brings nothing more, or does not close, must not outlast the caller's signal, nor the pool. */
+  /** Ends the map when the caller's signal aborts or the pool closes, even if the source never yields or closes. */
   watch(): (() => void) | undefined {
     return this.#capacity?.watch?.(
       (error) => {
@@ -223,8 +223,7 @@ class MapRun {
   async #step(iterator: Iterator<unknown> | AsyncIterator<unknown>): Promise<IteratorResult<unknown>> {
     try {
       const step = await iterator.next()
-      if (Object(step) !== step)
-        throw new TypeError(`The source of pool.map: its next() must answer with an object, { done, value }; it answered ${String(step)}.`)
+      if (Object(step) !== step) throw new TypeError(`The source of pool.map: its next() must return an object, { done, value }; it returned ${String(step)}.`)
       return step
     } catch (error) {
       // It has ended by itself: its return() is not to be called.
@@ -268,7 +267,7 @@ class MapRun {
     this.#wake = undefined
   }
 
-  /** Cancels the jobs and closes the source. Waits until that is closed, unless it is busy, the caller's signal has aborted or the pool closes. */
+  /** Cancels the jobs and closes the source. Waits until that is closed, but not for a busy source, an aborted signal or a closing pool. */
   async end(): Promise<void> {
     if (!this.ended) {
       this.ended = true

@@ -1,4 +1,4 @@
-import { arrayOf, type Check, checkLimits, countFrom, knownNames, milliseconds, nonEmptyString, plainObject, refuse } from '../../util/checks.js'
+import { arrayOf, type Check, checkLimits, countFrom, milliseconds, nonEmptyString, plainObject, refuse, refuseUnknownNames } from '../../util/checks.js'
 import { namesOf, type OptionTable, option } from '../../util/option-table.js'
 import type { JobDelivery, TaskInfo } from '../../wire/messages.js'
 import type { Settings } from '../options.js'
@@ -106,7 +106,7 @@ export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown,
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new TypeError(`The options of a job are an object: pool.${call}('${task.name}', [arguments], { timeLimit: 5_000 }).`)
   }
-  knownNames(`pool.${call}('${task.name}', …)`, given, NAMES)
+  refuseUnknownNames(`pool.${call}('${task.name}', …)`, given, NAMES)
   const options = given as Record<string, unknown>
   if (options.softTimeLimit !== undefined || options.timeLimit !== undefined) limits = over(limits, ownLimits(options))
   const { signal, priority, retryLost, transfer, context, delivery, id } = options

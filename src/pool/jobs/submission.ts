@@ -1,4 +1,4 @@
-import { knownNames, plainObject } from '../../util/checks.js'
+import { plainObject, refuseUnknownNames } from '../../util/checks.js'
 import { nearest } from '../../util/nearest.js'
 import { namesOf } from '../../util/option-table.js'
 import { EMPTY_ARRAY, type EncodeOptions, encode } from '../../wire/codec/index.js'
@@ -139,7 +139,7 @@ const BROADCAST_NAMES = namesOf(BROADCAST_OPTIONS)
 
 /** What makes sense for one job alone (an id, memory that is moved) is refused. Throws TypeError. */
 export const checkBroadcastOptions = (name: unknown, given: unknown): void =>
-  knownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}), BROADCAST_NAMES)
+  refuseUnknownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}), BROADCAST_NAMES)
 
 export const broadcastTooWide = (name: string, places: number, maxQueue: number): QueueFullError =>
   new QueueFullError(

@@ -7,29 +7,29 @@ import { LONG_MS } from './task-meters.js'
 
 /** The most time that one tick spends on dealing jobs, ms: the host has other work. */
 const TICK_MS = 2
-/** In one tick so many jobs that wait for a worker with newer task modules are passed over, so that others do not wait behind them. */
+/** In one tick this many jobs that wait for a worker with newer task modules are passed over, so that others do not wait behind them. */
 const MAX_PASSED_OVER = 64
-/** The clock is read after so many jobs. */
+/** The clock is read after this many jobs. */
 const CLOCK_EVERY = 64
 /** Jobs written ahead in one worker's pipe under 'fast'. */
 const FAST_AHEAD = 256
 /** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that what is held is never half written. */
 const MAX_AHEAD_BYTES = 200 * 1024
-/** A main thread that has not turned for so long takes up no job, even if it runs none, ms. */
+/** A main thread that has not turned for this long accepts no job, even if it runs none, ms. */
 const MAIN_STUCK_MS = 1_000
 
 /** Deals the jobs of the outbox to the workers in each tick, and recalls what waits in a worker for too long. */
 export class Dispatcher {
   readonly #pool: PoolState
   readonly #jobs: JobLifecycle
-  /** Jobs per worker that may be in its pipe and running, where the dispatch has a fixed window; 0: adaptive. */
+  /** Jobs that may be in one worker (in its pipe and running). With 'adaptive' and 'fair' it is `concurrency`; `#mayWriteAhead` decides what 'adaptive' writes beyond that. */
   readonly #window: number
   readonly #adaptive: boolean
   readonly #mayRecall: boolean
   #recallArmed = false
   /** Slots that may still be taken up in this tick. */
   #freeSlots = 0
-  /** The same for stand-bys, which have slots of their own. */
+  /** The same for spare workers, which have slots of their own. */
   #freeSpareSlots = 0
   /** No worker could take the job at the head of the outbox in the last tick. */
   saturated = false
@@ -123,13 +123,13 @@ export class Dispatcher {
       else used += slots
     }
     this.#freeSlots = slotTarget * settings.concurrency - used
-    // A stand-by that was promoted while it ran a share keeps its slot, and its predecessor may still run something.
+    // A spare worker that was promoted while it ran a share keeps its slot, and its predecessor may still run something.
     this.#freeSpareSlots = settings.spare * settings.concurrency - usedBySpares + Math.min(0, this.#freeSlots)
   }
 
   #slotsFor(worker: PoolWorker): number {
     const free = this.#pool.settings.concurrency - worker.jobs.inFlight
-    // Stand-bys have slots of their own, for broadcasts.
+    // Spare workers have slots of their own, for broadcasts.
     return Math.min(free, worker.spare ? this.#freeSpareSlots : this.#freeSlots)
   }
 
@@ -145,9 +145,9 @@ export class Dispatcher {
   /** Whether this short job may be written to a worker without a free slot, whose jobs are short as well. */
   #mayWriteAhead(worker: PoolWorker, job: JobRecord, now: number): boolean {
     const { jobs } = worker
-    // A worker with a slot that is free, but not its to take up, would begin the job instead of holding it.
+    // It has a free slot that the pool-wide limit does not let it use: it would begin the job at once.
     if (jobs.inFlight < this.#pool.settings.concurrency) return false
-    // It was put back by a worker that died: it must not be given up because other jobs crash their workers.
+    // A job put back once is never written ahead: behind jobs that crash their workers it would reach maxPutBacks through no fault of its own.
     if (job.putBacks > 0) return false
     if (jobs.sentBytes + job.spec.size > MAX_AHEAD_BYTES || now - worker.progress.lastAt > LONG_MS || this.#quota(worker) <= 0) return false
     return jobs.sent.size < this.#pool.taskMeters.ahead(job.task) && !jobs.running.some(this.#isLong)
@@ -266,19 +266,17 @@ export class Dispatcher {
       this.#armRecall()
       return
     }
-    hub.whenReadEmpty(
-      () => held.flatMap((worker) => worker.readers),
-      () => {
-        this.#recallArmed = false
-        for (const worker of held) {
-          if (!this.#holdsTooLong(worker)) continue
-          worker.recall()
-          // A tick must come when the worker may be tried again.
-          hub.callLater(worker.progress.backOff(hub.now()), () => hub.wake())
-        }
-        this.#armRecall()
-      },
-    )
+    const recall = (): void => {
+      this.#recallArmed = false
+      for (const worker of held) {
+        if (!this.#holdsTooLong(worker)) continue
+        worker.recall()
+        // A tick must come when the worker may be tried again.
+        hub.callLater(worker.progress.backOff(hub.now()), () => hub.wake())
+      }
+      this.#armRecall()
+    }
+    hub.whenReadEmpty(() => held.flatMap((worker) => worker.readers), recall)
   }
 
   #anotherIsFree(than: PoolWorker): boolean {
@@ -291,10 +289,10 @@ export class Dispatcher {
   #holdsTooLong(worker: PoolWorker): boolean {
     const { jobs } = worker
     if (!worker.alive || worker.recalls > 0 || jobs.sent.size === 0 || jobs.sent.peek()?.broadcast !== undefined) return false
-    // An idle worker is still reading a large job, or is about to. To one that is still being written to, the job is on its way.
+    // Not held: a worker that runs nothing and whose main thread turns is about to read the job; while bytes are still being written, it has not arrived.
     if ((jobs.running.size === 0 && worker.heartbeats.mainAge < MAIN_STUCK_MS) || worker.writing) return false
     const held = this.#pool.hub.now() - worker.progress.heldSince
-    // One whose event loop turns slowly gets longer each time, or it would never take anything up; unless another worker could now.
+    // The wait doubles after each recall, so that a slow event loop can accept a job. It does not apply when another worker is free.
     return held >= LONG_MS && (held >= worker.progress.pause || this.#anotherIsFree(worker))
   }
 }

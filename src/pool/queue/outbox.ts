@@ -1,9 +1,9 @@
 import { Deque } from '../../util/deque.js'
 import { Heap } from '../../util/heap.js'
 
-/** The outbox is swept after so many cancellations, at least: cancelled jobs keep their arguments in memory. */
+/** The outbox is swept after this many cancellations, at least: cancelled jobs keep their arguments in memory. */
 const MIN_SWEEP = 64
-/** So many jobs of higher priority may pass the first job of a level, where both take turns; then it is due. See docs/decisions.md. */
+/** How many jobs of higher priority may run before the first job of a lower level, if both take turns. After that it is due. See docs/decisions.md. */
 export const MOST_PASSED = 8
 
 /** What the outbox needs to know of a job. */
@@ -13,7 +13,7 @@ export interface Ordered {
   readonly priority: number
   /** False once it was cancelled: it is then skipped and dropped. */
   readonly waiting: boolean
-  /** Its priority is bounded: it takes turns with others of its kind. The order of all others is strict. */
+  /** Its priority is not strict: a lower job that also takes turns runs after `MOST_PASSED` higher ones. */
   readonly takesTurns: boolean
 }
 
@@ -68,9 +68,9 @@ class Level<T extends Ordered> {
 }
 
 /**
- * The jobs that wait for a worker, ordered by priority, then by submission number: so a job that is put back has its old place. Jobs that
- * take turns do not starve: when `MOST_PASSED` of higher levels have passed the first of a level, it is due, and comes after the first
- * of each level between them that is due as well.
+ * The jobs that wait for a worker, ordered by priority, then by submission number: a job that is put back keeps its position. Jobs that
+ * take turns do not starve: the first job of a level is due after `MOST_PASSED` jobs of higher levels. Of several due levels the highest is
+ * served first.
  * Adding and taking cost the same however many wait. A cancelled job is dropped when it would be next, or by a sweep with many others.
  */
 export class Outbox<T extends Ordered> {
@@ -131,7 +131,7 @@ export class Outbox<T extends Ordered> {
     return undefined
   }
 
-  /** The level whose turn it is: that at `top`, or the highest below it that is due. None goes before a strict job above it. */
+  /** The level whose turn it is: that at `top`, or the highest below it that is due. A strict job is never overtaken by a lower level. */
   #turn(top: number): number {
     const levels = this.#levels
     for (let i = top + 1; i < levels.length; i++) {

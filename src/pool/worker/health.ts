@@ -1,4 +1,4 @@
-/** First and longest time that a worker whose main thread does not take up jobs is given none, ms. */
+/** First and longest time that a worker that does not accept its jobs gets no new ones, ms. */
 const FIRST_PAUSE_MS = 10
 const MAX_PAUSE_MS = 1_000
 
@@ -50,7 +50,7 @@ export class Heartbeats {
   }
 }
 
-/** Whether a worker's main thread takes up what is written to it. Times are ms on the hub's clock. */
+/** Whether a worker accepts the jobs that are written to it. Times are ms on the hub's clock. */
 export class Progress {
   #lastAt = 0
   #heldSince = 0

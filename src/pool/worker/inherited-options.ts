@@ -26,7 +26,7 @@ const WORDS = /(?:"(?:\\.|[^"\\])*"|[^\s"])+/g
 /** The host's `NODE_OPTIONS` for a worker. */
 export const inheritedNodeOptions = (hostOptions: string): string => inheritedExecArgv(hostOptions.match(WORDS) ?? []).join(' ')
 
-/** The workers' environment, as `env` is now. `NODE_OPTIONS` that came from the host, by `{ ...process.env }` too, are reduced; the caller's own stand. */
+/** The workers' environment, as `env` is now. `NODE_OPTIONS` that came from the host, by `{ ...process.env }` too, are reduced; those that the caller set are kept. */
 export const inheritedEnv = (env: Record<string, string | undefined>, host: Record<string, string | undefined>): Record<string, string | undefined> => {
   const options = host.NODE_OPTIONS
   if (options === undefined || env.NODE_OPTIONS !== options) return { ...env }

@@ -2,13 +2,13 @@ import type { LostReason } from '../../wire/errors.js'
 import type { WorkerState } from '../types.js'
 import type { ProcessExit } from './launcher.js'
 
-/** Why a worker drains. The first reason stays: what is found out about it later is a `Defect`. */
+/** Why a worker drains. Never changes once draining; what is found later is recorded with `markDefective`. */
 export type DrainReason =
-  /** It has run its jobs, or is over its age or its memory. */
+  /** It reached maxJobsPerWorker, maxAgePerWorker, maxMemoryPerWorker or the last delivery number, or its claim word was closed by a limit that its job met after all. */
   | 'recycle'
   /** `pool.restart()` replaces it. */
   | 'restart'
-  /** Fewer workers are wanted: nothing takes its place. */
+  /** No successor takes its place: fewer workers are wanted, or `restart` replaces a spare worker. */
   | 'shrink'
   /** One of its pipes is gone. */
   | 'damaged'
@@ -17,7 +17,7 @@ export type DrainReason =
   /** It stalled while it ran no job. */
   | 'quarantined'
 
-/** What a worker is doing, from its start to its exit; `NEXT` says what may follow. `pool.stats()` calls an `up` worker with jobs in flight `busy`. */
+/** What a worker is doing, from its start to its exit; `ALLOWED_TRANSITIONS` says what may follow. `pool.stats()` calls an `up` worker with jobs in flight `busy`. */
 export type WorkerMode =
   /** Its process has been started and loads the task modules, until WORKER_UP comes. */
   | { readonly name: 'starting' }
@@ -25,7 +25,7 @@ export type WorkerMode =
   | { readonly name: 'up' }
   /** It takes no job of the outbox, gives back what it has not accepted, and runs what it has accepted. It never comes back to `up`. */
   | { readonly name: 'draining'; readonly reason: DrainReason }
-  /** The pool ends it: QUIT was written, or SIGKILL sent; its exit is no failure. `reason`: why it drained before, if it did. WORKER_UP is ignored now. */
+  /** Its exit is expected: QUIT was written, `discard` killed it, or it sent BYE. A worker killed by `killFor` keeps its mode until it is dead. `reason`: why it drained before, if it did. WORKER_UP is ignored now. */
   | { readonly name: 'retiring'; readonly reason: DrainReason | undefined }
   /** Its process is gone, or could not be started. What it had written may still be on its way. `expected`: it was `retiring`. */
   | { readonly name: 'dead'; readonly exit: ProcessExit; readonly expected: boolean }
@@ -44,7 +44,7 @@ export interface KillReason {
 export type Defect = 'claims closed' | 'unresponsive' | 'quarantined'
 
 /** Which mode may follow which. */
-const NEXT: Readonly<Record<WorkerModeName, readonly WorkerModeName[]>> = {
+const ALLOWED_TRANSITIONS: Readonly<Record<WorkerModeName, readonly WorkerModeName[]>> = {
   starting: ['up', 'retiring', 'dead'],
   up: ['draining', 'retiring', 'dead'],
   draining: ['retiring', 'dead'],
@@ -52,7 +52,7 @@ const NEXT: Readonly<Record<WorkerModeName, readonly WorkerModeName[]>> = {
   dead: [],
 }
 
-/** These two carry nothing: a comparison with the one object is all that the hot path needs. */
+/** Shared objects, so that `isUp` compares identity. */
 const STARTING: WorkerMode = { name: 'starting' }
 const UP: WorkerMode = { name: 'up' }
 
@@ -69,7 +69,7 @@ export abstract class WorkerLifecycle {
   #defect: Defect | undefined
   #pipeBroken = false
 
-  /** `spare`: it begins as a stand-by. `predecessor`: the worker whose place it takes. */
+  /** `spare`: it begins as a spare worker. `predecessor`: the worker whose place it takes. */
   constructor(spare: boolean, predecessor: WorkerLifecycle | undefined) {
     this.#spare = spare
     this.#predecessor = predecessor
@@ -128,12 +128,12 @@ export abstract class WorkerLifecycle {
     return this.#mayBecome('up') && this.#become(UP)
   }
 
-  /** No new job from now on. False: it was not up. */
+  /** From now on it gets no job of the outbox; jobs reserved for it are still written. False: it was not up. */
   drain(reason: DrainReason): boolean {
     return this.#mayBecome('draining') && this.#become({ name: 'draining', reason })
   }
 
-  /** The pool ends it now. False: it does already, or the process is gone. */
+  /** Enters `retiring`. False: it is already retiring or dead. */
   protected retire(): boolean {
     const reason = this.#mode.name === 'draining' ? this.#mode.reason : undefined
     return this.#mayBecome('retiring') && this.#become({ name: 'retiring', reason })
@@ -146,7 +146,7 @@ export abstract class WorkerLifecycle {
 
   // ---- its place
 
-  /** A warm stand-by that takes no jobs of the outbox. */
+  /** A warm spare worker: it takes no jobs of the outbox. */
   get spare(): boolean {
     return this.#spare
   }
@@ -156,7 +156,7 @@ export abstract class WorkerLifecycle {
     return this.#predecessor
   }
 
-  /** A stand-by goes to work, in the place of `predecessor` if there is one. */
+  /** A spare worker becomes a regular one, in the place of `predecessor` if there is one. */
   promote(predecessor: WorkerLifecycle | undefined): void {
     this.#spare = false
     this.#predecessor = predecessor
@@ -167,7 +167,7 @@ export abstract class WorkerLifecycle {
     this.#predecessor ??= predecessor
   }
 
-  /** This worker is gone. */
+  /** `predecessor` is gone. */
   forget(predecessor: WorkerLifecycle): void {
     if (this.#predecessor === predecessor) this.#predecessor = undefined
   }
@@ -192,7 +192,7 @@ export abstract class WorkerLifecycle {
     return this.#defect === 'unresponsive'
   }
 
-  /** The first defect stays; only 'claims closed' gives way to a graver one. */
+  /** The first defect stays; only 'claims closed' may be replaced by another defect. */
   markDefective(defect: Defect): void {
     if (this.#defect === undefined || this.#defect === 'claims closed') this.#defect = defect
   }
@@ -210,7 +210,7 @@ export abstract class WorkerLifecycle {
   // ---- within
 
   #mayBecome(next: WorkerModeName): boolean {
-    return NEXT[this.#mode.name].includes(next)
+    return ALLOWED_TRANSITIONS[this.#mode.name].includes(next)
   }
 
   #become(next: WorkerMode): true {

@@ -1,5 +1,5 @@
-import type { Deadline, Hub, PendingDeadline, Reader } from '../../hub/index.js'
-import { type LostReason, PreforkError } from '../../wire/errors.js'
+import type { Deadline, Hub, Reader } from '../../hub/index.js'
+import type { LostReason, PreforkError } from '../../wire/errors.js'
 import type { FrameWriter } from '../../wire/frame-writer.js'
 import { type Fault, type Hello, type LimitStage, type LogLine, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
@@ -10,12 +10,13 @@ import type { LaunchedProcess, ProcessExit } from './launcher.js'
 import { type KillReason, WorkerLifecycle } from './lifecycle.js'
 import type { WorkerLifeline } from './lifeline.js'
 import type { WorkerMessageHandler } from './message-decoder.js'
+import { PhaseDeadline } from './phase-deadline.js'
 import { type PipeName, type PipeSettings, WorkerPipes } from './pipes.js'
 import { ReservedJobs } from './reserved-jobs.js'
 import type { WorkerListener } from './worker-listener.js'
 
 /** The end of a pipe can be seen this much before the exit that caused it, ms. */
-const EXIT_NEWS_MS = 200
+const EXIT_NOTICE_MS = 200
 
 export interface WorkerSettings extends PipeSettings {
   /** ms. */
@@ -40,7 +41,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   readonly heartbeats: Heartbeats
   readonly progress = new Progress()
   readonly writer: FrameWriter
-  /** To its watchdog. */
+  /** The pipe between host and watchdog (descriptor 5); when it ends, the worker ends itself. */
   readonly lifeline: WorkerLifeline
   readonly readers: readonly Reader[]
   readonly #hub: Hub
@@ -51,8 +52,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   readonly #pipes: WorkerPipes
   readonly #results: Reader
   readonly #exitDrain: ExitDrain
-  /** For what it is to do next: send HELLO, come up, exit. */
-  #phaseDeadline: PendingDeadline | undefined
+  readonly #phaseDeadline: PhaseDeadline
   #drainDeadline: Deadline | undefined
   #upAt = 0
   #tasks = new Map<string, number>()
@@ -92,7 +92,8 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.writer = pipes.writer
     this.lifeline = pipes.lifeline
     this.#exitDrain = new ExitDrain(hub, launched, pipes.readers, pipes.output, () => listener.onOutputRead(this))
-    this.#expect('HELLO', 2 * settings.aliveTimeout * timeoutFactor)
+    this.#phaseDeadline = new PhaseDeadline(hub)
+    this.#phaseDeadline.expect('HELLO', 2 * settings.aliveTimeout * timeoutFactor, pipes.results, this.#startTimedOut)
     launched.onExit((exit) => this.#exited(exit))
   }
 
@@ -175,6 +176,10 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.lifeline.cancel(job, this.jobs.deliveries, reason)
   }
 
+  // Who ends a worker. No failure, mode `retiring`: `quit` by Fleet and Retirement, once it holds nothing or the pool closes; `discard` by Fleet
+  // when the pool ends, and by Retirement while it starts; `retire` within both, and at its BYE. A failure, the mode stays until `dead`: `killFor`
+  // by limits, health checks, pool.end and a broken protocol or pipe. `kill` sends the signal for all of them, and when the time of QUIT is over.
+
   /** What ends its drain, unless it retires before. */
   drainUntil(deadline: Deadline): void {
     this.#drainDeadline = deadline
@@ -185,7 +190,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     if (!this.retire()) return
     this.#hub.cancel(this.#drainDeadline)
     this.#pipes.quit()
-    this.#within(graceMs, this.readers, () => this.kill())
+    this.#phaseDeadline.set(graceMs, this.readers, () => this.kill())
   }
 
   /** Kills it for a reason of the pool's own: no failure. */
@@ -213,13 +218,13 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
       return
     }
     this.heartbeats.received(this.#hub.now())
-    this.#expect('WORKER_UP', this.#settings.aliveTimeout * this.#timeoutFactor)
+    this.#phaseDeadline.expect('WORKER_UP', this.#settings.aliveTimeout * this.#timeoutFactor, this.#results, this.#startTimedOut)
   }
 
   up(up: WorkerUp): void {
     this.heartbeats.received(this.#hub.now())
     if (!this.comeUp()) return
-    this.#endPhase()
+    this.#phaseDeadline.cancel()
     this.heartbeats.measured(up.rss)
     this.#upAt = this.#hub.now()
     this.progress.cameUp(this.#upAt)
@@ -295,24 +300,8 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
 
   // ---- its end
 
-  /** `late` is called once `readers` have brought nothing more, `ms` from now; it takes the place of the deadline before. */
-  #within(ms: number, readers: readonly Reader[], late: () => void): void {
-    this.#endPhase()
-    this.#phaseDeadline = this.#hub.deadlineAfterRead(ms, () => readers, late)
-  }
-
-  #endPhase(): void {
-    this.#phaseDeadline?.cancel()
-    this.#phaseDeadline = undefined
-  }
-
-  #expect(what: 'HELLO' | 'WORKER_UP', ms: number): void {
-    this.#within(ms, [this.#results], () => {
-      if (!this.isStarting) return
-      const behind = what === 'HELLO' ? 'the process had not got so far as to load the tasks' : 'the task modules and start hooks were not through'
-      const text = `No ${what} within ${ms} ms: ${behind}. See the option 'aliveTimeout'.`
-      this.killFor('killed by the pool', new PreforkError('ERR_PREFORK_START_TIMEOUT', text), 'start timeout')
-    })
+  readonly #startTimedOut = (error: PreforkError): void => {
+    if (this.isStarting) this.killFor('killed by the pool', error, 'start timeout')
   }
 
   #pipeEnded(pipe: PipeName, error?: Error): void {
@@ -320,7 +309,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     // What comes over this pipe can be trusted no more.
     if (pipe === 'results' && error !== undefined) this.#resultsDamaged = true
     if (this.alive && !this.isRetiring) {
-      // A damaged pipe is never used again. Mostly it is an exit whose news is still on its way: that one names the cause.
+      // A damaged pipe is never used again. Usually the worker has exited and the exit event follows, which has the cause.
       this.markPipeBroken()
       this.drain('damaged')
       // The watchdog knows what was claimed.
@@ -330,7 +319,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
         if (pipe === 'results' && !this.#resultsComplete) this.#resultsDamaged = true
         this.killFor(pipe === 'jobs' ? 'write failed' : 'protocol', error ?? new Error(`its ${pipe} pipe was closed.`))
       }
-      this.#hub.deadlineAfterRead(EXIT_NEWS_MS, () => this.readers, kill)
+      this.#hub.deadlineAfterRead(EXIT_NOTICE_MS, () => this.readers, kill)
       this.#listener.onDamaged(this)
     }
     this.#exitDrain.check()
@@ -338,7 +327,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
 
   #exited(exit: ProcessExit): void {
     this.die(exit)
-    this.#endPhase()
+    this.#phaseDeadline.cancel()
     this.#hub.cancel(this.#drainDeadline)
     this.#process.killRest()
     this.#pipes.stop()

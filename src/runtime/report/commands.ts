@@ -1,4 +1,4 @@
-import { type Check, count, countFrom, flag, knownNames, millisecondsOrZero, nonEmptyString, plainObject, refuse } from '../../util/checks.js'
+import { type Check, count, countFrom, flag, millisecondsOrZero, nonEmptyString, plainObject, refuse, refuseUnknownNames } from '../../util/checks.js'
 import { MAX_WORKERS } from '../../util/limits.js'
 import { nearest } from '../../util/nearest.js'
 import { parseRate } from '../rate-limits.js'
@@ -99,6 +99,6 @@ export const readCommand = (given: unknown): Command => {
     )
   }
   const { fields: names, read } = COMMANDS[command as CommandName]
-  knownNames(`the command '${command}'`, rest, names)
+  refuseUnknownNames(`the command '${command}'`, rest, names)
   return read(rest)
 }

@@ -42,7 +42,7 @@ it('ends when as many have come up as are wanted, where workers are recycled so 
   const old = [upWorker(), upWorker(), upWorker()]
   const done = restart.begin(old)
   await replaced(restart, old)
-  // A stand-by does not count.
+  // A spare worker does not count.
   restart.up({ ...upWorker(), spare: true } as unknown as PoolWorker)
   restart.settle(false, 4)
   restart.up(upWorker())

@@ -58,7 +58,7 @@ describe('a worker that stalls without a job', () => {
     clock.pollUntilQuiet()
   }
 
-  it('is quarantined once a job has lain there for the timeout', () => {
+  it('is quarantined when it has not accepted a job within the timeout', () => {
     look(6)
     expect(quarantined).toEqual([])
     look(1)

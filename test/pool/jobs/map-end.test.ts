@@ -250,7 +250,7 @@ describe('a next() that returns no object', () => {
     const bench = new MapBench(source, { answer: () => 'ran' })
     const error = await collect(bench.results).catch((reason) => reason)
     expect(error).toBeInstanceOf(TypeError)
-    expect(error.message).toBe(`The source of pool.map: its next() must answer with an object, { done, value }; it answered ${String(answer)}.`)
+    expect(error.message).toBe(`The source of pool.map: its next() must return an object, { done, value }; it returned ${String(answer)}.`)
     expect([bench.jobs.length, asked, returned]).toEqual([0, 1, 0])
   })
 })

@@ -66,7 +66,7 @@ it('deals everything in one tick where that takes less', () => {
   expect(waiting()).toBe(0)
 })
 
-it('gives a stand-by no slot while a promoted one and its predecessor both use one', () => {
+it('gives a spare worker no slot while a promoted one and its predecessor both use one', () => {
   const state = new PoolState(new Hub(new StillClock()), readOptions({ tasks: 'tasks.js', workers: 1, spare: 1 }), new EventHub(undefined))
   state.slotTarget = 1
   const written: string[] = []
@@ -89,15 +89,15 @@ it('gives a stand-by no slot while a promoted one and its predecessor both use o
   const draining = makeWorker('draining', { isDraining: true, used: 1 })
   const promoted = makeWorker('promoted', { used: 1 })
   const share = { number: 1, task: 'task', isSettled: false, spec: { size: 0 } } as unknown as JobRecord
-  const standBy = makeWorker('stand-by', { spare: true, isUp: true })
-  standBy.reserved.addShare(share)
-  for (const [id, worker] of [draining, promoted, standBy].entries()) state.workers.set(id, worker as unknown as PoolWorker)
+  const spareWorker = makeWorker('spare', { spare: true, isUp: true })
+  spareWorker.reserved.addShare(share)
+  for (const [id, worker] of [draining, promoted, spareWorker].entries()) state.workers.set(id, worker as unknown as PoolWorker)
   const dispatcher = new Dispatcher(state, {} as JobLifecycle)
   dispatcher.tick()
   expect(written).toEqual([])
   draining.used = 0
   dispatcher.tick()
-  expect(written).toEqual(['stand-by'])
+  expect(written).toEqual(['spare'])
 })
 
 it('passes over a bounded number of jobs that wait for a worker with newer task modules, and then ends the tick', () => {

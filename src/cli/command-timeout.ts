@@ -7,7 +7,7 @@ export const CONNECT_TIMEOUT = 10_000
 const CLOSE_TIMEOUT = 500
 
 /** The time limit of a command, from the first connection to the last close. */
-export class Deadline {
+export class CommandTimeout {
   /** ms. */
   readonly total: number
   readonly #end: number

@@ -21,7 +21,7 @@ export type TriedJob = Pick<ActiveJob, 'counts' | 'headers' | 'name' | 'newHisto
 const REQUEUE_BACKOFF: Backoff = { kind: 'exponential', delay: 100, maxDelay: 30_000 }
 
 /** The rules of retry: the settlement of a job that did not succeed. It knows neither pool nor broker. */
-export class Policy {
+export class RetryPolicy {
   readonly #options: PolicyOptions
 
   constructor(options: PolicyOptions) {

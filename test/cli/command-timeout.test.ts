@@ -1,6 +1,6 @@
 /** `--timeout`, against a RabbitMQ that stops reading. The message names the time limit that ended the command. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { Deadline } from '../../src/cli/deadline.js'
+import { CommandTimeout } from '../../src/cli/command-timeout.js'
 import { RABBITMQ_URL, withRabbit } from '../amqp/rabbit.js'
 import { type TcpProxy, tcpProxy } from '../amqp/tcp-proxy.js'
 import { ownNames } from './processes.js'
@@ -54,14 +54,14 @@ withRabbit('--timeout', () => {
 })
 
 test('a close is not awaited past the deadline; one that fails rejects', async () => {
-  const deadline = new Deadline(1)
+  const deadline = new CommandTimeout(1)
   await deadline.closing(never)
   await expect(deadline.closing(Promise.reject(new Error('no')))).rejects.toThrow('no')
   expect(deadline.left).toBe(1)
 })
 
 test('a promise settles as it does in time; after the deadline it is exit code 4', async () => {
-  const deadline = new Deadline(50)
+  const deadline = new CommandTimeout(50)
   expect(await deadline.bound(Promise.resolve('there'), 'late')).toBe('there')
   await expect(deadline.bound(Promise.reject(new RangeError('no')), 'late')).rejects.toThrow(RangeError)
   await expect(deadline.bound(never, 'it is late')).rejects.toMatchObject({ message: 'it is late', exitCode: 4 })

@@ -1,0 +1,64 @@
+import { SoftTimeLimitError, TimeLimitError } from '../../wire/errors.js'
+import { NO_STACK } from '../../wire/messages.js'
+import type { PoolState } from '../pool-state.js'
+import type { PoolWorker } from '../worker/worker.js'
+import type { JobRecord } from './job.js'
+
+/** The time limits of running jobs in the host: its own deadlines, and what a limit that is reached means for job and worker. */
+export class TimeLimits {
+  readonly #pool: PoolState
+  readonly #fail: (job: JobRecord, error: Error) => void
+
+  constructor(pool: PoolState, fail: (job: JobRecord, error: Error) => void) {
+    this.#pool = pool
+    this.#fail = fail
+  }
+
+  /** Sets the host's own deadlines: the fallback of the watchdog's, and the only ones without it. */
+  watch(worker: PoolWorker, job: JobRecord): void {
+    const { settings, hub } = this.#pool
+    const { softLimit, hardLimit } = job.spec
+    const slack = settings.watchdog ? settings.cancelGrace : 0
+    const end = (hardLimit > 0 ? hardLimit : softLimit + 5 * settings.cancelGrace) + slack
+    const ask = (): void => {
+      if (job.isSettled) return
+      this.softReached(job, worker)
+      worker.lifeline.requestSoftLimit(job)
+    }
+    const readers = (): PoolWorker['readers'] => worker.readers
+    const soft = !settings.watchdog && softLimit > 0 ? hub.deadlineAfterRead(softLimit, readers, ask) : undefined
+    const hard = hub.deadlineAfterRead(end, readers, () => this.reached(worker, job, NO_STACK))
+    // Called when it settles, and before it runs again: the next attempt has limits of its own.
+    job.cancelDeadlines = () => {
+      soft?.cancel()
+      hard.cancel()
+    }
+  }
+
+  /** The hard limit, or the last one of a job that has only a soft limit: fails the job and kills the worker. */
+  reached(worker: PoolWorker, job: JobRecord, stack: string): void {
+    if (worker.jobs.running.get(job.delivery) !== job) return
+    const { softLimit, hardLimit } = job.spec
+    if (!job.isSettled) {
+      if (hardLimit > 0) this.#fail(job, new TimeLimitError(`The job '${job.name}' ran longer than its time limit of ${hardLimit} ms.`, hardLimit, stack))
+      else this.failSoft(job, stack)
+    }
+    const limit = hardLimit > 0 ? `time limit of ${hardLimit}` : `soft time limit of ${softLimit}`
+    worker.killFor('killed by the pool', new Error(`The job '${job.name}' ran longer than its ${limit} ms.`))
+  }
+
+  softReached(job: JobRecord, worker?: PoolWorker): void {
+    if (job.softTimedOut) return
+    job.softTimedOut = true
+    job.emit('softTimeLimit')
+    const { events } = this.#pool
+    if (events.wants('softTimeLimit')) events.emit('softTimeLimit', { id: job.id, name: job.name, worker: worker?.id ?? job.worker })
+  }
+
+  /** It did not end at its soft limit. */
+  failSoft(job: JobRecord, stack: string): void {
+    this.softReached(job)
+    const { softLimit } = job.spec
+    this.#fail(job, new SoftTimeLimitError(`The job '${job.name}' did not end at its soft time limit of ${softLimit} ms.`, softLimit, stack))
+  }
+}
