@@ -176,9 +176,9 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.lifeline.cancel(job, this.jobs.deliveries, reason)
   }
 
-  // Who ends a worker. No failure, mode `retiring`: `quit` by Fleet and Retirement, once it holds nothing or the pool closes; `discard` by Fleet
-  // when the pool ends, and by Retirement while it starts; `retire` within both, and at its BYE. A failure, the mode stays until `dead`: `killFor`
-  // by limits, health checks, pool.end and a broken protocol or pipe. `kill` sends the signal for all of them, and when the time of QUIT is over.
+  // No failure, mode `retiring`: `quit` by Fleet and Retirement once it holds nothing or the pool closes; `discard` by Fleet when the pool ends, and
+  // by Retirement while it starts; `retire` in both, and at BYE. A failure unless `retiring`, the mode stays until `dead`: `killFor` by limits,
+  // cancellation, Retirement, HealthMonitor, `pool.end`, a broken pipe or protocol. `kill` sends SIGKILL for them, and when the grace of `quit` is over.
 
   /** What ends its drain, unless it retires before. */
   drainUntil(deadline: Deadline): void {
