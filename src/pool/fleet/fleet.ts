@@ -74,8 +74,6 @@ export class Fleet {
     return places
   }
 
-  // ---- balance, in each tick
-
   /** Brings the fleet nearer to what is wanted, if anything has changed: at most one process is started at a time. */
   balance(): void {
     const pool = this.#pool
@@ -196,16 +194,12 @@ export class Fleet {
     for (const worker of leastFirst.slice(0, surplus)) this.#retirement.retire(worker, 'shrink')
   }
 
-  // ---- events of workers
-
   up(worker: PoolWorker): void {
     this.#starts.up(this.#pool.hub.now())
     this.#restarts.up(worker)
     if (!worker.spare) worker.replace(this.#workers.withoutSuccessor())
     this.#pool.requestBalance()
   }
-
-  // ---- the number of workers
 
   /** Jobs wait and no worker has room for them. */
   backlog(): void {
@@ -228,8 +222,6 @@ export class Fleet {
     this.#pool.requestBalance()
     return done
   }
-
-  // ---- the end
 
   /** All jobs are done: every worker is asked to quit. */
   retireAll(): void {

@@ -28,8 +28,6 @@ export class JobLifecycle implements JobOwner {
     return this.#pool.id
   }
 
-  // ---- settling
-
   /** `now`: ms on the hub's clock, where the caller has just read it. */
   settle(job: JobRecord, outcome: JobOutcome, now = this.#pool.hub.now()): void {
     if (job.isSettled) return
@@ -69,8 +67,6 @@ export class JobLifecycle implements JobOwner {
   fail(job: JobRecord, error: unknown): void {
     this.settle(job, { state: 'failed', error })
   }
-
-  // ---- messages of the worker
 
   accepted(worker: PoolWorker, job: JobRecord, now = this.#pool.hub.now()): void {
     job.markBegan(true)
@@ -145,8 +141,6 @@ export class JobLifecycle implements JobOwner {
     this.#pool.hub.whenReadEmpty(() => worker.readers, act)
   }
 
-  // ---- cancellation
-
   /** False: it had settled already. */
   cancel(job: JobRecord, reason: unknown): boolean {
     if (job.isSettled) return false
@@ -182,8 +176,6 @@ export class JobLifecycle implements JobOwner {
     }
     this.#pool.hub.deadlineAfterRead(cancelGrace, () => worker.readers, late)
   }
-
-  // ---- put back (`jobs-of-dead-worker.ts`: lost, run again)
 
   /** A recall brought these back: none of them began. */
   recalled(worker: PoolWorker, jobs: readonly JobRecord[]): void {

@@ -245,8 +245,6 @@ export class Dispatcher {
     worker.assign(job)
   }
 
-  // ---- recall
-
   #armRecall(): void {
     if (this.#recallArmed || !this.#mayRecall) return
     for (const worker of this.#pool.workers.values()) {

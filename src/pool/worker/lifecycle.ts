@@ -75,8 +75,6 @@ export abstract class WorkerLifecycle {
     this.#predecessor = predecessor
   }
 
-  // ---- the mode
-
   get mode(): WorkerMode {
     return this.#mode
   }
@@ -144,8 +142,6 @@ export abstract class WorkerLifecycle {
     this.#become({ name: 'dead', exit, expected: this.expected })
   }
 
-  // ---- its place
-
   /** A warm spare worker: it takes no jobs of the outbox. */
   get spare(): boolean {
     return this.#spare
@@ -171,8 +167,6 @@ export abstract class WorkerLifecycle {
   forget(predecessor: WorkerLifecycle): void {
     if (this.#predecessor === predecessor) this.#predecessor = undefined
   }
-
-  // ---- what bars it from jobs
 
   /** It must be given nothing more, whatever its mode. */
   get unusable(): boolean {
@@ -206,8 +200,6 @@ export abstract class WorkerLifecycle {
   protected setKillReason(reason: LostReason, error: Error | undefined, cause: KillReason['cause']): void {
     this.#killReason ??= { reason, error, cause }
   }
-
-  // ---- within
 
   #mayBecome(next: WorkerModeName): boolean {
     return ALLOWED_TRANSITIONS[this.#mode.name].includes(next)

@@ -97,8 +97,6 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     launched.onExit((exit) => this.#exited(exit))
   }
 
-  // ---- its state
-
   get pid(): number | undefined {
     return this.#process.pid
   }
@@ -145,8 +143,6 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   get blocked(): boolean {
     return this.#pipes.blocked
   }
-
-  // ---- what the pool does with it
 
   assign(job: JobRecord): void {
     this.jobs.write(job, this.id)
@@ -209,8 +205,6 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   kill(): void {
     if (this.alive) this.#process.kill()
   }
-
-  // ---- its messages
 
   hello(hello: Hello): void {
     if (hello.protocol !== PROTOCOL_VERSION) {
@@ -297,8 +291,6 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.#resultsComplete = true
     this.killFor('protocol', new Error(why))
   }
-
-  // ---- its end
 
   readonly #startTimedOut = (error: PreforkError): void => {
     if (this.isStarting) this.killFor('killed by the pool', error, 'start timeout')
