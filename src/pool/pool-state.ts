@@ -7,7 +7,7 @@ import { StartRecord } from './fleet/start-record.js'
 import { Histogram } from './histogram.js'
 import type { JobRecord } from './jobs/job.js'
 import type { Settings } from './options.js'
-import { Outbox } from './queue/outbox.js'
+import { JobQueue } from './queue/job-queue.js'
 import { TaskMeters } from './queue/task-meters.js'
 import type { PoolStats } from './types.js'
 import type { PoolWorker } from './worker/worker.js'
@@ -20,7 +20,7 @@ export class PoolState {
   readonly id = randomBytes(4).toString('hex')
   phase: Phase = 'open'
   /** Jobs that wait for any worker. */
-  readonly outbox = new Outbox<JobRecord>()
+  readonly jobQueue = new JobQueue<JobRecord>()
   /** Jobs that wait for a worker that is still to be chosen by the fleet. */
   readonly orphanedJobs = new OrphanedJobs()
   /** By id: every worker whose process lives, or whose pipes are still read. */
@@ -79,8 +79,8 @@ export class PoolState {
 
   /** Takes out all jobs that wait for no worker in particular. */
   takeWaiting(): JobRecord[] {
-    const jobs = [...this.outbox.drain(), ...this.orphanedJobs.takeAll()]
-    for (const job of jobs) job.inOutbox = false
+    const jobs = [...this.jobQueue.drain(), ...this.orphanedJobs.takeAll()]
+    for (const job of jobs) job.inJobQueue = false
     return jobs
   }
 }

@@ -144,10 +144,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         if (refused) return job
         const state = this.#state
         const full = state.queued >= state.settings.maxQueue
-        // It is submitted when its first item is asked for; its place in the outbox is that of the call.
+        // It is submitted when its first item is asked for; its place in the job queue is that of the call.
         this.#intake.add(job, (each) => {
-          each.inOutbox = true
-          state.outbox.putBack(each)
+          each.inJobQueue = true
+          state.jobQueue.putBack(each)
         })
         if (full) this.#jobs.fail(job, queueFull(state.settings.maxQueue))
         return job

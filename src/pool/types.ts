@@ -264,7 +264,7 @@ export interface PoolStats {
     lost: number
     /** Jobs run again by `retryLost`. */
     retried: number
-    /** Jobs put back into the outbox because their worker died, or by recall. */
+    /** Jobs put back into the job queue because their worker died, or by recall. */
     putBack: number
     workersStarted: number
     workersDied: number

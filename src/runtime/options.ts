@@ -21,7 +21,7 @@ import type { Backoff } from './delivery.js'
 import { parseRate } from './rate-limits.js'
 import type { FarmEventBody } from './report/report.js'
 
-/** What a task's messages do not say. */
+/** Defaults for what a task's messages do not set. */
 export type TaskDefaults = Readonly<Record<string, { maxAttempts?: number; backoff?: Backoff; rateLimit?: string }>>
 
 /** Options of the runtime. Times in milliseconds. An option given as `undefined` counts as absent. */

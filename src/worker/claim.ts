@@ -1,6 +1,6 @@
 /**
  * The claim word: one Int32 in memory shared by the worker's main thread and its watchdog, which decides whether a job
- * written ahead begins here or goes back to the outbox.
+ * written ahead begins here or goes back to the job queue.
  *
  *   v >= 0   open; v is the last delivery claimed
  *   v < 0    closed; every delivery up to -v that has not been claimed is dropped

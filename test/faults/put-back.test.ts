@@ -27,7 +27,7 @@ describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
   })
 
   it('run elsewhere, each once, in their original order', async () => {
-    // A window of five: the holder and four jobs behind it are written, the other four wait in the outbox.
+    // A window of five: the holder and four jobs behind it are written, the other four wait in the job queue.
     const pool = await startPool({ dispatch: 5 })
     const putBack: string[] = []
     pool.on('jobPutBack', ({ id }) => putBack.push(id))

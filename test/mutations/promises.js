@@ -21,10 +21,10 @@ export const mutations = [
   },
   {
     promise: 2,
-    breaks: 'a job that is put back goes to the end of the outbox',
+    breaks: 'a job that is put back goes to the end of the job queue',
     file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '      pool.outbox.putBack(job)',
-    put: '      pool.outbox.add(job)',
+    find: '      pool.jobQueue.putBack(job)',
+    put: '      pool.jobQueue.add(job)',
     test: 'test/faults/put-back.test.ts',
   },
   {

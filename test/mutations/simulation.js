@@ -41,21 +41,21 @@ export const mutations = [
     put: '    if (this.#window === concurrency) return',
   },
   {
-    breaks: 'a spare worker takes jobs of the outbox',
+    breaks: 'a spare worker takes jobs of the job queue',
     file: 'src/pool/queue/dispatcher.ts',
     find: '      !worker.spare &&\n      worker.recalls === 0 &&\n',
     put: '      worker.recalls === 0 &&\n',
   },
-  // ---- outbox
+  // ---- job queue
   {
-    breaks: 'a job that is put back goes to the end of the outbox',
+    breaks: 'a job that is put back goes to the end of the job queue',
     file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '      pool.outbox.putBack(job)',
-    put: '      pool.outbox.add(job)',
+    find: '      pool.jobQueue.putBack(job)',
+    put: '      pool.jobQueue.add(job)',
   },
   {
     breaks: 'of the jobs that were put back the newest is first',
-    file: 'src/pool/queue/outbox.ts',
+    file: 'src/pool/queue/job-queue.ts',
     find: 'a.number < b.number\n',
     put: 'a.number > b.number\n',
   },

@@ -77,15 +77,15 @@ export class PromiseChecker {
     }
   }
 
-  /** A job that is taken from the outbox must be the first of the waiting jobs. */
+  /** A job that is taken from the job queue must be the first of the waiting jobs. */
   #checkOrder(job: JobHistory): void {
     const record = job.record!
     if (record.attempt > 1 || record.broadcast !== undefined) return
     for (const other of this.#history.jobs.values()) {
       const waiting = other.record
-      if (waiting === undefined || waiting === record || !waiting.inOutbox || waiting.state !== 'queued') continue
+      if (waiting === undefined || waiting === record || !waiting.inJobQueue || waiting.state !== 'queued') continue
       const comesFirst = waiting.priority > record.priority || (waiting.priority === record.priority && waiting.number < record.number)
-      this.#check(!comesFirst, () => `promise 2: job ${job.number} was taken from the outbox before job ${waiting.number}, which comes first`)
+      this.#check(!comesFirst, () => `promise 2: job ${job.number} was taken from the job queue before job ${waiting.number}, which comes first`)
     }
   }
 

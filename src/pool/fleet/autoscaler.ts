@@ -42,13 +42,13 @@ export class Autoscaler {
 
   /** Jobs wait and no worker has room: raises the target, up to `max`, if the backlog lasts. `starting`: workers on their way up. */
   backlog(starting: number): void {
-    const { hub, outbox, settings } = this.#pool
+    const { hub, jobQueue, settings } = this.#pool
     if (this.target >= this.max) return
-    const head = outbox.peek()
+    const head = jobQueue.peek()
     if (head === undefined) return
     const waited = hub.now() - head.spec.submittedAt
     if (waited >= SCALE_AFTER_MS || this.target === 0) {
-      const needed = Math.ceil(outbox.size / settings.concurrency) - starting
+      const needed = Math.ceil(jobQueue.size / settings.concurrency) - starting
       if (needed > 0) {
         this.target = Math.min(this.max, this.target + needed)
         this.#pool.requestBalance()
@@ -63,8 +63,8 @@ export class Autoscaler {
 
   /** Takes those out of the target that have been idle for `keepAlive`, down to `min`. */
   idle(serving: readonly PoolWorker[]): PoolWorker[] {
-    const { hub, settings, outbox } = this.#pool
-    if (this.target <= this.#min || outbox.size > 0) return []
+    const { hub, settings, jobQueue } = this.#pool
+    if (this.target <= this.#min || jobQueue.size > 0) return []
     const now = hub.now()
     const idle = serving.filter(
       ({ isUp, jobs, reserved, progress }) => isUp && jobs.inFlight === 0 && reserved.empty && now - progress.lastAt >= settings.keepAlive,

@@ -1,7 +1,7 @@
 import type { JobRecord } from '../jobs/job.js'
 import type { PoolWorker } from '../worker/worker.js'
 
-/** Jobs in no outbox and no worker: isolated retries of dead workers, and shares of broadcasts whose worker is gone or still to come. */
+/** Jobs neither in the job queue nor in a worker: isolated retries of dead workers, and shares of broadcasts whose worker is gone or still to come. */
 export class OrphanedJobs {
   /** Each for one worker to run one after another, before anything else. */
   readonly #groups: JobRecord[][] = []

@@ -24,7 +24,7 @@ export class Retirement {
     this.#pool = pool
   }
 
-  /** From now on it gets no job of the outbox; jobs reserved for it are still written. It is replaced, but for 'shrink'. One that is still starting is killed. */
+  /** From now on it gets no job of the job queue; jobs reserved for it are still written. It is replaced, but for 'shrink'. One that is still starting is killed. */
   retire(worker: PoolWorker, reason: DrainReason): void {
     const { settings, totals, log } = this.#pool
     if (!worker.isUp && !worker.isStarting) return

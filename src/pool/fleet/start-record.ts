@@ -17,7 +17,7 @@ const MAX_TIMEOUT_FACTOR = 8
 export class StartRecord {
   /** The task modules are known to load. */
   everUp = false
-  /** Times that the deadlines of the next start are stretched. */
+  /** Factor by which the deadlines of the next start are multiplied. */
   timeoutFactor = 1
   /** No start before then, ms on the hub's clock. */
   notBefore = 0

@@ -34,9 +34,9 @@ export class JobLifecycle implements JobOwner {
     const pool = this.#pool
     if (job.state === 'accepted') pool.running--
     else pool.queued--
-    if (job.inOutbox) {
-      job.inOutbox = false
-      pool.outbox.forget()
+    if (job.inJobQueue) {
+      job.inJobQueue = false
+      pool.jobQueue.forget()
     }
     if (job.state === 'queued') job.markBegan(job.attempt > 1)
     pool.unsettled--
@@ -188,7 +188,7 @@ export class JobLifecycle implements JobOwner {
 
   /** The pool is terminated before the job has begun (or begun again). */
   closeUnbegun(job: JobRecord): void {
-    job.inOutbox = false
+    job.inJobQueue = false
     const begun = job.attempt > 1
     job.markBegan(begun)
     this.settle(job, { state: begun ? 'lost' : 'cancelled', error: poolClosedError(job, begun) })
@@ -209,8 +209,8 @@ export class JobLifecycle implements JobOwner {
     if (job.broadcast !== undefined && job.attempt === 1) worker.reserved.putBackShare(job)
     else if (job.attempt > 1) worker.reserved.putBackRetry(job)
     else {
-      job.inOutbox = true
-      pool.outbox.putBack(job)
+      job.inJobQueue = true
+      pool.jobQueue.putBack(job)
     }
   }
 }

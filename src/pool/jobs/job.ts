@@ -79,8 +79,8 @@ export class JobRecord implements Job {
   softTimedOut = false
   /** It failed because the value that its task returned cannot be sent. */
   returned = false
-  /** It waits in the outbox. */
-  inOutbox = false
+  /** It waits in the job queue. */
+  inJobQueue = false
   /** Set: the job is its share for one worker. */
   broadcast: Broadcast | undefined
   items: ItemSink | undefined

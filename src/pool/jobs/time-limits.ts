@@ -14,7 +14,7 @@ export class TimeLimits {
     this.#fail = fail
   }
 
-  /** Sets the host's own deadlines: the fallback of the watchdog's, and the only ones without it. */
+  /** Sets the host's deadlines: a fallback for those of the watchdog (worker/watchdog/thread-link.ts), and the only ones without it. */
   watch(worker: PoolWorker, job: JobRecord): void {
     const { settings, hub } = this.#pool
     const { softLimit, hardLimit } = job.spec

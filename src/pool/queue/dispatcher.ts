@@ -18,7 +18,7 @@ const MAX_AHEAD_BYTES = 200 * 1024
 /** A main thread that has not turned for this long accepts no job, even if it runs none, ms. */
 const MAIN_STUCK_MS = 1_000
 
-/** Deals the jobs of the outbox to the workers in each tick, and recalls what waits in a worker for too long. */
+/** Deals the jobs of the job queue to the workers in each tick, and recalls what waits in a worker for too long. */
 export class Dispatcher {
   readonly #pool: PoolState
   readonly #jobs: JobLifecycle
@@ -31,7 +31,7 @@ export class Dispatcher {
   #freeSlots = 0
   /** The same for spare workers, which have slots of their own. */
   #freeSpareSlots = 0
-  /** No worker could take the job at the head of the outbox in the last tick. */
+  /** No worker could take the job at the head of the job queue in the last tick. */
   saturated = false
 
   constructor(pool: PoolState, jobs: JobLifecycle) {
@@ -162,26 +162,26 @@ export class Dispatcher {
     for (const job of passedOver) {
       // It may have been cancelled since.
       if (!job.waiting) continue
-      job.inOutbox = true
-      this.#pool.outbox.putBack(job)
+      job.inJobQueue = true
+      this.#pool.jobQueue.putBack(job)
     }
     return more
   }
 
   #dealFrom(ready: PoolWorker[], passedOver: JobRecord[]): boolean {
-    const { outbox, hub } = this.#pool
+    const { jobQueue, hub } = this.#pool
     this.saturated = false
     const started = hub.now()
     let now = started
     let dealt = 0
-    for (let job = outbox.peek(); job !== undefined; job = outbox.peek()) {
+    for (let job = jobQueue.peek(); job !== undefined; job = jobQueue.peek()) {
       const worker = this.#choose(ready, job, now)
       if (worker === undefined) {
         this.saturated = true
         return false
       }
-      outbox.take()
-      job.inOutbox = false
+      jobQueue.take()
+      job.inJobQueue = false
       if (worker.tasks.has(job.task)) this.#assign(worker, job)
       else if (this.#dealElsewhere(worker, ready, job, now)) {
         passedOver.push(job)

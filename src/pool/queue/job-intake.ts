@@ -17,7 +17,7 @@ export class JobIntake {
     this.#abortSignals = new AbortRegistry((job, reason) => jobs.cancel(job, reason))
   }
 
-  /** `place`: takes the job instead of the outbox. */
+  /** `place`: takes the job instead of the job queue. */
   add(job: JobRecord, place?: (job: JobRecord) => void): void {
     const pool = this.#pool
     const { signal } = job.spec
@@ -40,8 +40,8 @@ export class JobIntake {
     if (signal !== undefined) job.onSettled = this.#abortSignals.watch(signal, job)
     if (place !== undefined) place(job)
     else {
-      job.inOutbox = true
-      pool.outbox.add(job)
+      job.inJobQueue = true
+      pool.jobQueue.add(job)
     }
     pool.hub.wake()
   }

@@ -4,7 +4,7 @@ import type { ProcessExit } from './launcher.js'
 
 /** Why a worker drains. Never changes once draining; what is found later is recorded with `markDefective`. */
 export type DrainReason =
-  /** It reached maxJobsPerWorker, maxAgePerWorker, maxMemoryPerWorker or the last delivery number, or its claim word was closed by a limit that its job met after all. */
+  /** It reached maxJobsPerWorker, maxAgePerWorker, maxMemoryPerWorker or the last delivery number, or a time limit closed its claim word and its job still answered before the kill. */
   | 'recycle'
   /** `pool.restart()` replaces it. */
   | 'restart'
@@ -23,7 +23,7 @@ export type WorkerMode =
   | { readonly name: 'starting' }
   /** It takes jobs. */
   | { readonly name: 'up' }
-  /** It takes no job of the outbox, gives back what it has not accepted, and runs what it has accepted. It never comes back to `up`. */
+  /** It takes no job of the job queue, gives back what it has not accepted, and runs what it has accepted. It never comes back to `up`. */
   | { readonly name: 'draining'; readonly reason: DrainReason }
   /** Its exit is expected: QUIT was written, `discard` killed it, or it sent BYE. A worker killed by `killFor` keeps its mode until it is dead. `reason`: why it drained before, if it did. WORKER_UP is ignored now. */
   | { readonly name: 'retiring'; readonly reason: DrainReason | undefined }
@@ -126,7 +126,7 @@ export abstract class WorkerLifecycle {
     return this.#mayBecome('up') && this.#become(UP)
   }
 
-  /** From now on it gets no job of the outbox; jobs reserved for it are still written. False: it was not up. */
+  /** From now on it gets no job of the job queue; jobs reserved for it are still written. False: it was not up. */
   drain(reason: DrainReason): boolean {
     return this.#mayBecome('draining') && this.#become({ name: 'draining', reason })
   }
@@ -142,7 +142,7 @@ export abstract class WorkerLifecycle {
     this.#become({ name: 'dead', exit, expected: this.expected })
   }
 
-  /** A warm spare worker: it takes no jobs of the outbox. */
+  /** A warm spare worker: it takes no jobs of the job queue. */
   get spare(): boolean {
     return this.#spare
   }

@@ -1,6 +1,6 @@
 import type { JobRecord } from '../jobs/job.js'
 
-/** Jobs that wait for one worker and are in no outbox: isolated retries (of a dead worker, run one after another and alone) and shares of broadcasts. */
+/** Jobs that wait for one worker and are not in the job queue: isolated retries (of a dead worker, run one after another and alone) and shares of broadcasts. */
 export class ReservedJobs {
   #retries: JobRecord[] = []
   #retrying: JobRecord | undefined

@@ -27,7 +27,7 @@ export interface WorkerSettings extends PipeSettings {
 /** How one worker is started, beside the settings of all. */
 export interface WorkerStart {
   readonly launched: LaunchedProcess
-  /** Times that the deadlines of the start are stretched. */
+  /** Factor by which the start deadlines are multiplied. */
   readonly timeoutFactor: number
   readonly spare: boolean
   readonly predecessor: WorkerLifecycle | undefined

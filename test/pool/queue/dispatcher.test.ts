@@ -45,10 +45,10 @@ const setUp = (jobs: number, ms: number) => {
   state.slotTarget = 1
   state.workers.set(1, worker)
   for (let number = 1; number <= jobs; number++) {
-    state.outbox.add({ number, task: 'task', priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
+    state.jobQueue.add({ number, task: 'task', priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
   }
   const dispatcher = new Dispatcher(state, {} as JobLifecycle)
-  return { clock, inFlight, dispatcher, waiting: () => state.outbox.size }
+  return { clock, inFlight, dispatcher, waiting: () => state.jobQueue.size }
 }
 
 it('stops dealing after about 2 ms and goes on in another tick, so that the host can do other work', () => {
@@ -124,15 +124,15 @@ it('passes over a bounded number of jobs that wait for a worker with newer task 
     for (const [id, worker] of [makeWorker('old', 0, ['task']), makeWorker('newer', 1, ['task', 'fresh'])].entries())
       state.workers.set(id, worker as unknown as PoolWorker)
     const add = (number: number, name: string) =>
-      state.outbox.add({ number, task: name, priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
+      state.jobQueue.add({ number, task: name, priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
     for (let number = 1; number <= waiting; number++) add(number, 'fresh')
     add(waiting + 1, 'task')
     const jobs = { fail: ({ number }: JobRecord) => written.push(`failed ${number}`) }
     const dispatcher = new Dispatcher(state, jobs as unknown as JobLifecycle)
     dispatcher.tick()
     expect(written).toEqual(dealt)
-    expect(state.outbox.size).toBe(waiting + 1 - dealt.length)
-    expect(state.outbox.peek()).toMatchObject({ number: 1, inOutbox: true })
+    expect(state.jobQueue.size).toBe(waiting + 1 - dealt.length)
+    expect(state.jobQueue.peek()).toMatchObject({ number: 1, inJobQueue: true })
     // An autoscaling pool starts another.
     expect(dispatcher.saturated).toBe(true)
     expect(clock.polls).toHaveLength(0)

@@ -1,12 +1,12 @@
 import { Deque } from '../../util/deque.js'
 import { Heap } from '../../util/heap.js'
 
-/** The outbox is swept after this many cancellations, at least: cancelled jobs keep their arguments in memory. */
+/** The job queue is swept after this many cancellations, at least: cancelled jobs keep their arguments in memory. */
 const MIN_SWEEP = 64
 /** How many jobs of higher priority may run before the first job of a lower level, if both take turns. After that it is due. See docs/decisions.md. */
 export const MOST_PASSED = 8
 
-/** What the outbox needs to know of a job. */
+/** What the job queue needs to know of a job. */
 export interface Ordered {
   /** Submission number. */
   readonly number: number
@@ -68,12 +68,12 @@ class Level<T extends Ordered> {
 }
 
 /**
- * The jobs that wait for a worker, ordered by priority, then by submission number: a job that is put back keeps its position. Jobs that
+ * The jobs that wait for any worker, ordered by priority, then by submission number: a job that is put back keeps its position. Jobs that
  * take turns do not starve: the first job of a level is due after `MOST_PASSED` jobs of higher levels. Of several due levels the highest is
  * served first.
  * Adding and taking cost the same however many wait. A cancelled job is dropped when it would be next, or by a sweep with many others.
  */
-export class Outbox<T extends Ordered> {
+export class JobQueue<T extends Ordered> {
   /** Highest priority first; few, so a sorted array does. */
   #levels: Level<T>[] = []
   #size = 0
@@ -154,7 +154,7 @@ export class Outbox<T extends Ordered> {
     return levels[turn]!.take()
   }
 
-  /** Empties the outbox: all that wait, in order. */
+  /** Empties the job queue: all that wait, in order. */
   drain(): T[] {
     this.#size = 0
     return this.#levels.flatMap((level) => level.drain())

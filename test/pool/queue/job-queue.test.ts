@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MOST_PASSED, Outbox } from '../../../src/pool/queue/outbox.js'
+import { JobQueue, MOST_PASSED } from '../../../src/pool/queue/job-queue.js'
 import { collectGarbage } from '../gc.js'
 
 interface Item {
@@ -29,167 +29,167 @@ class Model {
   }
 }
 
-const fill = (count: number, priorityOf: (n: number) => number = () => 0): { outbox: Outbox<Item>; items: Item[] } => {
-  const outbox = new Outbox<Item>()
+const fill = (count: number, priorityOf: (n: number) => number = () => 0): { queue: JobQueue<Item>; items: Item[] } => {
+  const queue = new JobQueue<Item>()
   const items = Array.from({ length: count }, (_, number) => ({ number, priority: priorityOf(number), waiting: true, takesTurns: false }))
-  for (const item of items) outbox.add(item)
-  return { outbox, items }
+  for (const item of items) queue.add(item)
+  return { queue, items }
 }
 
-const cancel = (outbox: Outbox<Item>, item: Item): void => {
+const cancel = (queue: JobQueue<Item>, item: Item): void => {
   item.waiting = false
-  outbox.forget()
+  queue.forget()
 }
 
-const takeAll = (outbox: Outbox<Item>): number[] => {
+const takeAll = (queue: JobQueue<Item>): number[] => {
   const all: number[] = []
-  for (let item = outbox.take(); item !== undefined; item = outbox.take()) all.push(item.number)
+  for (let item = queue.take(); item !== undefined; item = queue.take()) all.push(item.number)
   return all
 }
 
-describe('the outbox', () => {
+describe('the queue', () => {
   test('is ordered by priority and submission, whatever is put back or cancelled', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
-        const outbox = new Outbox<Item>()
+        const queue = new JobQueue<Item>()
         const model = new Model()
         const out: Item[] = []
         let number = 0
         for (const each of steps) {
           if (each.do === 'add') {
             const item = { number: number++, priority: each.priority, waiting: true, takesTurns: false }
-            outbox.add(item)
+            queue.add(item)
             model.add(item)
           } else if (each.do === 'take') {
             const expected = model.waiting.shift()
-            expect(outbox.peek()).toBe(expected)
-            expect(outbox.take()).toBe(expected)
+            expect(queue.peek()).toBe(expected)
+            expect(queue.take()).toBe(expected)
             if (expected !== undefined) out.push(expected)
           } else if (each.do === 'putBack' && out.length > 0) {
             const [item] = out.splice(each.which % out.length, 1)
-            outbox.putBack(item!)
+            queue.putBack(item!)
             model.add(item!)
           } else if (each.do === 'cancel' && model.waiting.length > 0) {
             const [item] = model.waiting.splice(each.which % model.waiting.length, 1)
-            cancel(outbox, item!)
+            cancel(queue, item!)
           }
-          expect(outbox.size).toBe(model.waiting.length)
+          expect(queue.size).toBe(model.waiting.length)
         }
-        expect(outbox.drain()).toEqual(model.waiting)
-        expect([outbox.size, outbox.peek()]).toEqual([0, undefined])
+        expect(queue.drain()).toEqual(model.waiting)
+        expect([queue.size, queue.peek()]).toEqual([0, undefined])
       }),
       { numRuns: 100 },
     )
   })
 
   test('puts a job that comes back before all that were submitted later', () => {
-    const { outbox } = fill(6)
-    const [a, b, c] = [outbox.take()!, outbox.take()!, outbox.take()!]
-    outbox.putBack(c)
-    outbox.putBack(a)
-    expect(outbox.take()).toBe(a)
-    outbox.putBack(b)
-    expect(takeAll(outbox)).toEqual([1, 2, 3, 4, 5])
+    const { queue } = fill(6)
+    const [a, b, c] = [queue.take()!, queue.take()!, queue.take()!]
+    queue.putBack(c)
+    queue.putBack(a)
+    expect(queue.take()).toBe(a)
+    queue.putBack(b)
+    expect(takeAll(queue)).toEqual([1, 2, 3, 4, 5])
   })
 
   test('may be used again after it was emptied', () => {
-    const { outbox, items } = fill(3, (n) => n)
-    expect(outbox.drain().map((item) => item.number)).toEqual([2, 1, 0])
-    outbox.add(items[0]!)
-    expect(takeAll(outbox)).toEqual([0])
-    expect(outbox.take()).toBeUndefined()
+    const { queue, items } = fill(3, (n) => n)
+    expect(queue.drain().map((item) => item.number)).toEqual([2, 1, 0])
+    queue.add(items[0]!)
+    expect(takeAll(queue)).toEqual([0])
+    expect(queue.take()).toBeUndefined()
   })
 
   test('keeps its order after many jobs were cancelled, among them jobs that had been put back', () => {
-    const { outbox, items } = fill(400, (n) => n % 2)
-    const out = Array.from({ length: 200 }, () => outbox.take()!)
-    for (const item of out.reverse()) outbox.putBack(item)
-    for (const item of items) if (item.number % 5 !== 0) cancel(outbox, item)
-    expect(outbox.size).toBe(80)
+    const { queue, items } = fill(400, (n) => n % 2)
+    const out = Array.from({ length: 200 }, () => queue.take()!)
+    for (const item of out.reverse()) queue.putBack(item)
+    for (const item of items) if (item.number % 5 !== 0) cancel(queue, item)
+    expect(queue.size).toBe(80)
     const fives = Array.from({ length: 80 }, (_, i) => i * 5)
-    expect(takeAll(outbox)).toEqual([...fives.filter((n) => n % 2 === 1), ...fives.filter((n) => n % 2 === 0)])
+    expect(takeAll(queue)).toEqual([...fives.filter((n) => n % 2 === 1), ...fives.filter((n) => n % 2 === 0)])
   })
 
   test('frees the arguments of cancelled jobs although nothing is taken', async () => {
-    const { outbox, items } = fill(1)
+    const { queue, items } = fill(1)
     const refs: WeakRef<Item>[] = []
     for (let number = 1; number <= 1_000; number++) {
       const item = { number, priority: number % 3, waiting: true, takesTurns: false }
       refs.push(new WeakRef(item))
-      outbox.add(item)
-      cancel(outbox, item)
+      queue.add(item)
+      cancel(queue, item)
     }
     // A WeakRef keeps its target until the end of the turn.
     await new Promise((resolve) => setImmediate(resolve))
     collectGarbage()
     expect(refs.filter((ref) => ref.deref() !== undefined).length).toBeLessThan(200)
-    expect(outbox.drain()).toEqual(items)
+    expect(queue.drain()).toEqual(items)
   })
 })
 
 describe('jobs that take turns', () => {
   let number = 0
-  const put = (outbox: Outbox<Item>, priority: number, takesTurns = true): Item => {
+  const put = (queue: JobQueue<Item>, priority: number, takesTurns = true): Item => {
     const item = { number: number++, priority, waiting: true, takesTurns }
-    outbox.add(item)
+    queue.add(item)
     return item
   }
   /** The priorities of the next `count` jobs; each is replaced by another of the same priority, as from an endless queue. */
-  const flow = (outbox: Outbox<Item>, count: number): number[] =>
+  const flow = (queue: JobQueue<Item>, count: number): number[] =>
     Array.from({ length: count }, () => {
-      const { priority, takesTurns } = outbox.take()!
-      put(outbox, priority, takesTurns)
+      const { priority, takesTurns } = queue.take()!
+      put(queue, priority, takesTurns)
       return priority
     })
   const times = (count: number, priority: number): number[] => new Array<number>(count).fill(priority)
 
   test('the first job of the lower of two levels is due when enough have passed it', () => {
-    const outbox = new Outbox<Item>()
-    for (const priority of [0, 0, 0, 1]) put(outbox, priority)
-    expect(flow(outbox, 27)).toEqual([...times(8, 1), 0, ...times(8, 1), 0, ...times(8, 1), 0])
+    const queue = new JobQueue<Item>()
+    for (const priority of [0, 0, 0, 1]) put(queue, priority)
+    expect(flow(queue, 27)).toEqual([...times(8, 1), 0, ...times(8, 1), 0, ...times(8, 1), 0])
   })
 
   test('the lower levels are due one after another', () => {
-    const outbox = new Outbox<Item>()
-    for (const priority of [0, 5, 1, 2]) put(outbox, priority)
-    expect(flow(outbox, 22)).toEqual([...times(8, 5), 2, 1, 0, ...times(8, 5), 2, 1, 0])
+    const queue = new JobQueue<Item>()
+    for (const priority of [0, 5, 1, 2]) put(queue, priority)
+    expect(flow(queue, 22)).toEqual([...times(8, 5), 2, 1, 0, ...times(8, 5), 2, 1, 0])
   })
 
   test('the count of a level begins anew once it was empty', () => {
-    const outbox = new Outbox<Item>()
-    put(outbox, 0)
-    put(outbox, 1)
-    expect(flow(outbox, 9)).toEqual([...times(8, 1), 0])
-    expect(outbox.drain().map((item) => item.priority)).toEqual([1, 0])
-    put(outbox, 1)
-    const low = put(outbox, 0)
-    expect(flow(outbox, 7)).toEqual(times(7, 1))
-    cancel(outbox, low)
-    expect(flow(outbox, 1)).toEqual([1])
-    put(outbox, 0)
-    expect(flow(outbox, 9)).toEqual([...times(8, 1), 0])
+    const queue = new JobQueue<Item>()
+    put(queue, 0)
+    put(queue, 1)
+    expect(flow(queue, 9)).toEqual([...times(8, 1), 0])
+    expect(queue.drain().map((item) => item.priority)).toEqual([1, 0])
+    put(queue, 1)
+    const low = put(queue, 0)
+    expect(flow(queue, 7)).toEqual(times(7, 1))
+    cancel(queue, low)
+    expect(flow(queue, 1)).toEqual([1])
+    put(queue, 0)
+    expect(flow(queue, 9)).toEqual([...times(8, 1), 0])
   })
 
   test('a job that had its turn and is put back is not passed again', () => {
-    const outbox = new Outbox<Item>()
-    const low = put(outbox, 0)
-    put(outbox, 1)
-    flow(outbox, 8)
-    expect(outbox.take()).toBe(low)
-    outbox.putBack(low)
-    expect(outbox.peek()).toBe(low)
+    const queue = new JobQueue<Item>()
+    const low = put(queue, 0)
+    put(queue, 1)
+    flow(queue, 8)
+    expect(queue.take()).toBe(low)
+    queue.putBack(low)
+    expect(queue.peek()).toBe(low)
   })
 
   test('a job of strict priority is passed by all of higher priority and by none of lower', () => {
-    const outbox = new Outbox<Item>()
-    put(outbox, 0)
-    const strict = put(outbox, 1, false)
-    put(outbox, 2)
-    expect(flow(outbox, 30)).toEqual(times(30, 2))
-    cancel(outbox, strict)
-    expect(flow(outbox, 1)).toEqual([0])
-    put(outbox, 3, false)
-    expect(flow(outbox, 30)).toEqual(times(30, 3))
+    const queue = new JobQueue<Item>()
+    put(queue, 0)
+    const strict = put(queue, 1, false)
+    put(queue, 2)
+    expect(flow(queue, 30)).toEqual(times(30, 2))
+    cancel(queue, strict)
+    expect(flow(queue, 1)).toEqual([0])
+    put(queue, 3, false)
+    expect(flow(queue, 30)).toEqual(times(30, 3))
   })
 
   test('no job is passed by more than the bound, and one of each level between, whatever is added and taken', () => {
@@ -197,14 +197,14 @@ describe('jobs that take turns', () => {
     const steps = fc.array(fc.oneof(fc.constantFrom(...levels), fc.constant('take' as const)), { minLength: 50, maxLength: 400, size: 'max' })
     fc.assert(
       fc.property(steps, (all) => {
-        const outbox = new Outbox<Item>()
+        const queue = new JobQueue<Item>()
         const waiting: Item[][] = levels.map(() => [])
         const passed = levels.map(() => 0)
         for (const each of [...all, ...times(400, -1)]) {
-          if (typeof each === 'number' && each >= 0) waiting[each]!.push(put(outbox, each))
+          if (typeof each === 'number' && each >= 0) waiting[each]!.push(put(queue, each))
           else {
-            const next = outbox.peek()
-            expect(outbox.take()).toBe(next)
+            const next = queue.peek()
+            expect(queue.take()).toBe(next)
             if (next === undefined) continue
             const { priority } = next
             expect(waiting[priority]!.shift()).toBe(next)
@@ -215,7 +215,7 @@ describe('jobs that take turns', () => {
             for (const level of levels) expect(passed[level]).toBeLessThanOrEqual(MOST_PASSED + Math.max(0, levels.length - 2 - level))
           }
         }
-        expect(outbox.size).toBe(0)
+        expect(queue.size).toBe(0)
       }),
       { numRuns: 100 },
     )
