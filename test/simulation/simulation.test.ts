@@ -1,3 +1,3 @@
 import { playRuns } from './play-runs.js'
 
-playRuns(300)
+playRuns(200)

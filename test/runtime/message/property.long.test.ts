@@ -1,0 +1,3 @@
+import { checkBodies } from './property.js'
+
+checkBodies(1)
