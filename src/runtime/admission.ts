@@ -92,8 +92,6 @@ export class Admission {
     else this.#submit(job, job.target)
   }
 
-  // ---- the task
-
   #findTask(job: ActiveJob): void {
     const { task, args, kwargs } = job.message!
     const { pool, settings } = this.#state
@@ -123,8 +121,6 @@ export class Admission {
   #unknown(job: ActiveJob): void {
     this.#completion.unknownTask(job, unknownTaskError(this.#state.settings.roots, job.name, knownTasks(this.#state)))
   }
-
-  // ---- rate limits and submission
 
   #awaitRateLimit(job: ActiveJob): void {
     job.rateChecked = true

@@ -53,11 +53,13 @@ export class Calls {
       call.written = true
     }
     const options = { ...publication.options, replyTo: REPLY_TO, correlationId: key }
+    // Before the publication, whose own timeout is as long: the call's must end it first.
+    const answer = withTimeout(answered, timeout, () => {
+      throw new PreforkError('ERR_PREFORK_CALL_TIMEOUT', `The call of '${name}' was not answered within ${timeout} ms. The job may still run.`)
+    })
     this.#jobs.publish({ ...publication, options, resend: false, timeout, written }).catch(reject)
     try {
-      return await withTimeout(answered, timeout, () => {
-        throw new PreforkError('ERR_PREFORK_CALL_TIMEOUT', `The call of '${name}' was not answered within ${timeout} ms. The job may still run.`)
-      })
+      return await answer
     } finally {
       this.#pending.delete(key)
     }
