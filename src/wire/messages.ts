@@ -173,6 +173,9 @@ export interface WorkerConfig {
   measureMemory: boolean
 }
 
+/** Without a hard limit, the worker of a job that has not stopped is killed this many `cancelGrace` after the soft limit. */
+export const SOFT_TO_KILL = 5
+
 /** The id of a job whose caller gave none: the same on both sides, so that it need not travel. */
 export const defaultJobId = (poolId: string, job: number): string => `${poolId}-${job}`
 

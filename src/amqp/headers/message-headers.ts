@@ -1,11 +1,10 @@
-/** Converts between the properties and headers of a message and the runtime's types. docs/farm.md lists the headers. */
+/** Converts between the properties and headers of a message and the runtime's types. docs/farm-reference.md lists the headers. */
 import type { Backoff, Counts, HistoryEntry, JobHeaders, SerializedError, Settlement } from '../../runtime/delivery.js'
 import { ExpiredError, RedeliveredError } from '../../runtime/errors.js'
+import { MAX_HISTORY, truncate } from '../../runtime/message/serialized-error.js'
 import type { AmqpMessage, AmqpProperties } from '../connection/client.js'
 import { fitHeaders } from './header-size.js'
 
-/** Entries of history in a message; the oldest are dropped. */
-const MAX_HISTORY = 20
 /** Characters of an error's texts: all headers must fit into one frame. */
 const MAX_MESSAGE = 1_000
 const MAX_STACK = 6_000
@@ -26,7 +25,6 @@ const ms = (value: unknown): number | undefined => {
   const number = finiteAtLeast(value, 0)
   return number === undefined || number === 0 ? undefined : number * 1_000
 }
-const truncate = (given: string, length: number): string => (given.length > length ? `${given.slice(0, length - 1)}…` : given)
 
 /** A hard limit that is not above the soft one is read as the soft one plus a second: the task must have time to react. */
 const hardLimit = (soft: number | undefined, hard: number | undefined): number | undefined =>

@@ -1,3 +1,4 @@
+import { SOFT_TO_KILL } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
 import type { Settings } from '../options.js'
 import type { PoolState } from '../pool-state.js'
@@ -11,7 +12,7 @@ const CHECK_MS = 60_000
 const drainTime = ({ jobs }: PoolWorker, { timeLimit, drainTimeout, cancelGrace }: Settings): number => {
   const ofOne = ({ spec }: JobRecord): number => {
     if (spec.hardLimit > 0) return spec.hardLimit
-    return spec.softLimit > 0 ? spec.softLimit + 5 * cancelGrace : drainTimeout
+    return spec.softLimit > 0 ? spec.softLimit + SOFT_TO_KILL * cancelGrace : drainTimeout
   }
   return [...jobs.running].reduce((longest, job) => Math.max(longest, ofOne(job)), timeLimit > 0 ? timeLimit : drainTimeout)
 }

@@ -1,5 +1,5 @@
 import { SoftTimeLimitError, TimeLimitError } from '../../wire/errors.js'
-import { NO_STACK } from '../../wire/messages.js'
+import { NO_STACK, SOFT_TO_KILL } from '../../wire/messages.js'
 import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { JobRecord } from './job.js'
@@ -19,7 +19,7 @@ export class TimeLimits {
     const { settings, hub } = this.#pool
     const { softLimit, hardLimit } = job.spec
     const slack = settings.watchdog ? settings.cancelGrace : 0
-    const end = (hardLimit > 0 ? hardLimit : softLimit + 5 * settings.cancelGrace) + slack
+    const end = (hardLimit > 0 ? hardLimit : softLimit + SOFT_TO_KILL * settings.cancelGrace) + slack
     const ask = (): void => {
       if (job.isSettled) return
       this.softReached(job, worker)

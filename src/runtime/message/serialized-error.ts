@@ -6,7 +6,7 @@ const MAX_LINE = 500
 const MAX_MESSAGE = 2_000
 const MAX_STACK = 8_000
 
-const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length - 1)}…` : text)
+export const truncate = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length - 1)}…` : text)
 
 const textOf = (value: unknown): string => {
   try {
@@ -27,12 +27,12 @@ const field = (value: object, name: string): string | undefined => {
 
 /** An error, or another thrown value, as it is stored with a message. */
 export const serializeError = (thrown: unknown): SerializedError => {
-  if (!(thrown instanceof Error)) return { name: 'NonError', message: cut(textOf(thrown), MAX_MESSAGE), stack: undefined, code: undefined }
+  if (!(thrown instanceof Error)) return { name: 'NonError', message: truncate(textOf(thrown), MAX_MESSAGE), stack: undefined, code: undefined }
   const stack = field(thrown, 'stack')
   return {
     name: field(thrown, 'name') ?? 'Error',
-    message: cut(field(thrown, 'message') ?? '', MAX_MESSAGE),
-    stack: stack === undefined ? undefined : cut(stack, MAX_STACK),
+    message: truncate(field(thrown, 'message') ?? '', MAX_MESSAGE),
+    stack: stack === undefined ? undefined : truncate(stack, MAX_STACK),
     code: field(thrown, 'code'),
   }
 }
@@ -40,7 +40,7 @@ export const serializeError = (thrown: unknown): SerializedError => {
 /** Name and message of an error in one line, cut to 500 characters. */
 export const errorLine = (thrown: unknown): string => {
   const { name, message } = serializeError(thrown)
-  return cut(`${name}: ${message}`, MAX_LINE)
+  return truncate(`${name}: ${message}`, MAX_LINE)
 }
 
 /** The history with entries added. The newest `MAX_HISTORY` are kept. */

@@ -1,10 +1,7 @@
-import { LimitStage } from '../../wire/messages.js'
+import { LimitStage, SOFT_TO_KILL } from '../../wire/messages.js'
 import type { WatchdogContext } from './context.js'
 import { Interruption } from './interruption.js'
 import { monotonic, NOT_ARMED, SlotTime, Time, Word } from './shared-records.js'
-
-/** Without a hard limit, the worker of a job that has not stopped is killed this many `cancelGrace` after the soft limit. */
-const SOFT_TO_KILL = 5
 
 /** Which limits of the job in one slot have been acted on. */
 interface SlotLimits {
