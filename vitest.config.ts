@@ -9,21 +9,22 @@ const LONGEST = [
   'first-half',
   'three-hundred-kills',
   'second-half',
-  'stalled-worker',
   'cli/farm',
-  'bad-start',
+  'amqp/publisher',
+  'amqp/control',
+  'guides',
   'soft-limit-places',
   'worker/watchdog',
-  'guides',
-  'frozen-and-stalled',
   'host-in-trouble',
-  'faults/limits',
   'amqp/faults',
+  'faults/limits',
+  'faults/bad-start',
   'own-host',
-  'amqp/control',
-  'faults/dispatch',
+  'stalled-worker',
+  'host-exits',
+  'faults/worker-dies',
   'workers-come-and-go',
-  'amqp/publisher',
+  'frozen-and-stalled',
 ]
 
 class LongestFirst extends BaseSequencer {
@@ -36,22 +37,36 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-export default defineConfig({
-  test: {
-    pool: 'forks',
-    // Suites start real processes, and most of them wait for a deadline: on two cores four more fill the gaps.
-    maxWorkers: 6,
-    sequence: { sequencer: LongestFirst },
-    // The built package is loaded as users load it.
-    server: { deps: { external: [/\/dist\//] } },
-    // A line for each file, and one for each test that is slower than this, ms.
-    slowTestThreshold: 5_000,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    include: ['test/**/*.test.{ts,tsx}'],
-    // `npm run test:long` runs these.
-    exclude: ['**/*.long.test.ts', ...defaultExclude],
-    // Many files share a process, which spares the start of one for each: they leave nothing behind in it.
-    isolate: false,
-  },
-})
+/** The limits of an example are short, as its page shows them: the examples run when no other test keeps every core busy. */
+const EXAMPLES = 'test/docs/**'
+
+/** All tests of these files: first those that run side by side, then those that run examples of the docs. */
+export const suiteOf = (include: string[], exclude: string[]) => {
+  const project = (name: string, own: { include: string[]; exclude: string[] }, groupOrder: number) => ({
+    extends: true as const,
+    test: { ...own, name, sequence: { groupOrder } },
+  })
+  return defineConfig({
+    test: {
+      pool: 'forks',
+      // Suites start real processes, and most of them wait for a deadline: on two cores four more fill the gaps.
+      maxWorkers: 6,
+      sequence: { sequencer: LongestFirst },
+      // The built package is loaded as users load it.
+      server: { deps: { external: [/\/dist\//] } },
+      // A line for each file, and one for each test that is slower than this, ms.
+      slowTestThreshold: 5_000,
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
+      // Many files share a process, which spares the start of one for each: they leave nothing behind in it.
+      isolate: false,
+      projects: [
+        project('tests', { include, exclude: [EXAMPLES, ...exclude] }, 0),
+        project('examples', { include: include.map((files) => files.replace('test/**', EXAMPLES)), exclude }, 1),
+      ],
+    },
+  })
+}
+
+// `npm run test:long` runs the others.
+export default suiteOf(['test/**/*.test.{ts,tsx}'], ['**/*.long.test.ts', ...defaultExclude])

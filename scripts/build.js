@@ -34,9 +34,12 @@ await build({
     index: 'src/index.ts',
     'worker/index': 'src/worker/index.ts',
     'amqp/index': 'src/amqp/index.ts',
+    'queue/index': 'src/queue/index.ts',
     'runtime/index': 'src/runtime/index.ts',
     'runtime/path-task': 'src/runtime/path-tasks/path-task.ts',
     'node/index': 'src/node/index.ts',
+    // Loaded on demand.
+    'queue/store/sqlite/sqlite-store': 'src/queue/store/sqlite/sqlite-store.ts',
   },
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
@@ -63,6 +66,8 @@ await build({
   // Has its own 'use strict', as esbuild's has no effect after the banner.
   banner: { js: "'use strict'; const __url = require('node:url').pathToFileURL(__filename).href;" },
 })
+// The thread of a store in a file.
+await build({ ...commonJs, entryPoints: { 'queue/store-thread': 'src/queue/store/sqlite/thread/store-thread.ts' } })
 // The thread of the watchdog.
 await build({ ...commonJs, entryPoints: { 'worker/watchdog': 'src/worker/watchdog/thread.ts' } })
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { execaSync } from 'execa'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const MAX_BYTES = 4 * 1024 * 1024
+const MAX_BYTES = 5 * 1024 * 1024
 const WANTED = [
   'CHANGELOG.md',
   'LICENSE',
@@ -21,6 +21,9 @@ const WANTED = [
   'dist/runtime/path-task.js',
   'dist/amqp/index.js',
   'dist/amqp/index.d.ts',
+  'dist/queue/index.js',
+  'dist/queue/index.d.ts',
+  'dist/queue/store-thread.cjs',
   'dist/node/index.js',
   'dist/node/index.d.ts',
   'dist/worker/index.js',

@@ -11,9 +11,11 @@ export const commandLine = {
   banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
   plugins: [
     {
-      name: 'prefork/amqp as an external package',
+      name: 'the libraries of brokers as external packages',
       setup({ onResolve }) {
-        onResolve({ filter: /\/amqp\/index\.js$/ }, () => ({ path: 'prefork/amqp', external: true }))
+        for (const name of ['amqp', 'queue']) {
+          onResolve({ filter: new RegExp(`/${name}/index\\.js$`) }, () => ({ path: `prefork/${name}`, external: true }))
+        }
       },
     },
     {

@@ -1,19 +1,26 @@
 // Applies each mutation of test/mutations/ to a copy of the tree and checks that a test catches it: those of promises.js by their fault
-// test, those of simulation.js and blind.js by the simulation alone.
-// `npm run test:mutations [-- --list promises|simulation|blind] [--promise 5] [--only TEXT]`.
+// test, those of simulation.js and blind.js by the simulation alone, those of queue.js by the simulation of the stores, and
+// those of queue-proofs.js by a proof of the soak of the queue (both: Node 22.13 or later).
+// `npm run test:mutations [-- --list promises|simulation|blind|queue|queue-proofs] [--promise 5] [--only TEXT]`.
+import { isBuiltin } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { mutations as blind } from '../test/mutations/blind.js'
 import { mutations as promises } from '../test/mutations/promises.js'
+import { mutations as queue } from '../test/mutations/queue.js'
+import { mutations as queueProofs } from '../test/mutations/queue-proofs.js'
 import { mutations as simulation } from '../test/mutations/simulation.js'
 import { byFaultTest } from './mutations/by-fault-test.js'
-import { bySimulation } from './mutations/by-simulation.js'
+import { byQueueProof } from './mutations/by-queue-proof.js'
+import { bySimulation, byStoreSimulation } from './mutations/by-simulation.js'
 import { Copy } from './mutations/copy.js'
 
 const LISTS = {
   promises: { mutations: promises, run: byFaultTest },
   simulation: { mutations: simulation, run: bySimulation },
   blind: { mutations: blind, run: bySimulation },
+  queue: { mutations: queue, run: byStoreSimulation },
+  'queue-proofs': { mutations: queueProofs, run: byQueueProof },
 }
 
 const { values } = parseArgs({ options: { list: { type: 'string' }, promise: { type: 'string' }, only: { type: 'string' } } })
@@ -23,16 +30,21 @@ if (list !== undefined && !Object.hasOwn(LISTS, list)) throw new Error(`There is
 const isWanted = ({ promise, breaks }) =>
   (values.promise === undefined || promise === Number(values.promise)) && (values.only === undefined || breaks.includes(values.only))
 
+// Those of the store in a file run only where it does.
+const skipped = list === undefined && !isBuiltin('node:sqlite') ? ['queue', 'queue-proofs'] : []
+if (skipped.length > 0) console.log(`!!! SKIPPED: the lists ${skipped.join(' and ')} need Node 22.13 or later.`)
+
 const wanted = Object.entries(LISTS)
-  .filter(([name]) => list === undefined || list === name)
+  .filter(([name]) => (list === undefined || list === name) && !skipped.includes(name))
   .flatMap(([name, { mutations, run }]) => mutations.filter(isWanted).map((mutation) => ({ name, mutation, run })))
 
 const copy = new Copy(fileURLToPath(new URL('..', import.meta.url)))
 let caught = 0
 try {
   // A simulation that fails without a mutation would seem to catch all of them.
-  if (wanted.some(({ run }) => run === bySimulation)) {
-    const { caught: broken, how } = await bySimulation(copy)
+  for (const simulation of [bySimulation, byStoreSimulation]) {
+    if (!wanted.some(({ run }) => run === simulation)) continue
+    const { caught: broken, how } = await simulation(copy)
     if (broken) throw new Error(`The simulation fails without a mutation: ${how}`)
   }
   for (const { name, mutation, run } of wanted) {

@@ -9,18 +9,26 @@ const RUNS = 3_000
 const CPU_SECONDS = 400
 const TIMEOUT_MS = 3_600_000
 
+/** Of the stores: a run takes a second, of which the disk has a part. */
+const STORE_RUNS = 30
+
 /** Plays runs with the mutated copy until one fails. A simulation that hangs or crashes has failed too. */
-export const bySimulation = async ({ root }, _mutation) => {
+export const bySimulation = (copy, _mutation) => playRuns(copy, 'test/simulation/main.ts', RUNS)
+
+/** As `bySimulation`, with the simulation of the stores. */
+export const byStoreSimulation = (copy, _mutation) => playRuns(copy, 'test/queue/simulation/main.ts', STORE_RUNS)
+
+const playRuns = async ({ root }, entry, runs) => {
   const file = join(root, 'simulation.mjs')
   try {
-    await bundle(root, 'test/simulation/main.ts', file)
+    await bundle(root, entry, file)
   } catch {
     return { caught: false, how: 'does not build' }
   }
-  const args = [process.execPath, '--enable-source-maps', file, '--first', '--seed', String(SEED), '--runs', String(RUNS)]
+  const args = [process.execPath, '--enable-source-maps', file, '--first', '--seed', String(SEED), '--runs', String(runs)]
   const limited = ['-c', `ulimit -t ${CPU_SECONDS}; exec "$0" "$@"`, ...args]
   const { exitCode, signal, stdout, stderr } = await execa('sh', limited, { cwd: root, reject: false, timeout: TIMEOUT_MS, killSignal: 'SIGKILL' })
-  if (exitCode === 0) return { caught: false, how: `${RUNS} runs` }
+  if (exitCode === 0) return { caught: false, how: `${runs} runs` }
   const found = /^A promise was broken after (\d+) runs?.*\n +(.*)$/m.exec(stdout)
   if (found !== null) return { caught: true, how: `after ${found[1]} runs: ${found[2].slice(0, 160)}` }
   const hung = signal !== undefined && signal !== 'SIGABRT' && signal !== 'SIGSEGV'
