@@ -1,5 +1,5 @@
 import { type Clock, type KeepAlive, systemClock } from './clock.js'
-import { type HubReadable, Reader, type ReadGenerator } from './reader.js'
+import { type HubReadable, Reader, type ReadGenerator, ReadTurn } from './reader.js'
 import { type Deadline, Timers } from './timers.js'
 import { type HubWritable, type WriteGenerator, Writer } from './writer.js'
 
@@ -22,17 +22,21 @@ export interface PendingDeadline {
  */
 export class Hub {
   readonly clock: Clock
+  readonly #turn: ReadTurn
   readonly #timers: Timers
   readonly #readers = new Set<Reader>()
   readonly #writers = new Set<Writer>()
   readonly #onTick: (() => void)[] = []
   #tickPending = false
+  /** `ReadTurn.reads` at the last `wakeSoon`; -1 once the loop has polled. */
+  #soonAt = -1
   #held = 0
   readonly #keepAlive: KeepAlive
   #closed = false
 
   constructor(clock: Clock = systemClock) {
     this.clock = clock
+    this.#turn = new ReadTurn(clock)
     this.#timers = new Timers(clock)
     this.#keepAlive = clock.keepAlive()
   }
@@ -42,9 +46,14 @@ export class Hub {
     return this.clock.now()
   }
 
+  /** For the generators of readers, which ask it after each part: true if the turn's time is over and they are to yield true. */
+  get isTurnOver(): () => boolean {
+    return this.#turn.isOver
+  }
+
   /** `onEnd` is called once, when no more bytes can come; with the error of the stream or of the generator, if there was one. */
   addReader(stream: HubReadable, generator: ReadGenerator, onEnd: (error?: Error) => void): Reader {
-    const reader: Reader = new Reader(this.clock, stream, generator, onEnd, () => this.#readers.delete(reader))
+    const reader: Reader = new Reader(this.clock, this.#turn, stream, generator, onEnd, () => this.#readers.delete(reader))
     this.#readers.add(reader)
     return reader
   }
@@ -64,7 +73,28 @@ export class Hub {
   wake(): void {
     if (this.#tickPending || this.#closed) return
     this.#tickPending = true
-    this.clock.afterPoll(this.#tick)
+    this.clock.afterPoll(this.#tickAfterPoll)
+  }
+
+  /**
+   * Asks for a tick before the next poll, right after the code that runs now: for work that nothing can be gathered with. Until bytes have
+   * arrived or the loop has polled, the next call is a `wake()`: whoever calls again whenever a tick has failed must not keep the loop from turning.
+   */
+  wakeSoon(): void {
+    if (this.#soonAt === this.#turn.reads) {
+      this.wake()
+      return
+    }
+    if (this.#tickPending || this.#closed) return
+    this.#soonAt = this.#turn.reads
+    this.#tickPending = true
+    this.clock.afterCode(this.#tick)
+  }
+
+  readonly #tickAfterPoll = (): void => {
+    this.#soonAt = -1
+    this.#turn.renew()
+    this.#tick()
   }
 
   readonly #tick = (): void => {
@@ -99,7 +129,7 @@ export class Hub {
 
   /**
    * Calls `onPassed` when a deadline `ms` from now has passed, unless it is cancelled. It is checked again after `readers`
-   * have read all that the kernel holds. While bytes still arrive it is extended, at most MAX_EXTENSIONS times. If the
+   * have read all that the kernel holds. While bytes arrive or are still handled it is extended, at most MAX_EXTENSIONS times. If the
    * host's own event loop stalled, it is extended once, by the length of the stall and at most by `ms`.
    */
   deadlineAfterRead(ms: number, readers: () => readonly Reader[], onPassed: () => void): PendingDeadline {
@@ -107,11 +137,11 @@ export class Hub {
     let deadline: Deadline | undefined
     let extensions = MAX_EXTENSIONS
     const due = (stallAdded: boolean) => (late: number) => {
-      const before = bytesOf(readers)
+      const before = progressOf(readers)
       this.whenReadEmpty(readers, () => {
         if (cancelled || this.#closed) return
         if (late > STALL_MS && !stallAdded) deadline = this.#timers.add(Math.min(late, ms), due(true))
-        else if (bytesOf(readers) > before && extensions-- > 0) deadline = this.#timers.add(Math.min(EXTENSION_MS, ms), due(stallAdded))
+        else if (progressOf(readers) > before && extensions-- > 0) deadline = this.#timers.add(Math.min(EXTENSION_MS, ms), due(stallAdded))
         else onPassed()
       })
     }
@@ -129,12 +159,12 @@ export class Hub {
     let seen = -1
     let rounds = 0
     const poll = (): void => {
-      const bytes = bytesOf(readers)
-      if (bytes === seen || ++rounds > MAX_READ_ROUNDS) {
+      const progress = progressOf(readers)
+      if (progress === seen || ++rounds > MAX_READ_ROUNDS) {
         fn()
         return
       }
-      seen = bytes
+      seen = progress
       this.clock.afterPoll(poll)
     }
     // Two polls at least: a timer runs before the poll of its own turn.
@@ -166,4 +196,4 @@ export class Hub {
   }
 }
 
-const bytesOf = (readers: () => readonly Reader[]): number => readers().reduce((sum, reader) => sum + reader.bytes, 0)
+const progressOf = (readers: () => readonly Reader[]): number => readers().reduce((sum, { bytes, extraTurns }) => sum + bytes + extraTurns, 0)

@@ -17,6 +17,7 @@ export class Writer {
   /** Nothing can be written any more. */
   ended = false
   #full = false
+  #running = false
   readonly #stream: HubWritable
   readonly #generator: WriteGenerator
   readonly #onEnd: (error?: Error) => void
@@ -57,12 +58,16 @@ export class Writer {
   }
 
   #run(): void {
-    if (this.ended) return
+    // A value that is encoded in there may run code of the application, which may write: the generator goes on with that, too.
+    if (this.ended || this.#running) return
+    this.#running = true
     try {
       const step = this.#generator.next()
       this.#full = step.value === 'full'
     } catch (error) {
       this.#end(error as Error)
+    } finally {
+      this.#running = false
     }
   }
 

@@ -28,7 +28,7 @@ export const shown = (value: unknown): string => {
   return typeof value === 'bigint' ? `${value}n` : String(value)
 }
 
-export const refuse = (name: string, wants: string, given: unknown): OptionError => new OptionError(name, `must be ${wants}; it was given ${shown(given)}`)
+export const refusal = (name: string, wants: string, given: unknown): OptionError => new OptionError(name, `must be ${wants}; it was given ${shown(given)}`)
 
 /** Refuses a name that is not among `names`, and proposes the nearest. */
 export const refuseUnknownNames = (what: string, given: object, names: readonly string[]): void => {
@@ -43,23 +43,23 @@ export const refuseUnknownNames = (what: string, given: object, names: readonly 
 const A_TIME = `a number of milliseconds above 0 and at most ${MAX_TIMER}`
 
 export const milliseconds = (name: string, value: unknown, wants = A_TIME): number => {
-  if (typeof value !== 'number' || !(value > 0) || value > MAX_TIMER) throw refuse(name, wants, value)
+  if (typeof value !== 'number' || !(value > 0) || value > MAX_TIMER) throw refusal(name, wants, value)
   return Math.ceil(value)
 }
 
-export const millisecondsOrZero = (name: string, value: unknown): number => (value === 0 ? 0 : milliseconds(name, value))
+export const millisecondsOrZero = (name: string, value: unknown): number => (value === 0 ? 0 : milliseconds(name, value, `${A_TIME}, or 0`))
 
 export const millisecondsOrInfinity = (name: string, value: unknown): number =>
   value === Number.POSITIVE_INFINITY ? value : milliseconds(name, value, `${A_TIME}, or Infinity`)
 
 export const bytes = (name: string, value: unknown): number => {
-  if (typeof value !== 'number' || !(value > 0) || !Number.isFinite(value)) throw refuse(name, 'a number of bytes above 0', value)
+  if (typeof value !== 'number' || !(value > 0) || !Number.isFinite(value)) throw refusal(name, 'a number of bytes above 0', value)
   return Math.ceil(value)
 }
 
 export const count = (name: string, value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): number => {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
-    throw refuse(name, max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`, value)
+    throw refusal(name, max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`, value)
   }
   return value
 }
@@ -74,12 +74,12 @@ export interface CountCheck extends Check<number> {
 export const countFrom = (min: number, max?: number): CountCheck => Object.assign((name: string, value: unknown) => count(name, value, min, max), { min, max })
 
 export const flag = (name: string, value: unknown): boolean => {
-  if (typeof value !== 'boolean') throw refuse(name, 'true or false', value)
+  if (typeof value !== 'boolean') throw refusal(name, 'true or false', value)
   return value
 }
 
 export const oneOf = <T extends string>(name: string, value: unknown, allowed: readonly T[]): T => {
-  if (!allowed.includes(value as T)) throw refuse(name, allowed.map((each) => `'${each}'`).join(' or '), value)
+  if (!allowed.includes(value as T)) throw refusal(name, allowed.map((each) => `'${each}'`).join(' or '), value)
   return value as T
 }
 
@@ -92,22 +92,22 @@ export const choice = <T extends string>(...allowed: readonly T[]): ChoiceCheck<
   Object.assign((name: string, value: unknown) => oneOf(name, value, allowed), { allowed })
 
 export const nonEmptyString = (name: string, value: unknown): string => {
-  if (typeof value !== 'string' || value === '') throw refuse(name, 'a non-empty string', value)
+  if (typeof value !== 'string' || value === '') throw refusal(name, 'a non-empty string', value)
   return value
 }
 
 /** `wants`: what each element must be. The refusal names the first that is not. */
 export const arrayOf = <T>(name: string, value: unknown, all: string, wants: string, fits: (each: unknown) => each is T): T[] => {
-  if (!Array.isArray(value)) throw refuse(name, all, value)
+  if (!Array.isArray(value)) throw refusal(name, all, value)
   const wrong = value.findIndex((each) => !fits(each))
-  if (wrong !== -1) throw refuse(`${name}[${wrong}]`, wants, value[wrong])
+  if (wrong !== -1) throw refusal(`${name}[${wrong}]`, wants, value[wrong])
   return value
 }
 
 export const isString = (value: unknown): value is string => typeof value === 'string'
 
 export const plainObject = (name: string, value: unknown): Record<string, unknown> => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse(name, 'an object', value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refusal(name, 'an object', value)
   return value as Record<string, unknown>
 }
 
@@ -118,10 +118,10 @@ export const objectWith = (name: string, value: unknown, names: readonly string[
   return given
 }
 
-/** Refuses a hard time limit below the soft one: the soft limit would never pass. 0 and undefined: no limit. */
+/** Refuses options with a hard time limit below the soft limit, which would never pass. 0 and undefined: no limit. For messages, see `hardLimitAbove`. */
 export const checkLimits = ({ softTimeLimit, timeLimit }: { readonly softTimeLimit?: number | undefined; readonly timeLimit?: number | undefined }): void => {
   if (timeLimit && softTimeLimit && timeLimit < softTimeLimit)
-    throw refuse('timeLimit', `at least the softTimeLimit of ${softTimeLimit} ms (it ends what the soft limit only asks)`, timeLimit)
+    throw refusal('timeLimit', `at least the softTimeLimit of ${softTimeLimit} ms (it ends what the soft limit only asks)`, timeLimit)
 }
 
 /** The timeout of `pool.close`, ms; undefined for none. */
@@ -129,6 +129,6 @@ export const closeTimeout = (options: unknown): number | undefined => {
   if (options === undefined) return undefined
   const { timeout } = plainObject('options', options)
   refuseUnknownNames('pool.close', options as object, ['timeout'])
-  // 0 is what a shutdown computes when its time is over.
+  // 0 is allowed: a shutdown passes its remaining time, which may be 0.
   return timeout === undefined ? undefined : millisecondsOrZero('timeout', timeout)
 }

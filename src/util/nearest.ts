@@ -1,7 +1,13 @@
+/** The longest name that messages show in full. */
+const MAX_SHOWN = 80
+
+/** A name that another process sent, as messages show it. */
+export const shortName = (name: string): string => (name.length > MAX_SHOWN ? `${name.slice(0, MAX_SHOWN)}…` : name)
+
 /** The name that a misspelt one most likely means: the nearest by edit distance, if it is near at all. */
 export const nearest = (wrong: string, names: Iterable<string>): string | undefined => {
   let best: string | undefined
-  // Of a name of one or two letters nothing would be left at two changes.
+  // Two edits would replace a name of one or two letters completely.
   let bestDistance = wrong.length < 3 ? 2 : Math.max(2, Math.floor(0.4 * wrong.length)) + 1
   for (const name of names) {
     const distance = editDistance(wrong.toLowerCase(), name.toLowerCase())

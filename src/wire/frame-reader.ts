@@ -11,11 +11,15 @@ export const checkedBodyBytes = (bytes: Buffer, at: number, maxBody: number): nu
   return length
 }
 
+const never = (): boolean => false
+
 /**
  * Resumed with each chunk, it calls `sink` for every whole frame, wherever the chunks were cut. A body that spans chunks is
  * allocated once, when its length is known. Throws ProtocolError for a length that no frame can have.
+ *
+ * Yields true between two frames of a chunk where `isOver` says so: it is then resumed with no bytes.
  */
-export function* frameReader(sink: FrameSink, maxBody: number): Generator<undefined, never, Buffer> {
+export function* frameReader(sink: FrameSink, maxBody: number, isOver = never): Generator<boolean | undefined, never, Buffer> {
   let chunk: Buffer = yield
   let at = 0
   for (;;) {
@@ -30,6 +34,7 @@ export function* frameReader(sink: FrameSink, maxBody: number): Generator<undefi
     if (chunk.length - at >= length) {
       sink(chunk, at, at + length)
       at += length
+      if (at < chunk.length && isOver()) yield true
       continue
     }
     const body = Buffer.allocUnsafeSlow(length)

@@ -1,4 +1,4 @@
-import { FIXED_BYTES, FRAME_HEAD, JOB_FIXED_BYTES, JOB_HEAD, writeHead, writeJobFixed } from './frame.js'
+import { addFlag, FIXED_BYTES, FRAME_HEAD, JOB_FIXED_BYTES, JOB_HEAD, writeHead, writeJobFixed } from './frame.js'
 import { Kind } from './messages.js'
 
 /** What the writer needs of a stream. */
@@ -14,6 +14,12 @@ const STAGING_BYTES = 64 * 1024
 const FIRST_STAGING_BYTES = 16 * 1024
 /** A larger payload is written as it is, and not copied into the staging buffer. */
 const COPY_LIMIT = 8 * 1024
+
+/** Frames that go before everything else that waits. They are made when the stream takes more, some 64 KiB at a time. */
+export interface UrgentFrames {
+  /** The bytes of whole frames, which must not change until they are written; undefined: there are no more. */
+  next(): readonly Uint8Array[] | undefined
+}
 
 export interface JobHead {
   delivery: number
@@ -41,6 +47,18 @@ export class FrameWriter {
   #end = 0
   /** Slices of staging buffers and large payloads, in order. `#staging[start..end)` comes after them. */
   #ready: Uint8Array[] = []
+  /** The last JOB frame is gathered and not yet written. */
+  jobGathered = false
+  /** Where it begins. */
+  #jobAt = 0
+  #jobIn = this.#staging
+  readonly #urgent: UrgentFrames | undefined
+  /** What was taken from `#urgent`. */
+  #first: Uint8Array[] = []
+
+  constructor(urgent?: UrgentFrames) {
+    this.#urgent = urgent
+  }
 
   /** Whether nothing waits to be written. */
   get empty(): boolean {
@@ -51,10 +69,18 @@ export class FrameWriter {
   job(head: JobHead, parts: readonly Uint8Array[], size: number): void {
     this.#room(JOB_HEAD)
     const at = this.#end
+    this.jobGathered = true
+    this.#jobAt = at
+    this.#jobIn = this.#staging
     writeHead(this.#staging, at, JOB_FIXED_BYTES + size, Kind.JOB, head.flags, head.attempt, head.delivery, head.job)
     writeJobFixed(this.#staging, at + FRAME_HEAD, head.task, head.softLimit, head.hardLimit)
     this.#end = at + JOB_HEAD
     for (const part of parts) this.#payload(part)
+  }
+
+  /** Adds a flag to the last JOB frame. */
+  flagJob(flag: number): void {
+    addFlag(this.#jobIn, this.#jobAt, flag)
   }
 
   /** Adds any other frame; `payload` must not change until it is written. */
@@ -68,11 +94,23 @@ export class FrameWriter {
   /** Writes what has been gathered; yields 'full' when the stream's drain event must come first, 'idle' when nothing is left. */
   *generator(stream: ByteSink): Generator<'full' | 'idle', never, undefined> {
     for (;;) {
-      while (!this.empty) {
+      while (this.#takeUrgent() || !this.empty) {
         if (!this.#flush(stream)) yield 'full'
       }
       yield 'idle'
     }
+  }
+
+  /** True: there are urgent frames to write. */
+  #takeUrgent(): boolean {
+    let bytes = 0
+    for (let frames = this.#urgent?.next(); frames !== undefined; frames = bytes < STAGING_BYTES ? this.#urgent?.next() : undefined) {
+      for (const part of frames) {
+        bytes += part.length
+        this.#first.push(part)
+      }
+    }
+    return bytes > 0
   }
 
   #room(bytes: number): void {
@@ -101,9 +139,14 @@ export class FrameWriter {
   }
 
   #flush(stream: ByteSink): boolean {
+    this.jobGathered = false
     this.#endSlice()
-    const ready = this.#ready
+    let ready = this.#ready
     this.#ready = []
+    if (this.#first.length > 0) {
+      ready = [...this.#first, ...ready]
+      this.#first = []
+    }
     this.writes++
     let more = true
     if (ready.length === 1) {

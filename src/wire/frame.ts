@@ -12,6 +12,8 @@
  * `payload` the place where its payload does.
  */
 
+import { readF64, readU16, readU32, writeF64, writeU16, writeU32 } from './little-endian.js'
+
 export const LENGTH_BYTES = 4
 /** The fixed part, from the kind to the job's number. */
 export const FIXED_BYTES = 16
@@ -26,21 +28,25 @@ const JOB = 8
 
 export const writeHead = (to: Buffer, at: number, bodyBytes: number, kind: number, flags: number, attempt: number, delivery: number, job: number): void => {
   const body = at + LENGTH_BYTES
-  to.writeUInt32LE(bodyBytes, at)
+  writeU32(to, at, bodyBytes)
   to[body] = kind
   to[body + FLAGS] = flags
-  to.writeUInt16LE(attempt & 0xffff, body + ATTEMPT)
-  to.writeUInt32LE(delivery, body + DELIVERY)
-  to.writeDoubleLE(job, body + JOB)
+  writeU16(to, body + ATTEMPT, attempt)
+  writeU32(to, body + DELIVERY, delivery)
+  writeF64(to, body + JOB, job)
 }
 
 /** The length that precedes a body; unchecked. */
-export const bodyBytesAt = (bytes: Buffer, at: number): number => bytes.readUInt32LE(at)
+export const bodyBytesAt = (bytes: Buffer, at: number): number => readU32(bytes, at)
 export const kindOf = (bytes: Buffer, body: number): number => bytes[body]!
 export const flagsOf = (bytes: Buffer, body: number): number => bytes[body + FLAGS]!
-export const attemptOf = (bytes: Buffer, body: number): number => bytes.readUInt16LE(body + ATTEMPT)
-export const deliveryOf = (bytes: Buffer, body: number): number => bytes.readUInt32LE(body + DELIVERY)
-export const jobOf = (bytes: Buffer, body: number): number => bytes.readDoubleLE(body + JOB)
+/** Adds a flag to a frame that begins at `at`. */
+export const addFlag = (to: Buffer, at: number, flag: number): void => {
+  to[at + LENGTH_BYTES + FLAGS]! |= flag
+}
+export const attemptOf = (bytes: Buffer, body: number): number => readU16(bytes, body + ATTEMPT)
+export const deliveryOf = (bytes: Buffer, body: number): number => readU32(bytes, body + DELIVERY)
+export const jobOf = (bytes: Buffer, body: number): number => readF64(bytes, body + JOB)
 
 /**
  * JOB: its payload is task index u16 | reserved u16 | soft limit ms u32 | hard limit ms u32 (0: none), then a section for the
@@ -55,14 +61,14 @@ export const JOB_FIXED_BYTES = FIXED_BYTES + 12
 export const JOB_HEAD = LENGTH_BYTES + JOB_FIXED_BYTES
 
 export const writeJobFixed = (to: Buffer, payload: number, task: number, softLimit: number, hardLimit: number): void => {
-  to.writeUInt16LE(task, payload + TASK)
-  to.writeUInt16LE(0, payload + RESERVED)
-  to.writeUInt32LE(softLimit, payload + SOFT_LIMIT)
-  to.writeUInt32LE(hardLimit, payload + HARD_LIMIT)
+  writeU16(to, payload + TASK, task)
+  writeU16(to, payload + RESERVED, 0)
+  writeU32(to, payload + SOFT_LIMIT, softLimit)
+  writeU32(to, payload + HARD_LIMIT, hardLimit)
 }
-export const taskIndexOf = (bytes: Buffer, payload: number): number => bytes.readUInt16LE(payload + TASK)
-export const softLimitOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload + SOFT_LIMIT)
-export const hardLimitOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload + HARD_LIMIT)
+export const taskIndexOf = (bytes: Buffer, payload: number): number => readU16(bytes, payload + TASK)
+export const softLimitOf = (bytes: Buffer, payload: number): number => readU32(bytes, payload + SOFT_LIMIT)
+export const hardLimitOf = (bytes: Buffer, payload: number): number => readU32(bytes, payload + HARD_LIMIT)
 
 /** A section of a JOB: u32 length, then so many bytes. */
 export const SECTION_HEAD = 4
@@ -74,7 +80,7 @@ export const closeSection = (section: Buffer): Buffer => {
 /** The place behind the section that begins at `at`. */
 export const sectionEnd = (bytes: Buffer, at: number): number => at + SECTION_HEAD + bytes.readUInt32LE(at)
 
-/** READY and END with FLAG_STATS: jobs done u32 (not read by the host) | resident bytes f64 precede the value. */
+/** READY and END with FLAG_STATS: jobs done u32 (nothing reads it) | resident bytes f64 precede the value. */
 export const STATS_BYTES = 12
 const STATS_RSS = 4
 export const writeStats = (to: Buffer, payload: number, jobsDone: number, rss: number): void => {
@@ -82,6 +88,16 @@ export const writeStats = (to: Buffer, payload: number, jobsDone: number, rss: n
   to.writeDoubleLE(rss, payload + STATS_RSS)
 }
 export const statsRssOf = (bytes: Buffer, payload: number): number => bytes.readDoubleLE(payload + STATS_RSS)
+
+/** READY with FLAG_TIMES: when the job was accepted f64 | when it ended f64 precede the value, behind the stats if there are any; ms on the monotonic clock of the machine. */
+export const TIMES_BYTES = 16
+const ENDED_AT = 8
+export const writeTimes = (to: Buffer, at: number, acceptedAt: number, endedAt: number): void => {
+  writeF64(to, at, acceptedAt)
+  writeF64(to, at + ENDED_AT, endedAt)
+}
+export const acceptedAtOf = (bytes: Buffer, at: number): number => readF64(bytes, at)
+export const endedAtOf = (bytes: Buffer, at: number): number => readF64(bytes, at + ENDED_AT)
 
 /** PULL: items u32 | bytes u32, the credit added. */
 export const PULL_BYTES = 8
@@ -93,12 +109,33 @@ export const writeCredit = (to: Buffer, payload: number, items: number, bytes: n
 export const creditItemsOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload)
 export const creditBytesOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload + CREDIT_BYTES)
 
-/** CANCEL: the last delivery written u32, then the reason. */
-export const CANCEL_HEAD = 4
-export const writeCancelUpTo = (to: Buffer, payload: number, upTo: number): void => {
+/** CALL: its number u32 | bytes of the function's name u16, then the name and the arguments. The numbers count in one job. */
+export const CALL_HEAD = 6
+const NAME_BYTES = 4
+export const MAX_NAME_BYTES = 0xffff
+export const writeCallHead = (to: Buffer, payload: number, call: number, nameBytes: number): void => {
+  to.writeUInt32LE(call, payload)
+  to.writeUInt16LE(nameBytes, payload + NAME_BYTES)
+}
+export const callNameBytesOf = (bytes: Buffer, payload: number): number => bytes.readUInt16LE(payload + NAME_BYTES)
+
+/** REPLY: the number of the call u32, then the answer. */
+export const REPLY_HEAD = 4
+export const writeReplyHead = (to: Buffer, payload: number, call: number): void => {
+  to.writeUInt32LE(call, payload)
+}
+/** The number of the call, in CALL and REPLY. */
+export const callNumberOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload)
+
+/** CANCEL: the last delivery written u32 | ms during which synchronous code may be interrupted u32 (0: never), then the reason. */
+export const CANCEL_HEAD = 8
+const INTERRUPT_FOR = 4
+export const writeCancelFixed = (to: Buffer, payload: number, upTo: number, interruptFor: number): void => {
   to.writeUInt32LE(upTo, payload)
+  to.writeUInt32LE(interruptFor, payload + INTERRUPT_FOR)
 }
 export const cancelUpToOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload)
+export const interruptForOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload + INTERRUPT_FOR)
 
 /** SOFT_LIMIT_REQUEST: the limit in ms u32. */
 export const SOFT_LIMIT_REQUEST_BYTES = 4
@@ -109,7 +146,7 @@ export const requestedLimitOf = (bytes: Buffer, payload: number): number => byte
 
 /**
  * HEARTBEAT: resident bytes f64 | age of the main thread's last turn in ms f64 (0: it turned when it was pinged just now) | oldest
- * accepted delivery u32 (0: none; not read by the host).
+ * accepted delivery u32 (0: none; nothing reads it).
  */
 export const HEARTBEAT_BYTES = 20
 const TURN_AGE = 8

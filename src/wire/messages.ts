@@ -1,13 +1,16 @@
 /** The messages between the pool and a worker: their kinds, flags and payloads. Their layout in bytes is in frame.ts. */
 
 /** Version of this protocol and of the package: a worker of another build is refused at HELLO. */
-export const PROTOCOL_VERSION = 1
+export const PROTOCOL_VERSION = 2
 
 /**
  * What the fixed part and the payload of a message mean where its name does not say it:
  *
  * PULL                credit for the stream `delivery`
- * CANCEL              `delivery`: the job to cancel; every unclaimed delivery up to the one in the payload is taken back, too
+ * REPLY               the answer of a CALL of `delivery`: a value or (FLAG_ERROR) an error
+ * CALL                `delivery` asks its host; always before its READY or END
+ * CANCEL              `delivery`: the job to cancel; every unclaimed delivery up to the one in the payload is taken back, too. Without time for an
+ *                     interruption the host alone ends a worker whose task does not settle
  * RECALL              `delivery`: the last delivery written
  * STACK_REQUEST       `job`: the number of the request
  * SOFT_LIMIT_REQUEST  `delivery`: the job. Only with `watchdog: false`, where limits are the host's
@@ -24,6 +27,7 @@ export const Kind = {
   JOB: 1,
   PULL: 2,
   QUIT: 3,
+  REPLY: 4,
   // results pipe, worker's main thread → host
   HELLO: 16,
   WORKER_UP: 17,
@@ -36,6 +40,7 @@ export const Kind = {
   LOG: 24,
   FAULT: 25,
   BYE: 26,
+  CALL: 27,
   // lifeline, host → watchdog
   CANCEL: 32,
   RECALL: 33,
@@ -61,22 +66,28 @@ export const FLAG_STREAM = 2
 export const FLAG_DELIVERY = 4
 /** JOB: the meta section has a name for the job, other than its task's. */
 export const FLAG_NAME = 8
-/** READY, END: the payload is an encoded error, not a value. */
+/** JOB: the worker records the acceptance where the host reads it when it has to know (`wire/acceptance-record.ts`), and writes no ACCEPTED. */
+export const FLAG_RECORD = 16
+/** JOB: the caller gave functions that the task may call (CALL, REPLY). */
+export const FLAG_CALLS = 32
+/** READY, END, REPLY: the payload is an encoded error, not a value. */
 export const FLAG_ERROR = 1
 /** READY, END: a stats section precedes the value. */
 export const FLAG_STATS = 2
-/** READY, END: the error is the soft time limit's, by interruption; the payload is the stack of the task when it was interrupted. */
+/** READY, END: the task was interrupted, after its soft time limit or a cancellation; the payload is the stack of the task at that moment. */
 export const FLAG_INTERRUPTED = 4
 /** READY, END: the task has returned (or yielded), but the value cannot be sent: the payload is the SerializationError. */
 export const FLAG_UNSENDABLE = 8
 /** READY, END: the soft limit had passed. The watchdog reports it too, with LIMIT, but on another pipe, which may be read later. */
 export const FLAG_SOFT = 16
+/** READY: the acceptance was recorded; the times of the job precede the value. */
+export const FLAG_TIMES = 32
 
 /** LIMIT: what the watchdog found, in `flags`. */
 export const LimitStage = {
   /** The soft limit passed: the task's signal aborts. */
   SOFT: 1,
-  /** The soft limit (or a cancellation) passed `cancelGrace` ago, and the main thread has not turned since, in a place where interruption is not safe; the claim word is closed for good. */
+  /** The grace after the soft limit or a cancellation is over, and the main thread has not turned since, in a place where interruption is not safe; the claim word is closed for good. */
   STUCK: 2,
   /** The hard limit passed, or the kill that follows a soft limit alone; the claim word is closed for good. The job may have settled meanwhile: its READY decides, the worker is ended all the same. */
   HARD: 3,
@@ -104,6 +115,8 @@ export interface JobDelivery {
   readonly requeues: number
   /** The queue it was taken from. */
   readonly queue: string
+  /** What the jobs that it depended on returned, by their ids, where the broker knows dependencies. */
+  readonly results?: Readonly<Record<string, unknown>>
 }
 
 export interface Hello {
@@ -166,12 +179,22 @@ export interface WorkerConfig {
   cancelGrace: number
   heartbeatInterval: number
   watchdog: boolean
+  /** The nice value of the worker's main thread; 0: that of the host. */
+  niceness: number
   killTree: boolean
   output: 'inherit' | 'ignore' | 'capture'
   maxMessageSize: number
+  /** It has an acceptance record. */
+  record: boolean
   /** Measure resident memory at each READY (set when maxMemoryPerWorker is). */
   measureMemory: boolean
 }
+
+/** Calls of one job that may be unanswered at once. */
+export const MAX_CALLS = 64
+
+/** A small `maxMessageSize` is meant for values: an announcement, or the error of a call, must still pass. */
+export const SMALL_MESSAGE_MAX = 64 * 1024
 
 /** Without a hard limit, the worker of a job that has not stopped is killed this many `cancelGrace` after the soft limit. */
 export const SOFT_TO_KILL = 5
@@ -182,3 +205,5 @@ export const defaultJobId = (poolId: string, job: number): string => `${poolId}-
 export const FD_JOBS = 3
 export const FD_RESULTS = 4
 export const FD_LIFELINE = 5
+/** The acceptance record, where there is one. */
+export const FD_RECORD = 6

@@ -33,6 +33,10 @@ export class FakeClock implements Clock {
     this.#timers.delete(handle as FakeTimer)
   }
 
+  afterCode(fn: () => void): void {
+    process.nextTick(fn)
+  }
+
   afterPoll(fn: () => void): void {
     this.#polls.push(fn)
   }
@@ -129,8 +133,18 @@ class FakeStream {
 }
 
 export class FakeReadable extends FakeStream {
+  paused = false
+
   bring(text: string | Buffer): void {
     this.emit('data', Buffer.from(text as string))
+  }
+
+  pause(): void {
+    this.paused = true
+  }
+
+  resume(): void {
+    this.paused = false
   }
 }
 

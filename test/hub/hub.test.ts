@@ -33,6 +33,31 @@ describe('ticks', () => {
     expect(ticks).toBe(3)
   })
 
+  test('one that is asked for soon runs after the code, once until the loop has polled or bytes have come', async () => {
+    const { clock, hub } = setUp()
+    const stream = new FakeReadable()
+    const reading = (function* (): Generator<undefined, void, Buffer> {
+      for (;;) yield
+    })()
+    hub.addReader(stream, reading, () => {})
+    const soon = async (): Promise<[number, number]> => {
+      const before = ticks
+      hub.wakeSoon()
+      await null
+      await new Promise((resolve) => process.nextTick(resolve))
+      return [ticks - before, clock.polls]
+    }
+    let ticks = 0
+    hub.onTick(() => ticks++)
+    expect(await soon()).toEqual([1, 0])
+    expect(await soon()).toEqual([0, 1])
+    clock.poll()
+    expect(ticks).toBe(2)
+    expect(await soon()).toEqual([1, 0])
+    stream.bring('an answer')
+    expect(await soon()).toEqual([1, 0])
+  })
+
   test('none runs after close, asked for before or after', () => {
     const { clock, hub } = setUp()
     let ticks = 0

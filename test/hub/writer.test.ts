@@ -40,6 +40,21 @@ describe('a writer', () => {
     expect([String(stream.bytes), writer.full, writer.pending]).toEqual(['onetwothreefour', false, 0])
   })
 
+  test('that is woken by its own generator goes on with what came', () => {
+    const { stream, writer, queue, ends } = setUp()
+    const write = stream.write.bind(stream)
+    stream.write = (bytes) => {
+      if (queue.length === 0 && String(stream.bytes).length < 10) {
+        queue.push('again')
+        writer.wake()
+      }
+      return write(bytes)
+    }
+    queue.push('first')
+    writer.wake()
+    expect([String(stream.bytes), ends]).toEqual(['firstagainagain', []])
+  })
+
   test('ends once, with the first error, and writes nothing more', () => {
     const { hub, stream, writer, queue, ends } = setUp()
     const error = new Error('EPIPE')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkLimits, closeTimeout, refuse } from '../../src/util/checks.js'
+import { checkLimits, closeTimeout, refusal as optionRefusal } from '../../src/util/checks.js'
 import { refusal } from '../pool/option-help.js'
 
 describe('the timeout of close', () => {
@@ -36,15 +36,15 @@ test.each([
   [Symbol('s'), 'Symbol(s)'],
   [Number.NaN, 'NaN'],
 ])('a refusal shows what was given: %s', (given, shown) => {
-  expect(refuse('x', 'something', given).message).toBe(`Option 'x' must be something; it was given ${shown}.`)
+  expect(optionRefusal('x', 'something', given).message).toBe(`Option 'x' must be something; it was given ${shown}.`)
 })
 
 test('a refusal has the option and the reason as fields, and is a TypeError', () => {
-  const refusal = refuse('tls.ca', 'a text', 5)
-  expect(refusal).toBeInstanceOf(TypeError)
-  expect(refusal).toMatchObject({ name: 'TypeError', option: 'tls.ca', reason: 'must be a text; it was given 5' })
-  expect(refusal.message).toBe("Option 'tls.ca' must be a text; it was given 5.")
-  expect(Object.keys(refusal)).toEqual([])
+  const refused = optionRefusal('tls.ca', 'a text', 5)
+  expect(refused).toBeInstanceOf(TypeError)
+  expect(refused).toMatchObject({ name: 'TypeError', option: 'tls.ca', reason: 'must be a text; it was given 5' })
+  expect(refused.message).toBe("Option 'tls.ca' must be a text; it was given 5.")
+  expect(Object.keys(refused)).toEqual([])
 })
 
 test('a hard time limit below the soft one is refused; 0 and undefined are no limit', () => {

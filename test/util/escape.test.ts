@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { escapeControl } from '../../src/util/escape.js'
+import { escapeControl, escapeJson, escapeLine } from '../../src/util/escape.js'
 
 test('escapeControl shows each control character by its code', () => {
   expect(escapeControl('\x1b[2J\x00\x7f\x9b')).toBe('\\x1b[2J\\x00\\x7f\\x9b')
@@ -9,4 +9,21 @@ test('escapeControl shows each control character by its code', () => {
 test('escapeControl leaves tabs, newlines and all other characters as they are', () => {
   const text = 'one\ttwo\nthree äöü € 漢字 🎉 \u00a0'
   expect(escapeControl(text)).toBe(text)
+})
+
+test('escapeControl shows what reorders or breaks a line', () => {
+  expect(escapeControl('invoice\u202efdp.exe\u2066\u2069\u2028')).toBe('invoice\\u202efdp.exe\\u2066\\u2069\\u2028')
+})
+
+test('escapeLine shows newlines as well', () => {
+  expect(escapeLine('add\nprefork: all is well\x1b')).toBe('add\\nprefork: all is well\\x1b')
+})
+
+test('escapeJson keeps the value', () => {
+  const value = { name: 'a\u202eb\x9b\x7f\u2028\x1b\n"' }
+  const json = escapeJson(JSON.stringify(value))
+  expect(JSON.parse(json)).toEqual(value)
+  expect(json).toBe('{"name":"a\\u202eb\\u009b\\u007f\\u2028\\u001b\\n\\""}')
+  const indented = JSON.stringify([1], undefined, 2)
+  expect(escapeJson(indented)).toBe(indented)
 })

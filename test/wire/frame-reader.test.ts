@@ -13,11 +13,14 @@ const frame = (body: Uint8Array): Buffer => {
 }
 
 /** The bodies of the frames in these chunks. */
-const read = (chunks: readonly Buffer[], max = MAX): Buffer[] => {
+const read = (chunks: readonly Buffer[], max = MAX, isOver?: () => boolean): Buffer[] => {
   const bodies: Buffer[] = []
-  const reader = frameReader((bytes, start, end) => bodies.push(bytes.subarray(start, end)), max)
+  const reader = frameReader((bytes, start, end) => bodies.push(bytes.subarray(start, end)), max, isOver)
   reader.next()
-  for (const chunk of chunks) reader.next(chunk)
+  for (const chunk of chunks) {
+    let { value } = reader.next(chunk)
+    while (value === true) ({ value } = reader.next(Buffer.alloc(0)))
+  }
   return bodies
 }
 
@@ -29,6 +32,14 @@ const cutAt = (bytes: Buffer, cuts: readonly number[]): Buffer[] => {
 const body = fc.uint8Array({ minLength: FIXED_BYTES, maxLength: 200 })
 
 describe('the frame reader', () => {
+  test('gives the same frames in many turns', () => {
+    const bodies = [1, 2, 3, 4].map((n) => Buffer.alloc(FIXED_BYTES + n, n))
+    const bytes = Buffer.concat(bodies.map(frame))
+    let asked = 0
+    expect(read(cutAt(bytes, [30, 31]), MAX, () => ++asked > 0)).toEqual(bodies)
+    expect(asked).toBeGreaterThan(0)
+  })
+
   test('gives the same frames for any chunks into which they are cut', () => {
     const cuts = fc.array(fc.nat({ max: 3_000 }), { maxLength: 60 })
     fc.assert(

@@ -159,6 +159,38 @@ describe('the frame writer', () => {
     expect(run()).toBe('idle')
   })
 
+  test('urgent frames go before what was gathered, and are made when the stream takes them', () => {
+    const stream = new FakeWritable()
+    const urgent: Buffer[] = []
+    const made: Buffer[] = []
+    const next = (): Buffer[] | undefined => {
+      const frame = urgent.shift()
+      if (frame === undefined) return undefined
+      made.push(frame)
+      return [frame.subarray(0, 20), frame.subarray(20)]
+    }
+    const writer = new FrameWriter({ next })
+    const generator = writer.generator(stream)
+    const run = (): string => generator.next().value
+    stream.on('drain', run)
+    const reply = (fill: number, bytes = 10): Buffer => expectedFrame(Kind.REPLY, 0, 0, fill, 0, Buffer.alloc(bytes, fill))
+    const [first, second, third] = [reply(1), reply(2, 100_000), reply(3)]
+    expect(run()).toBe('idle')
+    urgent.push(first)
+    writer.job(head(1), [Buffer.alloc(9)], 9)
+    stream.takes = () => 5
+    expect(run()).toBe('full')
+    // The stream is full: what comes now waits, as it is.
+    urgent.push(second, third)
+    writer.job(head(2), [], 0)
+    expect(made).toEqual([first])
+    stream.takes = () => Number.POSITIVE_INFINITY
+    stream.drain()
+    const job = (i: number, parts: Buffer[] = []): Buffer => expectedJob(head(i), parts)
+    expect(stream.bytes).toEqual(Buffer.concat([first, job(1, [Buffer.alloc(9)]), second, job(2), third]))
+    expect(writer.empty).toBe(true)
+  })
+
   test('attempts beyond 16 bits wrap instead of throwing', () => {
     const { stream, writer, run } = setUp()
     writer.job({ ...head(1), attempt: 65_537 }, [], 0)

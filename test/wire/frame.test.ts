@@ -57,10 +57,20 @@ test('the credit of a PULL: items, bytes', () => {
   expect([frame.creditItemsOf(Buffer.from(bytes), 0), frame.creditBytesOf(Buffer.from(bytes), 0)]).toEqual([16, 70_000])
 })
 
+test('the heads of CALL and REPLY: number of the call, bytes of the name; number of the call', () => {
+  const call = bytesOf(frame.CALL_HEAD, (to) => frame.writeCallHead(to, 0, 70_000, 513))
+  expect(call).toEqual([...u32(70_000), ...u16(513)])
+  expect([frame.callNumberOf(Buffer.from(call), 0), frame.callNameBytesOf(Buffer.from(call), 0)]).toEqual([70_000, 513])
+  const reply = bytesOf(frame.REPLY_HEAD, (to) => frame.writeReplyHead(to, 0, 80_000))
+  expect(reply).toEqual(u32(80_000))
+  expect(frame.callNumberOf(Buffer.from(reply), 0)).toBe(80_000)
+  expect(frame.MAX_NAME_BYTES).toBe(2 ** 16 - 1)
+})
+
 test('the numbers of CANCEL and SOFT_LIMIT_REQUEST', () => {
-  const upTo = bytesOf(frame.CANCEL_HEAD, (to) => frame.writeCancelUpTo(to, 0, 70_000))
-  expect(upTo).toEqual(u32(70_000))
-  expect(frame.cancelUpToOf(Buffer.from(upTo), 0)).toBe(70_000)
+  const fixed = bytesOf(frame.CANCEL_HEAD, (to) => frame.writeCancelFixed(to, 0, 70_000, 2_000_000_000))
+  expect(fixed).toEqual([...u32(70_000), ...u32(2_000_000_000)])
+  expect([frame.cancelUpToOf(Buffer.from(fixed), 0), frame.interruptForOf(Buffer.from(fixed), 0)]).toEqual([70_000, 2_000_000_000])
   const limit = bytesOf(frame.SOFT_LIMIT_REQUEST_BYTES, (to) => frame.writeRequestedLimit(to, 0, 80_000))
   expect(limit).toEqual(u32(80_000))
   expect(frame.requestedLimitOf(Buffer.from(limit), 0)).toBe(80_000)

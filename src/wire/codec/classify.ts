@@ -16,7 +16,7 @@ const dataPrototypes = new WeakSet<object>()
 
 const isNative = (f: unknown): boolean => typeof f === 'function' && Function.prototype.toString.call(f).endsWith('{ [native code] }')
 
-/** Whether no prototype shows that the instance is more than its properties. */
+/** Whether the instance is no more than its properties, as far as its prototypes show. */
 const looksPlain = (value: object, proto: object): boolean => {
   if (Symbol.toStringTag in value) return false
   for (let p: object | null = proto; p !== null; p = Object.getPrototypeOf(p) as object | null) {

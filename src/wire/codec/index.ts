@@ -122,9 +122,17 @@ const encodePlain = (value: unknown, reserve: number, root: string, options?: En
   if (transfer !== undefined) detachAll(transfer)
   const body = allocate(reserve + 1 + size)
   body[reserve] = writer.hasBackReferences ? format.PLAIN | format.FLAG_BACK_REFERENCES : format.PLAIN
-  writer.bytes.copy(body, reserve + 1, 0, size)
+  copyInto(body, reserve + 1, writer.bytes, size)
   writer.release()
   return { body, binaries: none, size: size + 1 }
+}
+
+/** Few bytes are copied one by one: a call into Node would cost more. */
+const FEW_BYTES = 32
+
+const copyInto = (to: Buffer, at: number, from: Buffer, size: number): void => {
+  if (size > FEW_BYTES) from.copy(to, at, 0, size)
+  else for (let i = 0; i < size; i++) to[at + i] = from[i]!
 }
 
 const plainWithBlobs = (writer: PlainWriter, blobs: BlobWriter, size: number, reserve: number, options?: EncodeOptions, transfer?: Transfer): Encoded => {

@@ -1,4 +1,4 @@
-/** Joins the stack of an error in a worker with the stack of its caller in the host. */
+/** Joins the stack of an error of one process with the stack of its caller in another. */
 import { fileURLToPath } from 'node:url'
 
 /** The folders of this package's own code: the bundle, or (with source maps) the source. */
@@ -12,7 +12,7 @@ const ownFolders = ((): string[] => {
 
 const isFrame = (line: string): boolean => /^\s+at /.test(line)
 const isOwn = (line: string): boolean => ownFolders.some((folder) => line.includes(folder))
-const isInternal = (line: string): boolean => line.includes('node:internal/')
+const isInternal = (line: string): boolean => line.includes('node:internal/') || line.includes('(node:async_hooks:')
 
 const done = new WeakSet<object>()
 
@@ -54,5 +54,24 @@ export const appendCallerStack = (error: unknown, callerFrames: string): void =>
     done.add(error)
   } catch {
     // A frozen error stays as it is.
+  }
+}
+
+/** The error as its caller gets it: the frames of the other process (or none), then those of the caller, which awaits this. */
+export const withCallerStack = (error: unknown): unknown => {
+  if (error instanceof Error) {
+    const frames = framesHere()
+    if (frames !== undefined) appendCallerStack(error, frames)
+  }
+  return error
+}
+
+/** Undefined where this process's own `Error.prepareStackTrace` returns no text, or throws: then the caller's frames are left out. */
+const framesHere = (): string | undefined => {
+  try {
+    const stack: unknown = new Error().stack
+    return typeof stack === 'string' ? stack : undefined
+  } catch {
+    return undefined
   }
 }

@@ -2,7 +2,7 @@
 import { types } from 'node:util'
 import { decode, type Encoded, encode } from '../codec/index.js'
 
-export { appendCallerStack } from './caller-stack.js'
+export { appendCallerStack, withCallerStack } from './caller-stack.js'
 
 const options = { replaceUnsendable: true, copyBinaries: true, root: 'error' } as const
 

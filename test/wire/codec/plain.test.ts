@@ -31,7 +31,7 @@ describe('goes as plain content', () => {
     'odd keys': [{ '': 1, '\ud800': 2, Ω: 3, 7: 4 }, { ['k'.repeat(201)]: 1 }],
     'more keys than a shape has': Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`k${i}`, i])),
     'as many keys as a shape has': Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`k${i}`, i])),
-    'more shapes than have words of their own': Array.from({ length: 40 }, (_, i) => [{ [`s${i % 20}`]: i }, { [`s${i % 20}`]: i, b: 1 }]),
+    'more shapes than have opcodes of their own': Array.from({ length: 40 }, (_, i) => [{ [`s${i % 20}`]: i }, { [`s${i % 20}`]: i, b: 1 }]),
     'empty ones': [{}, [], {}, new Map(), new Set(), '', 0n],
     instances: [new Point(), inherited, Object.assign(Object.create(null) as object, { a: 1 })],
     'maps and sets': new Map<unknown, unknown>([

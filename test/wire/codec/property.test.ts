@@ -1,3 +1,3 @@
 import { compareWithStructuredClone } from './property.js'
 
-compareWithStructuredClone(0.25)
+compareWithStructuredClone(0.1)

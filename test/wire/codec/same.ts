@@ -4,13 +4,19 @@ import { types } from 'node:util'
 const tagOf = (value: object): string => Object.prototype.toString.call(value)
 
 /** The first difference, as text; undefined: there is none. */
-export const difference = (a: unknown, b: unknown, path = 'value', met = new Map<object, object>(), back = new Map<object, object>()): string | undefined => {
+export const difference = (
+  a: unknown,
+  b: unknown,
+  path = 'value',
+  visited = new Map<object, object>(),
+  back = new Map<object, object>(),
+): string | undefined => {
   if (typeof a !== 'object' || a === null || typeof b !== 'object' || b === null)
     return Object.is(a, b) ? undefined : `${path}: ${String(a)} is not ${String(b)}`
-  if (met.has(a) || back.has(b)) return met.get(a) === b && back.get(b) === a ? undefined : `${path}: identity`
-  met.set(a, b)
+  if (visited.has(a) || back.has(b)) return visited.get(a) === b && back.get(b) === a ? undefined : `${path}: identity`
+  visited.set(a, b)
   back.set(b, a)
-  const inner = (x: unknown, y: unknown, step: string): string | undefined => difference(x, y, path + step, met, back)
+  const inner = (x: unknown, y: unknown, step: string): string | undefined => difference(x, y, path + step, visited, back)
   if (tagOf(a) !== tagOf(b)) return `${path}: ${tagOf(a)} is not ${tagOf(b)}`
   if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b)) return `${path}: prototype`
   if (types.isNativeError(a))

@@ -21,7 +21,7 @@ export const writeText = (bytes: Buffer, at: number, text: string): number => {
   return to
 }
 
-/** V8 does not run the expression over a text that it keeps with one byte for each unit. */
+/** V8 knows that a one-byte string cannot match, so the test is free for it. */
 const writeLongText = (bytes: Buffer, at: number, text: string): number =>
   WIDE.test(text) ? writeUnits(bytes, at, text, WIDE_TEXT, 'utf16le') : writeUnits(bytes, at, text, LONG_TEXT, 'latin1')
 
