@@ -26,8 +26,11 @@ export interface WatchdogLink {
 
 /** What the watchdog asks of the job loop. Called on the main thread when its event loop turns, from within a native callback. */
 export interface LinkEvents {
-  /** Abort the job's signal with this reason (close its generator, for a stream). The job may already be gone. */
-  onCancel(delivery: number, reason: unknown): void
+  /**
+   * Abort the job's signal with this reason (close its generator, for a stream). The job may already be gone. `asked`: the host waits for the end of
+   * the task, and answers its calls until then.
+   */
+  onCancel(delivery: number, reason: unknown, asked: boolean): void
   /** Abort the job's signal with a SoftTimeLimitError. */
   onSoftLimit(delivery: number, limit: number): void
   /** The synchronous call of this job was terminated: settle it (READY with FLAG_INTERRUPTED, payload `stack`) and go on. */

@@ -1,4 +1,6 @@
 import { writeSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
+import { setTimeout } from 'node:timers'
 import { withTimeout } from '../util/with-timeout.js'
 import { encode } from '../wire/codec/index.js'
 import { FRAME_HEAD } from '../wire/frame.js'
@@ -6,11 +8,13 @@ import { Kind, type StartFailed, type WorkerConfig, type WorkerUp } from '../wir
 import { captureOutput } from './io/capture.js'
 import { catchFaults, faultReporter } from './io/faults.js'
 import { NO_JOB } from './io/frame-output.js'
-import { readJobs, resultsPipe } from './io/pipes.js'
+import { acceptanceRecord, readJobs, resultsPipe } from './io/pipes.js'
+import { residentMemory } from './io/resident-memory.js'
 import { AsyncScope } from './jobs/async-scope.js'
 import type { WorkerJob } from './jobs/job.js'
 import { JobLoop } from './jobs/job-loop.js'
 import type { LinkEvents, WatchdogLink } from './link.js'
+import { raiseNiceness } from './niceness.js'
 import { workerState } from './state.js'
 import type { TaskRegistry } from './tasks/load.js'
 import { loaded, loadTasks, runStartHooks, StartFailure } from './tasks/load.js'
@@ -52,7 +56,7 @@ class WorkerProcess {
     this.#config = config
     const { jobStart, jobEnd } = this.#state
     const events: LinkEvents = {
-      onCancel: (delivery, reason) => this.#loop.onCancel(delivery, reason),
+      onCancel: (delivery, reason, asked) => this.#loop.onCancel(delivery, reason, asked),
       onSoftLimit: (delivery, limit) => this.#loop.onSoftLimit(delivery, limit),
       onInterrupted: (delivery, cause, stack) => this.#loop.onInterrupted(delivery, cause, stack),
       onWake: () => this.#loop.onWake(),
@@ -64,9 +68,10 @@ class WorkerProcess {
         this.#link.resultsLost?.(error)
         killProcess(config.killTree)
       }),
+      record: config.record ? acceptanceRecord() : undefined,
       link: this.#link,
       clock: { now: () => performance.now(), wall: () => Date.now(), later: (ms, fn) => void setTimeout(fn, ms).unref() },
-      rss: () => process.memoryUsage.rss(),
+      rss: residentMemory,
       scope: this.#scope,
       jobStart,
       jobEnd,
@@ -111,12 +116,16 @@ class WorkerProcess {
     const registry = await loadTasks(tasks)
     await runStartHooks(tasks)
     loaded()
+    // Not earlier: beside a busy host, modules would load slowly at a low priority. The watchdog's thread and those of V8 were created before this, and
+    // keep the priority of the host. Where the kernel shares the CPU by session, the value holds for the whole worker, and it may come a little later.
+    // Not later than here: a worker that is up has the priority that its jobs have.
+    raiseNiceness(this.#config.niceness)
     return registry
   }
 
   #announce(registry: TaskRegistry): void {
     if (this.#state.contextWanted) this.#scope.enable()
-    const up: WorkerUp = { pid: process.pid, tasks: registry.infos(), rss: process.memoryUsage.rss() }
+    const up: WorkerUp = { pid: process.pid, tasks: registry.infos(), rss: residentMemory() }
     this.#up = true
     this.#send(Kind.WORKER_UP, up)
     this.#loop.start(registry)

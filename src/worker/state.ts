@@ -3,7 +3,7 @@ import type { TaskOptions } from './tasks/define-task.js'
 import type { Hook, JobEndHook, JobStartHook } from './tasks/hooks.js'
 
 /** What the worker's own code and every copy of `prefork/worker` in this process share. */
-export interface WorkerState {
+export interface ProcessState {
   /** True in a worker process, false where a task module is merely imported, for example by a unit test. */
   inWorker: boolean
   /** A task module has imported `prefork/worker`: jobs must be told apart across awaits. */
@@ -21,8 +21,8 @@ export interface WorkerState {
 const KEY = Symbol.for('prefork.worker')
 
 /** On `globalThis`, because a task module may bring its own copy of this package. */
-export const workerState = (): WorkerState => {
-  const holder = globalThis as { [KEY]?: WorkerState }
+export const workerState = (): ProcessState => {
+  const holder = globalThis as { [KEY]?: ProcessState }
   holder[KEY] ??= {
     inWorker: false,
     contextWanted: false,

@@ -30,9 +30,11 @@ export class WorkerUnderTest {
       cancelGrace: 1000,
       heartbeatInterval: 1000,
       watchdog: true,
+      niceness: 0,
       killTree: true,
       output: 'inherit',
       maxMessageSize: 1 << 28,
+      record: false,
       measureMemory: false,
       ...config,
     }

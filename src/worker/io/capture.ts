@@ -1,3 +1,4 @@
+import { nextTick } from 'node:process'
 import { Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
@@ -35,7 +36,7 @@ const capturing = (onText: (text: string) => void, fd: number): Writable => {
   const write = (chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean => {
     take(typeof chunk === 'string' && typeof encoding === 'string' ? Buffer.from(chunk, encoding) : chunk)
     const done = typeof encoding === 'function' ? encoding : callback
-    if (done !== undefined) process.nextTick(done, null)
+    if (done !== undefined) nextTick(done, null)
     return true
   }
   // As with Node's own streams, nothing ends or closes them.

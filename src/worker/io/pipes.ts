@@ -1,8 +1,13 @@
-/** The worker's ends of the jobs pipe and of the results pipe. */
+/** The worker's ends of the jobs pipe, of the results pipe and of the acceptance record. */
+
 import { writeSync, writevSync } from 'node:fs'
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import { setInterval } from 'node:timers'
 import { MAX_TIMER } from '../../util/limits.js'
-import { FD_JOBS, FD_RESULTS } from '../../wire/messages.js'
+import { monotonicOffset, RECORD_BYTES, writeRecord } from '../../wire/acceptance-record.js'
+import { FD_JOBS, FD_RECORD, FD_RESULTS } from '../../wire/messages.js'
+import type { AcceptanceRecorder } from '../jobs/loop-options.js'
 import type { WriteChunks } from './frame-output.js'
 
 const READ_BYTES = 64 * 1024
@@ -54,5 +59,28 @@ export const resultsPipe = (onGone: (error: NodeJS.ErrnoException) => void, fd =
       onGone(error as NodeJS.ErrnoException)
       throw error
     }
+  }
+}
+
+/** The acceptance record. What was written is in the kernel, and the host finds it there whatever becomes of this process. */
+export const acceptanceRecord = (fd = FD_RECORD): AcceptanceRecorder => {
+  const bytes = Buffer.alloc(RECORD_BYTES)
+  const offset = monotonicOffset()
+  // A task may replace the method.
+  const now = performance.now.bind(performance)
+  let usable = true
+  return {
+    now: () => now() + offset,
+    record: (delivery, at) => {
+      if (!usable) return false
+      writeRecord(bytes, delivery, at)
+      try {
+        usable = writeSync(fd, bytes, 0, RECORD_BYTES, 0) === RECORD_BYTES
+      } catch {
+        // A task has closed the descriptor.
+        usable = false
+      }
+      return usable
+    },
   }
 }

@@ -41,7 +41,7 @@ export class ItemPump {
     this.#port = port
   }
 
-  /** Adds credit. One item may overdraw the bytes, so that an item larger than the whole grant is still sent. */
+  /** Adds credit. One item may exceed the bytes, so that an item larger than the whole grant is still sent. */
   grant(items: number, bytes: number): void {
     this.#items += items
     this.#bytes += bytes

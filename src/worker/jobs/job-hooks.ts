@@ -6,6 +6,8 @@ export class JobHooks {
   readonly #end: readonly JobEndHook[]
   readonly #poolId: string
   readonly #onFault: (error: unknown, job: WorkerJob) => void
+  /** The job whose hooks are being called. A job that was terminated in a hook stays here, for it has settled. */
+  inside: WorkerJob | undefined
 
   constructor(start: readonly JobStartHook[], end: readonly JobEndHook[], poolId: string, onFault: (error: unknown, job: WorkerJob) => void) {
     this.#start = start
@@ -24,13 +26,19 @@ export class JobHooks {
     job.begun = true
     if (this.#start.length === 0) return
     const info = this.#infoOf(job)
-    for (const hook of this.#start) hook(info)
+    this.inside = job
+    try {
+      for (const hook of this.#start) hook(info)
+    } finally {
+      this.inside = undefined
+    }
   }
 
   /** An error of a hook is reported and changes nothing for the job. A job whose arguments could not be decoded never began: no hook runs after it. */
   after(job: WorkerJob, outcome: JobEndInfo['outcome']): void {
     if (!job.begun) return
     const info = { ...this.#infoOf(job), outcome }
+    this.inside = job
     for (const hook of this.#end) {
       try {
         hook(info)
@@ -38,6 +46,7 @@ export class JobHooks {
         this.#onFault(error, job)
       }
     }
+    this.inside = undefined
   }
 
   #infoOf(job: WorkerJob): JobHookInfo {

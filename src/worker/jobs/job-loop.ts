@@ -2,19 +2,20 @@ import { types } from 'node:util'
 import { Deque } from '../../util/deque.js'
 import { PreforkError, ProtocolError, SoftTimeLimitError, TaskNotFoundError } from '../../wire/errors.js'
 import { creditBytesOf, creditItemsOf, deliveryOf, FRAME_HEAD, JOB_FIXED_BYTES, kindOf, LENGTH_BYTES, PULL_BYTES } from '../../wire/frame.js'
-import { Kind } from '../../wire/messages.js'
+import { FLAG_CALLS, FLAG_RECORD, Kind, SMALL_MESSAGE_MAX } from '../../wire/messages.js'
 import { FrameOutput } from '../io/frame-output.js'
 import { FrameParser } from '../io/frame-parser.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
 import type { JobEndInfo } from '../tasks/hooks.js'
 import type { TaskRegistry } from '../tasks/load.js'
+import { InterruptibleCall } from './interruptible-call.js'
 import { ItemPump, isThenable, iteratorOf } from './item-pump.js'
 import { WorkerJob } from './job.js'
 import { JobHooks } from './job-hooks.js'
 import { JobReports } from './job-reports.js'
 import type { JobLoopOptions, JobScope } from './loop-options.js'
+import { OutgoingCalls } from './outgoing-calls.js'
 import { type ResultPayload, Results } from './results.js'
-import { TaskCall } from './task-call.js'
 
 /**
  * Runs the worker's jobs: claims each, accepts it, calls its task and settles it. A task is called synchronously from within a
@@ -27,8 +28,9 @@ export class JobLoop implements LinkEvents {
   readonly #options: JobLoopOptions
   readonly #link: WatchdogLink
   readonly #scope: JobScope
-  readonly #call: TaskCall
+  readonly #call: InterruptibleCall
   readonly #hooks: JobHooks
+  readonly #calls: OutgoingCalls
   readonly #results: Results
   readonly #parser: FrameParser
   /** Jobs that have arrived and are not yet claimed, as bytes. */
@@ -49,16 +51,19 @@ export class JobLoop implements LinkEvents {
     this.#link = link
     this.#scope = options.scope
     this.#slots = new Array<WorkerJob | undefined>(config.concurrency).fill(undefined)
-    this.#parser = new FrameParser(config.maxMessageSize + JOB_FIXED_BYTES, (bytes, start, end) => this.#onFrame(bytes, start, end))
+    this.#parser = new FrameParser(Math.max(config.maxMessageSize, SMALL_MESSAGE_MAX) + JOB_FIXED_BYTES, (bytes, start, end) =>
+      this.#onFrame(bytes, start, end),
+    )
     this.output = new FrameOutput((chunks) => {
       link.beforeWrite()
       write(chunks)
       link.afterWrite()
     })
-    this.#call = new TaskCall(link, this.#scope)
+    this.#call = new InterruptibleCall(link, this.#scope)
     this.#hooks = new JobHooks(options.jobStart ?? [], options.jobEnd ?? [], config.poolId, options.onFault)
-    this.#results = new Results(this.output, config.maxMessageSize, config.measureMemory ? options.rss : undefined)
-    this.reports = new JobReports(this.output, this.#call, clock, config)
+    this.#results = new Results(this.output, config.maxMessageSize, config.measureMemory ? options.rss : undefined, options.record)
+    this.#calls = new OutgoingCalls(this.output, this.#call, this.#hooks, config.maxMessageSize)
+    this.reports = new JobReports(this.output, this.#call, this.#calls, clock, config)
   }
 
   get running(): readonly WorkerJob[] {
@@ -85,11 +90,14 @@ export class JobLoop implements LinkEvents {
     this.#beginWaitingSafely()
   }
 
-  onCancel(delivery: number, reason: unknown): void {
+  onCancel(delivery: number, reason: unknown, asked: boolean): void {
     const job = this.#find(delivery)
     if (job === undefined) return
     job.cancelled = true
+    // Listeners of the signal may call.
+    job.mayCall = asked
     this.#scope.run(job, () => job.abort(reason))
+    if (!asked) this.#calls.cancelled(job, reason)
     job.pump?.close()
   }
 
@@ -106,7 +114,7 @@ export class JobLoop implements LinkEvents {
     if (job !== undefined) {
       job.softTimedOut ||= cause === 'soft'
       job.pump?.discard()
-      this.#settle(job, 'interrupted', this.#results.stack(stack))
+      this.#settle(job, 'interrupted', this.#results.stack(stack, job))
       // What the task began before (timers, requests) is asked to stop.
       const why = cause === 'soft' ? `The soft time limit of ${job.softLimit} ms has passed` : 'The job was cancelled'
       this.#scope.run(job, () => job.abort(cause === 'soft' ? new SoftTimeLimitError(why, job.softLimit, stack) : new DOMException(why, 'AbortError')))
@@ -133,6 +141,10 @@ export class JobLoop implements LinkEvents {
         if (job.pump !== undefined) this.#streamsWithCredit.push(job)
         return
       }
+      case Kind.REPLY:
+        // Settles a promise: no code of a task runs in here.
+        this.#calls.reply(bytes, start, end)
+        return
       case Kind.QUIT:
         this.#quitting = true
         return
@@ -173,7 +185,7 @@ export class JobLoop implements LinkEvents {
     job.slot = slot
     this.#slots[slot] = job
     this.#running += 1
-    this.output.putHead(Kind.ACCEPTED, 0, job)
+    if (!this.#recorded(job)) this.output.putHead(Kind.ACCEPTED, 0, job)
     this.output.flush()
     this.#link.began(slot, job.delivery, job.softLimit, job.hardLimit)
     let args: unknown[]
@@ -188,6 +200,18 @@ export class JobLoop implements LinkEvents {
       return
     }
     this.#run(job, args)
+  }
+
+  /** Records the acceptance, if it is asked to. False: ACCEPTED is needed. A READY that waits is written first: should this worker die in between, that job would be lost. */
+  #recorded(job: WorkerJob): boolean {
+    const { record } = this.#options
+    if ((job.flags & FLAG_RECORD) === 0 || record === undefined) return false
+    this.output.flush()
+    const at = record.now()
+    if (!record.record(job.delivery, at)) return false
+    job.recorded = true
+    job.recordedAt = at
+    return true
   }
 
   #run(job: WorkerJob, args: unknown[]): void {
@@ -282,6 +306,7 @@ export class JobLoop implements LinkEvents {
     if (this.#hooks.any) this.#scope.run(job, () => this.#hooks.after(job, outcome))
     this.reports.flush(job)
     job.settled = true
+    if ((job.flags & FLAG_CALLS) !== 0) this.#calls.jobEnded(job)
     if (job.streaming) this.#streams.delete(job.delivery)
     this.#slots[job.slot] = undefined
     this.#running -= 1

@@ -4,27 +4,30 @@ import { FRAME_HEAD } from '../../wire/frame.js'
 import { Kind, type LogLine, type WorkerConfig } from '../../wire/messages.js'
 import type { CurrentJob, JobLogger } from '../current-job.js'
 import { type FrameJob, type FrameOutput, NO_JOB } from '../io/frame-output.js'
+import type { InterruptibleCall } from './interruptible-call.js'
 import type { WorkerJob } from './job.js'
 import { JobLog } from './job-log.js'
 import type { LoopClock } from './loop-options.js'
+import type { OutgoingCalls } from './outgoing-calls.js'
 import { ProgressThrottle } from './progress.js'
-import type { TaskCall } from './task-call.js'
 
 /** Lines in one frame, at most: the host handles a frame without a pause, and the lines of no job are unbounded. */
 const FRAME_LINES = 1024
 
-/** What a running job reports besides its result: lines and progress. Makes the `currentJob()` through which it does. */
+/** What a running job sends besides its result: lines, progress and calls. Makes the `currentJob()` through which it does. */
 export class JobReports {
   readonly #output: FrameOutput
-  readonly #call: TaskCall
+  readonly #call: InterruptibleCall
+  readonly #calls: OutgoingCalls
   readonly #clock: LoopClock
   readonly #config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>
   /** Lines of no job, or of one that has settled. */
   readonly #stray: JobLog
 
-  constructor(output: FrameOutput, call: TaskCall, clock: LoopClock, config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>) {
+  constructor(output: FrameOutput, call: InterruptibleCall, calls: OutgoingCalls, clock: LoopClock, config: Pick<WorkerConfig, 'poolId' | 'maxMessageSize'>) {
     this.#output = output
     this.#call = call
+    this.#calls = calls
     this.#clock = clock
     this.#config = config
     this.#stray = new JobLog(clock.wall, (lines) => this.#send(NO_JOB, lines), Number.POSITIVE_INFINITY)
@@ -76,6 +79,7 @@ export class JobReports {
       name: job.name,
       attempt: job.attempt,
       progress: (value) => this.progress(job, value),
+      call: (name, ...args) => this.#calls.call(job, name, args),
       get id() {
         return job.id(poolId)
       },

@@ -51,6 +51,9 @@ export class WorkerJob {
   /** The task, or a start hook, was called. */
   begun = false
   settled = false
+  /** Its acceptance was recorded, then: ms on the monotonic clock of the machine. */
+  recorded = false
+  recordedAt = 0
   /** The task's name, or the one given in its place; known once the job has a slot. */
   name = ''
   current: CurrentJob | undefined
@@ -60,8 +63,10 @@ export class WorkerJob {
   /** Credit that the pump has not got yet. */
   creditItems = 0
   creditBytes = 0
-  /** The host has cancelled the call: a stream is closed. */
+  /** The host has cancelled the job: a stream is closed. */
   cancelled = false
+  /** It was cancelled, and its host waits for its task to end: its calls are answered until then. */
+  mayCall = false
   softTimedOut = false
 
   constructor(bytes: Buffer, start: number, end: number) {

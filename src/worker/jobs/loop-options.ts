@@ -24,10 +24,19 @@ export interface JobScope {
   current(): WorkerJob | undefined
 }
 
+export interface AcceptanceRecorder {
+  /** ms on the monotonic clock of the machine. */
+  now(): number
+  /** False: it cannot be recorded, and an ACCEPTED is needed. `at`: as `now`. */
+  record(delivery: number, at: number): boolean
+}
+
 export interface JobLoopOptions {
   readonly config: Pick<WorkerConfig, 'poolId' | 'concurrency' | 'maxMessageSize' | 'measureMemory'>
   /** Writes into the results pipe before it returns. */
   readonly write: WriteChunks
+  /** Where the acceptance of a job can be recorded for the host. */
+  readonly record?: AcceptanceRecorder | undefined
   readonly link: WatchdogLink
   readonly clock: LoopClock
   /** Resident bytes of this process. */

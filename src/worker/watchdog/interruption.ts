@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 import { LimitStage, NO_STACK } from '../../wire/messages.js'
 import type { WatchdogContext } from './context.js'
 import { isSafePlace, stackText } from './frames.js'
@@ -6,16 +7,20 @@ import { Word } from './shared-records.js'
 /** First delay between two attempts to interrupt, ms. It doubles after each. */
 const FIRST_RETRY = 10
 const WRITING_RETRY = 50
+/** The longest: a grace may last for minutes. */
+const MAX_RETRY_MS = 500
 
 /**
  * Interrupts the synchronous code of one job that has been asked to stop (its soft limit passed, or it was cancelled) as soon as it can be interrupted safely.
- * If the main thread's event loop has not turned after `cancelGrace`, asks the host to kill the worker.
+ * If the main thread's event loop has not turned when its grace is over, asks the host to kill the worker.
  */
 export class Interruption {
   readonly #context: WatchdogContext
   readonly #delivery: number
   readonly #cause: 'soft' | 'cancel'
   readonly #turn: number
+  readonly #grace: number
+  readonly #graceTimer: NodeJS.Timeout
   #retry = FIRST_RETRY
   #retryTimer: NodeJS.Timeout | undefined
   #over = false
@@ -23,13 +28,14 @@ export class Interruption {
   /** The stack of the task at the last attempt. */
   #lastStack = NO_STACK
 
-  /** `turn`: the message that asked the main thread to stop the job. */
-  constructor(context: WatchdogContext, delivery: number, cause: 'soft' | 'cancel', turn: number) {
+  /** `turn`: the message that asked the main thread to stop the job. `grace`: how long the job may take, ms. */
+  constructor(context: WatchdogContext, delivery: number, cause: 'soft' | 'cancel', turn: number, grace: number) {
     this.#context = context
     this.#delivery = delivery
     this.#cause = cause
     this.#turn = turn
-    setTimeout(() => this.#graceOver(), context.cancelGrace)
+    this.#grace = grace
+    this.#graceTimer = setTimeout(() => this.#graceOver(), grace)
     this.#attempt()
   }
 
@@ -43,14 +49,18 @@ export class Interruption {
   }
 
   #attempt(): void {
-    if (this.#isOver()) return
+    if (this.#isOver()) {
+      clearTimeout(this.#graceTimer)
+      return
+    }
     if (!this.#canInterrupt()) {
       this.#attemptLater()
       return
     }
     const { mainDebugger, own, cancelGrace } = this.#context
     mainDebugger.inspect(
-      cancelGrace,
+      // While a debugger is connected, awaits are slow.
+      Math.min(this.#grace, cancelGrace),
       (frames) => !this.#isOver() && this.#canInterrupt() && isSafePlace(frames, own) && this.#markInterrupted(),
       (frames, terminated) => {
         if (frames !== undefined) this.#lastStack = stackText(frames, own)
@@ -59,6 +69,7 @@ export class Interruption {
           return
         }
         this.#over = true
+        clearTimeout(this.#graceTimer)
         this.#context.main.interrupted(this.#delivery, this.#cause, this.#lastStack)
       },
     )
@@ -79,7 +90,7 @@ export class Interruption {
 
   #attemptLater(): void {
     this.#retryTimer = setTimeout(() => this.#attempt(), this.#retry)
-    this.#retry *= 2
+    this.#retry = Math.min(2 * this.#retry, MAX_RETRY_MS)
   }
 
   #graceOver(): void {

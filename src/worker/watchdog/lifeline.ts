@@ -5,8 +5,8 @@ import { FD_LIFELINE, Kind } from '../../wire/messages.js'
 
 /** The host's messages on the lifeline. */
 export interface LifelineEvents {
-  /** `upTo`: the last delivery written. */
-  onCancel(delivery: number, upTo: number, reason: Uint8Array): void
+  /** `upTo`: the last delivery written. `interruptFor`: ms during which its synchronous code may be interrupted; 0: never. */
+  onCancel(delivery: number, upTo: number, interruptFor: number, reason: Uint8Array): void
   onRecall(upTo: number): void
   onStackRequest(request: number): void
   /** Only with `watchdog: false`. */
@@ -109,7 +109,7 @@ export class Lifeline {
     const payload = start + frame.FIXED_BYTES
     switch (frame.kindOf(bytes, start)) {
       case Kind.CANCEL:
-        events.onCancel(delivery, frame.cancelUpToOf(bytes, payload), bytes.subarray(payload + frame.CANCEL_HEAD, end))
+        events.onCancel(delivery, frame.cancelUpToOf(bytes, payload), frame.interruptForOf(bytes, payload), bytes.subarray(payload + frame.CANCEL_HEAD, end))
         break
       case Kind.RECALL:
         events.onRecall(delivery)

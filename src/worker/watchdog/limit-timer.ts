@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 import { LimitStage, SOFT_TO_KILL } from '../../wire/messages.js'
 import type { WatchdogContext } from './context.js'
 import { Interruption } from './interruption.js'
@@ -66,9 +67,9 @@ export class LimitTimer {
   }
 
   #softLimit(delivery: number, limit: number): void {
-    const { main, lifeline } = this.#context
+    const { main, lifeline, cancelGrace } = this.#context
     const turn = main.soft(delivery, limit)
     lifeline.limit(LimitStage.SOFT, delivery, 0, '')
-    new Interruption(this.#context, delivery, 'soft', turn)
+    new Interruption(this.#context, delivery, 'soft', turn, cancelGrace)
   }
 }

@@ -1,4 +1,5 @@
 import type { Debugger, Session } from 'node:inspector'
+import { clearInterval, clearTimeout, setInterval, setTimeout } from 'node:timers'
 import type { Frame } from './frames.js'
 import type { MainThread } from './main-thread.js'
 

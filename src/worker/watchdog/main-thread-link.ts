@@ -1,7 +1,9 @@
+import { setInterval } from 'node:timers'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { decode } from '../../wire/codec/index.js'
 import { NO_STACK, type WorkerConfig } from '../../wire/messages.js'
 import { Claimer, Recaller } from '../claim.js'
+import { residentMemory } from '../io/resident-memory.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
 import { killProcess, Lifeline, resultsLostText } from './lifeline.js'
 
@@ -48,10 +50,11 @@ export class MainThreadLink implements WatchdogLink {
       {
         onEnd: () => killProcess(config.killTree),
         onRecall: (upTo) => lifeline.recalled(recaller.recall(upTo), upTo),
-        onCancel: (delivery, upTo, reason) => {
+        onCancel: (delivery, upTo, interruptFor, reason) => {
           const lastClaimed = recaller.recall(upTo)
           lifeline.recalled(lastClaimed, upTo)
-          if (delivery <= lastClaimed) events.onCancel(delivery, decode(Buffer.from(reason.buffer, reason.byteOffset, reason.length), 0))
+          if (delivery > lastClaimed) return
+          events.onCancel(delivery, decode(Buffer.from(reason.buffer, reason.byteOffset, reason.length), 0), interruptFor === 0)
         },
         // Called on the main thread, so no task is on the stack.
         onStackRequest: (request) => lifeline.stack(request, NO_STACK),
@@ -91,6 +94,6 @@ export class MainThreadLink implements WatchdogLink {
 
   #beat(): void {
     const running = this.#running.filter((delivery) => delivery > 0)
-    this.#lifeline.heartbeat(process.memoryUsage.rss(), 0, running.length === 0 ? 0 : Math.min(...running))
+    this.#lifeline.heartbeat(residentMemory(), 0, running.length === 0 ? 0 : Math.min(...running))
   }
 }

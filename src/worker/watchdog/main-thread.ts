@@ -21,7 +21,7 @@ export type ToMain =
   | { kind: 'ping'; turn: number }
   | { kind: 'soft'; turn: number; delivery: number; limit: number }
   /** `reason` is decoded by the main thread, which has loaded the codec. */
-  | { kind: 'cancel'; turn: number; delivery: number; reason: Uint8Array }
+  | { kind: 'cancel'; turn: number; delivery: number; reason: Uint8Array; asked: boolean }
   /** The inspector is not connected any more. */
   | { kind: 'detached'; turn: number }
   | { kind: 'interrupted'; turn: number; delivery: number; cause: 'soft' | 'cancel'; stack: string }
@@ -49,8 +49,8 @@ export class MainThread {
   }
 
   /** The reason is copied: it is a piece of a larger chunk. */
-  cancel(delivery: number, reason: Uint8Array): number {
-    return this.#post({ kind: 'cancel', turn: ++this.#turn, delivery, reason: Uint8Array.from(reason) })
+  cancel(delivery: number, reason: Uint8Array, asked: boolean): number {
+    return this.#post({ kind: 'cancel', turn: ++this.#turn, delivery, reason: Uint8Array.from(reason), asked })
   }
 
   interrupted(delivery: number, cause: 'soft' | 'cancel', stack: string): number {

@@ -1,3 +1,4 @@
+import { hrtime } from 'node:process'
 /**
  * The memory that the main thread and its watchdog share. The main thread writes the records of its slots; the watchdog reads them.
  * Both write `CLAIM`, `SYNC`, `ARMED` and `INTERRUPTED`. A plain store is used where a stale read causes no more than a small delay.
@@ -50,7 +51,7 @@ export const NOT_ARMED = 0x7fff_ffff
 
 /** The same in both threads of a process: ms of the system's monotonic clock. */
 export const monotonic = (): number => {
-  const [seconds, nanoseconds] = process.hrtime()
+  const [seconds, nanoseconds] = hrtime()
   return seconds * 1e3 + nanoseconds / 1e6
 }
 

@@ -167,7 +167,7 @@ class ThreadLink implements WatchdogLink {
         break
       case 'cancel': {
         const { buffer, byteOffset, length } = message.reason
-        this.#events.onCancel(message.delivery, decode(Buffer.from(buffer, byteOffset, length), 0))
+        this.#events.onCancel(message.delivery, decode(Buffer.from(buffer, byteOffset, length), 0), message.asked)
         break
       }
       case 'detached':
@@ -203,7 +203,7 @@ class ThreadLink implements WatchdogLink {
       execArgv: [],
       env: {},
       stdin: false,
-      // Not for its output: left to Node, it would open the process's own streams and make their descriptors non-blocking.
+      // Capture both streams, although nothing reads them: otherwise Node opens the process's own streams and makes their descriptors non-blocking.
       stdout: true,
       stderr: true,
       trackUnmanagedFds: false,

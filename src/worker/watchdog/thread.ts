@@ -19,11 +19,13 @@ const lifeline: Lifeline = new Lifeline(
   {
     onEnd: () => killProcess(data.killTree),
     onRecall: (upTo) => lifeline.recalled(recaller.recall(upTo), upTo),
-    onCancel: (delivery, upTo, reason) => {
+    onCancel: (delivery, upTo, interruptFor, reason) => {
       const lastClaimed = recaller.recall(upTo)
       lifeline.recalled(lastClaimed, upTo)
       // A job that was not claimed never begins. The main thread ignores one that has settled meanwhile.
-      if (delivery <= lastClaimed) new Interruption(context, delivery, 'cancel', main.cancel(delivery, reason))
+      if (delivery > lastClaimed) return
+      const turn = main.cancel(delivery, reason, interruptFor === 0)
+      if (interruptFor > 0) new Interruption(context, delivery, 'cancel', turn, interruptFor)
     },
     onStackRequest: (request) => context.stack((text) => lifeline.stack(request, text)),
     onSoftLimitRequest: () => {},

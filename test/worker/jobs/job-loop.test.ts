@@ -124,13 +124,13 @@ describe('limits and cancellation', () => {
     harness.loop.onSoftLimit(1, 50)
     expect(signals[0]!.reason).toBeInstanceOf(SoftTimeLimitError)
     expect(signals[0]!.reason).toMatchObject({ limit: 50 })
-    harness.loop.onCancel(2, 'enough')
-    harness.loop.onCancel(1, 'too late to be the reason')
+    harness.loop.onCancel(2, 'enough', false)
+    harness.loop.onCancel(1, 'too late to be the reason', false)
     expect(harness.loop.running.map(({ signal }) => [signal.aborted, signal.reason])).toEqual([
       [true, signals[0]!.reason],
       [true, 'enough'],
     ])
-    harness.loop.onCancel(77, 'nobody')
+    harness.loop.onCancel(77, 'nobody', false)
     blocked.resolve('anyhow')
     await harness.turn()
     expect(harness.of(Kind.READY).map(sentBy)).toEqual(['anyhow', 'anyhow'])

@@ -129,7 +129,7 @@ describe('a streamed task', () => {
     const waits: Harness = new Harness({ task: waiting })
     waits.give(jobFrame(1, 0, { stream: true }), pullFrame(1, 5))
     await waits.turn()
-    waits.loop.onCancel(1, 'enough')
+    waits.loop.onCancel(1, 'enough', false)
     await waits.turn()
     expect(seen).toEqual(['finally enough'])
     expect(items(waits)).toEqual([1])
@@ -142,7 +142,7 @@ describe('a streamed task', () => {
         seen.push('sync finally')
       }
     }, 3)
-    starved.loop.onCancel(1, 'enough')
+    starved.loop.onCancel(1, 'enough', false)
     expect(seen).toContain('sync finally')
     expect(starved.of(Kind.END)).toHaveLength(1)
   })
@@ -153,7 +153,7 @@ describe('a streamed task', () => {
       give = resolve
     })
     const harness = await start(() => promise)
-    harness.loop.onCancel(1, 'enough')
+    harness.loop.onCancel(1, 'enough', false)
     give(upTo(3)())
     await harness.turn()
     expect(items(harness)).toEqual([])

@@ -309,6 +309,15 @@ describe('cancellation', () => {
     worker.cancel(delivery, delivery, 'enough')
     await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.STUCK })
   })
+
+  test('has the time that its message names, in place of cancelGrace', async () => {
+    const worker = await up({ cancelGrace: 600_000 })
+    const delivery = worker.run('inTimer')
+    await worker.event('accepted', delivery)
+    await delay(100)
+    worker.cancel(delivery, delivery, 'enough', 200)
+    await worker.frame(Kind.LIMIT, { delivery, flags: LimitStage.STUCK })
+  })
 })
 
 describe('stack', () => {

@@ -69,6 +69,7 @@ export class TestWorker {
   readonly started = performance.now()
   readonly exit: Promise<{ code: number | null; signal: string | null }>
   readonly #waiting = new Set<() => void>()
+  readonly #cancelGrace: number
   #delivery = 0
 
   constructor(folder: string, { starting = 0, env, execArgv = [], ...config }: Options = {}) {
@@ -80,12 +81,15 @@ export class TestWorker {
       cancelGrace: 500,
       heartbeatInterval: 100,
       watchdog: true,
+      niceness: 0,
       killTree: true,
       output: 'inherit',
       maxMessageSize: 1 << 28,
+      record: false,
       measureMemory: false,
       ...config,
     } satisfies WorkerConfig
+    this.#cancelGrace = full.cancelGrace
     const argument = JSON.stringify({ config: full, tasks: pathToFileURL(join(folder, 'tasks.mjs')).href, starting })
     this.child = spawn(node, [...execArgv, join(folder, 'dist/worker/entry.cjs'), argument], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe', 'pipe'],
@@ -123,9 +127,11 @@ export class TestWorker {
     return delivery
   }
 
-  cancel(delivery: number, upTo: number, reason: unknown): void {
-    const { body, binaries } = encode(reason, 4)
+  /** `interruptFor`: ms. */
+  cancel(delivery: number, upTo: number, reason: unknown, interruptFor = this.#cancelGrace): void {
+    const { body, binaries } = encode(reason, 8)
     body.writeUInt32LE(upTo, 0)
+    body.writeUInt32LE(interruptFor, 4)
     this.send(Kind.CANCEL, delivery, 7, Buffer.concat([body, ...binaries]))
   }
 

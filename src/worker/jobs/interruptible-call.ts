@@ -3,7 +3,7 @@ import type { WorkerJob } from './job.js'
 import type { JobScope } from './loop-options.js'
 
 /** Brackets every synchronous call into a task's code, so that the watchdog and `currentJob()` know whose code runs. */
-export class TaskCall {
+export class InterruptibleCall {
   readonly #link: WatchdogLink
   readonly #scope: JobScope
   /** The delivery whose call is under way; 0: none. */

@@ -1,0 +1,31 @@
+import { closeSync, openSync } from 'node:fs'
+
+/** The numbers of stdin, stdout and stderr end here. */
+const STDERR = 2
+
+/** libuv before 1.51 (Node 20 and the first versions of 22) aborts the process when the file from which it reads the memory gets one of these numbers. */
+const MAY_ABORT = ((): boolean => {
+  const [major = 0, minor = 0] = process.versions.uv.split('.').map(Number)
+  return major === 1 && minor < 51
+})()
+
+/**
+ * A task may have closed stdin, stdout or stderr. This opens /dev/null under their numbers.
+ * A file that another thread opens next gets a higher number.
+ */
+const fillStandardDescriptors = (): void => {
+  try {
+    let fd: number
+    do fd = openSync('/dev/null', 'r+')
+    while (fd <= STDERR)
+    closeSync(fd)
+  } catch {
+    // No descriptor is free, so none of these is.
+  }
+}
+
+/** The resident memory of this process, bytes. */
+export const residentMemory = (): number => {
+  if (MAY_ABORT) fillStandardDescriptors()
+  return process.memoryUsage.rss()
+}
