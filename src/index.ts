@@ -1,7 +1,9 @@
 export { createPool } from './pool/create-pool.js'
+export type { RunName, StreamName, TaskArgs, TaskItem, TaskName, TaskResult } from './pool/jobs/task-types.js'
 export type { Pool } from './pool/pool.js'
 export type {
   BroadcastOptions,
+  CancelOptions,
   CloseOptions,
   CurrentJobStats,
   Dispatch,
@@ -14,13 +16,7 @@ export type {
   PoolLogger,
   PoolOptions,
   PoolStats,
-  RunName,
   RunOptions,
-  StreamName,
-  TaskArgs,
-  TaskItem,
-  TaskName,
-  TaskResult,
   WorkerState,
   WorkerStats,
   WorkersRange,
@@ -40,3 +36,4 @@ export {
   WorkerStartError,
 } from './wire/errors.js'
 export type { JobDelivery, LogLine } from './wire/messages.js'
+export type { Calls } from './worker/current-job.js'

@@ -1,13 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { OptionError } from '../util/checks.js'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
+import type { AnyTasks } from './jobs/task-types.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
-import type { AnyTasks, PoolOptions } from './types.js'
-import { isDirectory, processLauncher } from './worker/process-launcher.js'
+import type { PoolOptions } from './types.js'
+import { isDirectory, processLauncher } from './worker/launch/process-launcher.js'
 
-/** Descriptors that one worker takes in the host: three pipes, stdout, stderr, and one in reserve. */
-const DESCRIPTORS_PER_WORKER = 6
+/** Descriptors that one worker takes in the host: three pipes, the acceptance record, stdout, stderr, and one in reserve. */
+const DESCRIPTORS_PER_WORKER = 7
 
 /**
  * Starts a pool; resolves when the first worker is up.
@@ -29,15 +30,16 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   const settings = readOptions(options)
   refuseNoDirectory(settings)
   refuseTooFewDescriptors(settings)
-  const { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, killTree, output, maxMessageSize, maxMemoryPerWorker, execArgv, env } = settings
+  const { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, maxMemoryPerWorker, execArgv, env } =
+    settings
   const measureMemory = maxMemoryPerWorker !== Number.POSITIVE_INFINITY
-  const config = { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, killTree, output, maxMessageSize, measureMemory }
-  // As it is now, so that later workers find what the host's own options name relative to it (--import ./setup.js).
+  const config = { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, measureMemory }
+  // Read now, so that later workers find files that the host's own options name relative to the working directory (--import ./setup.js).
   const cwd = settings.cwd ?? workingDirectory()
   return new Pool<T>(settings, (poolId) => processLauncher({ entry: workerEntry, execArgv, env, cwd, config: { poolId, ...config } }))
 }
 
-/** Resolves when its first worker is up. Rejects where none can be started, once the pool is terminated. */
+/** Resolves when the first worker is up. If no worker can be started, terminates the pool, then rejects. */
 export const whenUp = async (pool: Pool): Promise<void> => {
   try {
     await pool.firstWorkerUp()
@@ -54,7 +56,7 @@ const workingDirectory = (): string | undefined => {
   try {
     return process.cwd()
   } catch {
-    // It has been removed.
+    // The working directory has been removed.
     return undefined
   }
 }
@@ -67,7 +69,7 @@ const refusePlatform = (): void => {
     )
 }
 
-/** A task module that makes a pool while it loads would make one in each worker of that pool, and so on without end. */
+/** A task module that makes a pool while it loads would make a pool in each worker of that pool, and so on without end. */
 const refuseWhileLoading = (): void => {
   const loading = (globalThis as Record<symbol, unknown>)[Symbol.for('prefork.loading')]
   if (typeof loading !== 'string') return

@@ -5,7 +5,7 @@ import type { PoolWorker } from './worker/worker.js'
 
 /** The errors with which jobs are refused, cancelled and lost, and their messages. */
 
-/** The pool ends a worker by SIGKILL alone: at any other exit the worker ended itself, even if the pool was about to kill it. */
+/** The pool kills a worker only by SIGKILL. At any other exit, the worker ended itself, even if the pool was about to kill it. */
 const endedByItself = ({ exit }: PoolWorker): boolean => exit !== undefined && (exit.exitCode !== null || (exit.signal !== null && exit.signal !== 'SIGKILL'))
 
 const howItEnded = (worker: PoolWorker): string => {
@@ -22,7 +22,7 @@ export const lostReason = (worker: PoolWorker): WorkerLostError['reason'] => {
   return worker.exit?.signal ? 'signal' : 'exit'
 }
 
-/** Why it ended, in short. */
+/** Why the worker ended, in short. */
 export const deathReason = (worker: PoolWorker): string => worker.killReason?.error?.message ?? lostReason(worker)
 
 const details = (worker: PoolWorker, accepted: boolean) => ({
@@ -39,7 +39,7 @@ export const lostError = (worker: PoolWorker, job: JobRecord): WorkerLostError =
   return new WorkerLostError(`The job '${job.name}' was lost: ${howItEnded(worker)}${last}`, details(worker, true))
 }
 
-/** Worker after worker died with the job in its pipe. A job that runs again has begun before. */
+/** Worker after worker died with the job in its pipe. If the job was to run again, it has begun before. */
 export const putBackTooOften = (worker: PoolWorker, job: JobRecord): WorkerLostError => {
   const again = job.attempt > 1
   const message = `The job '${job.name}' never began${again ? ' again' : ''}: ${job.putBacks} workers died before they accepted it. The last: ${howItEnded(worker)}`
@@ -57,7 +57,7 @@ export const restartCutShort = (): PoolClosedError =>
 /** A call after close() or terminate(). */
 export const closedError = (call: string): PoolClosedError => new PoolClosedError(`${call} is refused: the pool is closed or closing; nothing was run.`)
 
-/** The pool closed while a map was under way; all that it had submitted has succeeded. */
+/** The pool closed during a map whose submitted jobs have all succeeded. */
 export const mapCutShort = (submitted: number): PoolClosedError =>
   new PoolClosedError(
     `The pool was closed before pool.map() had taken its source to the end: ${submitted} ${submitted === 1 ? 'job was' : 'jobs were'} run, and the results delivered; nothing else was run.`,

@@ -25,7 +25,7 @@ type Listener = (event: never) => void
 export const inCallersContext = <F extends (...args: never[]) => unknown>(fn: F): F =>
   AsyncResource.bind(fn as unknown as (...args: unknown[]) => unknown) as unknown as F
 
-/** The pool's events: to its listeners, and to the diagnostics channels `prefork:<name>`. A listener that throws affects no job. */
+/** Emits the pool's events to its listeners and to the diagnostics channels `prefork:<name>`. A listener that throws affects no job. */
 export class EventHub {
   readonly #listeners = new Map<Name, Map<Listener, Listener>>()
   readonly #channels = new Map<Name, Channel>(NAMES.map((name) => [name, channel(`prefork:${name}`)]))

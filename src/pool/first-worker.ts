@@ -1,6 +1,6 @@
 import type { PoolState } from './pool-state.js'
 
-/** The wait of `createPool` for the first worker; it keeps the host alive meanwhile. */
+/** The wait of `createPool` for the first worker. The wait keeps the host alive. */
 export class FirstWorker {
   readonly #pool: PoolState
   #waiting: { resolve: () => void; reject: (error: Error) => void } | undefined
@@ -25,7 +25,7 @@ export class FirstWorker {
     this.#waiting?.resolve()
   }
 
-  /** None will come up. */
+  /** No worker will come up. */
   reject(error: Error): void {
     this.#waiting?.reject(error)
   }

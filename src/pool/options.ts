@@ -1,10 +1,10 @@
-import { availableParallelism } from 'node:os'
-import { bytes, type Check, checkLimits, choice, countFrom, flag, milliseconds, millisecondsOrInfinity, OptionError, refuse } from '../util/checks.js'
-import { LIMITS, MAX_WORKERS } from '../util/limits.js'
+import { availableCpus } from '../util/available-cpus.js'
+import { bytes, type Check, checkLimits, choice, countFrom, flag, milliseconds, millisecondsOrInfinity, OptionError, refusal } from '../util/checks.js'
+import { LIMITS, MAX_NICENESS, MAX_WORKERS } from '../util/limits.js'
 import { type OptionTable, type OptionValues, option, readOptions as readTable } from '../util/option-table.js'
 import { dispatch, environment, execArgv, guarded, logger, MODULES, modules, path, workers } from './option-checks.js'
 import type { PoolOptions } from './types.js'
-import { inheritedEnv, inheritedExecArgv } from './worker/inherited-options.js'
+import { inheritedEnv, inheritedExecArgv } from './worker/launch/inherited-options.js'
 
 const UNBOUNDED = Number.POSITIVE_INFINITY
 /** A frame has no room for the length of a longer message. */
@@ -13,7 +13,7 @@ const LONGEST_MESSAGE = 0xffff_0000
 const messageSize: Check<number> = (name, value) => Math.min(bytes(name, value), LONGEST_MESSAGE)
 
 const everyCpu = (): { min: number; max: number | undefined } => {
-  const cpus = availableParallelism()
+  const cpus = availableCpus()
   return { min: cpus, max: cpus }
 }
 
@@ -63,6 +63,13 @@ export const POOL_OPTIONS = {
   maxMessageSize: option('bytes', messageSize, 256 * 1024 * 1024, 'the largest message: arguments, a result, an item of a stream'),
   spare: option('count', countFrom(0, MAX_WORKERS), 0, 'warm spare workers in addition to `workers`'),
   watchdog: option('boolean', flag, true, 'a watchdog thread in each worker'),
+  niceness: option(
+    'nice',
+    countFrom(0, MAX_NICENESS),
+    // Measured: beside 1 ms jobs that keep every core busy the host is as prompt as beside threads, and workers keep a quarter of a core beside another program.
+    5,
+    "nice value of a worker's main thread, 0 to 19, or the host's where that is higher; above 0, the host gets the CPU first",
+  ),
   killTree: option('boolean', flag, true, 'processes that a task spawned end together with the worker'),
   output: option(
     'mode',
@@ -97,9 +104,9 @@ export const readOptions = (given: unknown): Settings => {
   checkLimits(options)
   const { maxMemoryPerWorker, hardMemoryLimit, heartbeatInterval, heartbeatTimeout } = options
   if (maxMemoryPerWorker !== UNBOUNDED && hardMemoryLimit < maxMemoryPerWorker)
-    throw refuse('hardMemoryLimit', `at least maxMemoryPerWorker, ${maxMemoryPerWorker} bytes`, hardMemoryLimit)
+    throw refusal('hardMemoryLimit', `at least maxMemoryPerWorker, ${maxMemoryPerWorker} bytes`, hardMemoryLimit)
   if (heartbeatTimeout < 2 * heartbeatInterval)
-    throw refuse(
+    throw refusal(
       'heartbeatTimeout',
       `at least twice the heartbeatInterval of ${heartbeatInterval} ms, or a healthy worker is taken for frozen`,
       heartbeatTimeout,
@@ -107,7 +114,7 @@ export const readOptions = (given: unknown): Settings => {
   return {
     ...options,
     minWorkers: workers.min,
-    maxWorkers: workers.max ?? Math.max(availableParallelism(), workers.min),
+    maxWorkers: workers.max ?? Math.max(availableCpus(), workers.min),
     env: inheritedEnv(options.env, process.env),
     logger: options.logger && guarded(options.logger),
   }

@@ -15,13 +15,13 @@ import type { PoolWorker } from './worker/worker.js'
 /** 'open' → 'closing' (finish everything) → 'closed'; or 'terminating' (stop now) → 'closed'. */
 export type Phase = 'open' | 'closing' | 'terminating' | 'closed'
 
-/** What the parts of one pool share. */
+/** The state that the parts of one pool share. */
 export class PoolState {
   readonly id = randomBytes(4).toString('hex')
   phase: Phase = 'open'
   /** Jobs that wait for any worker. */
   readonly jobQueue = new JobQueue<JobRecord>()
-  /** Jobs that wait for a worker that is still to be chosen by the fleet. */
+  /** Jobs for which the fleet must still choose a worker. */
   readonly orphanedJobs = new OrphanedJobs()
   /** By id: every worker whose process lives, or whose pipes are still read. */
   readonly workers = new Map<number, PoolWorker>()
@@ -30,7 +30,7 @@ export class PoolState {
   /** The tasks as the newest worker announced them. */
   tasks = new Map<string, TaskInfo>()
   readonly taskMeters = new TaskMeters()
-  /** How many workers may have their slots taken up at once, those on their way out included. */
+  /** Number of workers whose slots may be used at once. A surplus worker counts until it is gone. */
   slotTarget = 0
   /** Jobs that have not settled: `queued` + `running`. */
   unsettled = 0
@@ -56,9 +56,9 @@ export class PoolState {
   readonly runTimes = new Histogram()
   /** Submission to settlement, ms. */
   readonly roundTrips = new Histogram()
-  /** Workers that are no longer in `workers`, and the writes made to them. */
+  /** Number of workers that are no longer in `workers`, and of the writes made to them. */
   readonly formerWorkers = { count: 0, writes: 0 }
-  /** Something has changed since the fleet was last balanced: a balance costs more than a short job. */
+  /** Something has changed since the fleet was last balanced. Otherwise no balance is made: it costs more than a short job. */
   balanceDue = true
 
   constructor(
@@ -71,13 +71,35 @@ export class PoolState {
     return this.settings.logger
   }
 
-  /** Has the fleet balanced in the next tick. */
+  /** Unsettled jobs keep the host alive. An idle pool does not. */
+  addUnsettled(): void {
+    if (this.unsettled++ === 0) this.hub.hold()
+  }
+
+  removeUnsettled(): void {
+    if (--this.unsettled === 0) this.hub.release()
+  }
+
+  /** No job may be submitted: `maxQueue` jobs wait for acceptance. */
+  isFull(): boolean {
+    const { maxQueue } = this.settings
+    if (this.queued < maxQueue) return false
+    this.findAccepted()
+    return this.queued >= maxQueue
+  }
+
+  /** Reads all acceptance records, and accepts the jobs that they name. */
+  findAccepted(): void {
+    for (const worker of this.workers.values()) worker.recorded.acceptIfRecorded()
+  }
+
+  /** Requests a balance of the fleet in the next tick. */
   requestBalance(): void {
     this.balanceDue = true
     this.hub.wake()
   }
 
-  /** Takes out all jobs that wait for no worker in particular. */
+  /** Removes and returns all jobs that do not wait for one particular worker. */
   takeWaiting(): JobRecord[] {
     const jobs = [...this.jobQueue.drain(), ...this.orphanedJobs.takeAll()]
     for (const job of jobs) job.inJobQueue = false

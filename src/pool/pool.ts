@@ -14,6 +14,7 @@ import { JobLifecycle } from './jobs/job-lifecycle.js'
 import { mapJobs, readMapOptions, type Source } from './jobs/map.js'
 import { StreamConsumer } from './jobs/stream.js'
 import { BROADCAST, broadcastTooWide, type CallKind, checkBroadcastOptions, MAP, queueFull, RUN, STREAM, SUBMIT, Submission } from './jobs/submission.js'
+import type { AnyTasks, RunName, StreamName, TaskArgs, TaskItem, TaskName, TaskResult } from './jobs/task-types.js'
 import type { Settings } from './options.js'
 import { PoolState } from './pool-state.js'
 import { Dispatcher } from './queue/dispatcher.js'
@@ -21,23 +22,8 @@ import { JobIntake } from './queue/job-intake.js'
 import { QueueCapacity } from './queue/queue-capacity.js'
 import { PoolShutdown } from './shutdown.js'
 import { poolStats } from './stats.js'
-import type {
-  AnyTasks,
-  BroadcastOptions,
-  CloseOptions,
-  Job,
-  MapOptions,
-  PoolEvents,
-  PoolStats,
-  RunName,
-  RunOptions,
-  StreamName,
-  TaskArgs,
-  TaskItem,
-  TaskName,
-  TaskResult,
-} from './types.js'
-import type { Launcher } from './worker/launcher.js'
+import type { BroadcastOptions, CloseOptions, Job, MapOptions, PoolEvents, PoolStats, RunOptions } from './types.js'
+import type { Launcher } from './worker/launch/launcher.js'
 import type { PoolWorker } from './worker/worker.js'
 import { type PoolParts, WorkerEvents } from './worker/worker-events.js'
 
@@ -107,9 +93,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     return this.#submit(SUBMIT, name, rest[0], rest[1]) as unknown as Job<TaskResult<T, N>>
   }
 
-  /** @internal As `submit`, for a caller that follows the job without promises. `calledAs`: what the job is called instead of its task. */
-  submitFollowed(name: string, args: readonly unknown[], options: RunOptions, follower: JobFollower, calledAs?: string): Job {
-    const job = this.#submit(calledAs === undefined ? SUBMIT : { ...SUBMIT, calledAs }, name, args, options)
+  /** @internal As `submit`, for a caller that follows the job without promises. */
+  submitFollowed(name: string, args: readonly unknown[], options: RunOptions, follower: JobFollower): JobRecord {
+    const job = this.#submit(SUBMIT, name, args, options)
     job.follow(follower)
     return job
   }
@@ -143,8 +129,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       () => {
         if (refused) return job
         const state = this.#state
-        const full = state.queued >= state.settings.maxQueue
-        // It is submitted when its first item is asked for; its place in the job queue is that of the call.
+        const full = state.isFull()
+        // The job is submitted when its first item is asked for. Its place in the job queue is that of the call.
         this.#intake.add(job, (each) => {
           each.inJobQueue = true
           state.jobQueue.putBack(each)
@@ -152,7 +138,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
         if (full) this.#jobs.fail(job, queueFull(state.settings.maxQueue))
         return job
       },
-      (each) => this.#state.workers.get(each.worker),
+      (each) => this.#state.workers.get(each.holder),
     )
     job.items = consumer
     return consumer
@@ -167,9 +153,11 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     const broadcast = new Broadcast()
     checkBroadcastOptions(name, rest[1])
     const places = this.#fleet.places(broadcast)
-    const { queued, settings } = this.#state
-    // All or none: otherwise a part of it would run although the call rejects.
-    if (queued + places.length > settings.maxQueue && places.length > 1) throw broadcastTooWide(name, places.length, settings.maxQueue)
+    const { settings } = this.#state
+    this.#state.findAccepted()
+    const { queued } = this.#state
+    // All shares or none: otherwise some shares would run although the call rejects.
+    if (queued + places.length > settings.maxQueue && places.length > 1) throw broadcastTooWide(name, rest[1], places.length, settings.maxQueue)
     const jobs = places.map((place) => {
       const job = this.#submission.make(BROADCAST, name, rest[0], rest[1])
       job.broadcast = broadcast
@@ -277,7 +265,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     return this.#shutdown.close(timeout)
   }
 
-  /** Stops now: every worker is killed; jobs that had not begun are cancelled, the others are lost; all reject with `PoolClosedError`. */
+  /**
+   * Stops now: every worker is killed; jobs that had not begun are cancelled, the others are lost; all reject with `PoolClosedError`, but for those
+   * that are being cancelled (`cancel: 'ask'`): they reject with the reason of that.
+   */
   terminate(): Promise<void> {
     return this.#shutdown.terminate()
   }
@@ -308,9 +299,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     this.#fleet.balance()
     if (phase !== 'terminating') {
       this.#dispatcher.tick()
-      if (this.#dispatcher.saturated) this.#fleet.backlog()
+      if (this.#dispatcher.saturated) this.#fleet.growForBacklog()
     }
-    this.#intake.releaseWhenIdle()
     this.#capacity.release()
     this.#shutdown.check()
   }

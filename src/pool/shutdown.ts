@@ -1,7 +1,7 @@
 import { PoolClosedError } from '../wire/errors.js'
 import type { PoolParts } from './worker/worker-events.js'
 
-/** `close()` and `terminate()`: all jobs first, then all workers; or both at once. */
+/** `close()` ends all jobs first, then all workers. `terminate()` ends both at once. */
 export class PoolShutdown {
   readonly #parts: PoolParts
   #closing: Promise<void> | undefined
@@ -11,7 +11,7 @@ export class PoolShutdown {
     this.#parts = parts
   }
 
-  /** `timeout`: ms until what is not done is ended. */
+  /** `timeout`: ms until the remaining jobs are ended. */
   close(timeout: number | undefined): Promise<void> {
     const { state } = this.#parts
     if (timeout === 0) return this.terminate()
@@ -28,7 +28,7 @@ export class PoolShutdown {
     await this.#until(() => state.unsettled === 0 || state.phase === 'terminating')
     if (state.phase === 'closing') fleet.retireAll()
     await this.#until(() => state.workers.size === 0)
-    // A recall that was answered meanwhile has brought these back.
+    // These jobs came back by a recall that was answered meanwhile.
     this.#closeWaiting()
     state.phase = 'closed'
     health.stop()

@@ -20,7 +20,7 @@ const workerStats = (worker: PoolWorker, now: number): WorkerStats => {
   }
 }
 
-/** Writes per worker, as Celery's pool reports them (`celery inspect stats`, pool → writes); shares of the workers there are. */
+/** Writes per worker, as Celery's pool reports them (`celery inspect stats`, pool → writes). The shares cover the living workers. */
 const writesStats = ({ formerWorkers, workers }: PoolState): WritesStats => {
   const living = [...workers.values()]
   const total = living.reduce((sum, worker) => sum + worker.writer.writes, formerWorkers.writes)
@@ -31,8 +31,9 @@ const writesStats = ({ formerWorkers, workers }: PoolState): WritesStats => {
   }
 }
 
-/** What `pool.stats()` answers. */
+/** The result of `pool.stats()`. */
 export const poolStats = (pool: PoolState): PoolStats => {
+  pool.findAccepted()
   const now = pool.hub.now()
   return {
     workers: [...pool.workers.values()].map((worker) => workerStats(worker, now)),

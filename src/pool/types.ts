@@ -1,48 +1,11 @@
 import type { JobDelivery, LogLine } from '../wire/messages.js'
-
-/** The exported functions of a task module, by name. */
-// biome-ignore lint/suspicious/noExplicitAny: the shape of an arbitrary module; `unknown` would refuse modules whose functions take parameters.
-export type TaskFunction = (...args: any[]) => unknown
-/** The tasks of a pool that was given no type: any name, any arguments. */
-export type AnyTasks = Record<string, TaskFunction>
-
-/** Names of the module's exports that are functions. */
-export type TaskName<T> = { [K in keyof T]: T[K] extends TaskFunction ? K : never }[keyof T] & string
-export type TaskArgs<T, N extends TaskName<T>> = T[N] extends (...args: infer A) => unknown ? Readonly<A> : never
-export type TaskResult<T, N extends TaskName<T>> = T[N] extends (...args: never[]) => infer R ? Awaited<R> : never
-/** What an async generator task yields. */
-export type TaskItem<T, N extends TaskName<T>> = T[N] extends (...args: never[]) => infer R
-  ? unknown extends R
-    ? unknown
-    : R extends AsyncIterable<infer I> | Iterable<infer I>
-      ? I
-      : Awaited<R> extends AsyncIterable<infer I> | Iterable<infer I>
-        ? I
-        : never
-  : never
-
-/** Names of the tasks that `stream` can call: those whose calls can be iterated over. */
-export type StreamName<T> = { [N in TaskName<T>]: [TaskItem<T, N>] extends [never] ? never : N }[TaskName<T>]
-
-/** Names of the tasks that answer with one result: all but generators, which `stream` runs. */
-export type RunName<T> = {
-  [N in TaskName<T>]: T[N] extends (...args: never[]) => infer R
-    ? unknown extends R
-      ? N
-      : // One that never returns is no generator, though `never` extends everything.
-        [Awaited<R>] extends [never]
-        ? N
-        : Awaited<R> extends AsyncGenerator<unknown, unknown, never> | Generator<unknown, unknown, never>
-          ? never
-          : N
-    : never
-}[TaskName<T>]
+import type { Calls } from '../worker/current-job.js'
 
 /** Autoscaling: the pool keeps between `min` and `max` workers, by backlog. */
 export interface WorkersRange {
   /** Workers kept at all times; default 1. */
   min?: number | undefined
-  /** Workers at the most; default `os.availableParallelism()`. */
+  /** Workers at the most; default one per CPU that the host may use, as in `workers`. */
   max?: number | undefined
 }
 
@@ -62,7 +25,10 @@ export interface PoolLogger {
 export interface PoolOptions {
   /** Module or modules whose exported functions (not classes) are the tasks: a `URL`, a `file:` URL string or a path (relative: to the working directory). Required. */
   tasks: URL | string | readonly (URL | string)[]
-  /** The number of workers, or `{ min, max }` to scale with the backlog. Default `os.availableParallelism()`. */
+  /**
+   * The number of workers, or `{ min, max }` to scale with the backlog. Default one per CPU that the host may use: `os.availableParallelism()`, or the CPU quota
+   * of its cgroup, rounded down, where that is less.
+   */
   workers?: number | WorkersRange | undefined
   /** Jobs at once in one worker, at most 10,000. Default 1: above it, the jobs share a process and its death. */
   concurrency?: number | undefined
@@ -112,6 +78,11 @@ export interface PoolOptions {
   spare?: number | undefined
   /** A watchdog thread in each worker; the guide "Time limits" says which promises depend on it. Default true. */
   watchdog?: boolean | undefined
+  /**
+   * The nice value (setpriority(2)) of a worker's main thread, 0 to 19, or the host's where that is higher. Above 0, the host gets the CPU first; the guide
+   * "Embedding" says what inherits it. Default 5.
+   */
+  niceness?: number | undefined
   /** Processes that a task spawned end together with the worker. Default true. */
   killTree?: boolean | undefined
   /** The output of tasks: inherited from the host, ignored, or captured into `job.logs`. Default 'inherit'. */
@@ -132,7 +103,7 @@ export interface RunOptions {
   timeLimit?: number | undefined
   /** ms from acceptance until the task's signal aborts (`SoftTimeLimitError`). Default that of the task or the pool. */
   softTimeLimit?: number | undefined
-  /** Cancels the job when it aborts; the job rejects with the reason of the signal. Default none. */
+  /** Cancels the job when it aborts, with the reason of the signal. Default none. */
   signal?: AbortSignal | undefined
   /** Higher runs first. Default 0. */
   priority?: number | undefined
@@ -142,10 +113,36 @@ export interface RunOptions {
   transfer?: readonly ArrayBuffer[] | undefined
   /** The value of `currentJob().context` in the task. Default none. */
   context?: unknown
+  /** Functions of the host that the task may call: `await currentJob().call('lookUp', id)`. They run in the async context of the submission. Default none. */
+  calls?: Calls | undefined
   /** How a message broker delivered the job; the value of `currentJob().delivery` in the task. Default none. */
   delivery?: JobDelivery | undefined
   /** The id of the job in logs and events. It need not be unique: two jobs with one id both run. Default: generated, unique to the pool. */
   id?: string | undefined
+  /**
+   * 'ask': a job that is cancelled while its task runs settles as the task does: with its value or its error. If the task has not ended within `cancelGrace`
+   * (or the `grace` of `job.cancel`), or its worker dies before, the job rejects with the reason of the cancellation once the process is gone. So a caller may
+   * begin it anew without a second run beside the first. The cancellation interrupts no code. A soft time limit still does: then the job rejects with the
+   * reason as well. The job is never run again.
+   *
+   * A queued job rejects at once. One that was written to a worker rejects when the worker has given it back; if the worker has begun it, it is a running one.
+   * A stream rejects with the reason when its generator has closed, or with the error of a generator that fails. Leaving the loop over a stream or a map waits
+   * until its jobs have settled.
+   *
+   * Default: the job rejects at once with the reason, while its task may still run.
+   */
+  cancel?: 'ask' | undefined
+  /** What the job is called in errors, events, logs and statistics, and in `currentJob().name`; at most 4,096 characters. Default: the name of its task. */
+  calledAs?: string | undefined
+}
+
+/** Options of `job.cancel`. */
+export interface CancelOptions {
+  /**
+   * ms that the running task has to end; then its worker is killed. 0: it is killed at once, and other jobs in it are lost or run again, as at a time limit.
+   * A later call may only shorten it. Default: `cancelGrace` of the pool.
+   */
+  grace?: number | undefined
 }
 
 export interface MapOptions extends Omit<RunOptions, 'id' | 'transfer' | 'delivery'> {
@@ -158,7 +155,7 @@ export interface MapOptions extends Omit<RunOptions, 'id' | 'transfer' | 'delive
 /** An id, moved memory and a delivery belong to one job: a broadcast takes none of them. */
 export type BroadcastOptions = Omit<RunOptions, 'id' | 'transfer' | 'delivery'>
 
-/** The guide "Embedding" has a table of them. A time or memory limit ends in 'failed'; a 'lost' job began (or was put back too often) and its outcome is unknown. */
+/** The guide "Embedding" has a table of them. A job that is being cancelled (`cancel: 'ask'`) is not 'cancelled' before it settles. A time or memory limit ends in 'failed'; a 'lost' job began (or was put back too often) and its outcome is unknown. */
 export type JobState = 'queued' | 'writing' | 'written' | 'accepted' | 'succeeded' | 'failed' | 'cancelled' | 'lost'
 
 export interface JobEvents {
@@ -171,8 +168,14 @@ export interface JobEvents {
 /** A submitted job. */
 export interface Job<R = unknown> {
   readonly id: string
+  /** The name of its task, or `calledAs`. */
   readonly name: string
   readonly state: JobState
+  /**
+   * The id of the worker that has it now: the one that it was written to ('writing', 'written', 'accepted'), undefined while it is 'queued', also after it was
+   * put back or before it runs again. Once it has settled: of the worker that accepted it last; undefined if none did.
+   */
+  readonly worker: number | undefined
   /** True from the worker's ACCEPTED on: it may have begun. */
   readonly accepted: boolean
   /** Counts from 1; a retry after a loss adds one. */
@@ -187,8 +190,13 @@ export interface Job<R = unknown> {
   readonly logs: readonly LogLine[]
   on<E extends keyof JobEvents>(event: E, listener: JobEvents[E]): this
   off<E extends keyof JobEvents>(event: E, listener: JobEvents[E]): this
-  /** Cancels the job: it rejects at once with `reason` (an `AbortError` by default). False when it had settled already. */
-  cancel(reason?: unknown): boolean
+  /**
+   * Cancels the job: it rejects at once with `reason` (an `AbortError` by default); with `cancel: 'ask'`, a job that may have begun settles later. Of further
+   * calls only a shorter `grace` counts, also after the job has settled, while its task still runs. False when it had settled already.
+   *
+   * @throws {TypeError} an unknown option, or a `grace` that is no time
+   */
+  cancel(reason?: unknown, options?: CancelOptions): boolean
   /**
    * Cancels the job only if it has not begun; one that has, or begins meanwhile, runs on. Resolves with whether it was cancelled: then
    * it rejects with `reason` (an `AbortError` by default) and never runs. Never rejects.

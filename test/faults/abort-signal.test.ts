@@ -4,7 +4,7 @@ import { sharedPool } from '../fixtures/pools.js'
 import { failure, Journal, Latch, until } from '../fixtures/support.js'
 
 describe('promise 4: a job with a signal option', () => {
-  const shared = sharedPool()
+  const shared = sharedPool({ cancelGrace: 200 })
 
   it('rejects with the reason and never runs when the signal has already aborted', async () => {
     const journal = new Journal()

@@ -1,8 +1,9 @@
 import { appendFileSync } from 'node:fs'
 import { QueueFullError } from 'prefork'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { allUp, pidOf, startPool, upPids } from '../fixtures/pools.js'
+import { pidOf, startPool, upPids } from '../fixtures/pools.js'
 import { childrenOf, failure, gone, Journal, Latch, until, within } from '../fixtures/support.js'
+import { filled, recycled } from './bounds.js'
 
 /** Counts the living children of the host until stopped. */
 const censusOf = () => {
@@ -17,22 +18,8 @@ const censusOf = () => {
 }
 
 describe('promise 11: jobs running at once', () => {
-  it.each([
-    [1, 1],
-    [2, 1],
-    [2, 3],
-  ])('are exactly workers x concurrency under load: %i x %i', async (workers, concurrency) => {
-    const pool = await startPool({ workers, concurrency })
-    await allUp(pool, workers)
-    const journal = new Journal()
-    const latch = new Latch()
-    const jobs = Array.from({ length: workers * concurrency + 3 }, (_, index) => pool.run('hold', [latch.path, journal.path, index]))
-    await until('every slot is taken', () => journal.lines.length === workers * concurrency && pool.stats().running === workers * concurrency)
-    expect(pool.stats()).toMatchObject({ running: workers * concurrency, queued: 3 })
-    latch.open()
-    await Promise.all(jobs)
-    expect(journal.overlap).toBe(workers * concurrency)
-  })
+  // The others: bounds.long.test.ts.
+  filled([[2, 3]])
 
   it('never exceed the bound, nor do processes exceed max + spare + 1, while workers are killed, replaced, restarted and resized', async () => {
     const pool = await startPool({ workers: 2, concurrency: 2, spare: 1 })
@@ -97,10 +84,10 @@ describe('promise 11: jobs running at once', () => {
 
 describe('promise 11: maxQueue', () => {
   it('bounds the jobs that are submitted and not accepted; ready() resolves when there is room', async () => {
-    const pool = await startPool({ maxQueue: 3 })
+    const pool = await startPool({ watchdog: false, maxQueue: 3 })
     const journal = new Journal()
     const latch = new Latch()
-    await within(pool.ready(), 1_000, 'ready()')
+    await within(pool.ready(), 10_000, 'ready()')
     const holder = pool.submit('hold', [latch.path, journal.path, 'holder'])
     await until('it runs', () => holder.accepted)
     const queued = [1, 2, 3].map((value) => pool.run('echo', [value]))
@@ -125,7 +112,7 @@ describe('promise 11: maxQueue', () => {
   })
 
   it('lets ready() resolve when a queued job is cancelled', async () => {
-    const pool = await startPool({ maxQueue: 1, dispatch: 'fair' })
+    const pool = await startPool({ watchdog: false, maxQueue: 1, dispatch: 'fair' })
     const latch = new Latch()
     const holder = pool.submit('hold', [latch.path])
     await until('it runs', () => holder.accepted)
@@ -136,7 +123,7 @@ describe('promise 11: maxQueue', () => {
   })
 
   it('lets ready() reject when the pool closes', async () => {
-    const pool = await startPool({ maxQueue: 1 })
+    const pool = await startPool({ watchdog: false, maxQueue: 1 })
     const latch = new Latch()
     const holder = pool.submit('hold', [latch.path])
     await until('it runs', () => holder.accepted)
@@ -148,30 +135,14 @@ describe('promise 11: maxQueue', () => {
     await closed
     expect(await failure(pool.ready())).toMatchObject({ name: 'PoolClosedError' })
   })
-
-  it('is unbounded by default', async () => {
-    const pool = await startPool()
-    const jobs = Array.from({ length: 20_000 }, (_, index) => pool.run('echo', [index]))
-    expect(await within(Promise.all(jobs), 20_000)).toHaveLength(20_000)
-  })
 })
 
 describe('promise 11: recycling by jobs', () => {
-  it.each(['fair', 'fast', 'adaptive'] as const)('no worker does more than maxJobsPerWorker, dispatch %s', async (dispatch) => {
-    const pool = await startPool({ workers: 2, concurrency: 2, maxJobsPerWorker: 6, dispatch })
-    const journal = new Journal()
-    const pids = await Promise.all(Array.from({ length: 40 }, () => pool.run('markPid', [journal.path])))
-    const done = new Map<unknown, number>()
-    for (const pid of pids) done.set(pid, (done.get(pid) ?? 0) + 1)
-    expect(Math.max(...done.values())).toBeLessThanOrEqual(6)
-    expect(done.size).toBeGreaterThanOrEqual(7)
-    expect(journal.lines).toHaveLength(40)
-    expect(pool.stats().totals.workersRecycled).toBeGreaterThanOrEqual(5)
-    expect(pool.stats().totals.lost).toBe(0)
-  })
+  // The others: bounds.long.test.ts.
+  recycled(['adaptive'])
 
   it('gives the new worker its first job after the old one has handed over its slot', async () => {
-    const pool = await startPool({ workers: 1, maxJobsPerWorker: 1 })
+    const pool = await startPool({ watchdog: false, workers: 1, maxJobsPerWorker: 1 })
     const latch = new Latch()
     const journal = new Journal()
     let ups = 0
@@ -188,7 +159,7 @@ describe('promise 11: recycling by jobs', () => {
   })
 
   it('leaves the running job in the old worker while the new one works', async () => {
-    const pool = await startPool({ concurrency: 2, maxJobsPerWorker: 2 })
+    const pool = await startPool({ watchdog: false, concurrency: 2, maxJobsPerWorker: 2 })
     const latch = new Latch()
     const journal = new Journal()
     const old = await pidOf(pool)

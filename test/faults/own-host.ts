@@ -19,6 +19,9 @@ export interface Fault {
   outcome: object
 }
 
+export const lost = (reason: string, more: object = {}): object => ({ name: 'WorkerLostError', reason, ...more })
+export const signal = (name: string): object => lost('signal', { signal: name, exitCode: null })
+
 /** A host without output for so long has hung. */
 const SILENCE_MS = 40_000
 const AT_ONCE = 4

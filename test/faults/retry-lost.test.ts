@@ -1,11 +1,13 @@
 import { WorkerLostError } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { fixture, startPool } from '../fixtures/pools.js'
+import { fixture, sharedPool, startPool } from '../fixtures/pools.js'
 import { failure, Journal, until, within } from '../fixtures/support.js'
 
 describe('promise 3: retryLost', () => {
+  const shared = sharedPool()
+
   it('runs an accepted job again and counts the attempts', async () => {
-    const pool = await startPool()
+    const { pool } = shared
     const retried: unknown[] = []
     pool.on('jobRetried', (event) => retried.push(event))
     const job = pool.submit('dieOnAttempts', [2, undefined, 'a'], { retryLost: 2 })
@@ -19,7 +21,7 @@ describe('promise 3: retryLost', () => {
   })
 
   it('is bounded: after the last attempt the job is lost', async () => {
-    const pool = await startPool()
+    const { pool } = shared
     const journal = new Journal()
     const error = await failure(pool.run('dieOnAttempts', [99, journal.path, 'a'], { retryLost: 2 }))
     expect(error).toBeInstanceOf(WorkerLostError)
@@ -28,7 +30,7 @@ describe('promise 3: retryLost', () => {
   })
 
   it('is 0 by default', async () => {
-    const pool = await startPool()
+    const { pool } = shared
     const journal = new Journal()
     await failure(pool.run('dieOnAttempts', [99, journal.path, 'a']))
     await failure(pool.run('dieOnAttempts', [99, journal.path, 'b'], { retryLost: 0 }))

@@ -1,13 +1,15 @@
 import { createPool } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { allUp, optionsOf, pidOf, startPool } from '../fixtures/pools.js'
+import { allUp, optionsOf, pidOf, sharedPool, startPool } from '../fixtures/pools.js'
 import { Journal, Latch, until } from '../fixtures/support.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 
 describe('promise 10: signals from outside', () => {
+  const shared = sharedPool({ workers: 2 })
+
   it.each(SIGNALS)('%s does not affect a worker, idle or busy, to the process or to its group', async (signal) => {
-    const pool = await startPool({ workers: 2 })
+    const { pool } = shared
     const pids = await allUp(pool, 2)
     const journal = new Journal()
     const latch = new Latch()

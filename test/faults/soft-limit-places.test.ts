@@ -1,15 +1,12 @@
 import { SoftTimeLimitError } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { LIMIT, LONG_GRACE, SHORT_GRACE, UNSAFE_SITES } from '../fixtures/interruption-site-list.js'
+import { LIMIT, LONG_GRACE, SHORT_GRACE } from '../fixtures/interruption-site-list.js'
 import { pidOf, startPool } from '../fixtures/pools.js'
 import { failure, Journal } from '../fixtures/support.js'
 import { softLimitSites } from './soft-limit-places.js'
 
-// With concurrency 4: soft-limit-places.long.test.ts.
-softLimitSites(
-  1,
-  UNSAFE_SITES.filter(([site]) => ['afterAwait', 'inTimer', 'execChild'].includes(site)),
-)
+// The others, and with concurrency 4: soft-limit-places.long.test.ts.
+softLimitSites(1, ['sync', 'afterAwait', 'execChild'])
 
 describe("promise 5: a limit that passes while another job's code runs", () => {
   it('soft: rejects the waiting job and does not interrupt the looping one', async () => {

@@ -1,6 +1,19 @@
-import { expect, it } from 'vitest'
-import { fixture, startPool } from '../fixtures/pools.js'
+import { describe, expect, it } from 'vitest'
+import { fixture, pidOf, startPool } from '../fixtures/pools.js'
 import { failure, within } from '../fixtures/support.js'
+import { closeEnds, QUICK, stall, stallsAreFound } from './stalled-worker.js'
+
+describe('promises 3, 5: a worker whose main thread is held by code that outlived its job', () => {
+  stallsAreFound(['immediate', 'microtasks', 'ticks', 'waits'])
+  closeEnds(['fair', 'fast', 4])
+
+  it('is replaced, and the replacement answers a broadcast', async () => {
+    const pool = await startPool(QUICK)
+    const pid = await pidOf(pool)
+    await stall(pool, 'waits')
+    expect(await within(pool.broadcast('pid', []), 15_000)).not.toEqual([pid])
+  })
+})
 
 it('promise 8: a worker that stalls before it accepts a job is replaced a bounded number of times', async () => {
   // Short timeouts: it happens ten times.

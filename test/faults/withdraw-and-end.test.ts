@@ -28,7 +28,7 @@ describe('promises 2, 4: a withdrawn job', () => {
     await journal.seen('+holder')
     const jobs = [1, 2, 3].map((id) => pool.submit('mark', [journal.path, id]))
     await until('they are written', () => jobs.every(({ state }) => state === 'written'))
-    expect(await within(jobs[1]!.withdraw(), 3_000)).toBe(true)
+    expect(await within(jobs[1]!.withdraw(), 10_000)).toBe(true)
     expect(await failure(jobs[1]!.result)).toMatchObject({ name: 'AbortError' })
     expect(jobs[1]).toMatchObject({ state: 'cancelled', accepted: false })
     latch.open()

@@ -1,42 +1,15 @@
-import { PreforkError, WorkerLostError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import { pidOf, startPool, upPids } from '../fixtures/pools.js'
 import { blockHost, failure, gone, Journal, until } from '../fixtures/support.js'
-
-const DEATHS: [string, string, unknown[], object][] = [
-  ['process.exit(0)', 'exitWith', [0, 'last line'], { exitCode: 0, signal: null, reason: 'exit' }],
-  ['process.exit(3)', 'exitWith', [3, 'last line'], { exitCode: 3, signal: null, reason: 'exit' }],
-  ['process.abort()', 'abort', ['last line'], { exitCode: null, signal: 'SIGABRT', reason: 'signal' }],
-  ['SIGKILL', 'killSelf', ['SIGKILL', 'last line'], { exitCode: null, signal: 'SIGKILL', reason: 'signal' }],
-  ['SIGSEGV', 'killSelf', ['SIGSEGV', 'last line'], { exitCode: null, signal: 'SIGSEGV', reason: 'signal' }],
-  ['an exhausted heap', 'exhaustHeap', ['last line'], { signal: 'SIGABRT', reason: 'signal' }],
-]
+import { deaths, OFTEN } from './worker-dies.js'
 
 describe('promises 1, 3: a worker that dies during a job', () => {
-  it.each(DEATHS)('by %s loses that job with every detail; jobs behind it run once in the next worker', async (_, task, args, details) => {
-    const pool = await startPool({ dispatch: 'fast', output: 'capture', execArgv: ['--max-old-space-size=48'] })
-    const before = await pidOf(pool)
-    const journal = new Journal()
-    const culprit = pool.submit(task, args)
-    const behind = Array.from({ length: 5 }, (_, index) => pool.submit('mark', [journal.path, index]))
-
-    const error = await failure(culprit.result)
-    expect(error).toBeInstanceOf(WorkerLostError)
-    expect(error).toBeInstanceOf(PreforkError)
-    expect(error).toMatchObject({ name: 'WorkerLostError', code: 'ERR_PREFORK_WORKER_LOST', accepted: true, ...details })
-    expect((error as WorkerLostError).stderr).toContain('last line')
-    expect(culprit).toMatchObject({ state: 'lost', accepted: true, attempt: 1 })
-    expect(await culprit.began).toBe(true)
-
-    expect(await Promise.all(behind.map((job) => job.result))).toEqual([0, 1, 2, 3, 4])
-    expect(journal.lines).toEqual(['0', '1', '2', '3', '4'])
-    expect(behind.map((job) => job.attempt)).toEqual([1, 1, 1, 1, 1])
-    expect(await pidOf(pool)).not.toBe(before)
-  })
+  // The others: worker-dies.long.test.ts.
+  deaths((how) => OFTEN.includes(how))
 
   it('of an exhausted heap while it decodes arguments loses the accepted job alone', async () => {
-    const pool = await startPool({ execArgv: ['--max-old-space-size=48'], dispatch: 'fast' })
-    const large = Array.from({ length: 2_000_000 }, (_, index) => ({ index }))
+    const pool = await startPool({ execArgv: ['--max-old-space-size=24'], dispatch: 'fast' })
+    const large = Array.from({ length: 10_000 }, (_, index) => String(index).repeat(1_000))
     const culprit = pool.submit('echo', [large])
     const next = pool.submit('echo', ['small'])
     expect(await failure(culprit.result)).toMatchObject({ name: 'WorkerLostError', accepted: true })
@@ -44,7 +17,7 @@ describe('promises 1, 3: a worker that dies during a job', () => {
   })
 
   it('loses the jobs beside it too, and no others', async () => {
-    const pool = await startPool({ workers: 2, concurrency: 3 })
+    const pool = await startPool({ watchdog: false, workers: 2, concurrency: 3 })
     const journal = new Journal()
     const jobs = [0, 1, 2, 3, 4].map((id) => pool.submit('dieOnAttempts', [0, journal.path, id, 60_000]))
     const culprit = pool.submit('dieAfterLines', [journal.path, 'culprit', 6])
@@ -57,7 +30,7 @@ describe('promises 1, 3: a worker that dies during a job', () => {
   })
 
   it('without a job only emits its exit event', async () => {
-    const pool = await startPool()
+    const pool = await startPool({ watchdog: false })
     const exits: unknown[] = []
     pool.on('workerExit', (exit) => exits.push(exit))
     const before = await pidOf(pool)
@@ -69,7 +42,7 @@ describe('promises 1, 3: a worker that dies during a job', () => {
 
 describe('promises 1, 3: a result that was written before the death', () => {
   it('counts, small or large', async () => {
-    const pool = await startPool({ dispatch: 'fast' })
+    const pool = await startPool({ watchdog: false, dispatch: 'fast' })
     for (const value of [Buffer.from('small'), Buffer.alloc(3_000_000, 5), Buffer.from('again')]) {
       const before = await pidOf(pool)
       expect(value.equals((await pool.run('answerThenDie', [value])) as Buffer)).toBe(true)
@@ -78,7 +51,7 @@ describe('promises 1, 3: a result that was written before the death', () => {
   })
 
   it('counts when the host reads it long after the death', async () => {
-    const pool = await startPool({ dispatch: 'fast' })
+    const pool = await startPool({ watchdog: false, dispatch: 'fast' })
     const [pid] = upPids(pool)
     const journal = new Journal()
     const jobs = Array.from({ length: 50 }, (_, index) => pool.submit('mark', [journal.path, index]))
@@ -93,8 +66,8 @@ describe('promises 1, 3: a result that was written before the death', () => {
   })
 
   it('is read until lostWorkerTimeout at most when another process holds the pipes open', async () => {
-    const patient = await startPool({ killTree: false, lostWorkerTimeout: 600_000 })
-    const hasty = await startPool({ killTree: false, lostWorkerTimeout: 300 })
+    const patient = await startPool({ watchdog: false, killTree: false, lostWorkerTimeout: 600_000 })
+    const hasty = await startPool({ watchdog: false, killTree: false, lostWorkerTimeout: 300 })
     const [held, left] = [new Journal(), new Journal()]
     const die = (pool: typeof hasty, { path }: Journal) => pool.submit('spawnChildAndDie', [path, ['ignore', 'ignore', 'ignore', 3, 4, 5]])
     const waiting = die(patient, held)

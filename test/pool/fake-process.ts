@@ -1,4 +1,4 @@
-import type { LaunchedProcess, ProcessExit } from '../../src/pool/worker/launcher.js'
+import type { LaunchedProcess, ProcessExit } from '../../src/pool/worker/launch/launcher.js'
 import { FakeReadable, FakeWritable } from '../hub/fakes.js'
 
 /** A process that does nothing by itself: the test calls `exit`. */
@@ -6,9 +6,10 @@ export class FakeProcess implements LaunchedProcess {
   readonly pid = 1
   readonly jobs = new FakeWritable()
   readonly results = new FakeReadable()
-  readonly lifeline = new FakeWritable()
+  readonly lifeline = Object.assign(new FakeWritable(), { pause() {}, resume() {} })
   readonly stdout = undefined
   readonly stderr = undefined
+  readonly record = undefined
   killed = false
   exit: (exit: ProcessExit) => void = () => {}
 

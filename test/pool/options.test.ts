@@ -1,14 +1,14 @@
-import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { execaSync } from 'execa'
 import { describe, expect, test, vi } from 'vitest'
 import { readOptions, type Settings } from '../../src/pool/options.js'
 import type { PoolOptions } from '../../src/pool/types.js'
+import { availableCpus } from '../../src/util/available-cpus.js'
 import { MAX_TIMER } from '../../src/util/limits.js'
 import { read, refusal, refused, TASKS } from './option-help.js'
 
-const cpus = availableParallelism()
+const cpus = availableCpus()
 
 const DEFAULTS = {
   tasks: [TASKS.href],
@@ -35,6 +35,7 @@ const DEFAULTS = {
   maxMessageSize: 256 * 1024 * 1024,
   spare: 0,
   watchdog: true,
+  niceness: 5,
   killTree: true,
   output: 'inherit',
   cwd: undefined,
@@ -59,6 +60,7 @@ const COUNTS = [
   ['maxJobsPerWorker', 1],
   ['maxPutBacks', 0],
   ['spare', 0],
+  ['niceness', 0],
 ] as const
 const FLAGS = ['watchdog', 'killTree'] as const
 
@@ -127,8 +129,9 @@ describe('counts', () => {
   test.each([
     ['concurrency', 10_001],
     ['spare', 10_001],
+    ['niceness', 20],
   ])('%s has an upper bound too', (name, value) => {
-    expect(refused({ [name]: value })).toContain('10000')
+    expect(refused({ [name]: value })).toContain(` to ${value - 1}; it was given ${value}`)
   })
 })
 
@@ -150,9 +153,9 @@ describe('workers', () => {
   })
 
   test.each([
-    [0, "Option 'workers' must be a whole number from 1 to 10000; it was given 0."],
+    [0, "Option 'workers' must be a whole number from 1 to 10000, or { min, max }; it was given 0."],
     [1.5, "Option 'workers' must be"],
-    ['2', "Option 'workers' must be a whole number of at least 1, or { min, max }; it was given '2'."],
+    ['2', "Option 'workers' must be a whole number from 1 to 10000, or { min, max }; it was given '2'."],
     [null, "Option 'workers' must be"],
     [[2], "Option 'workers' must be"],
     [{ min: -1 }, "Option 'workers.min' must be"],
@@ -170,7 +173,7 @@ describe('dispatch and output', () => {
   })
 
   test.each([0, 1.5, 100_001, 'quick', null])('dispatch %o is refused', (dispatch) => {
-    expect(refused({ dispatch })).toMatch(/^Option 'dispatch' must be /)
+    expect(refused({ dispatch })).toMatch(/^Option 'dispatch' must be 'adaptive', 'fair', 'fast' or a window, a whole number from 1 to 100000; it was given /)
   })
 
   test.each(['inherit', 'ignore', 'capture'] as const)('output %s', (output) => {

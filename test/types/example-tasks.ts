@@ -10,6 +10,22 @@ export const resize = defineTask({ timeLimit: 10_000, retryLost: 2 }, async (ima
   progress({ width })
   return image.subarray(0, width)
 })
+export interface HostFunctions {
+  lookUp(id: number): Promise<string>
+  save: (key: string, value?: unknown) => void
+}
+export const calls = async (): Promise<string> => {
+  const { call } = currentJob<HostFunctions>()
+  const saved: void = await call('save', 'key')
+  void saved
+  // @ts-expect-error: no such function
+  await call('lokUp', 1)
+  // @ts-expect-error: an argument of the wrong type
+  await call('lookUp', '1')
+  const untyped: unknown = await currentJob().call('anything', 1, 'two')
+  void untyped
+  return call('lookUp', 1)
+}
 export const add = (a: number, b: number): number => a + b
 export function greet(name: string, polite?: boolean): string {
   return polite ? `Good day, ${name}` : `hi ${name}`

@@ -68,6 +68,15 @@ export const typed = async (): Promise<void> => {
   // @ts-expect-error: an option of a single job
   await pool.broadcast('add', [1, 2], { id: 'one' })
 
+  // calls
+  await pool.run('add', [1, 2], { calls: { lookUp: async (id: number) => `${id}`, save() {} } })
+  await pool.run('add', [1, 2], { calls: undefined })
+  // @ts-expect-error: a function for each name
+  await pool.run('add', [1, 2], { calls: { lookUp: 5 } })
+  await pool.run('add', [1, 2], { cancel: 'ask', calledAs: 'a sum' })
+  // @ts-expect-error: no such way to cancel
+  await pool.run('add', [1, 2], { cancel: 'now' })
+
   // jobs
   const job = pool.submit('add', [1, 2])
   same<typeof job, Job<number>>()
@@ -75,6 +84,11 @@ export const typed = async (): Promise<void> => {
   job.on('progress', (value) => same<typeof value, unknown>())
   // @ts-expect-error: no such event
   job.on('progres', () => {})
+  same<typeof job.worker, number | undefined>()
+  same<ReturnType<typeof job.cancel>, boolean>()
+  job.cancel('enough', { grace: 0 })
+  // @ts-expect-error: no such option of a cancellation
+  job.cancel('enough', { grce: 0 })
   // @ts-expect-error: read-only
   job.state = 'lost'
   // @ts-expect-error: no such task

@@ -2,14 +2,14 @@ import type { Deadline } from '../../hub/index.js'
 import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 
-/** A backlog must last this long before another worker is started for it: starting one costs more than most jobs. */
+/** A backlog must last this long before another worker is started: a start costs more than most jobs. */
 const SCALE_AFTER_MS = 10
 
 /** The number of workers wanted: between `min` and `max`, by backlog and idle time. */
 export class Autoscaler {
   /** Workers wanted, without spare workers. */
-  target: number
-  /** The most that `target` may be. */
+  wanted: number
+  /** Upper bound of `wanted`. */
   max: number
   #min: number
   readonly #pool: PoolState
@@ -19,38 +19,38 @@ export class Autoscaler {
     this.#pool = pool
     this.#min = pool.settings.minWorkers
     this.max = pool.settings.maxWorkers
-    this.target = Math.max(1, this.#min)
+    this.wanted = Math.max(1, this.#min)
   }
 
   resize(min: number, max: number): void {
     this.#min = min
     this.max = max
-    this.target = Math.min(max, Math.max(min, this.target))
+    this.wanted = Math.min(max, Math.max(min, this.wanted))
     this.#pool.requestBalance()
   }
 
-  /** A worker must run the orphaned jobs, also where a pool may shrink to no worker at all. */
+  /** Orphaned jobs need a worker, also in a pool that may shrink to no worker at all. */
   atLeastOne(): void {
-    this.target = Math.max(1, this.target)
+    this.wanted = Math.max(1, this.wanted)
   }
 
-  /** A smaller target counts once the surplus workers are gone. */
+  /** A lower number takes effect when the surplus workers have exited. */
   updateSlotTarget(alive: readonly PoolWorker[]): void {
     const leaving = alive.some((worker) => (worker.isDraining || worker.isRetiring) && !worker.isBeingReplaced && !worker.spare)
-    this.#pool.slotTarget = leaving ? Math.max(this.#pool.slotTarget, this.target) : this.target
+    this.#pool.slotTarget = leaving ? Math.max(this.#pool.slotTarget, this.wanted) : this.wanted
   }
 
-  /** Jobs wait and no worker has room: raises the target, up to `max`, if the backlog lasts. `starting`: workers on their way up. */
-  backlog(starting: number): void {
+  /** Jobs wait and no worker has room. Raises `wanted`, up to `max`, if the backlog lasts. `starting`: the number of workers that are starting. */
+  growForBacklog(starting: number): void {
     const { hub, jobQueue, settings } = this.#pool
-    if (this.target >= this.max) return
+    if (this.wanted >= this.max) return
     const head = jobQueue.peek()
     if (head === undefined) return
     const waited = hub.now() - head.spec.submittedAt
-    if (waited >= SCALE_AFTER_MS || this.target === 0) {
+    if (waited >= SCALE_AFTER_MS || this.wanted === 0) {
       const needed = Math.ceil(jobQueue.size / settings.concurrency) - starting
       if (needed > 0) {
-        this.target = Math.min(this.max, this.target + needed)
+        this.wanted = Math.min(this.max, this.wanted + needed)
         this.#pool.requestBalance()
       }
       return
@@ -61,16 +61,16 @@ export class Autoscaler {
     })
   }
 
-  /** Takes those out of the target that have been idle for `keepAlive`, down to `min`. */
-  idle(serving: readonly PoolWorker[]): PoolWorker[] {
+  /** Lowers `wanted` by the workers that have been idle for `keepAlive`, down to `min`. Returns these workers. */
+  shrinkIdle(serving: readonly PoolWorker[]): PoolWorker[] {
     const { hub, settings, jobQueue } = this.#pool
-    if (this.target <= this.#min || jobQueue.size > 0) return []
+    if (this.wanted <= this.#min || jobQueue.size > 0) return []
     const now = hub.now()
     const idle = serving.filter(
       ({ isUp, jobs, reserved, progress }) => isUp && jobs.inFlight === 0 && reserved.empty && now - progress.lastAt >= settings.keepAlive,
     )
-    const surplus = idle.slice(0, this.target - this.#min)
-    this.target -= surplus.length
+    const surplus = idle.slice(0, this.wanted - this.#min)
+    this.wanted -= surplus.length
     return surplus
   }
 }

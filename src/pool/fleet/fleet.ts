@@ -1,12 +1,12 @@
-import { availableParallelism } from 'node:os'
 import type { Deadline } from '../../hub/index.js'
+import { availableCpus } from '../../util/available-cpus.js'
 import { restartCutShort } from '../errors.js'
 import type { FirstWorker } from '../first-worker.js'
 import type { Broadcast } from '../jobs/broadcast.js'
 import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import type { PoolState } from '../pool-state.js'
-import type { Launcher } from '../worker/launcher.js'
+import type { Launcher } from '../worker/launch/launcher.js'
 import { PoolWorker } from '../worker/worker.js'
 import type { WorkerListener } from '../worker/worker-listener.js'
 import { Autoscaler } from './autoscaler.js'
@@ -19,7 +19,7 @@ import { WorkerSet } from './worker-set.js'
 
 /** Keeps the right number of workers: starts, replaces, recycles and scales them, and bounds how many processes live at once. */
 export class Fleet {
-  /** How many workers are wanted. */
+  /** Decides how many workers are wanted. */
   readonly scale: Autoscaler
   readonly workerExit: WorkerExit
   readonly #pool: PoolState
@@ -30,7 +30,7 @@ export class Fleet {
   readonly #restarts: RollingRestart
   readonly #starts: StartRecord
   readonly #orphanedJobs: OrphanedJobs
-  readonly #startsAtOnce = Math.max(2, availableParallelism())
+  readonly #startsAtOnce = Math.max(2, availableCpus())
   #listener: WorkerListener<PoolWorker> | undefined
   #nextId = 1
   /** The pool closes: no worker is started any more. */
@@ -63,18 +63,18 @@ export class Fleet {
   places(broadcast: Broadcast): ((share: JobRecord) => void)[] {
     const places: ((share: JobRecord) => void)[] = []
     const serving = this.#workers.serving()
-    const doubled = this.#restarts.doubled(serving, this.scale.target)
+    const doubled = this.#restarts.doubled(serving, this.scale.wanted)
     for (const worker of this.#workers.alive()) {
       if (!(worker.isUp || worker.isStarting) || worker === doubled) continue
       broadcast.ask(worker)
       places.push((share) => worker.reserved.addShare(share))
     }
-    const missing = Math.max(0, this.scale.target - serving.length) + this.#workers.missingSpares
+    const missing = Math.max(0, this.scale.wanted - serving.length) + this.#workers.missingSpares
     for (let i = 0; i < missing; i++) places.push((share) => this.#orphanedJobs.addShares([share]))
     return places
   }
 
-  /** Brings the fleet nearer to what is wanted, if anything has changed: at most one process is started at a time. */
+  /** If anything has changed, brings the fleet one step nearer to the wanted number of workers: it starts at most one process. */
   balance(): void {
     const pool = this.#pool
     if (!pool.balanceDue) return
@@ -84,11 +84,11 @@ export class Fleet {
     this.#takeReserved()
     if (!this.#orphanedJobs.empty) this.scale.atLeastOne()
     this.#assignOrphans()
-    this.#restarts.release(this.#workers.serving(), this.scale.target)
+    this.#restarts.release(this.#workers.serving(), this.scale.wanted)
     const serving = this.#workers.serving()
-    const wanted = this.scale.target + this.#restarts.extra(serving)
+    const wanted = this.scale.wanted + this.#restarts.extra(serving)
     this.#quitDrained(serving.length >= wanted)
-    this.#restarts.settle(serving.length >= this.scale.target && serving.every((worker) => worker.isUp), this.scale.target)
+    this.#restarts.settle(serving.length >= this.scale.wanted && serving.every((worker) => worker.isUp), this.scale.wanted)
     if (serving.length > wanted) this.#shrink(serving, serving.length - wanted)
     else if (serving.length < wanted) {
       if (this.#promote()) {
@@ -101,7 +101,7 @@ export class Fleet {
   /** Takes the reserved jobs of a draining worker that will not run them any more. */
   #takeReserved(): void {
     for (const worker of this.#workers.alive()) {
-      // With nothing in flight it would have to wait for a slot, possibly one that its predecessor holds.
+      // A worker with nothing in flight would have to wait for a slot, possibly a slot that its predecessor holds.
       const goesOn = worker.jobs.inFlight > 0 && !worker.unusable && worker.jobs.quota(this.#pool.settings.maxJobsPerWorker) > 0
       if (!worker.isDraining || goesOn) continue
       this.#orphanedJobs.addShares(worker.reserved.takeShares())
@@ -114,8 +114,7 @@ export class Fleet {
     for (const worker of this.#workers.alive()) {
       if (!worker.isDraining || !worker.holdsNothing) continue
       const successor = this.#workers.successor(worker)
-      if (!worker.isBeingReplaced || successor?.isUp || (successor === undefined && (complete || !this.#mayStart())))
-        worker.quit(5 * this.#pool.settings.cancelGrace)
+      if (!worker.isBeingReplaced || successor?.isUp || (successor === undefined && (complete || !this.#mayStart()))) worker.quit()
     }
   }
 
@@ -133,7 +132,7 @@ export class Fleet {
     const now = hub.now()
     // A start takes the host some ms and keeps a core busy: the first job would wait for it.
     const notBefore = Math.max(this.#starts.notBefore, pool.unsettled > 0 ? this.#starts.firstJobUntil : 0)
-    // The time may have changed since it was last set.
+    // `notBefore` may have changed since the timer was set.
     hub.cancel(this.#nextStart)
     if (now < notBefore) {
       this.#nextStart = hub.callLater(notBefore - now, () => pool.requestBalance())
@@ -147,7 +146,7 @@ export class Fleet {
     pool.totals.workersStarted++
     pool.log?.debug({ worker: id, pid: launched.pid, spare }, 'worker started')
     if (pool.events.wants('workerStart')) pool.events.emit('workerStart', { worker: id, pid: launched.pid })
-    // One process in a tick: starting one blocks the host.
+    // Only one process in a tick: a start blocks the host.
     pool.requestBalance()
   }
 
@@ -156,13 +155,13 @@ export class Fleet {
     const spare = this.#workers.alive().find((worker) => worker.spare && worker.isUp)
     if (spare === undefined) return false
     spare.promote(this.#workers.withoutSuccessor())
-    // For a rolling restart it is a successor that has just come up.
+    // For a rolling restart, the spare worker is a successor that has just come up.
     this.#restarts.up(spare)
     this.#pool.log?.debug({ worker: spare.id }, 'spare worker goes to work')
     return true
   }
 
-  /** Gives orphaned jobs to workers: first to those that have just come up, else to those with the fewest jobs. */
+  /** Gives orphaned jobs to workers: first to workers that have just come up, then to workers with the fewest jobs. */
   #assignOrphans(): void {
     if (this.#orphanedJobs.empty) return
     const up = this.#workers.alive().filter((worker) => worker.isUp)
@@ -170,7 +169,7 @@ export class Fleet {
     const fresh = able.filter((worker) => worker.jobs.deliveries === 0)
     const serving = this.#workers.serving()
     const noneStarts = this.#workers.starting === 0
-    const complete = noneStarts && serving.length >= this.scale.target + this.#restarts.extra(serving)
+    const complete = noneStarts && serving.length >= this.scale.wanted + this.#restarts.extra(serving)
     // Workers with jobs are used only if no new worker will start, because a worker with orphaned jobs runs nothing else until they end.
     const others = complete || this.#starts.broken ? able.filter((worker) => !fresh.includes(worker)).sort((a, b) => a.jobs.inFlight - b.jobs.inFlight) : []
     const assigned = this.#orphanedJobs.assignGroups([...fresh, ...others])
@@ -181,7 +180,7 @@ export class Fleet {
     if (noneToCome && up.length > 0) for (const share of this.#orphanedJobs.takeUnanswerable(up)) this.#markUnanswered(share)
   }
 
-  /** The place of this share is gone, and no worker is left that could answer it. */
+  /** The worker that this share was for is gone, and no other worker can answer it. */
   #markUnanswered(share: JobRecord): void {
     share.broadcast?.markUnanswered(share)
     this.#jobs.cancel(share, new DOMException(`No worker is left to answer the broadcast of '${share.name}'.`, 'AbortError'))
@@ -202,21 +201,21 @@ export class Fleet {
   }
 
   /** Jobs wait and no worker has room for them. */
-  backlog(): void {
-    this.scale.backlog(this.#workers.serving().filter((worker) => worker.isStarting).length)
+  growForBacklog(): void {
+    this.scale.growForBacklog(this.#workers.serving().filter((worker) => worker.isStarting).length)
   }
 
   /** Workers above `min` that have been idle for `keepAlive` are retired. */
   retireIdle(): void {
-    if (this.#orphanedJobs.empty) for (const worker of this.scale.idle(this.#workers.serving())) this.#retirement.retire(worker, 'shrink')
+    if (this.#orphanedJobs.empty) for (const worker of this.scale.shrinkIdle(this.#workers.serving())) this.#retirement.retire(worker, 'shrink')
   }
 
   restart(): Promise<void> {
     for (const worker of this.#workers.alive()) {
-      // A spare worker, or one that is still starting, has no jobs: it is replaced without a successor that is up first.
+      // A spare or starting worker has no jobs. So it is replaced without waiting for a successor.
       if (worker.spare || worker.isStarting) this.#retirement.retire(worker, 'shrink')
     }
-    // The application asks for it once it has repaired what kept workers from starting.
+    // The application calls `restart` once it has repaired the cause of the failed starts.
     if (this.#starts.broken) this.#starts.reset()
     const done = this.#restarts.begin(this.#workers.serving().filter((worker) => worker.isUp))
     this.#pool.requestBalance()
@@ -229,7 +228,7 @@ export class Fleet {
     this.#restarts.fail(restartCutShort())
     for (const worker of this.#workers.alive()) {
       if (worker.isStarting) worker.discard()
-      else worker.quit(5 * this.#pool.settings.cancelGrace)
+      else worker.quit()
     }
   }
 

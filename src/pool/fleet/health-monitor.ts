@@ -7,7 +7,7 @@ import type { Fleet } from './fleet.js'
 import type { Retirement } from './retirement.js'
 import { StallDetector } from './stall-detector.js'
 
-/** The health checks of workers: recycling, memory, age, heartbeats; and, every `maintainInterval`, all of them once more. */
+/** The health checks of workers: recycling, memory, age, heartbeats. Every `maintainInterval` repeats all of them. */
 export class HealthMonitor {
   readonly #pool: PoolState
   readonly #fleet: Fleet
@@ -27,7 +27,7 @@ export class HealthMonitor {
     const { hub, settings } = pool
     this.#stallDetector = new StallDetector(pool, retirement)
     this.#stop = [hub.callRepeatedly(settings.maintainInterval, (late) => this.#maintain(late))]
-    // At least two checks lie between then and the timeout, so that a pause of the whole machine is not taken for the silence of a worker.
+    // At least two checks lie between this time and the timeout, so that a pause of the whole machine does not count as silence of a worker.
     this.#watchedAfter = Math.max(settings.heartbeatInterval, settings.heartbeatTimeout - 2 * settings.heartbeatInterval)
     if (settings.watchdog) this.#checkLater()
     const scaling = settings.minWorkers < settings.maxWorkers
@@ -61,10 +61,11 @@ export class HealthMonitor {
   /** Kills a worker over `hardMemoryLimit` that runs a job; retires one that is due for recycling. Called at each acceptance, answer and heartbeat, and every `maintainInterval`. */
   check(worker: PoolWorker): void {
     const { settings, hub } = this.#pool
-    const { jobs, heartbeats } = worker
-    if (heartbeats.rss > settings.hardMemoryLimit && jobs.running.size > 0) {
-      const text = `The worker's resident memory of ${heartbeats.rss} bytes is over hardMemoryLimit (${settings.hardMemoryLimit} bytes).`
-      worker.killFor('killed by the pool', new MemoryLimitError(text, settings.hardMemoryLimit, heartbeats.rss))
+    const { jobs } = worker
+    const { rss } = worker.heartbeats
+    if (rss > settings.hardMemoryLimit && jobs.running.size > 0) {
+      const text = `The worker's resident memory of ${rss} bytes is over hardMemoryLimit (${settings.hardMemoryLimit} bytes).`
+      worker.killFor('killed by the pool', new MemoryLimitError(text, settings.hardMemoryLimit, rss))
       return
     }
     if (!worker.isUp) return
@@ -72,12 +73,12 @@ export class HealthMonitor {
       jobs.accepted >= settings.maxJobsPerWorker ||
       jobs.deliveries >= MAX_DELIVERY ||
       // A worker that is over the limit before its first job is kept: its replacement would be over it too.
-      (heartbeats.rss > settings.maxMemoryPerWorker && jobs.accepted > 0) ||
+      (rss > settings.maxMemoryPerWorker && jobs.accepted > 0) ||
       (settings.maxAgePerWorker !== Number.POSITIVE_INFINITY && hub.now() - worker.upAt > settings.maxAgePerWorker)
     if (due) this.#retirement.retire(worker, 'recycle')
   }
 
-  /** An idle host is not woken for workers whose heartbeat has just come: the next check is when one may have been silent for long. */
+  /** Sets the next check to the time at which a worker may have been silent for long. So recent heartbeats do not wake an idle host. */
   #checkLater(): void {
     const { hub, settings, workers } = this.#pool
     const now = hub.now()
@@ -91,13 +92,13 @@ export class HealthMonitor {
     })
   }
 
-  /** Kills the workers whose watchdog was silent for `heartbeatTimeout`, once their pipes are read; the host's own stalls do not count. */
+  /** Kills the workers whose watchdog was silent for `heartbeatTimeout`, once their pipes are read. Time in which the host stalled does not count. */
   #checkSilence(late: number): void {
     const { hub, settings, workers } = this.#pool
     const now = hub.now()
     for (const worker of workers.values()) {
       if (!worker.alive || worker.upAt === 0) continue
-      if (late > settings.heartbeatInterval / 2) worker.heartbeats.excuse(late, now)
+      if (late > settings.heartbeatInterval / 2) worker.heartbeats.extendForHostDelay(late, now)
       if (now - worker.heartbeats.lastAt < settings.heartbeatTimeout) continue
       const kill = (): void => {
         if (!worker.alive || hub.now() - worker.heartbeats.lastAt < settings.heartbeatTimeout) return
@@ -107,7 +108,7 @@ export class HealthMonitor {
     }
   }
 
-  /** Finds what the events have missed. */
+  /** Repeats all checks, in case an event was missed. */
   #maintain(late: number): void {
     for (const worker of this.#pool.workers.values()) {
       if (worker.alive) this.check(worker)

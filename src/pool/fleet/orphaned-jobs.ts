@@ -1,18 +1,21 @@
 import type { JobRecord } from '../jobs/job.js'
 import type { PoolWorker } from '../worker/worker.js'
 
-/** Jobs neither in the job queue nor in a worker: isolated retries of dead workers, and shares of broadcasts whose worker is gone or still to come. */
+/**
+ * Jobs that are neither in the job queue nor held by a worker, until the fleet assigns them to one: isolated retries of dead workers, and shares of
+ * broadcasts whose worker is gone or still to come. `jobs/jobs-of-dead-worker.ts` decides which jobs of a dead worker come here.
+ */
 export class OrphanedJobs {
-  /** Each for one worker to run one after another, before anything else. */
+  /** One worker runs the jobs of a group one after another, before anything else. */
   readonly #groups: JobRecord[][] = []
-  /** Each for a worker that its broadcast has not asked. */
+  /** A share is for a worker that its broadcast has not asked. */
   #shares: JobRecord[] = []
 
   get empty(): boolean {
     return this.#groups.length === 0 && this.#shares.length === 0
   }
 
-  /** Jobs that run again, as a group. A share of a broadcast must not go to a worker that had another share: it is kept apart. */
+  /** Adds jobs that run again as one group. Shares of broadcasts are kept apart: no worker may run two shares of one broadcast. */
   addRetries(jobs: readonly JobRecord[]): void {
     const others = jobs.filter((job) => job.broadcast === undefined)
     if (others.length > 0) this.#groups.push(others)
@@ -58,7 +61,7 @@ export class OrphanedJobs {
     return without
   }
 
-  /** Everything, for the end of the pool. */
+  /** Takes out all jobs, for the end of the pool. */
   takeAll(): JobRecord[] {
     return [...this.#groups.splice(0).flat(), ...this.#shares.splice(0)]
   }

@@ -5,7 +5,7 @@ import type { PoolState } from '../pool-state.js'
 import type { DrainReason } from '../worker/lifecycle.js'
 import type { PoolWorker } from '../worker/worker.js'
 
-/** ms between two checks of a draining worker. One that holds nothing waits no longer than this for a successor that does not come. */
+/** ms between two checks of a draining worker. A worker that holds nothing waits at most this long for its replacement. */
 const CHECK_MS = 60_000
 
 /** How long a draining worker may keep its jobs: the longest of their time limits, or `drainTimeout` where a job has none, ms. */
@@ -25,7 +25,10 @@ export class Retirement {
     this.#pool = pool
   }
 
-  /** From now on it gets no job of the job queue; jobs reserved for it are still written. It is replaced, but for 'shrink'. One that is still starting is killed. */
+  /**
+   * From now on the worker gets no job of the job queue; jobs reserved for it are still written. It is replaced, unless the reason is 'shrink'. A worker
+   * that is still starting is killed.
+   */
   retire(worker: PoolWorker, reason: DrainReason): void {
     const { settings, totals, log } = this.#pool
     if (!worker.isUp && !worker.isStarting) return
@@ -41,20 +44,20 @@ export class Retirement {
     this.#pool.requestBalance()
   }
 
-  /** `time`: what is left of its drain, ms. */
+  /** `time`: the time left for the drain, ms. */
   #limitDrain(worker: PoolWorker, time: number): void {
-    const { hub, settings } = this.#pool
+    const { hub } = this.#pool
     const next = Math.min(time, CHECK_MS)
     const check = (): void => {
-      // It is its successor that is late.
-      if (worker.holdsNothing) worker.quit(5 * settings.cancelGrace)
+      // The worker is empty. Only its replacement is late.
+      if (worker.holdsNothing) worker.quit()
       else if (next < time) this.#limitDrain(worker, time - next)
       else worker.killFor('killed by the pool', new Error('It was to be replaced and its jobs did not end in time (their time limits, or drainTimeout).'))
     }
     worker.drainUntil(hub.callLater(next, check))
   }
 
-  /** Its main thread does not turn: it gets no new job, gives back what has not begun, and is killed after `cancelGrace`. */
+  /** The worker's main thread does not turn. The worker gets no new job, gives back the jobs that have not begun, and is killed after `cancelGrace`. */
   markUnresponsive(worker: PoolWorker): void {
     const { hub, settings } = this.#pool
     if (!worker.alive || worker.unresponsive) return
@@ -67,8 +70,8 @@ export class Retirement {
   }
 
   /**
-   * It stalls, and no job runs there: it gets nothing more, gives back what has not begun, and is replaced. It is killed after
-   * `cancelGrace`, once nothing can begin there any more. If it turns after all, and something has begun, it quits when that has ended.
+   * The worker stalls while it runs no job. It gets no new job, gives back the jobs that have not begun, and is replaced. It is killed after `cancelGrace`,
+   * once no job can begin there any more. If a job has begun there after all, the worker quits when that job has ended.
    */
   quarantine(worker: PoolWorker, why: string): void {
     const { hub, settings } = this.#pool
@@ -77,8 +80,9 @@ export class Retirement {
     if (worker.isUp) this.retire(worker, 'quarantined')
     else worker.recall()
     const kill = (): void => {
+      worker.recorded.acceptIfRecorded()
       if (!worker.alive || worker.jobs.running.size > 0) return
-      // The RECALL is not answered: what it was given may still begin. Without a watchdog it is the main thread that answers.
+      // The RECALL is not answered, so a job there may still begin. Without a watchdog nobody answers it: the main thread would have to.
       if (settings.watchdog && worker.recalls > 0) killLater()
       else worker.killFor('killed by the pool', new Error(why))
     }

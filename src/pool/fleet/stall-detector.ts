@@ -5,26 +5,26 @@ import type { Retirement } from './retirement.js'
 
 /** A worker at the last scan. */
 interface Observation {
-  /** The first job that it held; undefined: it owes the answer to a RECALL, or has not read what was written to it. */
+  /** The first job that the worker held; undefined: the worker owes the answer to a RECALL, or has not read all bytes written to it. */
   readonly job: JobRecord | undefined
-  /** Written to it so far: a large job may be on its way for long. */
+  /** Bytes written to the worker so far: a large job may be on its way for long. */
   readonly bytes: number
-  /** ms on the hub's clock: nothing has moved since then. */
+  /** Time since which nothing has moved, ms on the hub's clock. */
   readonly since: number
 }
 
-/** This many stalled heartbeats in a row are needed: a single one may follow a pause of the whole machine. */
+/** Number of stalled heartbeats in a row that are needed: a single stalled heartbeat may follow a pause of the whole machine. */
 const BEATS = 2
 
 /**
- * Finds workers that stall although they run no job: code that a task left behind holds the main thread (a timer, a chain of
- * microtasks), or has broken what takes jobs up. No time limit ends that, for no job has begun, and the jobs written to it would wait
- * for ever. Such a worker is replaced after `heartbeatTimeout`; what was written to it goes to other workers.
+ * Finds workers that stall although they run no job. Code that a task left behind holds the main thread (a timer, a chain of microtasks),
+ * or has broken the worker's job loop. No time limit ends such a stall, because no job has begun. The jobs written to the worker would wait for
+ * ever. So the worker is replaced after `heartbeatTimeout`, and its jobs go to other workers.
  */
 export class StallDetector {
   readonly #pool: PoolState
   readonly #retirement: Retirement
-  /** Heartbeats in a row by which the main thread had not turned for `heartbeatTimeout`. */
+  /** Heartbeats in a row by which the main thread had not turned for `heartbeatTimeout`, while no job ran. */
   readonly #stalledBeats = new WeakMap<PoolWorker, number>()
   #held = new Map<PoolWorker, Observation>()
 
@@ -36,9 +36,10 @@ export class StallDetector {
   /** A heartbeat has come. */
   heartbeat(worker: PoolWorker): void {
     const { heartbeatTimeout } = this.#pool.settings
-    const beats = worker.heartbeats.mainAge < heartbeatTimeout ? 0 : this.#beats(worker) + 1
+    // Only heartbeats of a worker without a job count. A heartbeat that was sent while a job ran may be read after the answer of that job.
+    const beats = worker.heartbeats.mainAge < heartbeatTimeout || !runsNothing(worker) ? 0 : this.#beats(worker) + 1
     this.#stalledBeats.set(worker, beats)
-    if (beats < BEATS || !runsNothing(worker)) return
+    if (beats < BEATS) return
     const why = `Its main thread had not turned for ${heartbeatTimeout} ms while no job ran: something that a task left behind holds it.`
     this.#quarantineUnlessItMoves(worker, why, () => this.#beats(worker) >= BEATS)
   }
@@ -47,16 +48,16 @@ export class StallDetector {
     return this.#stalledBeats.get(worker) ?? 0
   }
 
-  /** Looks, without heartbeats, for jobs that were written to a worker and are not taken up. `late`: ms by which the scan itself is late. */
+  /** Finds jobs that were written to a worker and are not accepted, without a heartbeat. `late`: ms by which the scan itself is late. */
   scan(late: number): void {
     const { hub, settings, workers } = this.#pool
     const before = this.#held
     this.#held = new Map()
-    // The whole machine was paused: nothing follows for a worker.
+    // The whole machine was paused: that says nothing about a worker.
     if (late > settings.maintainInterval / 2) return
     for (const worker of workers.values()) {
       const job = worker.jobs.sent.peek()
-      // What was recalled may still be on its way: a pipe that is full is given no job.
+      // The bytes of recalled jobs may still be on their way: a full pipe gets no further job.
       if ((job === undefined && worker.recalls === 0 && !worker.writing) || worker.upAt === 0 || !runsNothing(worker)) continue
       const { recalls } = worker
       const { bytes } = worker.writer
@@ -75,7 +76,7 @@ export class StallDetector {
     }
   }
 
-  /** Reads its pipes first. `stalls`: it has not moved meanwhile, nor handed anything back. */
+  /** Reads the worker's pipes first. `stalls`: the worker has not moved meanwhile, and has given no job back. */
   #quarantineUnlessItMoves(worker: PoolWorker, why: string, stalls: () => boolean): void {
     const { lastAt } = worker.progress
     const quarantine = (): void => {
@@ -85,4 +86,7 @@ export class StallDetector {
   }
 }
 
-const runsNothing = (worker: PoolWorker): boolean => worker.alive && !worker.isRetiring && !worker.unusable && worker.jobs.running.size === 0
+const runsNothing = (worker: PoolWorker): boolean => {
+  worker.recorded.acceptIfRecorded()
+  return worker.alive && !worker.isRetiring && !worker.unusable && worker.jobs.running.size === 0
+}

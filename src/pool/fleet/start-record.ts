@@ -2,15 +2,15 @@ import { exponentialDelay } from '../../util/backoff.js'
 
 /** After this many failed starts in a row, with no worker up, the jobs that wait reject. */
 const MAX_FAILED_STARTS = 3
-/** The same for failures that say nothing about the modules: a worker that had come up died before it accepted a job, or was killed from outside; or no process could be made. */
-const MAX_UNPROVEN = 10
+/** Limit for failures that do not blame the task modules: a worker died before it accepted a job, was killed from outside, or could not be spawned. */
+const MAX_OTHER_FAILURES = 10
 const FIRST_BACK_OFF_MS = 100
 const MAX_BACK_OFF_MS = 30_000
-/** The longest back-off after those, ms. */
-const MAX_UNPROVEN_BACK_OFF_MS = 1_000
-/** The first job has the machine to itself for this long, at most, before a second worker is started, ms. */
+/** The longest back-off after failures that do not blame the task modules, ms. */
+const MAX_OTHER_BACK_OFF_MS = 1_000
+/** The second worker starts when the first job settles, or after this time, ms. */
 const FIRST_JOB_MS = 20
-/** A start after a timeout gets twice the time, up to this many times. */
+/** Each start that follows a timeout gets twice the time. The factor grows no further than this. */
 const MAX_TIMEOUT_FACTOR = 8
 
 /** How the last starts have gone: the base of back-off and circuit breaker. Deaths of workers that had accepted a job do not count. */
@@ -19,23 +19,23 @@ export class StartRecord {
   everUp = false
   /** Factor by which the deadlines of the next start are multiplied. */
   timeoutFactor = 1
-  /** No start before then, ms on the hub's clock. */
+  /** No worker is started before this time, ms on the hub's clock. */
   notBefore = 0
-  /** While jobs wait, no second worker is started before then, unless the first job has settled. ms on the hub's clock; 0: no longer in force. */
+  /** While jobs wait, no second worker is started before this time, ms on the hub's clock; 0: the first job has settled, or no worker was up yet. */
   firstJobUntil = 0
   /** Starts in a row that failed before they were up. */
   #failedStarts = 0
-  /** Failures in a row that say nothing about the task modules. */
-  #unproven = 0
+  /** Failures in a row that do not blame the task modules. */
+  #otherFailures = 0
 
   /** The circuit breaker: starts fail again and again. */
   get broken(): boolean {
-    return this.#failedStarts >= MAX_FAILED_STARTS || this.#unproven >= MAX_UNPROVEN
+    return this.#failedStarts >= MAX_FAILED_STARTS || this.#otherFailures >= MAX_OTHER_FAILURES
   }
 
-  /** Failures in a row of this kind. */
+  /** Failures in a row, of the kind that does or does not blame the task modules. */
   failures(modulesNotAtFault: boolean): number {
-    return modulesNotAtFault ? this.#unproven : this.#failedStarts
+    return modulesNotAtFault ? this.#otherFailures : this.#failedStarts
   }
 
   up(now: number): void {
@@ -53,22 +53,22 @@ export class StartRecord {
   }
 
   failed(now: number, modulesNotAtFault: boolean, timedOut: boolean): void {
-    const failures = modulesNotAtFault ? ++this.#unproven : ++this.#failedStarts
+    const failures = modulesNotAtFault ? ++this.#otherFailures : ++this.#failedStarts
     if (timedOut) this.timeoutFactor = Math.min(MAX_TIMEOUT_FACTOR, 2 * this.timeoutFactor)
-    this.notBefore = now + exponentialDelay(failures, FIRST_BACK_OFF_MS, modulesNotAtFault ? MAX_UNPROVEN_BACK_OFF_MS : MAX_BACK_OFF_MS)
+    this.notBefore = now + exponentialDelay(failures, FIRST_BACK_OFF_MS, modulesNotAtFault ? MAX_OTHER_BACK_OFF_MS : MAX_BACK_OFF_MS)
   }
 
   /** Forgets the failures so far: the next start need not wait, and counts as the first. */
   reset(): void {
     this.#failedStarts = 0
-    this.#unproven = 0
+    this.#otherFailures = 0
     this.notBefore = 0
   }
 
   /** A job was accepted: workers are known to take up jobs. True: the next start need not wait any more. */
-  proven(): boolean {
-    if (this.#unproven === 0) return false
-    this.#unproven = 0
+  jobAccepted(): boolean {
+    if (this.#otherFailures === 0) return false
+    this.#otherFailures = 0
     if (this.#failedStarts > 0) return false
     this.notBefore = 0
     return true

@@ -7,7 +7,7 @@ import type { PoolWorker } from '../worker/worker.js'
 import type { RollingRestart } from './rolling-restart.js'
 import type { WorkerSet } from './worker-set.js'
 
-/** What a worker's exit means for the fleet. `jobs/jobs-of-dead-worker.ts`: what it means for its jobs. */
+/** What a worker's exit means for the fleet. What it means for the jobs of the worker is in `jobs/jobs-of-dead-worker.ts`. */
 export class WorkerExit {
   readonly #pool: PoolState
   readonly #workers: WorkerSet
@@ -23,17 +23,17 @@ export class WorkerExit {
     this.#firstWorker = firstWorker
   }
 
-  /** The process is gone; what it had written may still be on its way. */
+  /** The process is gone. Frames that it had written may still be in the pipes. */
   exited(worker: PoolWorker): void {
     const { totals, log, phase, starts, hub } = this.#pool
-    const unproven = worker.jobs.accepted === 0
+    const acceptedNone = worker.jobs.accepted === 0
     const died = !worker.expected || worker.exit?.error !== undefined
-    // A worker that came up and stalled before it accepted a job has failed as well, even if it quit when it was asked to.
-    if (unproven && phase !== 'terminating' && (died || worker.quarantined)) {
+    // A worker that came up and stalled before it accepted a job counts as failed, too, even if it obeyed QUIT.
+    if (acceptedNone && phase !== 'terminating' && (died || worker.quarantined)) {
       starts.failed(hub.now(), this.#modulesNotAtFault(worker), worker.killReason?.cause === 'start timeout')
     }
-    // The last worker, and it had run jobs: its successor is tried even if other starts failed meanwhile.
-    if (!unproven && died && !this.#workers.anyUp) starts.reset()
+    // This was the last worker, and it had run jobs. So a successor is started even if other starts failed meanwhile.
+    if (!acceptedNone && died && !this.#workers.anyUp) starts.reset()
     if (died) {
       totals.workersDied++
       log?.error({ worker: worker.id, pid: worker.pid, reason: lostReason(worker), ...worker.exit, stderr: worker.stderr }, 'worker died')
@@ -41,7 +41,10 @@ export class WorkerExit {
     this.#pool.requestBalance()
   }
 
-  /** The modules had loaded, or it was killed from outside before, or no process can be started now although one could before (a temporary lack of descriptors or memory). */
+  /**
+   * The task modules had loaded, or the worker was killed from outside before that. Or no process can be started now, although one could be before: descriptors
+   * or memory are short for a while.
+   */
   #modulesNotAtFault(worker: PoolWorker): boolean {
     const { upAt, exit, killReason } = worker
     if (upAt !== 0 || killReason?.cause === 'caller' || (exit?.signal === 'SIGKILL' && killReason === undefined)) return true

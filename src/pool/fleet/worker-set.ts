@@ -28,12 +28,12 @@ export class WorkerSet {
     return this.alive().some((worker) => worker.isUp || worker.isDraining)
   }
 
-  /** Spare workers whose processes live, those that drain or retire included. */
+  /** Number of spare workers whose processes live, including those that drain or retire. */
   get spares(): number {
     return this.alive().filter((worker) => worker.spare).length
   }
 
-  /** Spare workers that are still to be started, those included that wait until one that drains or retires is gone. */
+  /** Number of spare workers still to be started. Some of them may have to wait until a draining or retiring spare worker is gone. */
   get missingSpares(): number {
     const present = this.alive().filter((worker) => worker.spare && (worker.isUp || worker.isStarting))
     return Math.max(0, this.#pool.settings.spare - present.length)
@@ -43,7 +43,7 @@ export class WorkerSet {
     return this.alive().find((each) => each.predecessor === worker)
   }
 
-  /** A worker that is on its way out and has no successor yet. */
+  /** A worker that is being replaced and has no successor yet. */
   withoutSuccessor(): PoolWorker | undefined {
     return this.alive().find((worker) => !worker.spare && (worker.isBeingReplaced || worker.isDraining) && this.successor(worker) === undefined)
   }

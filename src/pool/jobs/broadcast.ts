@@ -3,7 +3,7 @@ export class Broadcast {
   readonly #asked = new Set<number>()
   readonly #unanswered = new Set<number>()
 
-  /** `worker`: one that the share of a place was given to, or is kept for. */
+  /** `worker`: the worker that a share was given to, or is kept for. */
   ask({ id }: { readonly id: number }): void {
     this.#asked.add(id)
   }
@@ -12,7 +12,7 @@ export class Broadcast {
     return this.#asked.has(id)
   }
 
-  /** The place that this share (a job) was for has been taken away. */
+  /** The worker that this share (a job) was for is gone for good. */
   markUnanswered({ number }: { readonly number: number }): void {
     this.#unanswered.add(number)
   }

@@ -7,6 +7,8 @@ import type { Retirement } from '../fleet/retirement.js'
 import type { PoolState } from '../pool-state.js'
 import type { QueueCapacity } from '../queue/queue-capacity.js'
 import type { PoolWorker } from '../worker/worker.js'
+import { CancelGrace } from './cancel-grace.js'
+import type { Cancellation } from './cancellation.js'
 import type { JobOutcome, JobOwner, JobRecord } from './job.js'
 import { TimeLimits } from './time-limits.js'
 
@@ -16,12 +18,14 @@ export class JobLifecycle implements JobOwner {
   readonly #retirement: Retirement
   readonly #capacity: QueueCapacity
   readonly #timeLimits: TimeLimits
+  readonly #cancelGrace: CancelGrace
 
   constructor(pool: PoolState, retirement: Retirement, capacity: QueueCapacity) {
     this.#pool = pool
     this.#retirement = retirement
     this.#capacity = capacity
     this.#timeLimits = new TimeLimits(pool, (job, error) => this.fail(job, error))
+    this.#cancelGrace = new CancelGrace(pool)
   }
 
   get poolId(): string {
@@ -39,7 +43,7 @@ export class JobLifecycle implements JobOwner {
       pool.jobQueue.forget()
     }
     if (job.state === 'queued') job.markBegan(job.attempt > 1)
-    pool.unsettled--
+    pool.removeUnsettled()
     pool.totals[outcome.state]++
     if (job.acceptedAt > 0) pool.runTimes.record(now - job.acceptedAt)
     pool.roundTrips.record(now - job.spec.submittedAt)
@@ -53,14 +57,15 @@ export class JobLifecycle implements JobOwner {
         id: job.id,
         name: job.name,
         state: outcome.state,
-        worker: job.worker === 0 ? undefined : job.worker,
+        // This can be a worker that may not have begun the job. It is named because it is killed if the task does not end.
+        worker: job.holder === 0 ? undefined : job.holder,
         ms: now - job.spec.submittedAt,
         error: outcome.state === 'succeeded' ? undefined : outcome.error,
       })
     }
     // The start of a second worker may have waited for the first job.
     if (pool.starts.settled()) pool.requestBalance()
-    if (pool.unsettled === 0 || this.#capacity.hasWaiters) pool.hub.wake()
+    if (pool.phase !== 'open' || this.#capacity.hasWaiters) pool.hub.wake()
     job.notifySettled()
   }
 
@@ -70,11 +75,10 @@ export class JobLifecycle implements JobOwner {
 
   accepted(worker: PoolWorker, job: JobRecord, now = this.#pool.hub.now()): void {
     job.markBegan(true)
-    if (job.isSettled) {
-      // It was cancelled while it was on its way, and the worker claimed it first: it is a running job that was cancelled.
-      this.#watchCancelled(worker, job)
-      return
-    }
+    job.ranIn = worker.id
+    // The job was cancelled on its way, but the worker claimed it first. From now on it is a running job that was cancelled.
+    if (job.cancellation !== undefined) this.#cancelGrace.begin(worker, job)
+    if (job.isSettled) return
     const pool = this.#pool
     job.withdrawal = undefined
     job.state = 'accepted'
@@ -84,14 +88,22 @@ export class JobLifecycle implements JobOwner {
     if (job.attempt === 1) pool.waitTimes.record(now - job.spec.submittedAt)
     if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#timeLimits.watch(worker, job)
     if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })
-    // Last: the follower may cancel the job in this call, and those events must come after `jobAccepted`.
+    // Last: the follower may cancel the job in this call, and the events of that must come after `jobAccepted`.
     job.notifyBegan()
   }
 
-  answered(job: JobRecord, flags: number, payload: Buffer, now: number): void {
+  /** `ended`: ms on the hub's clock. The worker's time if the acceptance was recorded, otherwise the time at which the answer was read. */
+  answered(job: JobRecord, flags: number, payload: Buffer, now: number, ended: number): void {
+    const { cancellation } = job
+    cancellation?.deadline?.cancel()
     if (job.isSettled) return
-    this.#pool.taskMeters.record(job.task, now - job.acceptedAt)
     if ((flags & FLAG_SOFT) !== 0) this.#timeLimits.softReached(job)
+    if (cancellation === undefined) this.#pool.taskMeters.record(job.task, ended - job.acceptedAt)
+    else if ((flags & FLAG_INTERRUPTED) !== 0 || (job.streaming && (flags & FLAG_ERROR) === 0)) {
+      // The task was interrupted, or its generator was closed. So the frame is no answer of the task.
+      this.endCancelled(job, cancellation)
+      return
+    }
     if ((flags & FLAG_INTERRUPTED) !== 0) {
       this.#timeLimits.failSoft(job, payload.toString('utf8'))
       return
@@ -101,7 +113,7 @@ export class JobLifecycle implements JobOwner {
         const value = payload.length === 0 ? undefined : decode(payload, 0)
         this.settle(job, { state: 'succeeded', value }, now)
       } else {
-        job.returned = (flags & FLAG_UNSENDABLE) !== 0
+        job.resultUnsendable = (flags & FLAG_UNSENDABLE) !== 0
         this.fail(job, decodeError(payload, 0))
       }
     } catch (cause) {
@@ -109,13 +121,13 @@ export class JobLifecycle implements JobOwner {
     }
   }
 
-  /** An item or a progress value cannot be decoded: that fails the job, and not its worker. */
+  /** An item or a progress value cannot be decoded. Only the job fails, not its worker. */
   undecodable(worker: PoolWorker, job: JobRecord, what: string, cause: unknown): void {
-    if (job.isSettled) return
+    // A cancelled job settles as cancelled when its task ends.
+    if (job.isSettled || job.cancellation !== undefined) return
     const error = new SerializationError(`${what} of '${job.name}' cannot be decoded: ${(cause as Error).message}`, { cause })
     this.fail(job, error)
-    worker.cancel(job, error)
-    this.#watchCancelled(worker, job)
+    this.#stop(worker, job, this.#cancellation(job, error))
   }
 
   limit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void {
@@ -124,64 +136,85 @@ export class JobLifecycle implements JobOwner {
       if (job !== undefined && !job.isSettled) this.#timeLimits.softReached(job, worker)
       return
     }
-    // The watchdog has closed the claim word for good: even if the answer comes first, this worker takes up no other job.
+    // The watchdog has closed the claim word for good. So this worker begins no other job, even if the answer comes first.
     worker.markDefective('claims closed')
     const act = (): void => {
       const job = worker.jobs.running.get(delivery)
       if (job === undefined) {
-        // It answered before the kill. It may have been written other jobs meanwhile, which its closed claim word will never begin: take them back.
+        // The job was answered before the kill. Other jobs may have been written to the worker meanwhile. Its claim word is closed, so they are recalled.
         worker.recall()
         this.#retirement.retire(worker, 'recycle')
       } else if (stage === LimitStage.HARD) this.#timeLimits.reached(worker, job, stack)
       else {
-        if (!job.isSettled) this.#timeLimits.failSoft(job, stack)
+        if (!job.isSettled && job.cancellation === undefined) this.#timeLimits.failSoft(job, stack)
         this.#retirement.markUnresponsive(worker)
       }
     }
     this.#pool.hub.whenReadEmpty(() => worker.readers, act)
   }
 
-  /** False: it had settled already. */
-  cancel(job: JobRecord, reason: unknown): boolean {
-    if (job.isSettled) return false
-    const error = reason === undefined ? new DOMException(`The job '${job.name}' was cancelled.`, 'AbortError') : reason
-    const worker = job.state === 'queued' ? undefined : this.#pool.workers.get(job.worker)
-    const running = job.state === 'accepted'
-    this.settle(job, { state: 'cancelled', error })
-    if (worker?.alive) {
-      worker.cancel(job, error)
-      if (running) this.#watchCancelled(worker, job)
+  /** False: the job had settled already. */
+  cancel(job: JobRecord, reason: unknown, grace?: number): boolean {
+    if (job.isSettled) {
+      this.#cancelGrace.shorten(job, grace)
+      return false
     }
+    const error = reason === undefined ? new DOMException(`The job '${job.name}' was cancelled.`, 'AbortError') : reason
+    const worker = job.state === 'queued' ? undefined : this.#pool.workers.get(job.holder)
+    worker?.recorded.acceptIfRecorded()
+    // Reading the record can accept the job, which runs listeners. They may have settled the job.
+    if (job.isSettled) return false
+    if (job.cancellation !== undefined) {
+      this.#cancelGrace.shorten(job, grace)
+      return true
+    }
+    const cancellation = this.#cancellation(job, error, grace)
+    const running = job.state === 'accepted'
+    // With `cancel: 'ask'`, a job that was written settles later: its worker may have begun it, which is not known until the worker answers.
+    if (worker === undefined || !job.spec.asks) this.settle(job, { state: 'cancelled', error })
+    if (worker?.alive) this.#stop(worker, job, cancellation, running)
     return true
   }
 
-  /** Cancels the job if it has not begun: at once, or when its worker has given it back. */
+  #cancellation(job: JobRecord, reason: unknown, grace = this.#pool.settings.cancelGrace): Cancellation {
+    const cancellation: Cancellation = { reason, grace, endsAt: 0, deadline: undefined }
+    job.cancellation = cancellation
+    return cancellation
+  }
+
+  /** Tells the worker to stop the job. `running`: the job is known to have begun. */
+  #stop(worker: PoolWorker, job: JobRecord, { reason, grace }: Cancellation, running = true): void {
+    // A job that has not settled (`cancel: 'ask'`) is never interrupted: its promise waits for the answer of the task, which an interruption would discard.
+    const interruptFor = job.isSettled ? Math.max(1, grace) : 0
+    // A running task without time left is not asked: its process is ended.
+    if (!running || grace > 0) worker.cancel(job, reason, interruptFor)
+    if (running) this.#cancelGrace.begin(worker, job)
+  }
+
+  /** The task of a cancelled job has ended without an answer, its process is gone, or its worker has given it back. */
+  endCancelled(job: JobRecord, { reason, deadline }: Cancellation): void {
+    deadline?.cancel()
+    this.settle(job, { state: 'cancelled', error: reason })
+  }
+
+  /** Cancels the job if it does not run: at once, or when its worker has given it back. */
   withdraw(job: JobRecord, reason: unknown): void {
-    if (job.isSettled || job.accepted) return
+    if (job.isSettled || job.state === 'accepted') return
     if (job.state === 'queued') {
       this.cancel(job, reason)
       return
     }
     job.withdrawal ??= { reason }
-    const worker = this.#pool.workers.get(job.worker)
-    // From a worker that is gone it comes back without a recall.
+    const worker = this.#pool.workers.get(job.holder)
+    // From a dead worker, the job comes back without a recall.
     if (worker?.alive) worker.recall()
   }
 
-  #watchCancelled(worker: PoolWorker, job: JobRecord): void {
-    const { cancelGrace } = this.#pool.settings
-    const late = (): void => {
-      if (worker.alive && worker.jobs.running.get(job.delivery) === job)
-        worker.killFor('killed by the pool', new Error(`The cancelled job '${job.name}' did not end within ${cancelGrace} ms.`))
-    }
-    this.#pool.hub.deadlineAfterRead(cancelGrace, () => worker.readers, late)
-  }
-
-  /** A recall brought these back: none of them began. */
+  /** A recall brought these jobs back: none of them has begun. */
   recalled(worker: PoolWorker, jobs: readonly JobRecord[]): void {
     for (const job of jobs) {
       if (job.isSettled) job.markBegan(job.attempt > 1)
-      else if (this.#pool.phase === 'terminating') this.closeUnbegun(job)
+      else if (this.#pool.phase === 'terminating' && job.cancellation === undefined) this.closeUnbegun(job)
       else this.putBack(worker, job)
     }
   }
@@ -194,12 +227,16 @@ export class JobLifecycle implements JobOwner {
     this.settle(job, { state: begun ? 'lost' : 'cancelled', error: poolClosedError(job, begun) })
   }
 
-  /** It has not begun: it waits for a worker again. */
+  /** The job has not begun: it waits for a worker again. */
   putBack(worker: PoolWorker, job: JobRecord): void {
     const pool = this.#pool
     job.state = 'queued'
-    job.worker = 0
+    job.holder = 0
     job.delivery = 0
+    if (job.cancellation !== undefined) {
+      this.endCancelled(job, job.cancellation)
+      return
+    }
     if (job.withdrawal !== undefined) {
       this.cancel(job, job.withdrawal.reason)
       return

@@ -5,13 +5,13 @@ import { closeSection, SECTION_HEAD } from '../../wire/frame.js'
 import type { JobDelivery, JobMeta } from '../../wire/messages.js'
 import type { JobOptions } from './run-options.js'
 
-/** Undefined: it has none. */
-export const metaSection = ({ id, context }: JobOptions, name?: string): Buffer | undefined => {
-  if (context === undefined && name === undefined) return id === undefined ? undefined : closeSection(idAlone.encode(id))
+/** Undefined: the job needs no meta section. */
+export const metaSection = ({ id, context, calledAs }: JobOptions): Buffer | undefined => {
+  if (context === undefined && calledAs === undefined) return id === undefined ? undefined : closeSection(idAlone.encode(id))
   const meta: JobMeta = {}
   if (id !== undefined) meta.id = id
   if (context !== undefined) meta.context = context
-  if (name !== undefined) meta.name = name
+  if (calledAs !== undefined) meta.name = calledAs
   return section(meta, 'options')
 }
 
@@ -20,7 +20,7 @@ export class DeliverySections {
   #last: JobDelivery | undefined
   #encoded: Buffer | undefined
 
-  /** Not to be written to. Undefined: it has none. */
+  /** The caller must not write to the result. Undefined: the job has no delivery. */
   of({ delivery }: JobOptions): Buffer | undefined {
     if (delivery === undefined) return undefined
     if (delivery === this.#last) return this.#encoded

@@ -1,9 +1,11 @@
 import { throwLater } from '../../util/notify.js'
-import { defaultJobId, type LogLine } from '../../wire/messages.js'
-import { appendCallerStack } from '../../wire/remote-error/index.js'
+import { defaultJobId, FLAG_STREAM, type LogLine } from '../../wire/messages.js'
+import { withCallerStack } from '../../wire/remote-error/index.js'
 import { inCallersContext } from '../events.js'
-import type { Job, JobEvents, JobState } from '../types.js'
+import type { CancelOptions, Job, JobEvents, JobState } from '../types.js'
 import type { Broadcast } from './broadcast.js'
+import type { JobCalls } from './calls.js'
+import { type Cancellation, readGrace } from './cancellation.js'
 
 /** How a job has ended. */
 export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown }
@@ -13,7 +15,7 @@ export interface JobSpec {
   readonly number: number
   /** Name of the task. */
   readonly name: string
-  /** What the job is called instead, where the task is one that finds another. */
+  /** The name that the job has instead, for a task that finds and runs another function. */
   readonly calledAs?: string | undefined
   readonly id: string | undefined
   readonly priority: number
@@ -23,42 +25,54 @@ export interface JobSpec {
   readonly retryLost: number
   /** JOB flags: meta, stream. */
   readonly flags: number
-  /** What follows the head of JOB: sections, body, binaries. Encoded once. */
+  /** The bytes after the head of JOB: sections, body, binaries. Encoded once. */
   readonly parts: readonly Uint8Array[]
   readonly size: number
+  /** Nobody but the pool can see when the job is accepted. */
+  readonly unobserved: boolean
   /** ms on the hub's clock. */
   readonly submittedAt: number
-  /** The caller's, which cancels the job. */
+  /** The caller's signal, which cancels the job. */
   readonly signal?: AbortSignal | undefined
+  /** The functions that the task may call. */
+  readonly calls?: JobCalls | undefined
+  /** `cancel: 'ask'`: if the job is cancelled while it runs, it settles once its task has ended or its process is gone. */
+  readonly asks: boolean
 }
 
-/** What sends the items of a stream: a worker. */
+/** Sends the items of a stream: a worker. */
 export interface ItemSource {
-  /** Credit: so many more items, and bytes, may be sent. */
+  /** Grants credit: the source may send this many more items and bytes. */
   pull(delivery: number, items: number, bytes: number): void
 }
 
-/** What receives the items of a stream. */
+/** Receives the items of a stream. */
 export interface ItemSink {
   /** The job was accepted: its first credit is due. */
   grant(source: ItemSource, job: JobRecord): void
   item(value: unknown, bytes: number): void
 }
 
-/** What a job needs of its pool; an interface, so that this file imports nothing of the pool. */
+/** The part of the pool that a job uses. An interface, so that this file imports nothing of the pool. */
 export interface JobOwner {
   readonly poolId: string
-  cancel(job: JobRecord, reason: unknown): boolean
+  /** `grace`: ms; undefined: `cancelGrace`. */
+  cancel(job: JobRecord, reason: unknown, grace?: number): boolean
   withdraw(job: JobRecord, reason: unknown): void
 }
 
 /** Follows a job without promises, for a node: they would cost more than the rest of the job. Called while the pool is at work: it must not wait. */
 export interface JobFollower {
-  /** `worker` has accepted it: once for each attempt. */
+  /** `worker` has accepted the job. Called once for each attempt. */
   began(job: Job, worker: number): void
   succeeded(job: Job, value: unknown): void
-  /** It did not succeed. Called later, with the error with which `result` rejects. `returned`: the task returned a value that cannot be sent. */
-  ended(job: Job, error: unknown, returned: boolean): void
+  /** The job did not succeed. Called later, with the error with which `result` rejects. `resultUnsendable`: the task returned a value that cannot be sent. */
+  ended(job: Job, error: unknown, resultUnsendable: boolean): void
+  /** The job's worker died, and the job is to run again. */
+  retried?(job: Job, worker: number, reason: string): void
+  progressed?(job: Job, value: unknown): void
+  /** Lines that the job has written to stdout and stderr. */
+  logged?(job: Job, worker: number, lines: readonly LogLine[]): void
 }
 
 type Listeners = { [E in keyof JobEvents]?: Map<JobEvents[E], JobEvents[E]> }
@@ -71,23 +85,26 @@ export class JobRecord implements Job {
   state: JobState = 'queued'
   attempt = 1
   putBacks = 0
-  /** Id of the worker that holds it, 0 for none. */
-  worker = 0
-  /** Its number among the deliveries of that worker. */
+  /** Id of the worker that the job was written to, until the job is given back; 0 for none. */
+  holder = 0
+  /** Id of the worker that accepted the job last, 0 for none. */
+  ranIn = 0
+  /** The job's number among the deliveries of `holder`. */
   delivery = 0
   acceptedAt = 0
   softTimedOut = false
-  /** It failed because the value that its task returned cannot be sent. */
-  returned = false
-  /** It waits in the job queue. */
+  /** The job failed because the value that its task returned cannot be sent. */
+  resultUnsendable = false
+  /** The job waits in the job queue. */
   inJobQueue = false
-  /** Set: the job is its share for one worker. */
+  /** Set for a share of a broadcast: the job is that broadcast's share for one worker. */
   broadcast: Broadcast | undefined
   items: ItemSink | undefined
-  /** An item has arrived: it is not run again. */
+  /** An item has arrived, so the job is not run again. */
   streamed = false
-  /** It is to be cancelled if a recall brings it back. */
+  /** Set: the job is cancelled if a recall brings it back. */
   withdrawal: { readonly reason: unknown } | undefined
+  cancellation: Cancellation | undefined
   /** Takes the job out of the registry of its caller's signal. */
   onSettled: (() => void) | undefined
   /** Cancels the host's deadlines of this attempt. */
@@ -126,18 +143,27 @@ export class JobRecord implements Job {
     return this.#follower !== undefined
   }
 
-  /** What it is called, in messages, events and in its worker. */
+  /** The job's name in messages, in events and in its worker. */
   get name(): string {
     return this.spec.calledAs ?? this.spec.name
   }
 
-  /** The name of its task. */
+  /** The name of the job's task. */
   get task(): string {
     return this.spec.name
   }
 
   get id(): string {
     return this.spec.id ?? defaultJobId(this.#owner.poolId, this.spec.number)
+  }
+
+  get worker(): number | undefined {
+    const id = this.isSettled ? this.ranIn : this.holder
+    return id === 0 ? undefined : id
+  }
+
+  get streaming(): boolean {
+    return (this.spec.flags & FLAG_STREAM) !== 0
   }
 
   get accepted(): boolean {
@@ -165,7 +191,7 @@ export class JobRecord implements Job {
     return this.#beganPromise
   }
 
-  /** Whether the task can have begun, as far as it is known. */
+  /** Whether the task can have begun, as far as it is known. @internal For the simulation. */
   get mayHaveBegun(): boolean | undefined {
     return this.#began
   }
@@ -199,7 +225,7 @@ export class JobRecord implements Job {
     await undefined
     await undefined
     // The reason of a cancellation is the caller's own object and is thrown unchanged.
-    const error = outcome.state === 'cancelled' ? outcome.error : errorWithCaller(outcome.error)
+    const error = outcome.state === 'cancelled' ? outcome.error : withCallerStack(outcome.error)
     // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
     this.#result?.catch(() => {})
     throw error
@@ -212,10 +238,16 @@ export class JobRecord implements Job {
     this.#resolveSettled = undefined
     this.#answer(outcome)
     this.#listeners = undefined
-    this.cancelDeadlines?.()
-    this.cancelDeadlines = undefined
+    this.endAttempt()
     this.onSettled?.()
     this.onSettled = undefined
+  }
+
+  /** The job has settled, or will run again: the limits and the calls of this attempt are over, even if its task still runs. */
+  endAttempt(): void {
+    this.cancelDeadlines?.()
+    this.cancelDeadlines = undefined
+    this.spec.calls?.end()
   }
 
   /** To be called right after the submission. */
@@ -228,7 +260,17 @@ export class JobRecord implements Job {
     const follower = this.#follower
     if (follower === undefined) return
     try {
-      follower.began(this, this.worker)
+      follower.began(this, this.holder)
+    } catch (error) {
+      throwLater(error)
+    }
+  }
+
+  /** Calls the follower, if there is one. Nearly no job has a follower. */
+  notify(call: (follower: JobFollower) => void): void {
+    if (this.#follower === undefined) return
+    try {
+      call(this.#follower)
     } catch (error) {
       throwLater(error)
     }
@@ -240,7 +282,7 @@ export class JobRecord implements Job {
     this.#follower = undefined
     const outcome = this.outcome!
     if (outcome.state !== 'succeeded') {
-      this.result.catch((error: unknown) => follower.ended(this, error, this.returned))
+      this.result.catch((error: unknown) => follower.ended(this, error, this.resultUnsendable))
       return
     }
     try {
@@ -250,14 +292,19 @@ export class JobRecord implements Job {
     }
   }
 
-  cancel(reason?: unknown): boolean {
-    return this.#owner.cancel(this, reason)
+  cancel(reason?: unknown, options?: CancelOptions): boolean {
+    return this.#owner.cancel(this, reason, readGrace(options))
   }
 
   async withdraw(reason?: unknown): Promise<boolean> {
     if (this.isSettled || this.#began === true) return false
     this.#owner.withdraw(this, reason)
     return !(await this.began) && this.state === 'cancelled'
+  }
+
+  /** As `withdraw`, also where it has begun and waits to run again. */
+  withdrawUnlessRunning(reason?: unknown): void {
+    this.#owner.withdraw(this, reason)
   }
 
   get logs(): readonly LogLine[] {
@@ -295,24 +342,5 @@ export class JobRecord implements Job {
         throwLater(error)
       }
     }
-  }
-}
-
-/** The error as the caller gets it: the frames of the worker (or none), then those of the caller. */
-const errorWithCaller = (error: unknown): unknown => {
-  if (error instanceof Error) {
-    const frames = framesHere()
-    if (frames !== undefined) appendCallerStack(error, frames)
-  }
-  return error
-}
-
-/** Undefined where the host's own `Error.prepareStackTrace` returns no text, or throws: then the caller's frames are left out. */
-const framesHere = (): string | undefined => {
-  try {
-    const stack: unknown = new Error().stack
-    return typeof stack === 'string' ? stack : undefined
-  } catch {
-    return undefined
   }
 }

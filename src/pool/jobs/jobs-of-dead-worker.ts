@@ -5,16 +5,23 @@ import type { PoolWorker } from '../worker/worker.js'
 import type { JobRecord } from './job.js'
 import type { JobLifecycle } from './job-lifecycle.js'
 
-/** The worker is dead and its output is read: what it had accepted is lost or runs again, what it had not is put back. */
+/**
+ * The jobs that a worker held when it died. Called when everything that the worker had written is read. An accepted job is lost or runs again: then it
+ * goes to `fleet/orphaned-jobs.ts`, which holds it until a worker can run it. A job that was not accepted is put back.
+ */
 export const settleOrRequeueJobs = (pool: PoolState, jobs: JobLifecycle, worker: PoolWorker): void => {
   const terminating = pool.phase === 'terminating'
   const again: JobRecord[] = []
   for (const job of worker.jobs.sent.drain()) {
     if (worker.resultsDamaged) {
-      // Its ACCEPTED may have been lost with the pipe: it counts as begun, for it must not run twice.
+      // The ACCEPTED of this job may have been lost with the pipe. So the job counts as begun, because it must not run twice.
       jobs.accepted(worker, job)
       worker.jobs.running.add(job)
-    } else if (!job.isSettled && !terminating && ++job.putBacks <= pool.settings.maxPutBacks) jobs.putBack(worker, job)
+      continue
+    }
+    // A cancelled job is put back without counting: `putBack` settles it.
+    const goesBack = !job.isSettled && (job.cancellation !== undefined || (!terminating && ++job.putBacks <= pool.settings.maxPutBacks))
+    if (goesBack) jobs.putBack(worker, job)
     else if (terminating && !job.isSettled) jobs.closeUnbegun(job)
     else {
       job.markBegan(job.attempt > 1)
@@ -22,26 +29,30 @@ export const settleOrRequeueJobs = (pool: PoolState, jobs: JobLifecycle, worker:
     }
   }
   for (const job of worker.jobs.running) {
-    if (job.isSettled) continue
-    if (terminating) jobs.settle(job, { state: 'lost', error: poolClosedError(job, true) })
+    if (job.cancellation !== undefined) jobs.endCancelled(job, job.cancellation)
+    else if (job.isSettled) continue
+    else if (terminating) jobs.settle(job, { state: 'lost', error: poolClosedError(job, true) })
     else if (mayRunAgain(worker, job)) again.push(job)
     else if (worker.killReason?.error instanceof MemoryLimitError) jobs.fail(job, worker.killReason.error)
     else jobs.settle(job, { state: 'lost', error: lostError(worker, job) })
   }
   worker.jobs.running.clear()
   for (const job of again) {
+    // A listener may have cancelled the job since.
+    if (job.cancellation !== undefined) jobs.endCancelled(job, job.cancellation)
+    if (job.isSettled) continue
     pool.running--
     pool.queued++
     pool.totals.retried++
     job.state = 'queued'
     job.attempt++
-    job.worker = 0
+    job.holder = 0
     job.delivery = 0
     job.acceptedAt = 0
-    job.cancelDeadlines?.()
-    job.cancelDeadlines = undefined
-    if (pool.events.wants('jobRetried'))
-      pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt, worker: worker.id, reason: deathReason(worker) })
+    job.endAttempt()
+    const reason = deathReason(worker)
+    job.notify((follower) => follower.retried?.(job, worker.id, reason))
+    if (pool.events.wants('jobRetried')) pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt, worker: worker.id, reason })
     pool.log?.warn({ job: job.id, task: job.name, attempt: job.attempt }, 'job runs again after its worker died')
   }
   const retries = [...again, ...worker.reserved.takeRetries()].filter((job) => !job.isSettled).sort((a, b) => a.number - b.number)
@@ -50,6 +61,6 @@ export const settleOrRequeueJobs = (pool: PoolState, jobs: JobLifecycle, worker:
 
 const mayRunAgain = (worker: PoolWorker, job: JobRecord): boolean => {
   if (job.attempt > job.spec.retryLost || job.streamed) return false
-  // If it ran alone, the job itself exceeded the limit. If several ran, the culprit is unknown: each is retried in isolation.
+  // A job that ran alone exceeded the limit itself. If several ran, it is unknown which of them did: each is retried in isolation.
   return !(worker.killReason?.error instanceof MemoryLimitError) || worker.jobs.running.size > 1
 }

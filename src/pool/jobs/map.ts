@@ -3,6 +3,7 @@ import { Deque } from '../../util/deque.js'
 import { namesOf, type OptionTable, option, readKnown } from '../../util/option-table.js'
 import { mapCutShort } from '../errors.js'
 import type { MapOptions } from '../types.js'
+import { callFunctions } from './calls.js'
 import type { JobRecord } from './job.js'
 import { BROADCAST_OPTIONS } from './run-options.js'
 import { nameText } from './submission.js'
@@ -19,7 +20,7 @@ const NAMES = namesOf(MAP_OPTIONS)
 
 export type Source = Iterable<unknown> | AsyncIterable<unknown>
 
-/** Validates what `pool.map` was given. Throws TypeError. */
+/** Validates the arguments of `pool.map`. Throws TypeError. */
 export const readMapOptions = (name: string, source: unknown, given: unknown, defaultAhead: number): { ordered: boolean; ahead: number; run: object } => {
   const iterable = source as Partial<Iterable<unknown> & AsyncIterable<unknown>> | null | undefined
   if (typeof iterable?.[Symbol.asyncIterator] !== 'function' && (typeof iterable?.[Symbol.iterator] !== 'function' || typeof source === 'string')) {
@@ -28,8 +29,10 @@ export const readMapOptions = (name: string, source: unknown, given: unknown, de
   const options = plainObject('options', given ?? {})
   refuseUnknownNames(`pool.map('${nameText(name)}', …)`, options, NAMES)
   const { ordered, concurrency = defaultAhead } = readKnown(OWN_OPTIONS, options)
-  // Each job's call checks the others.
+  // The submission of each job checks the other options.
   const { ordered: _, concurrency: __, ...run } = options
+  // Bound here, the functions run in the async context of the caller.
+  if (run.calls !== undefined) run.calls = callFunctions('calls', run.calls)
   return { ordered, ahead: concurrency, run }
 }
 
@@ -40,20 +43,20 @@ interface Failure {
   error: unknown
 }
 
-/** What a map needs to know of the queue (`maxQueue`). */
+/** The part of the queue (`maxQueue`) that a map uses. */
 export interface MapCapacity {
   readonly full: boolean
   ready(): Promise<void>
   /** Resolves when the host's event loop has turned. */
   nextTurn(): Promise<void>
-  /** Calls `aborted` when the caller's signal aborts, and `closed` when the pool closes. Returns the function that ends that. */
+  /** Calls `aborted` when the caller's signal aborts, and `closed` when the pool closes. Returns the function that stops these calls. */
   watch?(aborted: (reason: unknown) => void, closed: () => void): () => void
 }
 
 /**
  * Runs a task over each argument array of the source, with `ahead` results outstanding at most: the source is pulled only when there is
- * room. A job's error, the caller's signal or the consumer's `break` cancels what runs and closes the source. If the source fails or the
- * pool closes, nothing more is taken: the results of the jobs submitted so far come first, then the error.
+ * room. A job's error, the caller's signal or the consumer's `break` cancels the running jobs and closes the source. If the source
+ * fails or the pool closes, the map takes no further input: the results of the jobs submitted so far come first, then the error.
  */
 export const mapJobs = (
   submit: (args: unknown) => JobRecord,
@@ -89,7 +92,7 @@ async function* iterate(run: MapRun): AsyncGenerator<unknown, void, undefined> {
     for (;;) {
       run.pull()
       if (run.aborted !== undefined) throw run.aborted.error
-      // Awaited here, so that its error shows the frames of the code that awaits this.
+      // Awaited here, so that the error of the job shows the frames of the code that awaits the map.
       if (run.failed !== undefined) await run.failed.result
       if (run.ended) return
       const job = run.take()
@@ -115,19 +118,21 @@ class MapRun {
   readonly #ordered: boolean
   readonly #ahead: number
   readonly #capacity: MapCapacity | undefined
-  /** undefined: not begun, at its end, or its `return()` was called. */
+  /** undefined: the source has not begun or has ended, or its `return()` was called. */
   #iterator: Iterator<unknown> | AsyncIterator<unknown> | undefined
-  /** Nothing more is taken from the source. */
+  /** No further input is taken from the source. */
   #sourceEnded = false
   #pulling = false
   readonly #unsettled = new Set<JobRecord>()
-  /** Ordered: all jobs, as they were submitted. Unordered: those that have settled, as they did. */
+  /** Ordered: all jobs, in the order of submission. Unordered: the settled jobs, in the order of settlement. */
   readonly #next = new Deque<JobRecord>()
   #submitted = 0
   /** Jobs submitted whose results have not been yielded. */
   #outstanding = 0
   #wake: (() => void) | undefined
   #closing: Promise<void> | undefined
+  /** Resolves when the jobs that were asked to end have settled. */
+  #cancelled: Promise<unknown> | undefined
   /** Ends the wait for the source's `return()`. */
   #release: (() => void) | undefined
   readonly #released = new Promise<void>((resolve) => {
@@ -135,7 +140,7 @@ class MapRun {
   })
   /** The caller's signal has aborted: thrown at once. */
   aborted: Failure | undefined
-  /** The source has failed, or the pool was closed before its end: thrown after the results of all jobs submitted. */
+  /** The source has failed, or the pool was closed before the end of the source. Thrown after the results of all submitted jobs. */
   cutShort: Failure | undefined
   /** The first job that has not succeeded. */
   failed: JobRecord | undefined
@@ -154,7 +159,7 @@ class MapRun {
     return this.#capacity?.watch?.(
       (error) => {
         this.#release?.()
-        // The jobs have the signal as well.
+        // The jobs have the signal as well: it cancels them.
         if (this.#sourceEnded || this.ended) return
         this.aborted = { error }
         this.end()
@@ -226,13 +231,13 @@ class MapRun {
       if (Object(step) !== step) throw new TypeError(`The source of pool.map: its next() must return an object, { done, value }; it returned ${String(step)}.`)
       return step
     } catch (error) {
-      // It has ended by itself: its return() is not to be called.
+      // The source has ended by itself, so its return() must not be called.
       this.#iterator = undefined
       throw error
     }
   }
 
-  /** Takes nothing more from the source; the jobs go on. */
+  /** Takes no further input from the source; the jobs go on. */
   #cut(error: unknown): void {
     if (!this.#taking) return
     this.cutShort = { error }
@@ -255,7 +260,7 @@ class MapRun {
     if (this.ended) return
     if (!this.#ordered) this.#next.push(job)
     if (job.state !== 'succeeded') {
-      // At once, even if the consumer is busy with an earlier result, and whatever the order.
+      // The map fails at once, even if the consumer is busy with an earlier result, and also in ordered mode.
       this.failed = job
       this.end()
     }
@@ -267,15 +272,21 @@ class MapRun {
     this.#wake = undefined
   }
 
-  /** Cancels the jobs and closes the source. Waits until that is closed, but not for a busy source, an aborted signal or a closing pool. */
+  /**
+   * Cancels the jobs and closes the source. Waits for the jobs that were asked to end. Waits for the source to close, unless the source is busy, the signal
+   * has aborted or the pool closes.
+   */
   async end(): Promise<void> {
     if (!this.ended) {
       this.ended = true
       this.#closing ??= this.#close()
       for (const job of this.#unsettled) if (!job.isSettled) job.cancel(new DOMException('pool.map has ended.', 'AbortError'))
+      const asked = [...this.#unsettled].filter((job) => !job.isSettled)
+      if (asked.length > 0) this.#cancelled = Promise.all(asked.map((job) => job.settled))
       this.#changed()
     }
     await Promise.race([this.#closing, this.#released])
+    if (this.#cancelled !== undefined) await this.#cancelled
   }
 
   async #close(): Promise<void> {

@@ -11,7 +11,7 @@ export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
   readonly #sourceOf: (job: JobRecord) => ItemSource | undefined
   #job: JobRecord | undefined
   readonly #items = new Deque<{ value: I; bytes: number }>()
-  /** Taken since the last credit. */
+  /** Items taken since the last credit. */
   #takenItems = 0
   #takenBytes = 0
   /** Calls of next() that wait, in order. */
@@ -63,12 +63,13 @@ export class StreamConsumer<I> implements AsyncIterableIterator<I>, ItemSink {
     return { done: true, value: undefined }
   }
 
-  /** `break`: the job is cancelled, and the generator's `finally` runs. */
+  /** `break`: the job is cancelled, and the generator's `finally` runs. With `cancel: 'ask'` it resolves when the job has settled, which is after that. */
   async return(): Promise<IteratorResult<I, undefined>> {
     this.#over = true
     this.#items.drain()
     this.#job?.result.catch(() => {})
     this.#job?.cancel(new DOMException('The consumer of the stream has stopped.', 'AbortError'))
+    if (this.#job?.isSettled === false) await this.#job.settled
     return { done: true, value: undefined }
   }
 

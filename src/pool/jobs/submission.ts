@@ -4,9 +4,10 @@ import { namesOf } from '../../util/option-table.js'
 import { EMPTY_ARRAY, type EncodeOptions, encode } from '../../wire/codec/index.js'
 import { QueueFullError, SerializationError, TaskNotFoundError } from '../../wire/errors.js'
 import { JOB_HEAD, LENGTH_BYTES } from '../../wire/frame.js'
-import { FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM } from '../../wire/messages.js'
+import { FLAG_CALLS, FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM } from '../../wire/messages.js'
 import { closedError } from '../errors.js'
 import type { PoolState } from '../pool-state.js'
+import { JobCalls } from './calls.js'
 import { type JobOwner, JobRecord, type JobSpec } from './job.js'
 import { DeliverySections, metaSection } from './job-sections.js'
 import { BROADCAST_OPTIONS, type JobOptions, mergeOptions } from './run-options.js'
@@ -16,22 +17,22 @@ const NO_ARGS: readonly Uint8Array[] = [EMPTY_ARRAY.body]
 const ARGS_AT = JOB_HEAD - LENGTH_BYTES
 const ARGS: EncodeOptions = { copyBinaries: true, root: 'args', at: ARGS_AT }
 
-/** Through which method of the pool a job is submitted. */
+/** The method of the pool by which a job is submitted. */
 export interface CallKind {
   /** The method's name, for errors: 'run', 'submit' … */
   call: string
   stream?: boolean
-  /** What the job is called instead of its task. */
-  calledAs?: string
+  /** The caller gets the result alone, and no job to look at. */
+  resultOnly?: boolean
 }
 
-export const RUN: CallKind = { call: 'run' }
+export const RUN: CallKind = { call: 'run', resultOnly: true }
 export const SUBMIT: CallKind = { call: 'submit' }
-export const MAP: CallKind = { call: 'map' }
+export const MAP: CallKind = { call: 'map', resultOnly: true }
 export const STREAM: CallKind = { call: 'stream', stream: true }
 export const BROADCAST: CallKind = { call: 'broadcast' }
 
-/** Checks and encodes everything about a job at the call. For a call that is refused a job is made all the same: it rejects, and nothing of it is written. */
+/** Checks and encodes everything about a job at the call. A refused call gets a job, too: it has settled with the error, and nothing is written. */
 export class Submission {
   readonly #pool: PoolState
   readonly #owner: JobOwner
@@ -43,14 +44,15 @@ export class Submission {
     this.#owner = owner
   }
 
-  /** A new job; one that is refused has settled already. */
+  /** Makes a new job. The job of a refused call has settled already. */
   make(kind: CallKind, name: unknown, args: unknown, given: unknown): JobRecord {
     const number = ++this.#number
     try {
       return new JobRecord(this.#owner, this.#spec(number, kind, name, args, given))
-    } catch (error) {
-      const id = typeof (given as { id?: unknown } | undefined)?.id === 'string' ? (given as { id: string }).id : undefined
-      const job = new JobRecord(this.#owner, this.#build(number, nameText(name), id, NO_META, 0, 0, undefined, kind.calledAs))
+    } catch (refused) {
+      const { id, calledAs } = namesIn(given)
+      const error = ofTask(refused, calledAs ?? nameText(name))
+      const job = new JobRecord(this.#owner, this.#build(number, nameText(name), id, NO_META, 0, 0, undefined, calledAs))
       job.markBegan(false)
       job.settle({ state: 'failed', error })
       return job
@@ -58,20 +60,21 @@ export class Submission {
   }
 
   /** Throws where the call is refused. */
-  #spec(number: number, { call, stream, calledAs }: CallKind, name: unknown, args: unknown, given: unknown): JobSpec {
-    const { phase, tasks, settings, queued } = this.#pool
+  #spec(number: number, { call, stream, resultOnly }: CallKind, name: unknown, args: unknown, given: unknown): JobSpec {
+    const { phase, tasks, settings } = this.#pool
     if (phase !== 'open') throw closedError(`pool.${call}('${nameText(name)}')`)
     if (typeof name !== 'string') throw new TypeError(`A task is called by its name: pool.${call}('name', [arguments]).`)
     const task = tasks.get(name)
-    if (task === undefined) throw unknownTask(name, [...tasks.keys()])
+    if (task === undefined) throw unknownTask(name, [...tasks.keys()], namesIn(given).calledAs)
     if (args !== undefined && !Array.isArray(args)) {
-      throw new TypeError(`The arguments of a task are an array: pool.${call}('${name}', [${typeof args === 'string' ? `'${args}'` : '…'}]).`)
+      throw notArguments(call, name, args)
     }
     const options = mergeOptions(settings, task, given, call)
-    if (queued >= settings.maxQueue) {
+    if (this.#pool.isFull()) {
       throw queueFull(settings.maxQueue)
     }
-    const meta = metaSection(options, calledAs)
+    const { calledAs } = options
+    const meta = metaSection(options)
     const delivery = this.#deliveries.of(options)
     const sections = (meta?.length ?? 0) + (delivery?.length ?? 0)
     const { transfer } = options
@@ -85,6 +88,7 @@ export class Submission {
       parts = [delivery, ...parts]
     }
     if (calledAs !== undefined) flags |= FLAG_NAME
+    if (options.calls !== undefined) flags |= FLAG_CALLS
     if (meta !== undefined) {
       flags |= FLAG_META
       parts = [meta, ...parts]
@@ -92,7 +96,7 @@ export class Submission {
     if (total > settings.maxMessageSize) {
       throw new SerializationError(`The arguments of '${calledAs ?? name}' take ${total} bytes, more than maxMessageSize (${settings.maxMessageSize}).`)
     }
-    return this.#build(number, name, options.id, parts, total, flags, options, calledAs)
+    return this.#build(number, name, options.id, parts, total, flags, options, calledAs, resultOnly)
   }
 
   #build(
@@ -104,6 +108,7 @@ export class Submission {
     flags: number,
     options?: JobOptions,
     calledAs?: string,
+    resultOnly = false,
   ): JobSpec {
     return {
       number,
@@ -117,13 +122,16 @@ export class Submission {
       flags,
       parts,
       size,
+      unobserved: resultOnly && options?.softLimit === 0 && options.hardLimit === 0,
+      asks: options?.cancel === 'ask',
       submittedAt: this.#pool.hub.now(),
       signal: options?.signal,
+      calls: options?.calls === undefined ? undefined : new JobCalls(options.calls),
     }
   }
 }
 
-/** The text of anything that was given as a name; its refusal must not throw. */
+/** The text of a value that was given as a name. Never throws, because it is used in refusals. */
 export const nameText = (name: unknown): string => {
   try {
     return String(name)
@@ -132,24 +140,49 @@ export const nameText = (name: unknown): string => {
   }
 }
 
+const notArguments = (call: string, name: string, args: unknown): TypeError => {
+  const each = typeof args === 'string' ? `'${args}'` : '…'
+  return new TypeError(
+    call === 'map'
+      ? `Each item of the source of pool.map('${name}', source) is an array, the arguments of one call: [${each}], not ${each}.`
+      : `The arguments of a task are an array: pool.${call}('${name}', [${each}]).`,
+  )
+}
+
+/** Names the task in an error of the codec, which knows only the value. */
+const ofTask = (error: unknown, name: string): unknown =>
+  error instanceof SerializationError && /^(args|options)\b/.test(error.message)
+    ? new SerializationError(`A call of '${name}' cannot be sent: ${error.message}`, { cause: error.cause })
+    : error
+
 export const queueFull = (maxQueue: number): QueueFullError =>
   new QueueFullError(`maxQueue (${maxQueue}) jobs are waiting already; wait for pool.ready(), or raise maxQueue.`)
 
 const BROADCAST_NAMES = namesOf(BROADCAST_OPTIONS)
 
-/** What makes sense for one job alone (an id, memory that is moved) is refused. Throws TypeError. */
+/** Refuses options that make sense for one job only (an id, memory that is moved). Throws TypeError. */
 export const checkBroadcastOptions = (name: unknown, given: unknown): void =>
   refuseUnknownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}), BROADCAST_NAMES)
 
-export const broadcastTooWide = (name: string, places: number, maxQueue: number): QueueFullError =>
-  new QueueFullError(
+/** The id and the name that a refused call gives its job. Only texts count, because the options may be the reason for the refusal. */
+const namesIn = (given: unknown): { id: string | undefined; calledAs: string | undefined } => {
+  const { id, calledAs } = (given ?? {}) as { id?: unknown; calledAs?: unknown }
+  return { id: typeof id === 'string' ? id : undefined, calledAs: typeof calledAs === 'string' && calledAs !== '' ? calledAs : undefined }
+}
+
+export const broadcastTooWide = (task: string, given: unknown, places: number, maxQueue: number): QueueFullError => {
+  const name = namesIn(given).calledAs ?? task
+  return new QueueFullError(
     places > maxQueue
       ? `A broadcast of '${name}' to ${places} workers can never be queued where maxQueue is ${maxQueue}: raise it.`
       : `There is no room in the queue (maxQueue, ${maxQueue}) for a broadcast of '${name}' to ${places} workers; wait for pool.ready(), or raise maxQueue.`,
   )
+}
 
-export const unknownTask = (name: string, known: readonly string[]): TaskNotFoundError => {
+/** `calledAs`: the name that the job has instead of its task's name, if any. */
+export const unknownTask = (name: string, known: readonly string[], calledAs?: string): TaskNotFoundError => {
   const near = nearest(name, known)
   const list = known.length === 0 ? 'The task modules export no function.' : `The tasks are: ${[...known].sort().join(', ')}.`
-  return new TaskNotFoundError(`There is no task '${name}'${near === undefined ? '.' : `; did you mean '${near}'?`} ${list}`, known)
+  const job = calledAs === undefined ? '' : ` for the job '${calledAs}'`
+  return new TaskNotFoundError(`There is no task '${name}'${job}${near === undefined ? '.' : `; did you mean '${near}'?`} ${list}`, known)
 }

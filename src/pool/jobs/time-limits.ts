@@ -4,7 +4,7 @@ import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { JobRecord } from './job.js'
 
-/** The time limits of running jobs in the host: its own deadlines, and what a limit that is reached means for job and worker. */
+/** The time limits of running jobs in the host: the host's own deadlines, and the effects of a reached limit on job and worker. */
 export class TimeLimits {
   readonly #pool: PoolState
   readonly #fail: (job: JobRecord, error: Error) => void
@@ -14,7 +14,7 @@ export class TimeLimits {
     this.#fail = fail
   }
 
-  /** Sets the host's deadlines: a fallback for those of the watchdog (worker/watchdog/thread-link.ts), and the only ones without it. */
+  /** Sets the host's deadlines. They are a fallback for the watchdog's (worker/watchdog/thread-link.ts). Without a watchdog there are no others. */
   watch(worker: PoolWorker, job: JobRecord): void {
     const { settings, hub } = this.#pool
     const { softLimit, hardLimit } = job.spec
@@ -28,18 +28,19 @@ export class TimeLimits {
     const readers = (): PoolWorker['readers'] => worker.readers
     const soft = !settings.watchdog && softLimit > 0 ? hub.deadlineAfterRead(softLimit, readers, ask) : undefined
     const hard = hub.deadlineAfterRead(end, readers, () => this.reached(worker, job, NO_STACK))
-    // Called when it settles, and before it runs again: the next attempt has limits of its own.
+    // Called when the job settles, and before it runs again: the next attempt has limits of its own.
     job.cancelDeadlines = () => {
       soft?.cancel()
       hard.cancel()
     }
   }
 
-  /** The hard limit, or the last one of a job that has only a soft limit: fails the job and kills the worker. */
+  /** The hard limit has passed, or the final deadline of a job that has only a soft limit. Fails the job and kills the worker. */
   reached(worker: PoolWorker, job: JobRecord, stack: string): void {
     if (worker.jobs.running.get(job.delivery) !== job) return
     const { softLimit, hardLimit } = job.spec
-    if (!job.isSettled) {
+    // A job that is being cancelled settles when its process is gone.
+    if (!job.isSettled && job.cancellation === undefined) {
       if (hardLimit > 0) this.#fail(job, new TimeLimitError(`The job '${job.name}' ran longer than its time limit of ${hardLimit} ms.`, hardLimit, stack))
       else this.failSoft(job, stack)
     }
@@ -52,10 +53,10 @@ export class TimeLimits {
     job.softTimedOut = true
     job.emit('softTimeLimit')
     const { events } = this.#pool
-    if (events.wants('softTimeLimit')) events.emit('softTimeLimit', { id: job.id, name: job.name, worker: worker?.id ?? job.worker })
+    if (events.wants('softTimeLimit')) events.emit('softTimeLimit', { id: job.id, name: job.name, worker: worker?.id ?? job.holder })
   }
 
-  /** It did not end at its soft limit. */
+  /** The job did not end after its soft limit. */
   failSoft(job: JobRecord, stack: string): void {
     this.softReached(job)
     const { softLimit } = job.spec

@@ -5,7 +5,7 @@ import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 import { LONG_MS } from './task-meters.js'
 
-/** The most time that one tick spends on dealing jobs, ms: the host has other work. */
+/** The most time that one tick spends on dispatch, ms: the host has other work. */
 const TICK_MS = 2
 /** In one tick this many jobs that wait for a worker with newer task modules are passed over, so that others do not wait behind them. */
 const MAX_PASSED_OVER = 64
@@ -13,23 +13,23 @@ const MAX_PASSED_OVER = 64
 const CLOCK_EVERY = 64
 /** Jobs written ahead in one worker's pipe under 'fast'. */
 const FAST_AHEAD = 256
-/** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that what is held is never half written. */
+/** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that a job the worker holds is always written completely. */
 const MAX_AHEAD_BYTES = 200 * 1024
 /** A main thread that has not turned for this long accepts no job, even if it runs none, ms. */
 const MAIN_STUCK_MS = 1_000
 
-/** Deals the jobs of the job queue to the workers in each tick, and recalls what waits in a worker for too long. */
+/** Dispatches the jobs of the job queue to the workers in each tick, and recalls jobs that wait in a worker for too long. */
 export class Dispatcher {
   readonly #pool: PoolState
   readonly #jobs: JobLifecycle
-  /** Jobs that may be in one worker (in its pipe and running). With 'adaptive' and 'fair' it is `concurrency`; `#mayWriteAhead` decides what 'adaptive' writes beyond that. */
+  /** Number of jobs that may be in one worker, in its pipe and running. `concurrency` with 'fair' and 'adaptive', where `#mayWriteAhead` may allow more. */
   readonly #window: number
   readonly #adaptive: boolean
   readonly #mayRecall: boolean
   #recallArmed = false
   /** Slots that may still be taken up in this tick. */
   #freeSlots = 0
-  /** The same for spare workers, which have slots of their own. */
+  /** The same as `#freeSlots`, for spare workers, which have slots of their own. */
   #freeSpareSlots = 0
   /** No worker could take the job at the head of the job queue in the last tick. */
   saturated = false
@@ -47,22 +47,37 @@ export class Dispatcher {
 
   tick(): void {
     const pool = this.#pool
+    // The jobs that a worker runs decide what is written ahead to it. Acceptances come before the dispatch, because they may run code of the caller.
+    if (this.#adaptive && pool.jobQueue.size > 0) pool.findAccepted()
     this.#countFreeSlots()
+    // Read once: each reading costs several calls, and a tick is short.
+    const now = pool.hub.now()
     const ready: PoolWorker[] = []
     for (const worker of pool.workers.values()) {
-      if (worker.isUp || worker.isDraining) this.#writeReserved(worker)
-      if (this.#isAvailable(worker)) ready.push(worker)
+      if (!worker.reserved.idle && (worker.isUp || worker.isDraining)) this.#writeReserved(worker, now)
+      if (this.#isAvailable(worker, now)) ready.push(worker)
     }
-    const more = this.#deal(ready)
+    const more = this.#dispatch(ready, now)
     for (const worker of pool.workers.values()) {
-      if (worker.alive) worker.flush()
+      if (!worker.alive) continue
+      if (worker.recorded.possible && this.#shouldRecord(worker)) worker.recorded.begin()
+      worker.flush()
     }
     if (more) pool.hub.wake()
     this.#armRecall()
   }
 
+  /** Whether the worker is to record that it accepts its only job: nobody waits for that moment, and an ACCEPTED would wake the host. */
+  #shouldRecord(worker: PoolWorker): boolean {
+    const { events, queued, settings, taskMeters } = this.#pool
+    const job = worker.jobs.sent.peek()!
+    if (taskMeters.isTiny(job.task)) return false
+    // A worker is replaced while it runs its last job, so the pool must see that it begins. When the queue is nearly full, a caller may wait for room.
+    return job.spec.unobserved && job.attempt === 1 && this.#quota(worker) > 0 && 2 * queued < settings.maxQueue && !events.wants('jobAccepted')
+  }
+
   /** The jobs that wait for this worker alone: isolated retries first, then shares of broadcasts. */
-  #writeReserved(worker: PoolWorker): void {
+  #writeReserved(worker: PoolWorker, now: number): void {
     if (worker.recalls > 0 || worker.unusable) return
     const { jobs, reserved } = worker
     reserved.endRetry()
@@ -79,21 +94,21 @@ export class Dispatcher {
     while (reserved.hasShares && !reserved.isolated && this.#mayTake(worker)) {
       const job = reserved.nextShare()!
       if (job.isSettled) continue
-      if (worker.tasks.has(job.task)) this.#assign(worker, job)
+      if (worker.tasks.has(job.task)) this.#assign(worker, job, now)
       else this.#failUnknown(worker, job)
     }
   }
 
   /** The worker does not know the task: its task modules are of another version than those of the worker that announced it. */
   #failUnknown(worker: PoolWorker, job: JobRecord): void {
-    this.#jobs.fail(job, unknownTask(job.name, [...worker.tasks.keys()]))
+    this.#jobs.fail(job, unknownTask(job.task, [...worker.tasks.keys()], job.spec.calledAs))
   }
 
   #mayTake(worker: PoolWorker): boolean {
     return this.#slotsFor(worker) > 0 && this.#quota(worker) > 0
   }
 
-  #isAvailable(worker: PoolWorker): boolean {
+  #isAvailable(worker: PoolWorker, now: number): boolean {
     return (
       worker.isUp &&
       !worker.unusable &&
@@ -101,12 +116,12 @@ export class Dispatcher {
       worker.recalls === 0 &&
       worker.reserved.idle &&
       !worker.blocked &&
-      worker.progress.pausedUntil <= this.#pool.hub.now() &&
+      worker.progress.pausedUntil <= now &&
       this.#quota(worker) > 0
     )
   }
 
-  /** Jobs that it may still be given before it is recycled. */
+  /** Number of jobs that the worker may still get before it is recycled. */
   #quota(worker: PoolWorker): number {
     return worker.jobs.quota(this.#pool.settings.maxJobsPerWorker)
   }
@@ -133,7 +148,7 @@ export class Dispatcher {
     return Math.min(free, worker.spare ? this.#freeSpareSlots : this.#freeSlots)
   }
 
-  /** How many more jobs may be written to it now, whatever they are. */
+  /** How many more jobs of any task may be written to the worker now. */
   #capacity(worker: PoolWorker): number {
     const { concurrency } = this.#pool.settings
     const { inFlight, sentBytes } = worker.jobs
@@ -144,8 +159,9 @@ export class Dispatcher {
 
   /** Whether this short job may be written to a worker without a free slot, whose jobs are short as well. */
   #mayWriteAhead(worker: PoolWorker, job: JobRecord, now: number): boolean {
-    const { jobs } = worker
-    // It has a free slot that the pool-wide limit does not let it use: it would begin the job at once.
+    const { jobs, recorded } = worker
+    if (recorded.pending) return false
+    // The worker has a free slot that the pool-wide limit forbids: it would begin the job at once.
     if (jobs.inFlight < this.#pool.settings.concurrency) return false
     // A job put back once is never written ahead: behind jobs that crash their workers it would reach maxPutBacks through no fault of its own.
     if (job.putBacks > 0) return false
@@ -156,11 +172,11 @@ export class Dispatcher {
   readonly #isLong = ({ task }: JobRecord): boolean => this.#pool.taskMeters.ahead(task) === 0
 
   /** True: there is more to do in another tick. */
-  #deal(ready: PoolWorker[]): boolean {
+  #dispatch(ready: PoolWorker[], now: number): boolean {
     const passedOver: JobRecord[] = []
-    const more = this.#dealFrom(ready, passedOver)
+    const more = this.#dispatchInOrder(ready, passedOver, now)
     for (const job of passedOver) {
-      // It may have been cancelled since.
+      // The job may have been cancelled since.
       if (!job.waiting) continue
       job.inJobQueue = true
       this.#pool.jobQueue.putBack(job)
@@ -168,12 +184,11 @@ export class Dispatcher {
     return more
   }
 
-  #dealFrom(ready: PoolWorker[], passedOver: JobRecord[]): boolean {
+  #dispatchInOrder(ready: PoolWorker[], passedOver: JobRecord[], started: number): boolean {
     const { jobQueue, hub } = this.#pool
     this.saturated = false
-    const started = hub.now()
     let now = started
-    let dealt = 0
+    let dispatched = 0
     for (let job = jobQueue.peek(); job !== undefined; job = jobQueue.peek()) {
       const worker = this.#choose(ready, job, now)
       if (worker === undefined) {
@@ -182,13 +197,13 @@ export class Dispatcher {
       }
       jobQueue.take()
       job.inJobQueue = false
-      if (worker.tasks.has(job.task)) this.#assign(worker, job)
-      else if (this.#dealElsewhere(worker, ready, job, now)) {
+      if (worker.tasks.has(job.task)) this.#assign(worker, job, now)
+      else if (this.#dispatchElsewhere(worker, ready, job, now)) {
         passedOver.push(job)
         this.saturated = true
         if (passedOver.length === MAX_PASSED_OVER) return false
       }
-      if (++dealt % CLOCK_EVERY === 0) {
+      if (++dispatched % CLOCK_EVERY === 0) {
         now = hub.now()
         if (now - started > TICK_MS) return true
       }
@@ -196,12 +211,12 @@ export class Dispatcher {
     return false
   }
 
-  /** This worker does not know the task: deals the job to one that does, if there is any. True: the job is to wait for such a worker. */
-  #dealElsewhere(unable: PoolWorker, ready: readonly PoolWorker[], job: JobRecord, now: number): boolean {
+  /** `unable` does not know the task. Dispatches the job to a worker that does, if there is any. True: the job must wait for such a worker. */
+  #dispatchElsewhere(unable: PoolWorker, ready: readonly PoolWorker[], job: JobRecord, now: number): boolean {
     const knows = (worker: PoolWorker): boolean => worker.tasks.has(job.task)
     const worker = this.#choose(ready.filter(knows), job, now)
     if (worker !== undefined) {
-      this.#assign(worker, job)
+      this.#assign(worker, job, now)
       return false
     }
     for (const each of this.#pool.workers.values()) {
@@ -211,7 +226,7 @@ export class Dispatcher {
     return false
   }
 
-  /** Of the workers with room the one with the fewest jobs, then the longest idle; only if none has room, one that the job may be written ahead to. */
+  /** The worker with room that has the fewest jobs, then the one that is idle the longest. If none has room, a worker to which the job may be written ahead. */
   #choose(ready: readonly PoolWorker[], job: JobRecord, now: number): PoolWorker | undefined {
     let best: PoolWorker | undefined
     let bestJobs = Number.POSITIVE_INFINITY
@@ -232,8 +247,8 @@ export class Dispatcher {
     return best
   }
 
-  #assign(worker: PoolWorker, job: JobRecord): void {
-    if (worker.jobs.sent.size === 0) worker.progress.written(this.#pool.hub.now())
+  #assign(worker: PoolWorker, job: JobRecord, now: number): void {
+    if (worker.jobs.sent.size === 0) worker.progress.written(now)
     this.#write(worker, job)
   }
 
@@ -248,14 +263,20 @@ export class Dispatcher {
   #armRecall(): void {
     if (this.#recallArmed || !this.#mayRecall) return
     for (const worker of this.#pool.workers.values()) {
-      if (worker.jobs.sent.size === 0 || !worker.alive) continue
+      if (!this.#mayHold(worker)) continue
       this.#recallArmed = true
       this.#pool.hub.callLater(LONG_MS, () => this.#recallHeld())
       return
     }
   }
 
-  /** Recalls what a worker has held for longer than `LONG_MS` without taking anything up. */
+  /** A written job waits if another job runs or the main thread is blocked. Otherwise it begins at once. */
+  #mayHold(worker: PoolWorker): boolean {
+    const { jobs, heartbeats } = worker
+    return worker.alive && jobs.sent.size > 0 && (jobs.inFlight > 1 || heartbeats.mainAge >= MAIN_STUCK_MS)
+  }
+
+  /** Recalls the jobs of each worker that has held them for longer than `LONG_MS` without accepting any. */
   #recallHeld(): void {
     const { hub, workers } = this.#pool
     const held = [...workers.values()].filter((worker) => this.#holdsTooLong(worker))
@@ -269,7 +290,7 @@ export class Dispatcher {
       for (const worker of held) {
         if (!this.#holdsTooLong(worker)) continue
         worker.recall()
-        // A tick must come when the worker may be tried again.
+        // A tick is needed at the time when the worker may get jobs again.
         hub.callLater(worker.progress.backOff(hub.now()), () => hub.wake())
       }
       this.#armRecall()
@@ -278,16 +299,18 @@ export class Dispatcher {
   }
 
   #anotherIsFree(than: PoolWorker): boolean {
+    const now = this.#pool.hub.now()
     for (const worker of this.#pool.workers.values()) {
-      if (worker !== than && this.#isAvailable(worker) && this.#capacity(worker) > 0) return true
+      if (worker !== than && this.#isAvailable(worker, now) && this.#capacity(worker) > 0) return true
     }
     return false
   }
 
   #holdsTooLong(worker: PoolWorker): boolean {
     const { jobs } = worker
+    worker.recorded.acceptIfRecorded()
     if (!worker.alive || worker.recalls > 0 || jobs.sent.size === 0 || jobs.sent.peek()?.broadcast !== undefined) return false
-    // Not held: a worker that runs nothing and whose main thread turns is about to read the job; while bytes are still being written, it has not arrived.
+    // A worker that runs nothing and whose main thread turns is about to read the job. While bytes are being written, the job has not arrived.
     if ((jobs.running.size === 0 && worker.heartbeats.mainAge < MAIN_STUCK_MS) || worker.writing) return false
     const held = this.#pool.hub.now() - worker.progress.heldSince
     // The wait doubles after each recall, so that a slow event loop can accept a job. It does not apply when another worker is free.

@@ -4,12 +4,11 @@ import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import type { PoolState } from '../pool-state.js'
 
-/** Takes submitted jobs into the pool. Unsettled jobs keep the host alive, an idle pool does not. */
+/** Takes submitted jobs into the pool. */
 export class JobIntake {
   readonly #pool: PoolState
   readonly #jobs: JobLifecycle
   readonly #abortSignals: AbortRegistry<JobRecord>
-  #holding = false
 
   constructor(pool: PoolState, jobs: JobLifecycle) {
     this.#pool = pool
@@ -23,18 +22,15 @@ export class JobIntake {
     const { signal } = job.spec
     pool.totals.submitted++
     pool.queued++
-    pool.unsettled++
-    if (!this.#holding) {
-      this.#holding = true
-      pool.hub.hold()
-    }
+    pool.addUnsettled()
     if (pool.events.wants('jobSubmitted')) pool.events.emit('jobSubmitted', { id: job.id, name: job.name })
     if (signal?.aborted) {
       this.#jobs.cancel(job, signal.reason)
       return
     }
+    // A stream may be read after the pool was closed.
     if (pool.phase !== 'open') {
-      this.#jobs.settle(job, { state: 'failed', error: closedError(`pool.${job.name}`) })
+      this.#jobs.settle(job, { state: 'failed', error: closedError(`pool.stream('${job.name}')`) })
       return
     }
     if (signal !== undefined) job.onSettled = this.#abortSignals.watch(signal, job)
@@ -43,12 +39,8 @@ export class JobIntake {
       job.inJobQueue = true
       pool.jobQueue.add(job)
     }
-    pool.hub.wake()
-  }
-
-  releaseWhenIdle(): void {
-    if (!this.#holding || this.#pool.unsettled > 0) return
-    this.#holding = false
-    this.#pool.hub.release()
+    // The job comes alone, so there is no other job to share a write with.
+    if (pool.unsettled === 1) pool.hub.wakeSoon()
+    else pool.hub.wake()
   }
 }

@@ -3,7 +3,7 @@ import { Heap } from '../../util/heap.js'
 
 /** The job queue is swept after this many cancellations, at least: cancelled jobs keep their arguments in memory. */
 const MIN_SWEEP = 64
-/** How many jobs of higher priority may run before the first job of a lower level, if both take turns. After that it is due. See docs/decisions.md. */
+/** Number of jobs of higher priority that may run before the first job of a lower level, if both take turns. After that, the lower job runs next. */
 export const MOST_PASSED = 8
 
 /** What the job queue needs to know of a job. */
@@ -11,7 +11,7 @@ export interface Ordered {
   /** Submission number. */
   readonly number: number
   readonly priority: number
-  /** False once it was cancelled: it is then skipped and dropped. */
+  /** False once the job was cancelled: the job queue then skips and drops it. */
   readonly waiting: boolean
   /** Its priority is not strict: a lower job that also takes turns runs after `MOST_PASSED` higher ones. */
   readonly takesTurns: boolean
@@ -19,27 +19,27 @@ export interface Ordered {
 
 const submittedEarlier = (a: Ordered, b: Ordered): boolean => a.number < b.number
 
-/** The jobs of one priority: new ones in order of submission, and those that were put back, which are older, in a small heap. */
+/** The jobs of one priority: new jobs in order of submission, and in a small heap the jobs that were put back, which are older. */
 class Level<T extends Ordered> {
   fresh = new Deque<T>()
-  /** Jobs of higher levels that have passed its first one, where both take turns. */
+  /** Jobs of higher levels that ran before the first job of this level, where both take turns. */
   passed = 0
   readonly #back = new Heap<T>(submittedEarlier)
 
   constructor(readonly priority: number) {}
 
   putBack(job: T): void {
-    // It has had its turn: it does not wait for another.
+    // The job has had its turn: it does not wait for another.
     this.passed = MOST_PASSED
     this.#back.push(job)
   }
 
-  /** The first that is still waiting; drops what is not. */
+  /** The first job that is still waiting. Drops the jobs before it that are not. */
   first(): T | undefined {
-    for (let job = this.fresh.peek(); job !== undefined && !job.waiting; job = this.fresh.peek()) this.fresh.shift()
+    let fresh = this.fresh.peek()
+    for (; fresh !== undefined && !fresh.waiting; fresh = this.fresh.peek()) this.fresh.shift()
     let back = this.#back.peek()
     for (; back !== undefined && !back.waiting; back = this.#back.peek()) this.#back.pop()
-    const fresh = this.fresh.peek()
     return back !== undefined && (fresh === undefined || back.number < fresh.number) ? back : fresh
   }
 
@@ -57,7 +57,7 @@ class Level<T extends Ordered> {
     return all.sort((a, b) => a.number - b.number)
   }
 
-  /** Drops all that stopped waiting. False: nothing is left. */
+  /** Drops all jobs that stopped waiting. False: no job is left. */
   sweep(): boolean {
     const fresh = new Deque<T>()
     for (const job of this.fresh.drain()) if (job.waiting) fresh.push(job)
@@ -74,7 +74,7 @@ class Level<T extends Ordered> {
  * Adding and taking cost the same however many wait. A cancelled job is dropped when it would be next, or by a sweep with many others.
  */
 export class JobQueue<T extends Ordered> {
-  /** Highest priority first; few, so a sorted array does. */
+  /** Sorted by priority, the highest first. There are few levels, so an array is fast enough. */
   #levels: Level<T>[] = []
   #size = 0
   /** Jobs that stopped waiting since the last sweep; the next sweep is at `#sweepAt`. */
@@ -108,6 +108,7 @@ export class JobQueue<T extends Ordered> {
   }
 
   peek(): T | undefined {
+    if (this.#size === 0) return undefined
     const levels = this.#levels
     for (let i = 0; i < levels.length; i++) {
       const job = levels[i]!.first()
@@ -125,13 +126,13 @@ export class JobQueue<T extends Ordered> {
         this.#size--
         return job
       }
-      // An empty level is dropped, but for that of the default priority: a caller may use a new priority for each job.
+      // An empty level is dropped, because a caller may use a new priority for each job. The level of the default priority stays.
       if (level.priority !== 0) levels.splice(i--, 1)
     }
     return undefined
   }
 
-  /** The level whose turn it is: that at `top`, or the highest below it that is due. A strict job is never overtaken by a lower level. */
+  /** The level whose turn it is: the level at `top`, or the highest lower level that is due. A lower level never overtakes a strict job. */
   #turn(top: number): number {
     const levels = this.#levels
     for (let i = top + 1; i < levels.length; i++) {
@@ -154,7 +155,7 @@ export class JobQueue<T extends Ordered> {
     return levels[turn]!.take()
   }
 
-  /** Empties the job queue: all that wait, in order. */
+  /** Empties the job queue. Returns all waiting jobs, in order. */
   drain(): T[] {
     this.#size = 0
     return this.#levels.flatMap((level) => level.drain())

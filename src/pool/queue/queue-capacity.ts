@@ -3,11 +3,14 @@ import { closedError } from '../errors.js'
 import type { MapCapacity } from '../jobs/map.js'
 import type { PoolState } from '../pool-state.js'
 
+/** Interval at which acceptance records are read while a caller waits for room, ms. No message announces a recorded acceptance. */
+const LOOK_MS = 5
+
 /** The calls of `pool.ready()` and of maps that wait until the queue has room (`maxQueue`). */
 export class QueueCapacity {
   readonly #pool: PoolState
   readonly #waiters: { resolve: () => void; reject: (error: Error) => void }[] = []
-  /** For each map that is under way: ends it when the pool closes. */
+  /** One function for each running map. It ends the map when the pool closes. */
   readonly #maps = new Set<() => void>()
   readonly #abortSignals = new AbortRegistry<(reason: unknown) => void>((aborted, reason) => aborted(reason))
 
@@ -20,17 +23,32 @@ export class QueueCapacity {
   }
 
   ready(): Promise<void> {
-    const { phase, queued, settings } = this.#pool
-    if (phase !== 'open') return Promise.reject(closedError('pool.ready()'))
-    if (queued < settings.maxQueue) return Promise.resolve()
+    if (this.#pool.phase !== 'open') return Promise.reject(closedError('pool.ready()'))
+    if (!this.#pool.isFull()) return Promise.resolve()
+    if (!this.hasWaiters) this.#lookAgain()
     return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }))
   }
 
-  /** Resolves as many calls as there is room for. */
+  /** Reads the records again: a job that was written before the caller waited may be accepted without a message. */
+  #lookAgain(): void {
+    const { hub, workers } = this.#pool
+    for (const worker of workers.values()) {
+      if (!worker.recorded.pending) continue
+      hub.callLater(LOOK_MS, () => {
+        if (!this.hasWaiters) return
+        this.#pool.findAccepted()
+        this.#lookAgain()
+      })
+      return
+    }
+  }
+
+  /** Resolves as many waiting calls as there is room for. */
   release(): void {
+    if (!this.hasWaiters) return
     const { queued, settings, hub } = this.#pool
     for (let room = settings.maxQueue - queued; room > 0 && this.hasWaiters; room--) this.#waiters.shift()!.resolve()
-    // A caller that was resolved may submit nothing: the others must not wait for an unrelated event.
+    // A resolved caller may submit nothing. The other callers must not wait for an unrelated event.
     if (this.hasWaiters && queued < settings.maxQueue) hub.wake()
   }
 
@@ -39,12 +57,12 @@ export class QueueCapacity {
     for (const closed of this.#maps) closed()
   }
 
-  /** As a map sees it. A source that brings nothing more must not outlast the caller's signal, nor the pool. */
+  /** The capacity as a map sees it. A map whose source yields nothing more must not outlast the caller's signal or the pool. */
   forMap(signal: AbortSignal | undefined): MapCapacity {
     const pool = this.#pool
     return {
       get full() {
-        return pool.phase === 'open' && pool.queued >= pool.settings.maxQueue
+        return pool.phase === 'open' && pool.isFull()
       },
       ready: () => this.ready(),
       nextTurn: () => new Promise((resolve) => pool.hub.clock.afterPoll(resolve)),

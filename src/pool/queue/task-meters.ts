@@ -1,9 +1,15 @@
-/** A run that takes longer is long, ms. A job that waits in a worker for longer is recalled. */
+/** A run above this time is long, ms. A job that waits in a worker for longer than this is recalled. */
 export const LONG_MS = 5
 /** Weight of the newest run. */
 const ALPHA = 1 / 16
 /** A task is short while fewer than this share of its runs are long. */
 const MAX_LONG_SHARE = 0.25
+/** A job below this time is tiny, ms: the way to the host and back is a large share of its time. */
+const TINY_MS = 0.25
+/** Work of tiny jobs that is written ahead to one worker, ms: the host handles many answers in one turn. */
+const TINY_AHEAD_MS = 5
+/** Work of other short jobs that is written ahead, ms: enough to keep the worker busy while its answer travels. More would delay the host. */
+const AHEAD_MS = 1.5
 /** The most jobs that are written ahead to one worker. */
 const MAX_AHEAD = 128
 
@@ -29,10 +35,17 @@ export class TaskMeters {
     if (!long) meter.mean += ALPHA * (ms - meter.mean)
   }
 
-  /** How many jobs of this task may wait in one worker's pipe: about 5 ms of work, none if it is long. */
+  /** True: the answer follows the acceptance so closely that both wake the host only once. False for a task that was never measured. */
+  isTiny(name: string): boolean {
+    const meter = this.#meters.get(name)
+    return meter !== undefined && meter.longShare < MAX_LONG_SHARE && meter.mean < TINY_MS
+  }
+
+  /** How many jobs of this task may wait in one worker's pipe; 0 for a task whose runs take longer than AHEAD_MS. */
   ahead(name: string): number {
     const meter = this.#meters.get(name)
     if (meter === undefined || meter.longShare >= MAX_LONG_SHARE) return 0
-    return Math.min(MAX_AHEAD, Math.floor(LONG_MS / Math.max(meter.mean, 0.001)))
+    const { mean } = meter
+    return Math.min(MAX_AHEAD, Math.floor((mean < TINY_MS ? TINY_AHEAD_MS : AHEAD_MS) / Math.max(mean, 0.001)))
   }
 }

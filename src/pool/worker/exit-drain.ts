@@ -1,9 +1,9 @@
 import type { Hub, Reader } from '../../hub/index.js'
-import type { LaunchedProcess } from './launcher.js'
+import type { LaunchedProcess } from './launch/launcher.js'
 import { PhaseDeadline } from './phase-deadline.js'
 import type { WorkerOutput } from './worker-output.js'
 
-/** How long the output of a dead worker is waited for once its results are read, ms: processes that it left behind may hold the pipes open. */
+/** Longest wait for the output of a dead worker once its results are read, ms. Processes that the worker left behind may hold the pipes open. */
 const OUTPUT_WAIT_MS = 250
 
 /** Reads everything that a dead worker had written, then closes its pipes. */
@@ -24,7 +24,7 @@ export class ExitDrain {
     this.#onOutputRead = onOutputRead
   }
 
-  /** The process is gone: its pipes are read for `within` ms at most; 0 where there never was a process. */
+  /** The process is gone. Its pipes are read for at most `within` ms; 0: there never was a process. */
   begin(within: number): void {
     this.#gone = true
     if (within === 0) this.finish()
@@ -34,7 +34,7 @@ export class ExitDrain {
     }
   }
 
-  /** Finishes once everything is read that it had written. */
+  /** Finishes once everything that the process had written is read. */
   check(): void {
     if (!this.#gone || this.done || !this.#pipes.every((pipe) => pipe.ended)) return
     if (this.#output.ended) this.finish()

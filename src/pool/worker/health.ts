@@ -1,10 +1,10 @@
-/** First and longest time that a worker that does not accept its jobs gets no new ones, ms. */
+/** First and longest pause without new jobs for a worker that does not accept its jobs, ms. */
 const FIRST_PAUSE_MS = 10
 const MAX_PAUSE_MS = 1_000
 
 /** The state of a worker's process, from its heartbeats and answers. Times are ms on the hub's clock. */
 export class Heartbeats {
-  /** When it last gave a sign of life that does not depend on a job. */
+  /** When the worker last sent a message that does not depend on a job. */
   #lastAt: number
   #mainAge = 0
   #rss = 0
@@ -44,8 +44,8 @@ export class Heartbeats {
     if (rss > 0) this.#rss = rss
   }
 
-  /** The host itself was `late` ms late: that is no silence of the worker's. */
-  excuse(late: number, now: number): void {
+  /** The host itself was `late` ms late. That time does not count as silence of the worker. */
+  extendForHostDelay(late: number, now: number): void {
     this.#lastAt = Math.min(now, this.#lastAt + late)
   }
 }
@@ -57,22 +57,27 @@ export class Progress {
   #pausedUntil = 0
   #pause = 0
 
-  /** When it last accepted or answered a job, or came up. */
+  /** When the worker last accepted or answered a job, or came up. */
   get lastAt(): number {
     return this.#lastAt
   }
 
-  /** Since when it has held a job without accepting or answering any. */
+  /** Since when the worker has held a job without accepting or answering any. */
   get heldSince(): number {
     return Math.max(this.#heldSince, this.#lastAt)
   }
 
-  /** It is given no new job before then: it did not take up what was written to it. */
+  /** `at`, bounded to times at which the job can have been accepted: a worker's clock is not trusted. */
+  clamp(at: number, now: number): number {
+    return at <= now ? Math.max(at, this.heldSince) : now
+  }
+
+  /** The worker gets no new job before this time, because it did not accept the jobs written to it. */
   get pausedUntil(): number {
     return this.#pausedUntil
   }
 
-  /** The length of the last pause, ms; 0 once it has taken up something. */
+  /** The length of the last pause, ms; 0 once the worker has accepted or answered a job. */
   get pause(): number {
     return this.#pause
   }
@@ -81,19 +86,19 @@ export class Progress {
     this.#lastAt = now
   }
 
-  /** It has accepted or answered a job. */
+  /** The worker has accepted or answered a job. */
   made(now: number): void {
     this.#lastAt = now
     this.#pausedUntil = 0
     this.#pause = 0
   }
 
-  /** A job was written to it, and it held no other that it had not accepted. */
+  /** A job was written to a worker that had accepted all others. */
   written(now: number): void {
     this.#heldSince = now
   }
 
-  /** What it held was taken back. Returns how long it is given nothing, ms: twice as long as the last time. */
+  /** The jobs that the worker held are recalled. Returns how long it gets no new job, ms: twice as long as the last time. */
   backOff(now: number): number {
     this.#pause = Math.min(MAX_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * this.#pause))
     this.#pausedUntil = now + this.#pause

@@ -23,11 +23,11 @@ export class RunningJobs {
     return this.#jobs[this.#deliveries.indexOf(delivery)]
   }
 
-  /** Takes it out. */
+  /** Removes and returns the job. */
   take(delivery: number): JobRecord | undefined {
     const at = this.#deliveries.indexOf(delivery)
     if (at === -1) return undefined
-    // A call that makes an array of what goes would cost more than the rest.
+    // Mostly the job is the last one. `splice` makes an array, which would cost more than the rest.
     if (at === this.#jobs.length - 1) {
       this.#deliveries.pop()
       return this.#jobs.pop()
@@ -36,7 +36,7 @@ export class RunningJobs {
     return this.#jobs.splice(at, 1)[0]
   }
 
-  /** The one that has been running longest. */
+  /** The job that has been running longest. */
   get oldest(): JobRecord | undefined {
     return this.#jobs[0]
   }
@@ -45,7 +45,7 @@ export class RunningJobs {
     return this.#jobs[Symbol.iterator]()
   }
 
-  /** Whether `test` holds for any. */
+  /** Whether `test` holds for any job. */
   some(test: (job: JobRecord) => boolean): boolean {
     return this.#jobs.some(test)
   }
@@ -58,9 +58,9 @@ export class RunningJobs {
 
 /** The jobs of one worker: written and not accepted, or accepted and not answered. After its death they show exactly which jobs can have begun. */
 export class InFlightJobs {
-  /** Written, not accepted; in order of delivery. */
+  /** Jobs written and not accepted, in order of delivery. */
   readonly sent = new Deque<JobRecord>()
-  /** Accepted, not answered. */
+  /** Jobs accepted and not answered. */
   readonly running = new RunningJobs()
   /** JOB frames written so far: the number of the last delivery. */
   deliveries = 0
@@ -69,25 +69,25 @@ export class InFlightJobs {
   /** Jobs answered so far. */
   done = 0
   sentBytes = 0
-  /** How many of `sent`, from its end, are not known to be in the kernel. */
+  /** Number of jobs at the end of `sent` that are not known to be in the kernel. */
   unflushed = 0
 
   get inFlight(): number {
     return this.sent.size + this.running.size
   }
 
-  /** Slots that they take up: no more run at once, however much was written ahead. */
+  /** Slots that these jobs take up: no more than `concurrency` run at once, however many were written ahead. */
   slotsUsed(concurrency: number): number {
     return Math.min(this.inFlight, concurrency)
   }
 
-  /** How many more may be written, where the worker may accept `most` in its life. */
+  /** How many more jobs may be written to a worker that may accept `most` in its life. */
   quota(most: number): number {
     return most - this.accepted - this.sent.size
   }
 
   write(job: JobRecord, worker: number): void {
-    job.worker = worker
+    job.holder = worker
     job.delivery = ++this.deliveries
     job.state = 'writing'
     this.sent.push(job)
@@ -95,7 +95,7 @@ export class InFlightJobs {
     this.unflushed++
   }
 
-  /** All that was written is in the kernel. */
+  /** All bytes written are in the kernel. */
   flushed(): void {
     const { sent } = this
     for (let i = Math.max(0, sent.size - this.unflushed); i < sent.size; i++) {
@@ -107,7 +107,7 @@ export class InFlightJobs {
 
   accept(delivery: number): JobRecord {
     const job = this.sent.peek()
-    // It stays in `sent` then: the worker is ended, and what it held goes back.
+    // The job then stays in `sent`: the worker is ended, and the jobs that it held are put back.
     if (job === undefined || job.delivery !== delivery) {
       throw new ProtocolError(`ACCEPTED of delivery ${delivery}; ${job === undefined ? 'none was written' : `${job.delivery} comes first`}.`)
     }
@@ -125,7 +125,7 @@ export class InFlightJobs {
     return job
   }
 
-  /** Takes out what a recall up to `upTo` brought back: everything written that was not claimed. */
+  /** Removes and returns the jobs that a recall up to `upTo` brought back: all jobs written and not claimed. */
   recalled(claimed: number, upTo: number): JobRecord[] {
     const all = this.sent.drain()
     const back: JobRecord[] = []

@@ -1,10 +1,13 @@
 import type { LostReason } from '../../wire/errors.js'
 import type { WorkerState } from '../types.js'
-import type { ProcessExit } from './launcher.js'
+import type { ProcessExit } from './launch/launcher.js'
 
-/** Why a worker drains. Never changes once draining; what is found later is recorded with `markDefective`. */
+/** Why a worker drains. The reason never changes; a defect that is found later is recorded by `markDefective`. */
 export type DrainReason =
-  /** It reached maxJobsPerWorker, maxAgePerWorker, maxMemoryPerWorker or the last delivery number, or a time limit closed its claim word and its job still answered before the kill. */
+  /**
+   * The worker reached maxJobsPerWorker, maxAgePerWorker, maxMemoryPerWorker or the last delivery number. Or a time limit closed its claim word, and the job
+   * answered before the kill.
+   */
   | 'recycle'
   /** `pool.restart()` replaces it. */
   | 'restart'
@@ -23,11 +26,14 @@ export type WorkerMode =
   | { readonly name: 'starting' }
   /** It takes jobs. */
   | { readonly name: 'up' }
-  /** It takes no job of the job queue, gives back what it has not accepted, and runs what it has accepted. It never comes back to `up`. */
+  /** It takes no job of the job queue, gives back jobs that it has not accepted, and runs the others. It never comes back to `up`. */
   | { readonly name: 'draining'; readonly reason: DrainReason }
-  /** Its exit is expected: QUIT was written, `discard` killed it, or it sent BYE. A worker killed by `killFor` keeps its mode until it is dead. `reason`: why it drained before, if it did. WORKER_UP is ignored now. */
+  /**
+   * Its exit is expected: QUIT was written, `discard` killed it, or it sent BYE. A worker killed by `killFor` keeps its mode until it is dead. A WORKER_UP is
+   * ignored in this mode. `reason`: why the worker drained before, if it did.
+   */
   | { readonly name: 'retiring'; readonly reason: DrainReason | undefined }
-  /** Its process is gone, or could not be started. What it had written may still be on its way. `expected`: it was `retiring`. */
+  /** Its process is gone, or could not be started. Frames that it had written may still be in the pipes. `expected`: it was `retiring`. */
   | { readonly name: 'dead'; readonly exit: ProcessExit; readonly expected: boolean }
 
 export type WorkerModeName = WorkerMode['name']
@@ -40,7 +46,7 @@ export interface KillReason {
   readonly cause: 'caller' | 'start timeout' | undefined
 }
 
-/** Why a worker is given no more jobs, whatever its mode: its claim word is closed for good, or its main thread does not turn during or without a job. */
+/** Why a worker gets no more jobs, whatever its mode: its claim word is closed for good, or its main thread does not turn (during a job, or without one). */
 export type Defect = 'claims closed' | 'unresponsive' | 'quarantined'
 
 /** Which mode may follow which. */
@@ -59,7 +65,7 @@ const UP: WorkerMode = { name: 'up' }
 /** @internal For tests: is called before each change of a worker's mode. */
 export const transitions: { observe: ((worker: number, from: WorkerModeName, to: WorkerModeName) => void) | undefined } = { observe: undefined }
 
-/** The mode of one worker and every change of it; its place among the workers; and what bars it from jobs. */
+/** The mode of one worker and every change of it, the worker's place among the others, and the reasons for which it gets no jobs. */
 export abstract class WorkerLifecycle {
   abstract readonly id: number
   #mode: WorkerMode = STARTING
@@ -69,7 +75,7 @@ export abstract class WorkerLifecycle {
   #defect: Defect | undefined
   #pipeBroken = false
 
-  /** `spare`: it begins as a spare worker. `predecessor`: the worker whose place it takes. */
+  /** `spare`: the worker begins as a spare worker. `predecessor`: the worker whose place it takes. */
   constructor(spare: boolean, predecessor: WorkerLifecycle | undefined) {
     this.#spare = spare
     this.#predecessor = predecessor
@@ -95,22 +101,22 @@ export abstract class WorkerLifecycle {
     return this.#mode.name === 'retiring'
   }
 
-  /** Its process is not known to be gone. */
+  /** The process is not known to be gone. */
   get alive(): boolean {
     return this.#mode.name !== 'dead'
   }
 
-  /** How its process ended; undefined while it lives. */
+  /** How the process ended; undefined while it lives. */
   get exit(): ProcessExit | undefined {
     return this.#mode.name === 'dead' ? this.#mode.exit : undefined
   }
 
-  /** The pool ends it, or has ended it, for a reason of its own: that is no failure. */
+  /** The exit is no failure: the pool ends the worker, or has ended it, for a reason of the pool's own. */
   get expected(): boolean {
     return this.#mode.name === 'retiring' || (this.#mode.name === 'dead' && this.#mode.expected)
   }
 
-  /** It is on its way out, and another worker takes its place. */
+  /** The worker drains or retires, and another worker takes its place. */
   get isBeingReplaced(): boolean {
     const mode = this.#mode
     return (mode.name === 'draining' || mode.name === 'retiring') && mode.reason !== undefined && mode.reason !== 'shrink'
@@ -121,17 +127,17 @@ export abstract class WorkerLifecycle {
     return this.#mode === UP && jobsInFlight > 0 ? 'busy' : this.#mode.name
   }
 
-  /** WORKER_UP has come. False: it is ignored, the worker is being ended. */
+  /** WORKER_UP has come. False: it is ignored, because the worker is being ended. */
   protected comeUp(): boolean {
     return this.#mayBecome('up') && this.#become(UP)
   }
 
-  /** From now on it gets no job of the job queue; jobs reserved for it are still written. False: it was not up. */
+  /** From now on the worker gets no job of the job queue; jobs reserved for it are still written. False: the worker was not up. */
   drain(reason: DrainReason): boolean {
     return this.#mayBecome('draining') && this.#become({ name: 'draining', reason })
   }
 
-  /** Enters `retiring`. False: it is already retiring or dead. */
+  /** Enters `retiring`. False: the worker is already retiring or dead. */
   protected retire(): boolean {
     const reason = this.#mode.name === 'draining' ? this.#mode.reason : undefined
     return this.#mayBecome('retiring') && this.#become({ name: 'retiring', reason })
@@ -147,7 +153,7 @@ export abstract class WorkerLifecycle {
     return this.#spare
   }
 
-  /** The worker that it replaces, while that one lives. */
+  /** The worker that this worker replaces, while the former lives. */
   get predecessor(): WorkerLifecycle | undefined {
     return this.#predecessor
   }
@@ -158,7 +164,7 @@ export abstract class WorkerLifecycle {
     this.#predecessor = predecessor
   }
 
-  /** It takes the place of `predecessor`, unless it has taken one already. */
+  /** The worker takes the place of `predecessor`, unless it has taken a place already. */
   replace(predecessor: WorkerLifecycle | undefined): void {
     this.#predecessor ??= predecessor
   }
@@ -168,12 +174,12 @@ export abstract class WorkerLifecycle {
     if (this.#predecessor === predecessor) this.#predecessor = undefined
   }
 
-  /** It must be given nothing more, whatever its mode. */
+  /** The worker must get no more jobs, whatever its mode. */
   get unusable(): boolean {
     return this.#pipeBroken || this.#defect !== undefined || this.#killReason !== undefined
   }
 
-  /** Why the pool kills it. */
+  /** Why the pool kills the worker. */
   get killReason(): KillReason | undefined {
     return this.#killReason
   }

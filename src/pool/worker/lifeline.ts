@@ -1,6 +1,6 @@
 import type { Hub, HubWritable, Writer } from '../../hub/index.js'
 import { encode } from '../../wire/codec/index.js'
-import { CANCEL_HEAD, SOFT_LIMIT_REQUEST_BYTES, writeCancelUpTo, writeRequestedLimit } from '../../wire/frame.js'
+import { CANCEL_HEAD, SOFT_LIMIT_REQUEST_BYTES, writeCancelFixed, writeRequestedLimit } from '../../wire/frame.js'
 import { FrameWriter } from '../../wire/frame-writer.js'
 import { Kind } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
@@ -19,26 +19,26 @@ export class WorkerLifeline {
     this.#port = hub.addWriter(stream, this.#writer.generator(stream), onEnd)
   }
 
-  /** Takes back everything up to the delivery named that was not claimed. */
+  /** Takes back all jobs up to the delivery `upTo` that were not claimed. */
   recall(upTo: number): void {
     this.#frame(Kind.RECALL, upTo)
   }
 
-  /** Cancels one job, and takes back everything up to the delivery named that was not claimed. */
-  cancel(job: JobRecord, upTo: number, reason: unknown): void {
+  /** Cancels one job, and takes back all jobs up to the delivery `upTo` that were not claimed. */
+  cancel(job: JobRecord, upTo: number, interruptFor: number, reason: unknown): void {
     const body = reasonBytes(reason)
-    writeCancelUpTo(body, 0, upTo)
+    writeCancelFixed(body, 0, upTo, interruptFor)
     this.#frame(Kind.CANCEL, job.delivery, body)
   }
 
-  /** With `watchdog: false` the soft limit is the host's: SOFT_LIMIT_REQUEST is its request. */
+  /** Only with `watchdog: false`: the host measures the soft limit, and tells the worker that it has passed. */
   requestSoftLimit(job: JobRecord): void {
     const payload = Buffer.allocUnsafe(SOFT_LIMIT_REQUEST_BYTES)
     writeRequestedLimit(payload, 0, job.spec.softLimit)
     this.#frame(Kind.SOFT_LIMIT_REQUEST, job.delivery, payload)
   }
 
-  /** What the worker is executing right now. */
+  /** The stack of the worker's main thread right now. */
   stack(): Promise<string> {
     return new Promise((resolve) => {
       const request = ++this.#stackRequests
@@ -65,13 +65,13 @@ export class WorkerLifeline {
   }
 }
 
-/** CANCEL_HEAD free bytes, then the reason; no reason where it cannot be encoded or is too large, for the cancellation itself must be sent. */
+/** CANCEL_HEAD free bytes, then the reason. A reason that cannot be encoded or is too large is left out, because the cancellation itself must be sent. */
 const reasonBytes = (reason: unknown): Buffer => {
   try {
     const { body, binaries, size } = encode(reason, CANCEL_HEAD)
     if (size <= LIFELINE_MAX / 2) return Buffer.concat([body, ...binaries])
   } catch {
-    // It cannot be encoded.
+    // The reason cannot be encoded.
   }
   return Buffer.from(encode(undefined, CANCEL_HEAD).body)
 }

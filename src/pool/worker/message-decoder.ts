@@ -1,7 +1,9 @@
 import { readFault, readHello, readLogLines, readStartFailed, readWorkerUp } from '../../wire/announcements.js'
 import { ProtocolError } from '../../wire/errors.js'
 import {
+  acceptedAtOf,
   deliveryOf,
+  endedAtOf,
   FIXED_BYTES,
   flagsOf,
   HEARTBEAT_BYTES,
@@ -11,8 +13,23 @@ import {
   kindOf,
   STATS_BYTES,
   statsRssOf,
+  TIMES_BYTES,
 } from '../../wire/frame.js'
-import { type Fault, FLAG_STATS, type Hello, Kind, LimitStage, type LogLine, NO_STACK, type StartFailed, type WorkerUp } from '../../wire/messages.js'
+import {
+  type Fault,
+  FLAG_STATS,
+  FLAG_TIMES,
+  type Hello,
+  Kind,
+  LimitStage,
+  type LogLine,
+  NO_STACK,
+  type StartFailed,
+  type WorkerUp,
+} from '../../wire/messages.js'
+
+/** The messages of a running job before its end. */
+export type SentKind = typeof Kind.ITEM | typeof Kind.PROGRESS | typeof Kind.CALL
 
 /** Takes the messages of one worker: one call for each frame. Payloads stay bytes where only some receivers decode them. */
 export interface WorkerMessageHandler {
@@ -20,10 +37,9 @@ export interface WorkerMessageHandler {
   up(up: WorkerUp): void
   startFailed(failure: StartFailed): void
   accepted(delivery: number): void
-  /** READY and END. `rss` is 0 when it was not measured. */
-  answered(delivery: number, flags: number, payload: Buffer, rss: number): void
-  item(delivery: number, payload: Buffer): void
-  progressed(delivery: number, payload: Buffer): void
+  /** READY and END. `rss`: 0 when it was not measured. The times: ms on the monotonic clock of the machine, 0 for a job whose ACCEPTED was sent. */
+  answered(delivery: number, flags: number, payload: Buffer, rss: number, acceptedAt: number, endedAt: number): void
+  sent(delivery: number, kind: SentKind, payload: Buffer): void
   log(delivery: number, lines: LogLine[]): void
   fault(fault: Fault): void
   bye(): void
@@ -52,19 +68,22 @@ export const resultsDecoder =
       case Kind.READY:
       case Kind.END: {
         const flags = flagsOf(bytes, start)
-        if ((flags & FLAG_STATS) === 0) {
-          handler.answered(delivery, flags, payloadOf(bytes, payloadAt, end), 0)
+        if ((flags & (FLAG_STATS | FLAG_TIMES)) === 0) {
+          handler.answered(delivery, flags, payloadOf(bytes, payloadAt, end), 0, 0, 0)
           return
         }
-        if (end - payloadAt < STATS_BYTES) throw new ProtocolError('A READY frame that is too short for its flags.')
-        handler.answered(delivery, flags, payloadOf(bytes, payloadAt + STATS_BYTES, end), statsRssOf(bytes, payloadAt))
+        const timesAt = payloadAt + ((flags & FLAG_STATS) === 0 ? 0 : STATS_BYTES)
+        const timed = (flags & FLAG_TIMES) !== 0
+        const valueAt = timed ? timesAt + TIMES_BYTES : timesAt
+        if (valueAt > end) throw new ProtocolError('A READY frame that is too short for its flags.')
+        const rss = timesAt === payloadAt ? 0 : statsRssOf(bytes, payloadAt)
+        handler.answered(delivery, flags, payloadOf(bytes, valueAt, end), rss, timed ? acceptedAtOf(bytes, timesAt) : 0, timed ? endedAtOf(bytes, timesAt) : 0)
         return
       }
       case Kind.ITEM:
-        handler.item(delivery, bytes.subarray(payloadAt, end))
-        return
       case Kind.PROGRESS:
-        handler.progressed(delivery, bytes.subarray(payloadAt, end))
+      case Kind.CALL:
+        handler.sent(delivery, kindOf(bytes, start) as SentKind, bytes.subarray(payloadAt, end))
         return
       case Kind.LOG:
         handler.log(delivery, readLogLines(bytes.subarray(payloadAt, end)))

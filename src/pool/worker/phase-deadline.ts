@@ -1,7 +1,7 @@
 import type { Hub, PendingDeadline, Reader } from '../../hub/index.js'
 import { PreforkError } from '../../wire/errors.js'
 
-/** The deadline of what a worker process is to do next: send HELLO, send WORKER_UP, exit after QUIT, end its output. Each replaces the one before. */
+/** The deadline for the next step of a worker process: HELLO, WORKER_UP, the exit after QUIT, the end of its output. Each deadline replaces the one before. */
 export class PhaseDeadline {
   readonly #hub: Hub
   #pending: PendingDeadline | undefined
@@ -16,11 +16,12 @@ export class PhaseDeadline {
     this.#pending = this.#hub.deadlineAfterRead(ms, () => readers, late)
   }
 
-  /** The same for a message of the start. */
-  expect(what: 'HELLO' | 'WORKER_UP', ms: number, results: Reader, late: (error: PreforkError) => void): void {
+  /** The same for a message of the start, which has `times` as long as the option. */
+  expect(what: 'HELLO' | 'WORKER_UP', aliveTimeout: number, times: number, results: Reader, late: (error: PreforkError) => void): void {
+    const ms = times * aliveTimeout
     this.set(ms, [results], () => {
       const behind = what === 'HELLO' ? 'the process had not got so far as to load the tasks' : 'the task modules and start hooks were not through'
-      const text = `No ${what} within ${ms} ms: ${behind}. See the option 'aliveTimeout'.`
+      const text = `No ${what} within ${ms} ms: ${behind}. The option 'aliveTimeout' is ${aliveTimeout} ms${times === 1 ? '' : `; this start had ${times} times as long`}.`
       late(new PreforkError('ERR_PREFORK_START_TIMEOUT', text))
     })
   }

@@ -1,16 +1,14 @@
 import type { Hub, Reader, Writer } from '../../hub/index.js'
-import { FIXED_BYTES, PULL_BYTES, writeCredit } from '../../wire/frame.js'
+import { FIXED_BYTES, PULL_BYTES, STATS_BYTES, TIMES_BYTES, writeCredit } from '../../wire/frame.js'
 import { frameReader } from '../../wire/frame-reader.js'
 import { FrameWriter, type JobHead } from '../../wire/frame-writer.js'
-import { Kind, type LogLine } from '../../wire/messages.js'
+import { Kind, type LogLine, SMALL_MESSAGE_MAX } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
-import type { LaunchedProcess } from './launcher.js'
+import { CallAnswers } from './call-answers.js'
+import type { LaunchedProcess } from './launch/launcher.js'
 import { LIFELINE_MAX, WorkerLifeline } from './lifeline.js'
 import { lifelineDecoder, resultsDecoder, type WorkerMessageHandler } from './message-decoder.js'
 import { type OutputMode, WorkerOutput } from './worker-output.js'
-
-/** A small `maxMessageSize` is meant for values: HELLO, WORKER_UP and START_FAILED must still pass. */
-const ANNOUNCEMENT_MAX = 64 * 1024
 
 export interface PipeSettings {
   /** Bytes of one value. */
@@ -23,19 +21,21 @@ export type PipeName = 'jobs' | 'results' | 'lifeline'
 /** Filled in for each job, and read before the next. */
 const head: JobHead = { delivery: 0, job: 0, attempt: 0, flags: 0, task: 0, softLimit: 0, hardLimit: 0 }
 
-/** The host's ends of the pipes of one worker: what comes goes to `handler`. */
+/** The host's ends of the pipes of one worker. Each message that comes goes to `handler`. */
 export class WorkerPipes {
-  /** Gathers what is written to its main thread in one tick. */
-  readonly writer = new FrameWriter()
-  /** To its watchdog. */
+  /** Gathers the frames to the worker's main thread in one tick. */
+  readonly writer: FrameWriter
+  /** Written ahead of the frames that `writer` has gathered. */
+  readonly answers: CallAnswers
+  /** To the worker's watchdog. */
   readonly lifeline: WorkerLifeline
   readonly results: Reader
-  /** What carries messages; the output is read beside it. */
+  /** The pipes that carry messages, without stdout and stderr. */
   readonly readers: readonly Reader[]
   readonly output: WorkerOutput
   readonly #jobs: Writer
 
-  /** `onEnd`: no more can come over this pipe, or go. `onLine`: a line of captured output. `onOutputEnd`: stdout or stderr has ended. */
+  /** `onEnd`: this pipe has ended, for reading or for writing. `onLine`: a line of captured output. `onOutputEnd`: stdout or stderr has ended. */
   constructor(
     hub: Hub,
     launched: LaunchedProcess,
@@ -45,16 +45,22 @@ export class WorkerPipes {
     onLine: (line: LogLine) => void,
     onOutputEnd: () => void,
   ) {
-    const maxFrame = Math.max(settings.maxMessageSize, ANNOUNCEMENT_MAX) + FIXED_BYTES
+    const maxFrame = Math.max(settings.maxMessageSize, SMALL_MESSAGE_MAX) + FIXED_BYTES + STATS_BYTES + TIMES_BYTES
     const lifelineEnd = (error?: Error): void => onEnd('lifeline', error)
-    this.results = hub.addReader(launched.results, frameReader(resultsDecoder(handler), maxFrame), (error) => onEnd('results', error))
+    this.results = hub.addReader(launched.results, frameReader(resultsDecoder(handler), maxFrame, hub.isTurnOver), (error) => onEnd('results', error))
     this.readers = [this.results, hub.addReader(launched.lifeline, frameReader(lifelineDecoder(handler), LIFELINE_MAX), lifelineEnd)]
+    this.answers = new CallAnswers(
+      settings.maxMessageSize,
+      (fn) => hub.clock.afterCode(fn),
+      () => this.#jobs.wake(),
+    )
+    this.writer = new FrameWriter(this.answers)
     this.#jobs = hub.addWriter(launched.jobs, this.writer.generator(launched.jobs), (error) => onEnd('jobs', error))
     this.lifeline = new WorkerLifeline(hub, launched.lifeline, lifelineEnd)
     this.output = new WorkerOutput(hub, launched, settings.output, onLine, onOutputEnd)
   }
 
-  /** What was written is not yet all in the kernel. */
+  /** Some bytes written are not yet in the kernel. */
   get writing(): boolean {
     return !this.writer.empty || this.#jobs.pending > 0
   }
@@ -64,7 +70,7 @@ export class WorkerPipes {
     return this.#jobs.full
   }
 
-  /** Writes what was gathered in this tick. */
+  /** Writes the frames gathered in this tick. */
   flush(): void {
     if (!this.writer.empty) this.#jobs.wake()
   }
@@ -98,6 +104,7 @@ export class WorkerPipes {
   /** The process is gone: nothing more is written. */
   stop(): void {
     this.#jobs.stop()
+    this.answers.stop()
     this.lifeline.stop()
   }
 }

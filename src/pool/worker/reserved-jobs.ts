@@ -6,12 +6,12 @@ export class ReservedJobs {
   #retrying: JobRecord | undefined
   #shares: JobRecord[] = []
 
-  /** None waits and no isolated retry runs. */
+  /** No job waits here, and no isolated retry runs. */
   get idle(): boolean {
     return this.#retrying === undefined && this.#retries.length === 0 && this.#shares.length === 0
   }
 
-  /** None waits. */
+  /** No job waits here. */
   get empty(): boolean {
     return this.#retries.length === 0 && this.#shares.length === 0
   }
@@ -21,7 +21,7 @@ export class ReservedJobs {
     return this.#retrying !== undefined || this.#retries.length > 0
   }
 
-  /** The isolated retry that runs here: until it has settled (a stream: brought its first item) it is alone. */
+  /** The isolated retry that runs here. No other job runs beside it until it settles, or a stream sends its first item. */
   get retrying(): JobRecord | undefined {
     return this.#retrying
   }
@@ -34,7 +34,7 @@ export class ReservedJobs {
     return this.#shares.length > 0
   }
 
-  /** Jobs of a dead worker, to be run again here. */
+  /** Adds jobs of a dead worker, which this worker runs again. */
   isolate(jobs: readonly JobRecord[]): void {
     this.#retries.push(...jobs)
   }
@@ -54,7 +54,7 @@ export class ReservedJobs {
     insert(this.#shares, job)
   }
 
-  /** The next isolated retry; it is to be written at once. */
+  /** Takes the next isolated retry. The caller writes it at once. */
   nextRetry(): JobRecord | undefined {
     return this.#retries.shift()
   }
@@ -68,7 +68,7 @@ export class ReservedJobs {
     this.#retrying = job
   }
 
-  /** Ends the isolation if the job that it is for runs no longer, or has brought its first item. */
+  /** Ends the isolation if its job no longer runs, or has sent its first item. */
   endRetry(): void {
     const job = this.#retrying
     if (job !== undefined && (job.isSettled || job.streamed || job.state === 'queued')) this.#retrying = undefined

@@ -1,6 +1,8 @@
 import { inspect } from 'node:util'
+import { escapeControl } from '../../util/escape.js'
 import { decode } from '../../wire/codec/index.js'
-import type { Fault, LimitStage, LogLine, WorkerUp } from '../../wire/messages.js'
+import { ProtocolError } from '../../wire/errors.js'
+import { type Fault, Kind, type LimitStage, type LogLine, type WorkerUp } from '../../wire/messages.js'
 import { deathReason } from '../errors.js'
 import type { FirstWorker } from '../first-worker.js'
 import type { Fleet } from '../fleet/fleet.js'
@@ -10,6 +12,7 @@ import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import { settleOrRequeueJobs } from '../jobs/jobs-of-dead-worker.js'
 import type { PoolState } from '../pool-state.js'
 import type { QueueCapacity } from '../queue/queue-capacity.js'
+import type { SentKind } from './message-decoder.js'
 import type { PoolWorker } from './worker.js'
 import type { WorkerListener } from './worker-listener.js'
 
@@ -55,7 +58,7 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
 
   onAccepted(worker: PoolWorker, job: JobRecord): void {
     const pool = this.#pool
-    if (pool.starts.proven()) pool.requestBalance()
+    if (pool.starts.jobAccepted()) pool.requestBalance()
     this.#jobs.accepted(worker, job, worker.progress.lastAt)
     if (!job.isSettled) job.items?.grant(worker, job)
     if (this.#capacity.hasWaiters) pool.hub.wake()
@@ -63,30 +66,46 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
     this.#health.check(worker)
   }
 
-  onAnswered(worker: PoolWorker, job: JobRecord, flags: number, payload: Buffer): void {
-    this.#jobs.answered(job, flags, payload, worker.progress.lastAt)
+  onAnswered(worker: PoolWorker, job: JobRecord, flags: number, payload: Buffer, ended: number): void {
+    this.#jobs.answered(job, flags, payload, worker.progress.lastAt, ended)
     this.#health.check(worker)
     this.#roomMade(worker)
   }
 
-  onItem(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
-    if (job.isSettled || job.items === undefined) return
+  onSent(worker: PoolWorker, job: JobRecord, kind: SentKind, payload: Buffer): void {
+    if (job.isSettled) return
+    if (kind === Kind.ITEM) this.#item(worker, job, payload)
+    else if (kind === Kind.PROGRESS) this.#progress(worker, job, payload)
+    else this.#called(worker, job, payload)
+  }
+
+  #called(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
+    const { calls } = job.spec
+    if (calls === undefined) throw new ProtocolError(`A CALL of '${job.name}', which was given no calls.`)
+    // The worker of this call is being killed.
+    if (this.#pool.phase === 'terminating') return
+    calls.receive(job.name, job.delivery, payload, worker.answers)
+  }
+
+  #item(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
+    if (job.items === undefined) return
     if (!job.streamed) {
       job.streamed = true
-      // With its first item the isolation of a stream that runs again is over.
+      // The isolation of a stream that runs again ends with its first item.
       if (worker.reserved.retrying === job) this.#pool.hub.wake()
     }
     const decoded = this.#decode(worker, job, 'An item', payload)
     if (decoded !== undefined) job.items.item(decoded.value, payload.length)
   }
 
-  onProgress(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
-    if (job.isSettled) return
+  #progress(worker: PoolWorker, job: JobRecord, payload: Buffer): void {
     const decoded = this.#decode(worker, job, 'A progress value', payload)
-    if (decoded !== undefined) job.emit('progress', decoded.value)
+    if (decoded === undefined) return
+    job.notify((follower) => follower.progressed?.(job, decoded.value))
+    job.emit('progress', decoded.value)
   }
 
-  /** Undefined: it cannot be decoded (nested too deep, for one), which ends that job alone. */
+  /** Undefined: the payload cannot be decoded (nested too deep, for example). That ends this job alone. */
   #decode(worker: PoolWorker, job: JobRecord, what: string, payload: Buffer): { value: unknown } | undefined {
     try {
       return { value: payload.length === 0 ? undefined : decode(payload, 0) }
@@ -103,7 +122,9 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
       else if (events.wants('output')) events.emit('output', { worker: worker.id, line })
       log?.debug({ worker: worker.id, job: job?.id, stream: line.stream }, line.text)
     }
-    if (job !== undefined && events.wants('jobLog')) events.emit('jobLog', { id: job.id, name: job.name, worker: worker.id, lines })
+    if (job === undefined) return
+    job.notify((follower) => follower.logged?.(job, worker.id, lines))
+    if (events.wants('jobLog')) events.emit('jobLog', { id: job.id, name: job.name, worker: worker.id, lines })
   }
 
   onFault(worker: PoolWorker, fault: Fault, job: JobRecord | undefined): void {
@@ -120,7 +141,7 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
   #warn(worker: PoolWorker, { type, error }: Fault, job: JobRecord | undefined): void {
     if (this.#warned.has(worker)) return
     this.#warned.add(worker)
-    const where = job === undefined ? `worker ${worker.id}` : `worker ${worker.id}, in the job '${job.name}'`
+    const where = job === undefined ? `worker ${worker.id}` : `worker ${worker.id}, in the job '${escapeControl(job.name)}'`
     process.emitWarning(
       `An ${type} in ${where}: no task caught it, and no job rejects with it. Each is in the event 'workerFault' of the pool, and in its log.`,
       { type: 'PreforkWarning', code: 'PREFORK_WORKER_FAULT', detail: inspect(error) },
@@ -129,6 +150,8 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
 
   onHeartbeat(worker: PoolWorker): void {
     this.#health.heartbeat(worker)
+    // The dispatcher recalls the jobs of a worker whose main thread has not turned for long.
+    if (worker.jobs.sent.size > 0) this.#pool.hub.wake()
   }
 
   onRecalled(worker: PoolWorker, back: JobRecord[]): void {
@@ -136,10 +159,16 @@ export class WorkerEvents implements WorkerListener<PoolWorker> {
     this.#roomMade(worker)
   }
 
-  /** It has fewer jobs: there is room for another; or, if it drains, it may quit. */
+  /** The worker has fewer jobs. It has room for another, or may quit if it drains. */
   #roomMade(worker: PoolWorker): void {
+    const { jobQueue, orphanedJobs, workers, hub } = this.#pool
     if (worker.isDraining) this.#pool.requestBalance()
-    else this.#pool.hub.wake()
+    else if (jobQueue.size > 0 || !orphanedJobs.empty) hub.wake()
+    else {
+      for (const each of workers.values()) {
+        if (!each.reserved.idle) hub.wake()
+      }
+    }
   }
 
   onLimit(worker: PoolWorker, delivery: number, stage: LimitStage, stack: string): void {

@@ -1,15 +1,16 @@
 import { StringDecoder } from 'node:string_decoder'
+import { setImmediate } from 'node:timers'
 import type { Hub, HubReadable, Reader, ReadGenerator } from '../../hub/index.js'
 import type { LogLine } from '../../wire/messages.js'
 
-/** What becomes of a worker's stdout and stderr, as far as they pass through the host: cut into lines, passed on, or dropped. */
+/** How a worker's stdout and stderr are handled, as far as they pass through the host: cut into lines, passed on, or dropped. */
 export type OutputMode = 'capture' | 'inherit' | 'ignore'
 
 /** A longer line is cut, so that a worker that never ends its line costs a bounded amount of memory. */
 const MAX_LINE = 64 * 1024
 
-/** Cuts a stream of output into lines. */
-export function* lineReader(onLine: (line: string) => void): ReadGenerator {
+/** Cuts a stream of output into lines. Yields true after a line where `isOver` says so. */
+export function* lineReader(onLine: (line: string) => void, isOver: () => boolean): ReadGenerator {
   const decoder = new StringDecoder('utf8')
   let rest = ''
   try {
@@ -19,6 +20,7 @@ export function* lineReader(onLine: (line: string) => void): ReadGenerator {
       for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', from)) {
         onLine(text.slice(from, at))
         from = at + 1
+        if (isOver()) yield true
       }
       rest = text.slice(from)
       if (rest.length > MAX_LINE) {
@@ -36,6 +38,14 @@ function* chunkReader(onChunk: (chunk: Buffer) => void): ReadGenerator {
   for (;;) onChunk(yield)
 }
 
+/** Node prints this at the end of a process whose inspector was used: by the watchdog, for a stack or an interruption. */
+const DEBUGGER_LINE = 'Waiting for the debugger to disconnect...\n'
+
+const withoutDebuggerLine = (chunk: Buffer): Buffer => {
+  const at = chunk.indexOf(DEBUGGER_LINE)
+  return at === -1 ? chunk : Buffer.concat([chunk.subarray(0, at), chunk.subarray(at + DEBUGGER_LINE.length)])
+}
+
 const TAIL_BYTES = 4 * 1024
 
 /** The last few kilobytes of a worker's stderr: what it printed before it died. */
@@ -48,8 +58,7 @@ export class Tail {
 
   /** Whole lines only, but for a single long one. */
   get text(): string {
-    // Node prints this at the end of a process whose inspector was used: by the watchdog, for a stack or an interruption.
-    const text = this.#bytes.toString('utf8').replaceAll('Waiting for the debugger to disconnect...\n', '')
+    const text = this.#bytes.toString('utf8').replaceAll(DEBUGGER_LINE, '')
     if (this.#bytes.length < TAIL_BYTES) return text.trimEnd()
     const cut = text.indexOf('\n')
     return (cut === text.length - 1 ? text : text.slice(cut + 1)).trimEnd()
@@ -62,10 +71,11 @@ let pendingWrites = 0
 const ignoreError = (): void => {}
 
 /**
- * Prints the output of workers on the host's stderr. Its reader may be gone (a closed pager, a restarted log collector): a host that prints
- * nothing itself must not be ended by that, as it would by an 'error' event without a listener.
+ * Prints the output of workers on the host's stderr. The reader of stderr may be gone (a closed pager, a restarted log collector). That must not end a
+ * host that prints nothing itself, as an 'error' event without a listener would.
  */
 const printToHost = (chunk: Buffer): void => {
+  if (chunk.length === 0) return
   const { stderr } = process
   if (pendingWrites++ === 0) stderr.on('error', ignoreError)
   stderr.write(chunk, () => {
@@ -92,10 +102,10 @@ export class WorkerOutput {
       if (stream === undefined) return []
       const generator =
         mode === 'capture'
-          ? lineReader((text) => onLine({ time: Date.now(), stream: name, text }))
+          ? lineReader((text) => onLine({ time: Date.now(), stream: name, text }), hub.isTurnOver)
           : chunkReader((chunk) => {
               this.tail.add(chunk)
-              if (mode === 'inherit') printToHost(chunk)
+              if (mode === 'inherit') printToHost(withoutDebuggerLine(chunk))
             })
       return [hub.addReader(stream, generator, onEnd)]
     }

@@ -2,26 +2,31 @@ import type { Deadline, Hub, Reader } from '../../hub/index.js'
 import type { LostReason, PreforkError } from '../../wire/errors.js'
 import type { FrameWriter } from '../../wire/frame-writer.js'
 import { type Fault, type Hello, type LimitStage, type LogLine, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../wire/messages.js'
+import type { AnswerSink } from '../jobs/calls.js'
 import type { JobRecord } from '../jobs/job.js'
 import { ExitDrain } from './exit-drain.js'
 import { Heartbeats, Progress } from './health.js'
 import { InFlightJobs } from './in-flight-jobs.js'
-import type { LaunchedProcess, ProcessExit } from './launcher.js'
+import type { LaunchedProcess, ProcessExit } from './launch/launcher.js'
 import { type KillReason, WorkerLifecycle } from './lifecycle.js'
 import type { WorkerLifeline } from './lifeline.js'
-import type { WorkerMessageHandler } from './message-decoder.js'
+import type { SentKind, WorkerMessageHandler } from './message-decoder.js'
 import { PhaseDeadline } from './phase-deadline.js'
 import { type PipeName, type PipeSettings, WorkerPipes } from './pipes.js'
+import { RecordedJob } from './recorded-job.js'
 import { ReservedJobs } from './reserved-jobs.js'
 import type { WorkerListener } from './worker-listener.js'
 
 /** The end of a pipe can be seen this much before the exit that caused it, ms. */
 const EXIT_NOTICE_MS = 200
+/** A worker that was asked to quit is killed after this many `cancelGrace`. */
+const QUIT_TO_KILL = 5
 
 export interface WorkerSettings extends PipeSettings {
   /** ms. */
   lostWorkerTimeout: number
   aliveTimeout: number
+  cancelGrace: number
 }
 
 /** How one worker is started, beside the settings of all. */
@@ -33,15 +38,15 @@ export interface WorkerStart {
   readonly predecessor: WorkerLifecycle | undefined
 }
 
-/** The parent's side of one worker process, from its start until everything that it had written is read. */
+/** The host's side of one worker process, from its start until everything that the process had written is read. */
 export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler {
   readonly startedAt: number
   readonly jobs = new InFlightJobs()
   readonly reserved = new ReservedJobs()
   readonly heartbeats: Heartbeats
   readonly progress = new Progress()
+  readonly recorded: RecordedJob
   readonly writer: FrameWriter
-  /** The pipe between host and watchdog (descriptor 5); when it ends, the worker ends itself. */
   readonly lifeline: WorkerLifeline
   readonly readers: readonly Reader[]
   readonly #hub: Hub
@@ -59,7 +64,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   #recalls = 0
   #startFailure: StartFailed | undefined
   #resultsDamaged = false
-  /** It has announced that it writes no more results: nothing of what it did is unknown. */
+  /** The worker has announced that it writes no more results: no acceptance and no answer is unknown. */
   #resultsComplete = false
 
   constructor(
@@ -83,17 +88,23 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
       settings,
       this,
       (pipe, error) => this.#pipeEnded(pipe, error),
-      (line) => this.log(this.jobs.running.size === 1 ? this.jobs.running.oldest!.delivery : 0, [line]),
+      (line) => this.log(this.recorded.soleRunning(), [line]),
       () => this.#exitDrain.check(),
     )
     this.#pipes = pipes
     this.#results = pipes.results
     this.readers = pipes.readers
     this.writer = pipes.writer
+    this.recorded = new RecordedJob(launched.record, this.jobs, pipes.writer, (delivery, at, now = hub.now()) =>
+      this.#accept(delivery, this.progress.clamp(at, now)),
+    )
     this.lifeline = pipes.lifeline
-    this.#exitDrain = new ExitDrain(hub, launched, pipes.readers, pipes.output, () => listener.onOutputRead(this))
+    this.#exitDrain = new ExitDrain(hub, launched, pipes.readers, pipes.output, () => {
+      this.recorded.close()
+      listener.onOutputRead(this)
+    })
     this.#phaseDeadline = new PhaseDeadline(hub)
-    this.#phaseDeadline.expect('HELLO', 2 * settings.aliveTimeout * timeoutFactor, pipes.results, this.#startTimedOut)
+    this.#phaseDeadline.expect('HELLO', settings.aliveTimeout, 2 * timeoutFactor, pipes.results, this.#startTimedOut)
     launched.onExit((exit) => this.#exited(exit))
   }
 
@@ -101,12 +112,12 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     return this.#process.pid
   }
 
-  /** When it came up, ms on the hub's clock; 0: it never was. */
+  /** When the worker came up, ms on the hub's clock; 0: it was never up. */
   get upAt(): number {
     return this.#upAt
   }
 
-  /** The index of each task in its own table, by name. */
+  /** The index of each task in the worker's own table, by name. */
   get tasks(): ReadonlyMap<string, number> {
     return this.#tasks
   }
@@ -120,12 +131,12 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     return this.#startFailure
   }
 
-  /** Its results could not be read to their end: a job that it had not given back may have begun. */
+  /** The results pipe could not be read to its end: a job that the worker did not give back may have begun. */
   get resultsDamaged(): boolean {
     return this.#resultsDamaged
   }
 
-  /** Nothing is in flight, nothing waits for it, and no RECALL is under way. */
+  /** No job is in flight, none is reserved, and no RECALL is under way. */
   get holdsNothing(): boolean {
     return this.jobs.inFlight === 0 && this.reserved.empty && this.#recalls === 0
   }
@@ -134,14 +145,19 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     return this.#pipes.output.tail.text
   }
 
-  /** What was written to it is not yet all in the kernel. */
+  /** Some bytes written to the worker are not yet in the kernel. */
   get writing(): boolean {
     return this.#pipes.writing
   }
 
-  /** The kernel's buffer is full: it does not read. */
+  /** The kernel's buffer is full: the worker does not read. */
   get blocked(): boolean {
     return this.#pipes.blocked
+  }
+
+  /** Sends the answers of the calls that the worker's jobs make. */
+  get answers(): AnswerSink {
+    return this.#pipes.answers
   }
 
   assign(job: JobRecord): void {
@@ -149,7 +165,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.#pipes.job(job, this.#tasks.get(job.task)!)
   }
 
-  /** Writes what was gathered in this tick. */
+  /** Writes the frames gathered in this tick. */
   flush(): void {
     this.#pipes.flush()
     if (this.jobs.unflushed > 0 && !this.#pipes.writing) this.jobs.flushed()
@@ -159,44 +175,43 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.#pipes.pull(delivery, items, bytes)
   }
 
-  /** Takes back everything written and not claimed. */
+  /** Takes back all jobs that were written and not claimed. */
   recall(): void {
     if (this.#recalls > 0 || this.jobs.sent.size === 0) return
     this.#recalls++
     this.lifeline.recall(this.jobs.deliveries)
   }
 
-  /** Cancels one job there; what was written and not claimed comes back too. */
-  cancel(job: JobRecord, reason: unknown): void {
+  /** Cancels one job; jobs written and not claimed come back too. `interruptFor`: ms during which its synchronous code may be interrupted; 0: never. */
+  cancel(job: JobRecord, reason: unknown, interruptFor: number): void {
     this.#recalls++
-    this.lifeline.cancel(job, this.jobs.deliveries, reason)
+    this.lifeline.cancel(job, this.jobs.deliveries, interruptFor, reason)
   }
 
-  // No failure, mode `retiring`: `quit` by Fleet and Retirement once it holds nothing or the pool closes; `discard` by Fleet when the pool ends, and
-  // by Retirement while it starts; `retire` in both, and at BYE. A failure unless `retiring`, the mode stays until `dead`: `killFor` by limits,
-  // cancellation, Retirement, HealthMonitor, `pool.end`, a broken pipe or protocol. `kill` sends SIGKILL for them, and when the grace of `quit` is over.
-
-  /** What ends its drain, unless it retires before. */
+  /** `deadline` ends the drain, unless the worker retires before. */
   drainUntil(deadline: Deadline): void {
     this.#drainDeadline = deadline
   }
 
-  /** Has it exit, for it has nothing in flight; SIGKILL `graceMs` later. */
-  quit(graceMs: number): void {
+  // | method  | what it does                         | caller                                                                 | a failure?      | next mode |
+  // | quit    | QUIT; SIGKILL if no exit follows     | Fleet, Retirement: the worker holds nothing, or the pool closes        | no              | retiring  |
+  // | discard | SIGKILL                              | Fleet when the pool ends; Retirement while the worker starts           | no              | retiring  |
+  // | killFor | SIGKILL; its jobs' errors say why    | deadlines, limits, Retirement, HealthMonitor, `pool.end`, broken pipes | unless retiring | unchanged |
+  // | bye     | nothing: the worker exits            | the worker, by BYE                                                     | no              | retiring  |
+  quit(): void {
     if (!this.retire()) return
     this.#hub.cancel(this.#drainDeadline)
     this.#pipes.quit()
-    this.#phaseDeadline.set(graceMs, this.readers, () => this.kill())
+    this.#phaseDeadline.set(QUIT_TO_KILL * this.#settings.cancelGrace, this.readers, () => this.kill())
   }
 
-  /** Kills it for a reason of the pool's own: no failure. */
   discard(): void {
     this.retire()
     this.#hub.cancel(this.#drainDeadline)
     this.kill()
   }
 
-  /** Kills it for a reason that is in the errors of its jobs. The first reason stays. */
+  /** The first reason stays. */
   killFor(reason: LostReason, error?: Error, cause?: KillReason['cause']): void {
     this.setKillReason(reason, error, cause)
     this.kill()
@@ -212,7 +227,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
       return
     }
     this.heartbeats.received(this.#hub.now())
-    this.#phaseDeadline.expect('WORKER_UP', this.#settings.aliveTimeout * this.#timeoutFactor, this.#results, this.#startTimedOut)
+    this.#phaseDeadline.expect('WORKER_UP', this.#settings.aliveTimeout, this.#timeoutFactor, this.#results, this.#startTimedOut)
   }
 
   up(up: WorkerUp): void {
@@ -231,35 +246,38 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   }
 
   accepted(delivery: number): void {
+    const { at } = this.#results
+    if (this.recorded.announced(delivery, at)) this.#accept(delivery, at)
+  }
+
+  #accept(delivery: number, at: number): void {
     const job = this.jobs.accept(delivery)
-    this.progress.made(this.#results.at)
+    this.progress.made(at)
     this.#listener.onAccepted(this, job)
   }
 
-  answered(delivery: number, flags: number, payload: Buffer, rss: number): void {
+  answered(delivery: number, flags: number, payload: Buffer, rss: number, acceptedAt: number, endedAt: number): void {
+    const { at } = this.#results
+    const ended = endedAt === 0 ? at : this.recorded.answered(delivery, acceptedAt, endedAt, at)
+    this.recorded.proven(delivery, at)
     const job = this.jobs.answer(delivery)
     this.heartbeats.measured(rss)
-    this.progress.made(this.#results.at)
-    this.#listener.onAnswered(this, job, flags, payload)
+    this.progress.made(at)
+    this.#listener.onAnswered(this, job, flags, payload, ended)
   }
 
-  item(delivery: number, payload: Buffer): void {
-    const job = this.jobs.running.get(delivery)
-    if (job !== undefined) this.#listener.onItem(this, job, payload)
-  }
-
-  progressed(delivery: number, payload: Buffer): void {
-    const job = this.jobs.running.get(delivery)
-    if (job !== undefined) this.#listener.onProgress(this, job, payload)
+  sent(delivery: number, kind: SentKind, payload: Buffer): void {
+    const job = this.recorded.running(delivery, this.#results.at)
+    if (job !== undefined) this.#listener.onSent(this, job, kind, payload)
   }
 
   log(delivery: number, lines: LogLine[]): void {
     this.#pipes.output.add(lines)
-    this.#listener.onLog(this, this.jobs.running.get(delivery), lines)
+    this.#listener.onLog(this, this.recorded.running(delivery, this.#results.at), lines)
   }
 
   fault(fault: Fault): void {
-    this.#listener.onFault(this, fault, this.jobs.running.get(fault.delivery ?? 0))
+    this.#listener.onFault(this, fault, this.recorded.running(fault.delivery ?? 0, this.#results.at))
   }
 
   bye(): void {
@@ -268,12 +286,14 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
 
   heartbeat(rss: number, mainAge: number): void {
     this.heartbeats.beat(this.#hub.now(), rss, mainAge)
+    this.recorded.acceptIfRecorded()
     this.#listener.onHeartbeat(this)
   }
 
   recalled(claimed: number, upTo: number): void {
     this.heartbeats.received(this.#hub.now())
     if (this.#recalls > 0) this.#recalls--
+    this.recorded.recalled(claimed, upTo, this.#hub.now())
     this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))
   }
 
@@ -286,7 +306,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.#listener.onLimit(this, delivery, stage, stack)
   }
 
-  /** It cannot send its results any more. What it had written is whole: what it had not accepted has not begun. */
+  /** The worker cannot send results any more. All frames before are whole: a job without an ACCEPTED has not begun. */
   broken(why: string): void {
     this.#resultsComplete = true
     this.killFor('protocol', new Error(why))
@@ -298,13 +318,13 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
 
   #pipeEnded(pipe: PipeName, error?: Error): void {
     if (this.#exitDrain.done) return
-    // What comes over this pipe can be trusted no more.
+    // The bytes of this pipe can no longer be trusted.
     if (pipe === 'results' && error !== undefined) this.#resultsDamaged = true
     if (this.alive && !this.isRetiring) {
       // A damaged pipe is never used again. Usually the worker has exited and the exit event follows, which has the cause.
       this.markPipeBroken()
       this.drain('damaged')
-      // The watchdog knows what was claimed.
+      // The watchdog knows which jobs were claimed.
       if (pipe === 'results') this.recall()
       const kill = (): void => {
         if (!this.alive) return
@@ -323,6 +343,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.#hub.cancel(this.#drainDeadline)
     this.#process.killRest()
     this.#pipes.stop()
+    this.recorded.acceptIfRecorded()
     this.#listener.onExit(this)
     this.#exitDrain.begin(exit.error === undefined ? this.#settings.lostWorkerTimeout : 0)
   }

@@ -23,6 +23,7 @@ class StalledWorker {
   readonly readers = []
   readonly writer = { bytes: 100 }
   readonly job = { name: 'parse' } as JobRecord
+  readonly recorded = { acceptIfRecorded: () => {} }
   readonly jobs = { running: new Map<number, JobRecord>(), sent: { peek: (): JobRecord | undefined => this.job } }
 }
 
@@ -159,6 +160,16 @@ describe('a worker that stalls without a job', () => {
     worker.jobs.running.set(1, worker.job)
     beat(TIMEOUT)
     beat(2 * TIMEOUT)
+    expect(quarantined).toEqual([])
+  })
+
+  it('is not found by a heartbeat that was sent while a job ran and is read after its answer', () => {
+    worker.jobs.running.set(1, worker.job)
+    beat(TIMEOUT)
+    beat(TIMEOUT + 1_000)
+    worker.jobs.running.clear()
+    beat(TIMEOUT + 2_000)
+    beat(0)
     expect(quarantined).toEqual([])
   })
 })

@@ -19,8 +19,8 @@ describe('the record of starts', () => {
       return starts.notBefore
     })
     expect(waits).toEqual([100, 200, 400])
-    expect([starts.proven(), starts.notBefore]).toEqual([true, 0])
-    expect(starts.proven()).toBe(false)
+    expect([starts.jobAccepted(), starts.notBefore]).toEqual([true, 0])
+    expect(starts.jobAccepted()).toBe(false)
   })
 
   test('the circuit breaker opens after three failures in a row, after ten where the modules are not at fault', () => {

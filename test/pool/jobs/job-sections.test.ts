@@ -16,6 +16,7 @@ test('the sections before the arguments hold the options of the call', () => {
   expect([metaSection(given({})), new DeliverySections().of(given({}))]).toEqual([undefined, undefined])
   for (const meta of [{ id: 'a' }, { id: '\ud800'.repeat(80) }, { context: null }, { id: 'a', context: [Buffer.alloc(20_000, 1)] }])
     expect(held(metaSection(given(meta)))).toEqual(meta)
+  expect(held(metaSection(given({ calledAs: 'b' })))).toEqual({ name: 'b' })
 })
 
 test('the same delivery is not encoded twice, unless it can change', () => {

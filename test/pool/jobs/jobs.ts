@@ -1,12 +1,12 @@
 import { type JobOutcome, type JobOwner, JobRecord, type JobSpec } from '../../../src/pool/jobs/job.js'
 
-/** A job without a pool; cancelling it settles it, as the pool does. */
+/** A job without a pool; cancelling it settles it, as the pool does, unless it is to be asked. */
 export const makeJob = (number: number, spec: Partial<JobSpec> = {}, settled?: (job: JobRecord, reason: unknown) => void): JobRecord => {
   const owner: JobOwner = {
     poolId: 'test',
     cancel: (job, error) => {
       if (job.isSettled) return false
-      job.settle({ state: 'cancelled', error })
+      if (!job.spec.asks) job.settle({ state: 'cancelled', error })
       settled?.(job, error)
       return true
     },
@@ -23,6 +23,8 @@ export const makeJob = (number: number, spec: Partial<JobSpec> = {}, settled?: (
     flags: 0,
     parts: [],
     size: 10,
+    unobserved: false,
+    asks: false,
     submittedAt: 0,
     ...spec,
   })

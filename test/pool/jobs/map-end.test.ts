@@ -17,6 +17,24 @@ describe('leaving the loop', () => {
     expect(bench.jobs[1]!.outcome).toMatchObject({ error: { name: 'AbortError' } })
   })
 
+  test('waits for jobs that are asked to end', async () => {
+    const { source } = endless()
+    const bench = new MapBench(source, { asks: true })
+    bench.next()
+    await quiet()
+    bench.succeed(0)
+    await quiet()
+    const left = new Noted(bench.results.return())
+    await quiet()
+    bench.succeed(1)
+    bench.fail(2, new Error('stopped'))
+    await quiet()
+    expect([bench.cancelled, left.outcome]).toEqual([[1, 2, 3], undefined])
+    bench.succeed(3)
+    await quiet()
+    expect(left.outcome).toEqual({ done: true })
+  })
+
   test('waits for the source to close, but not for one that is busy', async () => {
     const source = new HandSource()
     const bench = new MapBench(source)

@@ -8,6 +8,8 @@ export const quiet = (): Promise<void> => new Promise((resolve) => setImmediate(
 export interface MapSetUp {
   ordered?: boolean
   ahead?: number
+  /** A job that is cancelled settles later. */
+  asks?: boolean
   capacity?: MapCapacity
   /** Settles each job at once with this. */
   answer?: (args: unknown) => unknown
@@ -20,9 +22,9 @@ export class MapBench {
   readonly cancelled: number[] = []
   readonly results: AsyncGenerator<unknown, void, undefined>
 
-  constructor(source: Source, { ordered = true, ahead = 3, capacity, answer }: MapSetUp = {}) {
+  constructor(source: Source, { ordered = true, ahead = 3, asks = false, capacity, answer }: MapSetUp = {}) {
     const submit = (args: unknown): JobRecord => {
-      const job = makeJob(this.jobs.length, {}, (each) => this.cancelled.push(each.number))
+      const job = makeJob(this.jobs.length, { asks }, (each) => this.cancelled.push(each.number))
       this.jobs.push(job)
       this.args.push(args)
       if (answer !== undefined) job.settle(succeeded(answer(args)))

@@ -50,8 +50,11 @@ describe('a call', () => {
       retryLost: 0,
       transfer: undefined,
       context: undefined,
+      calls: undefined,
       delivery: undefined,
       id: undefined,
+      cancel: undefined,
+      calledAs: undefined,
     }
     expect(merge(undefined)).toEqual(defaults)
     expect(merge({})).toEqual(defaults)
@@ -60,7 +63,7 @@ describe('a call', () => {
 
   test('hands its options on', () => {
     const { signal } = new AbortController()
-    const options = { signal, priority: -1.5, retryLost: 3, transfer: [new ArrayBuffer(8)], context: { user: 5 }, id: 'a-1' }
+    const options = { signal, priority: -1.5, retryLost: 3, transfer: [new ArrayBuffer(8)], context: { user: 5 }, id: 'a-1', cancel: 'ask', calledAs: 'b' }
     expect(merge({ ...options, timeLimit: 10.5 })).toEqual({ ...options, softLimit: 0, hardLimit: 11 })
   })
 
@@ -83,8 +86,15 @@ describe('a call', () => {
     [{ transfer: new ArrayBuffer(1) }, "Option 'transfer' must be an array of ArrayBuffers"],
     [{ transfer: [Buffer.alloc(1)] }, "Option 'transfer[0]' must be an ArrayBuffer (pass buffer.buffer, not the Buffer); it was given an object."],
     [{ transfer: [new ArrayBuffer(1), {}] }, "Option 'transfer[1]' must be an ArrayBuffer"],
+    [{ calls: [] }, "Option 'calls' must be a plain object of functions; it was given an empty array."],
+    [{ calls: { lookUp: 5 } }, "Option 'calls.lookUp' must be a function; it was given 5."],
     [{ id: '' }, "Option 'id' must be a non-empty string"],
     [{ id: 5 }, "Option 'id' must be a non-empty string"],
+    [{ cancel: 'now' }, "Option 'cancel' must be 'ask' (it settles once its task has ended), or left out (it rejects at once); it was given 'now'."],
+    [{ cancel: true }, "Option 'cancel' must be 'ask'"],
+    [{ calledAs: '' }, "Option 'calledAs' must be a non-empty string"],
+    [{ calledAs: 5 }, "Option 'calledAs' must be a non-empty string"],
+    [{ calledAs: 'x'.repeat(4_097) }, "Option 'calledAs' must have at most 4096 characters; it has 4097."],
     [{ timeout: 5 }, "Unknown option 'timeout' of pool.run('resize', …)"],
     [{ timeLimt: 5 }, "did you mean 'timeLimit'?"],
   ])('%o is refused', (given, message) => {

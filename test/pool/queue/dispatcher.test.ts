@@ -6,10 +6,12 @@ import type { JobLifecycle } from '../../../src/pool/jobs/job-lifecycle.js'
 import { readOptions } from '../../../src/pool/options.js'
 import { PoolState } from '../../../src/pool/pool-state.js'
 import { Dispatcher } from '../../../src/pool/queue/dispatcher.js'
-import { Progress } from '../../../src/pool/worker/health.js'
+import { Heartbeats, Progress } from '../../../src/pool/worker/health.js'
 import { InFlightJobs } from '../../../src/pool/worker/in-flight-jobs.js'
+import { RecordedJob } from '../../../src/pool/worker/recorded-job.js'
 import { ReservedJobs } from '../../../src/pool/worker/reserved-jobs.js'
 import type { PoolWorker } from '../../../src/pool/worker/worker.js'
+import { FrameWriter } from '../../../src/wire/frame-writer.js'
 
 /** A clock that only the test moves; it keeps the callbacks of polls. */
 class StillClock implements Clock {
@@ -19,8 +21,11 @@ class StillClock implements Clock {
   setTimer = (): unknown => undefined
   clearTimer = (): void => {}
   afterPoll = (fn: () => void): void => void this.polls.push(fn)
+  afterCode = this.afterPoll
   keepAlive = () => ({ hold: () => {}, release: () => {}, close: () => {} })
 }
+
+const noRecord = new RecordedJob(undefined, new InFlightJobs(), new FrameWriter(), () => {})
 
 /** Jobs that cost the host `ms` each to write. */
 const setUp = (jobs: number, ms: number) => {
@@ -35,6 +40,8 @@ const setUp = (jobs: number, ms: number) => {
     recalls: 0,
     reserved: new ReservedJobs(),
     progress: new Progress(),
+    heartbeats: new Heartbeats(0),
+    recorded: noRecord,
     tasks: new Map([['task', 0]]),
     assign: (job: JobRecord) => {
       inFlight.write(job, 1)
@@ -75,6 +82,8 @@ it('gives a spare worker no slot while a promoted one and its predecessor both u
       jobs: Object.assign(new InFlightJobs(), { slotsUsed: () => worker.used }),
       reserved: new ReservedJobs(),
       progress: new Progress(),
+      heartbeats: new Heartbeats(0),
+      recorded: noRecord,
       alive: true,
       recalls: 0,
       spare: false,
@@ -114,6 +123,8 @@ it('passes over a bounded number of jobs that wait for a worker with newer task 
       jobs: { inFlight, sent: new Map(), running: new Map(), quota: () => Number.POSITIVE_INFINITY, slotsUsed: () => inFlight },
       reserved: new ReservedJobs(),
       progress: new Progress(),
+      heartbeats: new Heartbeats(0),
+      recorded: noRecord,
       isUp: true,
       alive: true,
       recalls: 0,

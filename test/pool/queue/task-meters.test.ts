@@ -17,15 +17,30 @@ describe('jobs written ahead', () => {
   })
 
   test.each([
-    [1, 5],
-    [2, 2],
-    [5, 1],
+    [1, 1],
+    [1.5, 1],
+    [1.6, 0],
+    [5, 0],
+    [0.5, 3],
+    [0.3, 5],
+    [0.2, 25],
     [0.05, 100],
     [0.001, 128],
     [0, 128],
-  ])('of a task that takes %d ms: about 5 ms of work, %d', (ms, ahead) => {
+  ])('of a task that takes %d ms: so much is written ahead, %d', (ms, ahead) => {
     expect(measured(ms)).toBe(ahead)
     expect(measured(...times(100, ms))).toBe(ahead)
+  })
+
+  test.each([
+    ['never measured', [], false],
+    ['short', [0.1], true],
+    ['not that short', [0.3], false],
+    ['often long', [50, 0.1, 0.1], false],
+  ] as const)('a task that is %s is tiny: %j, %s', (_, runs, tiny) => {
+    const meters = new TaskMeters()
+    for (const ms of runs) meters.record('task', ms)
+    expect(meters.isTiny('task')).toBe(tiny)
   })
 
   test('are none of a task whose first run was long, until many were short', () => {
@@ -41,7 +56,7 @@ describe('jobs written ahead', () => {
   })
 
   test('follow a task that becomes slower or faster', () => {
-    expect(measured(...times(50, 0.1), ...times(100, 4))).toBe(1)
+    expect(measured(...times(50, 0.1), ...times(100, 4))).toBe(0)
     expect(measured(...times(50, 4), ...times(100, 0.1))).toBeGreaterThan(30)
     expect(measured(...times(50, 0.1), ...times(10, 50))).toBe(0)
   })

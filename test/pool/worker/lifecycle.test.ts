@@ -30,7 +30,7 @@ describe('the mode of a worker', () => {
   test('goes from its start through its drain to its exit, and that one is expected', () => {
     worker.up(UP)
     worker.drain('restart')
-    worker.quit(1_000)
+    worker.quit()
     expect([worker.expected, worker.isBeingReplaced]).toEqual([true, true])
     process.exit({ exitCode: 0, signal: null })
     expect(seen).toEqual([

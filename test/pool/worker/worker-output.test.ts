@@ -2,11 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { lineReader, Tail } from '../../../src/pool/worker/worker-output.js'
 
-const read = (chunks: readonly Buffer[]): string[] => {
+const read = (chunks: readonly Buffer[], isOver = () => false): string[] => {
   const lines: string[] = []
-  const reader = lineReader((line) => lines.push(line))
+  const reader = lineReader((line) => lines.push(line), isOver)
   reader.next()
-  for (const chunk of chunks) reader.next(chunk)
+  for (const chunk of chunks) {
+    let { value } = reader.next(chunk)
+    while (value === true) ({ value } = reader.next(Buffer.alloc(0)))
+  }
   reader.return()
   return lines
 }
@@ -15,6 +18,10 @@ const cut = (bytes: Buffer, size: number): Buffer[] =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size))
 
 describe('lines', () => {
+  test('are the same in many turns', () => {
+    expect(read([Buffer.from('a\nb\nc'), Buffer.from('d\n\ne')], () => true)).toEqual(['a', 'b', 'cd', '', 'e'])
+  })
+
   test('are the same wherever the chunks are cut, also within a character', () => {
     const line = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '😀', ' ', '\r'), maxLength: 20 })
     fc.assert(

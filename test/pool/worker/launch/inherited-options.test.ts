@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readOptions } from '../../../src/pool/options.js'
-import { inheritedEnv, inheritedExecArgv, inheritedNodeOptions } from '../../../src/pool/worker/inherited-options.js'
+import { readOptions } from '../../../../src/pool/options.js'
+import { inheritedEnv, inheritedExecArgv, inheritedNodeOptions } from '../../../../src/pool/worker/launch/inherited-options.js'
 
 const DROPPED = [
   ['--inspect'],

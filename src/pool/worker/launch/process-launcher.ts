@@ -4,12 +4,13 @@ import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { FD_JOBS, FD_LIFELINE, FD_RESULTS, type WorkerConfig } from '../../wire/messages.js'
+import { FD_JOBS, FD_LIFELINE, FD_RESULTS, type WorkerConfig } from '../../../wire/messages.js'
+import { FileRecord } from './acceptance-record.js'
 import type { LaunchedProcess, Launcher } from './launcher.js'
 
 export interface LaunchOptions {
   entry: URL
-  config: Omit<WorkerConfig, 'id'>
+  config: Omit<WorkerConfig, 'id' | 'record'>
   execArgv: readonly string[]
   env: Record<string, string | undefined>
   cwd: string | undefined
@@ -20,19 +21,19 @@ export const isDirectory = (path: string): boolean => statSync(path, { throwIfNo
 /** Starts workers as child processes of the host. */
 export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOptions): Launcher => {
   const entryPath = fileURLToPath(entry)
-  const launch: Launcher = (id) => {
-    const workerConfig: WorkerConfig = { ...config, id }
+  const launch = (id: number, record: FileRecord | undefined): LaunchedProcess => {
+    const workerConfig: WorkerConfig = { ...config, id, record: record !== undefined }
     const subprocess = spawn(process.execPath, [...execArgv, entryPath, JSON.stringify(workerConfig)], {
       // A session, so a process group, of its own: a terminal's Ctrl-C reaches the host alone. The lifeline ends orphans.
       detached: true,
       env: { ...definedOnly(env), PREFORK_WORKER_ID: String(id) },
       cwd,
       // stderr always passes through the host, which keeps its last lines for the error of a job that is lost.
-      stdio: ['ignore', config.output === 'capture' ? 'pipe' : config.output, 'pipe', 'pipe', 'pipe', 'pipe'],
+      stdio: ['ignore', config.output === 'capture' ? 'pipe' : config.output, 'pipe', 'pipe', 'pipe', 'pipe', ...(record === undefined ? [] : [record.fd])],
     })
     const pid = subprocess.pid
-    if (pid === undefined) return neverStarted(errorOf(subprocess, cwd))
-    // An error of a process that runs: it could not be killed.
+    if (pid === undefined) return neverStarted(errorOf(subprocess, cwd), record)
+    // After the start, an error means that the process could not be killed.
     subprocess.on('error', () => {})
     const streams = subprocess.stdio as unknown as (Socket | null)[]
     subprocess.unref()
@@ -41,7 +42,7 @@ export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOpt
       try {
         process.kill(target, 'SIGKILL')
       } catch {
-        // Gone already.
+        // The process is gone already.
       }
     }
     return {
@@ -51,6 +52,7 @@ export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOpt
       lifeline: streams[FD_LIFELINE]!,
       stdout: streams[1] ?? undefined,
       stderr: streams[2] ?? undefined,
+      record,
       onExit: (fn) => void subprocess.once('exit', (exitCode, signal) => fn({ exitCode, signal })),
       kill: () => kill(config.killTree ? -pid : pid),
       killRest: () => {
@@ -58,12 +60,13 @@ export const processLauncher = ({ entry, config, execArgv, env, cwd }: LaunchOpt
       },
     }
   }
-  // Whatever spawn() throws counts as a start that failed.
+  // An error that spawn() throws counts as a failed start.
   return (id) => {
+    const record = FileRecord.open()
     try {
-      return launch(id)
+      return launch(id, record)
     } catch (error) {
-      return neverStarted(Promise.resolve(error))
+      return neverStarted(Promise.resolve(error), record)
     }
   }
 }
@@ -79,7 +82,7 @@ const errorOf = async (subprocess: ChildProcess, cwd: string | undefined): Promi
 }
 
 /** A process that could not be made: its streams are empty, and its exit has the error. */
-const neverStarted = (reason: Promise<unknown>): LaunchedProcess => {
+const neverStarted = (reason: Promise<unknown>, record: FileRecord | undefined): LaunchedProcess => {
   const nothing = (): PassThrough => {
     const stream = new PassThrough()
     stream.on('error', () => {})
@@ -92,6 +95,7 @@ const neverStarted = (reason: Promise<unknown>): LaunchedProcess => {
     lifeline: nothing(),
     stdout: undefined,
     stderr: undefined,
+    record,
     onExit: (fn) => {
       void reason.then((error) =>
         fn({ exitCode: null, signal: null, error: error instanceof Error ? error : new Error('The worker process could not be started.') }),

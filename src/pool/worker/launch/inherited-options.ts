@@ -1,7 +1,7 @@
-/** What workers inherit of the host's own Node options: not what makes sense for one process only, or would use the same port twice. */
+/** The host's own Node options that workers inherit. Left out: options that make sense for one process only, or would use the same port twice. */
 
 const DROPPED = /^--(inspect|eval|print|test|watch|experimental-test|cpu-prof|heap-prof|input-type|check|interactive)|^-(e|p|pe|c|i)$/
-/** Those whose value is code, which may begin with a dash. */
+/** Options whose value is code, which may begin with a dash. */
 const CODE = new Set(['--eval', '-e', '--print', '-p', '-pe'])
 
 /** The host's `process.execArgv` for a worker. */

@@ -1,0 +1,52 @@
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
+import { monotonicOffset, RECORD_BYTES, recordedAt, recordedDelivery, writeRecord } from '../../../wire/acceptance-record.js'
+import type { AcceptanceRecord } from './launcher.js'
+
+/** File systems in memory, on Linux. */
+const MEMORY = '/dev/shm'
+/** Linux: a file without a name, which is gone when its last descriptor is closed. */
+const O_TMPFILE = 0o20200000
+/** How often a record that is just being written is read again. */
+const TRIES = 3
+
+const bytes = Buffer.alloc(RECORD_BYTES)
+
+/** The host's end of an acceptance record: a file in memory that has no name. `fd` is for the worker. */
+export class FileRecord implements AcceptanceRecord {
+  readonly offset = monotonicOffset()
+  #closed = false
+
+  private constructor(readonly fd: number) {}
+
+  /** Undefined: there is no `/dev/shm`, no descriptor is left, or the permission to write is missing. Then the worker announces every job by ACCEPTED. */
+  static open(directory = MEMORY): FileRecord | undefined {
+    if (process.platform !== 'linux') return undefined
+    let fd: number | undefined
+    try {
+      fd = openSync(directory, constants.O_RDWR | O_TMPFILE, 0o600)
+      // Takes the memory now: a later write cannot fail for want of it.
+      writeRecord(bytes, 0, 0)
+      writeSync(fd, bytes, 0, RECORD_BYTES, 0)
+      return new FileRecord(fd)
+    } catch {
+      if (fd !== undefined) closeSync(fd)
+      return undefined
+    }
+  }
+
+  read(): { delivery: number; at: number } | undefined {
+    if (this.#closed) return undefined
+    for (let tries = 0; tries < TRIES; tries++) {
+      if (readSync(this.fd, bytes, 0, RECORD_BYTES, 0) < RECORD_BYTES) return undefined
+      const delivery = recordedDelivery(bytes)
+      if (delivery > 0) return { delivery, at: recordedAt(bytes) - this.offset }
+    }
+    return undefined
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    closeSync(this.fd)
+  }
+}

@@ -1,3 +1,0 @@
-import { randomKills } from './random-kills.js'
-
-randomKills(30, 500)
