@@ -1,8 +1,11 @@
 import { AsyncResource } from 'node:async_hooks'
-import type { JobFollower } from '../pool/jobs/job.js'
+import type { JobFollower, JobRecord } from '../pool/jobs/job.js'
 import type { Job } from '../pool/types.js'
+import type { LogLine } from '../wire/messages.js'
 import type { TaskOptions } from '../worker/tasks/define-task.js'
+import type { SpentRevocation } from './admission/revocations.js'
 import type { Counts, Delivery, HistoryEntry, JobHeaders } from './delivery.js'
+import { DeliveryGoneError } from './errors.js'
 import type { JobMessage } from './message/job.js'
 import type { TaskEntry } from './report/task-history.js'
 
@@ -16,7 +19,7 @@ export interface Target {
 
 /** Why this node withdrew or ended a job. It decides the settlement. */
 export type Intent =
-  /** Its delivery is gone and it had not begun. The next consumer of the message runs it. */
+  /** Its delivery is gone, and it had not begun or was to run again. The next consumer of the message runs it. */
   | 'gone'
   | 'requeue'
   | 'expired'
@@ -30,7 +33,7 @@ export type Intent =
  */
 export type ActiveJobPhase = 'preparing' | 'waiting' | 'submitted' | 'done'
 
-/** Shared by the jobs that have none, which is nearly all of them. */
+/** Shared by the jobs without deliveries or history, which are nearly all jobs. */
 const NO_DELIVERIES: readonly Delivery[] = []
 const NO_HISTORY: readonly HistoryEntry[] = []
 
@@ -38,7 +41,10 @@ const NO_HISTORY: readonly HistoryEntry[] = []
 export interface ActiveJobObserver {
   began(job: ActiveJob, worker: number): void
   succeeded(job: ActiveJob, value: unknown): void
-  ended(job: ActiveJob, poolJob: Job, error: unknown, returned: boolean): void
+  ended(job: ActiveJob, poolJob: Job, error: unknown, resultUnsendable: boolean): void
+  retried(job: ActiveJob, worker: number, reason: string): void
+  progressed(job: ActiveJob, value: unknown): void
+  logged(job: ActiveJob, worker: number, lines: readonly LogLine[]): void
 }
 
 /**
@@ -49,50 +55,72 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   readonly #observer: ActiveJobObserver
   /** The message id, or a generated one. It is also the job's id in the pool. */
   readonly id: string
-  /** See `identityOf`. Undefined without a message id. */
+  /** `Delivery.key`, or the queue and the message id, or the generated id. No two active jobs share it. */
+  readonly key: string
+  /** No other job ever has this key. */
+  readonly hasUniqueKey: boolean
+  /** See `identityOf`. Undefined without a message id and a key. */
   readonly identity: string | undefined
-  /** The deliveries that its settlement settles: several when it was delivered again while it ran, none when their channels are gone. */
+  /** The deliveries that the job's settlement settles: several if it was delivered again while it ran, none if their channels are gone. */
   deliveries: Delivery[]
-  /** The last of `deliveries` when all are gone and the job still takes up capacity: it is reported as ended when the job is. */
+  /** The last of `deliveries`, when all are gone and the job still takes up capacity. It is reported as ended when the job ends. */
   representative: Delivery | undefined
-  /** Deliveries of other jobs under the same message id. They are admitted when this job is over. */
+  /** Deliveries of other jobs under the same key. They are admitted when this job is over. */
   waitingDeliveries: readonly Delivery[] = NO_DELIVERIES
   readonly counts: Counts
+  /** Times that its message came back for a reason that this node does not know. */
+  returned: number
   readonly headers: JobHeaders
   readonly queue: string
+  readonly keepsAnswer: boolean
+  readonly endWhenGone: boolean
+  readonly results: Delivery['results']
+  /** How often the job has begun here. */
+  beginnings = 0
   phase: ActiveJobPhase = 'preparing'
   message: JobMessage | undefined
   target: Target | undefined
-  poolJob: Job | undefined
+  poolJob: JobRecord | undefined
   historyEntry: TaskEntry | undefined
-  /** The rate limits have let it pass. */
+  /** The rate limits have let the job pass. */
   rateChecked = false
-  /** It runs on `worker` at present. */
+  /** The job runs on `worker` at present. */
   running = false
   worker: number | undefined
-  /** It has begun on this node, possibly on a worker that has died since. */
+  /** The job has begun on this node, possibly on a worker that has died since. */
   hasBegun = false
-  /** When its last run began, ms since the epoch; 0 before the first. */
+  /** When the last run of the job began, ms since the epoch; 0 before the first. */
   startedAt = 0
   /** Runs on this node whose worker died. */
   losses = 0
   /** Entries that are added to the message's history if it is published again. */
   newHistory: readonly HistoryEntry[] = NO_HISTORY
   intent: Intent | undefined
+  /** A revocation has met the job: it does not begin, and is not tried again. */
+  isRevoked = false
+  /** The revocation that the job has met, if other jobs may have its key. Other nodes are told of it when the job is settled. */
+  spent: SpentRevocation | undefined
   /** The revocation also ends a running job. */
   terminate = false
-  /** Withdraws it from the pool at its expiry. */
+  /** Withdraws the job from the pool at its expiry. */
   expiry: NodeJS.Timeout | undefined
 
   constructor(delivery: Delivery, observer: ActiveJobObserver, generateId: () => string) {
     super('prefork.ActiveJob')
     this.#observer = observer
-    // An empty message id is that of every publisher that sets none.
+    // Publishers that set no message id all send the empty one.
     const id = delivery.id === '' ? undefined : delivery.id
     this.id = id ?? generateId()
-    this.identity = identityOf(id, delivery.counts)
+    const key = delivery.key ?? (id === undefined ? undefined : derivedKey(delivery.queue, id))
+    this.key = key ?? this.id
+    this.hasUniqueKey = delivery.key !== undefined
+    this.identity = identityOf(key, delivery.counts)
+    this.keepsAnswer = delivery.keepsAnswer === true
+    this.endWhenGone = delivery.endWhenGone === true
+    this.results = delivery.results
     this.deliveries = [delivery]
     this.counts = delivery.counts
+    this.returned = delivery.returned ?? 0
     this.headers = delivery.headers
     this.queue = delivery.queue
   }
@@ -111,6 +139,50 @@ export class ActiveJob extends AsyncResource implements JobFollower {
     return this.counts.losses + this.losses
   }
 
+  /** ms since its last run began; 0 before the first. */
+  get duration(): number {
+    return this.startedAt === 0 ? 0 : Date.now() - this.startedAt
+  }
+
+  /** The run that an event ends. There is no such run if the death of its worker was reported before, or if the job never began. */
+  get lastRun(): { readonly worker: number | undefined; readonly duration: number } {
+    return this.running ? { worker: this.worker, duration: this.duration } : { worker: undefined, duration: 0 }
+  }
+
+  /** Ends the run of the job. `intent` then decides its settlement. */
+  endRun(intent: Intent, error: Error): void {
+    this.intent = intent
+    this.poolJob!.cancel(error)
+  }
+
+  endRunIfSubmitted(intent: Intent, error: Error): void {
+    if (this.phase === 'submitted') this.endRun(intent, error)
+  }
+
+  /** Takes it back from the pool if it has not begun. `intent` then decides its settlement. */
+  withdraw(intent: Intent): void {
+    if (this.poolJob === undefined || this.hasBegun) return
+    this.intent ??= intent
+    void this.poolJob.withdraw()
+  }
+
+  /** Its deliveries are gone: takes it back from the pool unless it runs. One whose worker died is not to run again here. */
+  withdrawGone(): void {
+    if (this.phase !== 'submitted' || this.running || this.deliveries.length > 0) return
+    this.intent ??= 'gone'
+    this.poolJob?.withdrawUnlessRunning(new DeliveryGoneError())
+  }
+
+  /** It was taken back, and has been delivered again meanwhile: it is admitted anew. */
+  prepareAgain(): void {
+    this.hasBegun = false
+    // Its new delivery was told of the run that it found.
+    this.beginnings = this.running ? 1 : 0
+    this.running = false
+    this.poolJob = undefined
+    this.phase = 'preparing'
+  }
+
   // ---- reports of the pool
 
   began(poolJob: Job, worker: number): void {
@@ -121,8 +193,20 @@ export class ActiveJob extends AsyncResource implements JobFollower {
     if (this.poolJob === poolJob) this.runInAsyncScope(this.#observer.succeeded, this.#observer, this, value)
   }
 
-  ended(poolJob: Job, error: unknown, returned: boolean): void {
-    if (this.poolJob === poolJob) this.runInAsyncScope(this.#observer.ended, this.#observer, this, poolJob, error, returned)
+  ended(poolJob: Job, error: unknown, resultUnsendable: boolean): void {
+    if (this.poolJob === poolJob) this.runInAsyncScope(this.#observer.ended, this.#observer, this, poolJob, error, resultUnsendable)
+  }
+
+  retried(poolJob: Job, worker: number, reason: string): void {
+    if (this.poolJob === poolJob) this.runInAsyncScope(this.#observer.retried, this.#observer, this, worker, reason)
+  }
+
+  progressed(poolJob: Job, value: unknown): void {
+    if (this.poolJob === poolJob) this.runInAsyncScope(this.#observer.progressed, this.#observer, this, value)
+  }
+
+  logged(poolJob: Job, worker: number, lines: readonly LogLine[]): void {
+    if (this.poolJob === poolJob) this.#observer.logged(this, worker, lines)
   }
 
   addHistory(entry: HistoryEntry): void {
@@ -143,16 +227,19 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   }
 }
 
-/** Separates id and counts. An id that contains it is always followed by its counts, so that no two identities are the same. */
+/** Separates key and counts. A key that contains it is always followed by its counts, so that no two identities are the same. */
 const BEFORE_COUNTS = '\0'
+
+/** The queue with its length, so that no two pairs give the same key. */
+const derivedKey = (queue: string, id: string): string => `${queue.length}:${queue}:${id}`
 
 /**
  * Identifies one job to be run, to recognise its redelivery. A retry, a republication and a `dlq retry` each change one of the counts, so
- * they run. Undefined without a message id: such a redelivery is not recognised.
+ * such a delivery runs. Undefined without a key: such a redelivery is not recognised.
  */
-export const identityOf = (id: string | undefined, { attempt, losses, requeues }: Counts): string | undefined => {
-  if (id === undefined) return undefined
+export const identityOf = (key: string | undefined, { attempt, losses, requeues, unknownFor = 0 }: Counts): string | undefined => {
+  if (key === undefined) return undefined
   // Nearly every message: no string is built, and every map uses the same string, whose hash is computed once.
-  if (attempt === 1 && losses === 0 && requeues === 0 && !id.includes(BEFORE_COUNTS)) return id
-  return `${id}${BEFORE_COUNTS}${attempt}.${losses}.${requeues}`
+  if (attempt === 1 && losses === 0 && requeues === 0 && unknownFor === 0 && !key.includes(BEFORE_COUNTS)) return key
+  return `${key}${BEFORE_COUNTS}${attempt}.${losses}.${requeues}.${unknownFor}`
 }

@@ -1,12 +1,13 @@
 import type { Job } from '../pool/types.js'
-import { SerializationError, WorkerLostError } from '../wire/errors.js'
+import { WorkerLostError } from '../wire/errors.js'
+import type { LogLine } from '../wire/messages.js'
 import type { ActiveJob, ActiveJobObserver } from './active-job.js'
 import { type DeadReason, type HistoryEntry, notifyEnded, type Settlement } from './delivery.js'
-import { ExpiredError, NodeShutdownError, RevokedError } from './errors.js'
-import { encodeReply } from './message/reply.js'
-import { errorLine, serializeError } from './message/serialized-error.js'
-import type { TaskStatus } from './report/report.js'
-import { closeEntry } from './report/task-history.js'
+import { DeliveryGoneError, ExpiredError, NodeShutdownError, RevokedError } from './errors.js'
+import { answerOf, encodeAnswer, type JobReply, unsendable } from './message/reply.js'
+import { errorLine } from './message/serialized-error.js'
+import { reportable, type TaskStatus } from './report/report.js'
+import { endEntry } from './report/task-history.js'
 import { failureOutcome } from './retry-policy.js'
 import type { RuntimeState } from './runtime-state.js'
 import type { Outcome } from './settler.js'
@@ -15,15 +16,21 @@ import type { Outcome } from './settler.js'
 export interface CompletionActions {
   /** Admits the job again: a new delivery of it came while it was being withdrawn. */
   readmit(job: ActiveJob): void
+  began(job: ActiveJob): void
   /** The job is no longer active: deliveries that waited for its id are admitted. */
   released(job: ActiveJob): void
 }
 
-type ReplyContent = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown }
+/** What goes with a settlement. */
+interface SettleExtras {
+  readonly reply?: JobReply
+  /** Counts, logs and reports the end, when the broker has taken the settlement. */
+  readonly onSettled?: () => void
+}
 
 /**
  * How a job ends. Each way but `forget` settles its deliveries; all but `forget` and `requeue` are also logged and reported (the
- * republication of an untried job is only logged).
+ * republication of an untried job is only logged), once the broker has taken the settlement: until then another node may run the job.
  */
 export class Completion implements ActiveJobObserver {
   readonly #state: RuntimeState
@@ -36,8 +43,6 @@ export class Completion implements ActiveJobObserver {
     this.#actions = actions
   }
 
-  // ---- endings without a result
-
   /** The job's deliveries are gone and it has not begun: this node has nothing more to do with it. */
   forget(job: ActiveJob): void {
     if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
@@ -45,8 +50,11 @@ export class Completion implements ActiveJobObserver {
   }
 
   requeue(job: ActiveJob): void {
-    if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
-    this.#settle(job, { kind: 'requeue' })
+    if (job.isRevoked) this.revoked(job)
+    else {
+      if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
+      this.#settle(job, { kind: 'requeue' })
+    }
   }
 
   /**
@@ -55,7 +63,8 @@ export class Completion implements ActiveJobObserver {
    */
   republishUntried(job: ActiveJob, error: unknown, delay?: number): void {
     const settlement = this.#state.policy.untried(job, error, delay)
-    if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'failure')
+    if (job.isRevoked) this.revoked(job)
+    else if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'failure')
     else {
       if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
       this.#state.log?.warn({ job: job.id, task: job.name, requeues: job.counts.requeues + 1, err: error }, 'job goes back to the queue untried')
@@ -68,29 +77,35 @@ export class Completion implements ActiveJobObserver {
   }
 
   unknownTask(job: ActiveJob, error: unknown): void {
-    this.#addHistory(job, 'unknown_task', error)
+    // Once: the job may meet many nodes that do not know it.
+    if (job.counts.unknownFor === undefined) this.#addHistory(job, 'unknown_task', error)
     this.#retryOrDeadLetter(job, this.#state.policy.unknownTask(job, error), error, undefined)
   }
 
   revoked(job: ActiveJob): void {
     const error = new RevokedError()
-    this.#state.totals.revoked++
-    this.#state.log?.info({ job: job.id, task: job.name, worker: job.worker }, 'job revoked')
-    this.#state.report({ type: 'task.revoked', id: job.id, name: job.name, ...workerAndDuration(job) })
-    this.#close(job, 'revoked', error)
-    this.#settle(job, { kind: 'acknowledge' }, { ok: false, error })
+    const { id, name, worker } = job
+    const run = job.lastRun
+    endEntry(job, 'revoked', error)
+    const onSettled = (): void => {
+      this.#state.totals.revoked++
+      this.#state.log?.info({ job: id, task: name, worker }, 'job revoked')
+      this.#state.report({ type: 'task.revoked', id, name, ...run })
+    }
+    this.#settle(job, { kind: 'revoked' }, { reply: { ok: false, error }, onSettled })
   }
-
-  // ---- after submission to the pool
 
   began(job: ActiveJob, worker: number): void {
     job.hasBegun = true
     job.running = true
     job.worker = worker
     job.startedAt = Date.now()
+    job.beginnings++
+    this.#actions.began(job)
+    this.#state.callHooks(job, 'began', job.beginnings)
     // It began before it could be withdrawn.
     const { intent } = job
-    job.intent = undefined
+    job.intent = intent === 'killed' ? intent : undefined
     if (job.historyEntry !== undefined) {
       const { record } = job.historyEntry
       record.status = 'running'
@@ -98,14 +113,29 @@ export class Completion implements ActiveJobObserver {
       record.worker = worker
     }
     if (this.#state.hasListeners) this.#state.report({ type: 'task.started', id: job.id, name: job.name, worker, attempt: job.counts.attempt })
-    if (intent === 'revoked' && job.terminate) cancelRevoked(job)
+    if (intent === 'revoked' && job.terminate) job.endRun('revoked', new RevokedError())
+    else if (job.endWhenGone && job.deliveries.length === 0) job.endRun('gone', new DeliveryGoneError())
   }
 
   succeeded(job: ActiveJob, value: unknown): void {
+    if (job.phase !== 'done') this.#done(job, { ok: true, value })
+  }
+
+  retried(job: ActiveJob, worker: number, reason: string): void {
+    this.countLoss(job, worker, reason)
+    // Not in this call: the pool is at work.
+    if (job.isRevoked) queueMicrotask(() => job.endRunIfSubmitted('revoked', new RevokedError()))
+    else if (job.deliveries.length === 0) queueMicrotask(() => job.withdrawGone())
+  }
+
+  progressed(job: ActiveJob, value: unknown): void {
     if (job.phase === 'done') return
-    const { log } = this.#state
-    log?.info({ job: job.id, task: job.name, worker: job.worker, ms: durationOf(job) }, 'job succeeded')
-    this.#done(job, { ok: true, value })
+    this.#state.callHooks(job, 'progress', value)
+    if (this.#state.hasListeners) this.#state.report({ type: 'task.progress', id: job.id, name: job.name, worker: job.worker, value: reportable(value) })
+  }
+
+  logged({ id, name }: ActiveJob, worker: number, lines: readonly LogLine[]): void {
+    for (const { stream, text, time } of lines) this.#state.log?.info({ job: id, task: name, worker, stream, at: time }, text)
   }
 
   /** The task has returned a value that cannot be sent. The job has succeeded and is not run again. */
@@ -119,40 +149,51 @@ export class Completion implements ActiveJobObserver {
     this.#state.log?.warn({ job: job.id, task: job.name, worker: job.worker, err }, 'job succeeded, but its result cannot be sent')
   }
 
-  #done(job: ActiveJob, reply: ReplyContent): void {
-    this.#state.totals.succeeded++
-    if (this.#state.hasListeners) this.#state.report({ type: 'task.succeeded', id: job.id, name: job.name, worker: job.worker, duration: durationOf(job) })
-    this.#close(job, 'success', undefined)
-    this.#settle(job, { kind: 'acknowledge' }, reply)
+  #done(job: ActiveJob, reply: JobReply): void {
+    const { id, name, worker } = job
+    const duration = job.duration
+    endEntry(job, 'success', undefined)
+    const onSettled = (): void => {
+      const { totals, log, hasListeners } = this.#state
+      totals.succeeded++
+      log?.info({ job: id, task: name, worker, ms: duration }, 'job succeeded')
+      if (hasListeners) this.#state.report({ type: 'task.succeeded', id, name, worker, duration })
+    }
+    this.#settle(job, { kind: 'acknowledge' }, { reply, onSettled })
   }
 
-  /** `returned`: the task has returned, but its value cannot be sent. */
-  ended(job: ActiveJob, poolJob: Job, error: unknown, returned: boolean): void {
+  /** `resultUnsendable`: the task has returned, but its value cannot be sent. */
+  ended(job: ActiveJob, poolJob: Job, error: unknown, resultUnsendable: boolean): void {
     if (job.phase === 'done') return
-    if (poolJob.state === 'failed' && returned) this.#withoutResult(job, error)
+    // What a task throws when this node ends its run is no failure of the job.
+    const failed = poolJob.state === 'failed' && (resultUnsendable || !job.hasBegun || job.intent === undefined)
+    if (failed && resultUnsendable) this.#withoutResult(job, error)
     // The pool could start no worker for this job. If an earlier worker died with it, that loss is counted already, so no attempt is
     // added. `!job.running` excludes a task that throws an error with this code.
-    else if (poolJob.state === 'failed' && isStartError(error) && !job.running) this.republishUntried(job, error)
-    else if (poolJob.state === 'failed' && poolJob.accepted) this.#failed(job, poolJob, error)
-    else if (poolJob.state === 'failed') this.#refused(job, error)
+    else if (failed && isStartError(error) && !job.running) this.republishUntried(job, error)
+    else if (failed && poolJob.accepted) this.#failed(job, poolJob, error)
+    else if (failed) this.#refused(job, error)
     else if (poolJob.state === 'lost' && error instanceof WorkerLostError) this.#lostByPool(job, error)
     else if (job.intent === 'revoked') this.revoked(job)
     else if (job.intent === 'killed') this.#killed.push(job)
-    else if (job.hasBegun) this.#lost(job, error, job.running)
-    else this.#withdrawn(job)
+    else if (job.hasBegun && job.intent !== 'gone') this.#lost(job, error, job.running)
+    else this.#takenBack(job, error)
   }
 
-  /** The pool gave the job back before it began. */
-  #withdrawn(job: ActiveJob): void {
+  /** The pool gave the job back: it had not begun, or its delivery was gone. One that was delivered here again meanwhile is admitted anew. */
+  #takenBack(job: ActiveJob, error: unknown): void {
     const { intent } = job
     job.intent = undefined
     if (intent === 'expired') this.deadLetter(job, 'expired', new ExpiredError(job.headers.expiresAt))
-    else if (intent === 'gone' && job.deliveries.length === 0) this.forget(job)
-    else if (intent === 'gone') {
-      job.poolJob = undefined
-      job.phase = 'preparing'
+    else if (intent !== 'gone') this.requeue(job)
+    else if (job.deliveries.length > 0) {
+      job.prepareAgain()
       this.#actions.readmit(job)
-    } else this.requeue(job)
+    } else if (!job.hasBegun) this.forget(job)
+    else {
+      endEntry(job, 'lost', error)
+      this.#release(job)
+    }
   }
 
   #refused(job: ActiveJob, error: unknown): void {
@@ -170,10 +211,8 @@ export class Completion implements ActiveJobObserver {
       return
     }
     const outcome = failureOutcome(error, poolJob.softTimedOut)
-    const duration = durationOf(job)
-    const about = { id: job.id, name: job.name, worker: job.worker, duration }
-    if (outcome === 'hard_timeout') this.#state.report({ type: 'task.hard_timeout', ...about })
-    if (outcome === 'soft_timeout') this.#state.report({ type: 'task.soft_timeout', ...about })
+    const about = { id: job.id, name: job.name, worker: job.worker, duration: job.duration }
+    if (outcome === 'hard_timeout' || outcome === 'soft_timeout') this.#state.report({ type: `task.${outcome}`, ...about })
     if (job.worker !== undefined) this.#state.failures.set(job.worker, (this.#state.failures.get(job.worker) ?? 0) + 1)
     this.#addHistory(job, outcome, error)
     const status = outcome === 'hard_timeout' || outcome === 'soft_timeout' ? outcome : undefined
@@ -184,7 +223,7 @@ export class Completion implements ActiveJobObserver {
   #lostByPool(job: ActiveJob, error: WorkerLostError): void {
     if (job.intent === 'revoked') this.revoked(job)
     else if (error.reason !== 'put back too often') this.#lost(job, error, true)
-    else if (job.intent === 'gone') this.#withdrawn(job)
+    else if (job.intent === 'gone') this.#takenBack(job, error)
     else this.republishUntried(job, error)
   }
 
@@ -203,7 +242,7 @@ export class Completion implements ActiveJobObserver {
     job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
     this.#state.totals.lost++
     this.#state.log?.error({ job: job.id, task: job.name, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
-    this.#state.report({ type: 'task.lost', id: job.id, name: job.name, worker, duration: durationOf(job), reason, losses: job.totalLosses })
+    this.#state.report({ type: 'task.lost', id: job.id, name: job.name, worker, duration: job.duration, reason, losses: job.totalLosses })
   }
 
   /** Settles the jobs that were killed with their workers: those that had begun count as lost. Returns how many these are. */
@@ -231,53 +270,50 @@ export class Completion implements ActiveJobObserver {
 
   #retried(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
     if (settlement.kind !== 'republish') return
+    if (job.isRevoked) {
+      this.revoked(job)
+      return
+    }
     const { delay, counts } = settlement
-    this.#state.totals.retried++
-    this.#state.log?.warn({ job: job.id, task: job.name, worker: job.worker, delay, counts, err: error }, 'job will be tried again')
-    this.#state.report({ type: 'task.retried', id: job.id, name: job.name, ...workerAndDuration(job), delay, counts, error: errorLine(error) })
-    this.#close(job, status, error)
-    this.#settle(job, settlement)
+    const { id, name, worker } = job
+    const run = job.lastRun
+    endEntry(job, status, error)
+    const onSettled = (): void => {
+      this.#state.totals.retried++
+      this.#state.log?.warn({ job: id, task: name, worker, delay, counts, err: error }, 'job will be tried again')
+      this.#state.report({ type: 'task.retried', id, name, ...run, delay, counts, error: errorLine(error) })
+    }
+    this.#settle(job, settlement, { onSettled })
   }
 
   #deadLettered(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
-    const { totals, log } = this.#state
-    const deadReason = settlement.kind === 'dead-letter' ? settlement.reason : undefined
-    totals.failed++
-    totals.deadLettered++
-    log?.error({ job: job.id, task: job.name, worker: job.worker, reason: deadReason, counts: job.counts, err: error }, 'job goes to the dead letters')
-    this.#state.report({
-      type: 'task.failed',
-      id: job.id,
-      name: job.name,
-      worker: job.worker,
-      duration: durationOf(job),
-      error: errorLine(error),
-      dead: deadReason,
-    })
-    this.#close(job, status, error)
-    this.#settle(job, settlement, { ok: false, error })
+    const dead = settlement.kind === 'dead-letter' ? settlement.reason : undefined
+    const { id, name, worker, counts } = job
+    const duration = job.duration
+    endEntry(job, status, error)
+    const onSettled = (): void => {
+      const { totals, log } = this.#state
+      totals.failed++
+      totals.deadLettered++
+      log?.error({ job: id, task: name, worker, reason: dead, counts, err: error }, 'job goes to the dead letters')
+      this.#state.report({ type: 'task.failed', id, name, worker, duration, error: errorLine(error), dead })
+    }
+    this.#settle(job, settlement, { reply: { ok: false, error }, onSettled })
   }
 
   #addHistory(job: ActiveJob, outcome: HistoryEntry['outcome'], error: unknown): void {
     job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome, error: errorLine(error) })
   }
 
-  #close({ historyEntry: entry, worker, startedAt }: ActiveJob, status: TaskStatus, error: unknown): void {
-    if (entry === undefined) return
-    const { record } = entry
-    record.status = status
-    record.ended = Date.now()
-    record.duration = startedAt === 0 ? undefined : record.ended - startedAt
-    record.worker = worker
-    record.error = error === undefined ? undefined : errorLine(error)
-    closeEntry(entry)
-  }
-
-  #settle(job: ActiveJob, settlement: Settlement, reply?: ReplyContent): void {
-    const body = reply === undefined || job.headers.replyTo === undefined ? undefined : this.#replyBody(job, reply)
-    const { identity, deliveries } = job
-    const remembered = identity !== undefined && settlement.kind !== 'requeue' && !this.#state.ambiguous.has(identity)
-    const outcome: Outcome = { settlement, remembered, reply: body, settling: undefined }
+  #settle(job: ActiveJob, settlement: Settlement, { reply, onSettled: end }: SettleExtras = {}): void {
+    const onSettled = this.#state.revocations.whenTaken(job, end)
+    const { identity, deliveries, keepsAnswer } = job
+    const body =
+      reply === undefined || keepsAnswer || job.headers.replyTo === undefined ? undefined : encodeAnswer(reply, (error) => this.#warnUnsendable(job, error))
+    const answer = reply !== undefined && keepsAnswer ? answerOf(reply) : undefined
+    // Answers that a broker keeps may be large, and their settlement is one transaction: nothing is half done that could be recognised.
+    const remembered = identity !== undefined && !keepsAnswer && settlement.kind !== 'requeue' && !this.#state.ambiguous.has(identity)
+    const outcome: Outcome = { settlement, answer, onSettled, remembered, reply: body, settling: undefined }
     if (remembered) this.#state.finished.set(identity, outcome)
     // Set first: settling may report the delivery as gone, and a finished job ignores that.
     job.phase = 'done'
@@ -285,42 +321,17 @@ export class Completion implements ActiveJobObserver {
     this.#release(job)
   }
 
-  /** A value that a message cannot carry becomes an error that says so. */
-  #replyBody(job: ActiveJob, reply: ReplyContent): { body: Buffer; ok: boolean } {
-    if (!reply.ok) return { body: encodeReply({ ok: false, error: serializeError(reply.error) }), ok: false }
-    try {
-      return { body: encodeReply(reply), ok: true }
-    } catch (error) {
-      this.#warnUnsendable(job, error)
-      return { body: encodeReply({ ok: false, error: serializeError(unsendable((error as Error).message, error)) }), ok: false }
-    }
-  }
-
   #release(job: ActiveJob): void {
     job.phase = 'done'
     job.stopTimers()
     for (const { gone } of job.deliveries) this.#state.channels.forget(gone)
     for (const { gone } of job.waitingDeliveries) this.#state.channels.forget(gone)
-    this.#state.active.delete(job.id)
+    this.#state.active.delete(job.key)
+    this.#state.revocations.ended(job)
     this.#actions.released(job)
     if (job.representative !== undefined) notifyEnded(job.representative)
     job.representative = undefined
   }
 }
 
-export const cancelRevoked = (job: ActiveJob): void => {
-  job.intent = 'revoked'
-  job.poolJob!.cancel(new RevokedError())
-}
-
 const isStartError = (error: unknown): boolean => (error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_WORKER_START'
-
-const durationOf = ({ startedAt }: ActiveJob): number => (startedAt === 0 ? 0 : Date.now() - startedAt)
-
-/** The run that an event ends. There is none when its worker's death was reported before, or when the job never began. */
-const workerAndDuration = (job: ActiveJob): { worker: number | undefined; duration: number } =>
-  job.running ? { worker: job.worker, duration: durationOf(job) } : { worker: undefined, duration: 0 }
-
-/** The reply for a job that has succeeded with a value that cannot be sent. */
-const unsendable = (why: string, cause: unknown): SerializationError =>
-  new SerializationError(`The job has succeeded, but its result cannot be sent: ${why}`, { cause })

@@ -1,3 +1,5 @@
+import type { Calls } from '../worker/current-job.js'
+
 /** How often a message has been tried. Each republication raises one of the counts, so id and counts together identify one job to be run. */
 export interface Counts {
   /** Counts from 1; a retry after a failure adds one. */
@@ -6,6 +8,8 @@ export interface Counts {
   readonly losses: number
   /** Republications without a run: a job put back, a `dlq retry`, a redelivery that the broker does not count. */
   readonly requeues: number
+  /** ms that it has waited for a node that knows its task: the sum of these delays, so that no two clocks are compared. Absent: 0. */
+  readonly unknownFor?: number
 }
 
 /** One entry of a message's history: how an earlier run ended. The list is bounded, newest last. */
@@ -51,10 +55,20 @@ export interface Backoff {
 export type Settlement =
   /** Remove the message. */
   | { readonly kind: 'acknowledge' }
+  /** An operator revoked the job: it did not run, or was ended. Remove the message; a broker that records outcomes records this one. */
+  | { readonly kind: 'revoked' }
   /** The job did not begin: return the message to its queue unchanged. */
   | { readonly kind: 'requeue' }
   /** Publish it again (confirmed) after `delay` ms with these counts and history, then acknowledge. */
-  | { readonly kind: 'republish'; readonly delay: number; readonly counts: Counts; readonly history: readonly HistoryEntry[] }
+  | {
+      readonly kind: 'republish'
+      readonly why: RepublishReason
+      /** The error of the run, or the reason why there was none. */
+      readonly error: SerializedError
+      readonly delay: number
+      readonly counts: Counts
+      readonly history: readonly HistoryEntry[]
+    }
   /** Publish it to the dead letters (confirmed) with the reason, then acknowledge. */
   | {
       readonly kind: 'dead-letter'
@@ -65,7 +79,11 @@ export type Settlement =
       readonly history: readonly HistoryEntry[]
     }
 
-export type DeadReason = 'failed' | 'lost' | 'undecodable' | 'unknown_task' | 'expired' | 'refused' | 'redelivered'
+/** 'lost': its worker died. 'untried': it did not begin here, for a reason that is not its own. */
+export type RepublishReason = 'failed' | 'lost' | 'unknown_task' | 'untried'
+
+/** 'dependency': a job that it depended on did not succeed; for brokers that know dependencies. */
+export type DeadReason = 'failed' | 'lost' | 'undecodable' | 'unknown_task' | 'expired' | 'refused' | 'redelivered' | 'dependency'
 
 /** An error as it is stored with a message, readable in any language. */
 export interface SerializedError {
@@ -74,6 +92,9 @@ export interface SerializedError {
   readonly stack: string | undefined
   readonly code: string | undefined
 }
+
+/** How a job has ended, for a broker that keeps answers. The value is not encoded: brokers differ in how they store it. */
+export type JobAnswer = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerializedError }
 
 export interface SettleResult {
   /** The broker took the settlement. False: the delivery's channel was gone, and the broker delivers the message again. */
@@ -87,13 +108,28 @@ export const notifyEnded = (delivery: Delivery): void => {
   if (delivery.ended !== undefined) queueMicrotask(() => delivery.ended?.())
 }
 
+/** Calls a hook of the broker. What it throws, or rejects with, goes to `failed` and stops nothing. */
+export const callHook = (hook: () => unknown, failed: (error: unknown) => void): void => {
+  try {
+    const returned = hook()
+    if (returned instanceof Promise) returned.catch(failed)
+  } catch (error) {
+    failed(error)
+  }
+}
+
 /**
  * A message delivered to this node and not yet settled. The broker creates it, the runtime settles it exactly once. A broker with leases
  * renews them itself until the settlement.
  */
 export interface Delivery {
-  /** The publisher's message id; an empty one counts as none. Without an id, a redelivery is not recognised. */
+  /** The publisher's message id; an empty one counts as none. Without an id and a key, a redelivery is not recognised. */
   readonly id: string | undefined
+  /**
+   * Names this job and no other, ever; it stays the same through retries and dead letters. Recognition and revocation go by it. Default the
+   * queue and the id, which a publisher may use again.
+   */
+  readonly key?: string | undefined
   readonly queue: string
   readonly body: Buffer
   readonly headers: JobHeaders
@@ -103,21 +139,48 @@ export interface Delivery {
    * run before. Undefined: the broker does not report it.
    */
   readonly redelivered: boolean | undefined
+  /**
+   * How often the message has come back without having been settled, since it was published or last tried: its node died, or lost its
+   * connection. A job that comes back again and again runs alone, and is given up after more. What is requeued need not count. Absent: 0.
+   */
+  readonly returned?: number
   /** The broker does not count redeliveries, so the runtime republishes a redelivered message with `requeues` + 1 before it runs. */
   readonly countedHere: boolean
   /** Aborts when the channel or lease of the delivery is gone: a settlement would be dropped, and the broker delivers the message again. */
   readonly gone: AbortSignal
+  /** True: `settle` gets the answer too, to store both at once, and `reply` is not called. The outcome of such a job is not remembered. */
+  readonly keepsAnswer?: boolean
   /**
-   * Settles the delivery. Rejects only when the broker refuses a publication, never because the channel is gone. Returns a plain value
-   * where nothing has to be awaited: a promise for each acknowledgement costs throughput.
+   * True: a job that runs is cancelled, and its worker ended after `cancelGrace`, when `gone` aborts and no other delivery of it is held. It counts
+   * towards the capacity until its task has ended. What the task throws then counts for nothing; a value that it still returns is its outcome. A run that
+   * an operator or a shutdown ends is settled only when its task has ended, too.
    */
-  settle(settlement: Settlement): SettleResult | Promise<SettleResult>
+  readonly endWhenGone?: boolean
+  /** What the jobs that it depended on returned, by their ids. In the task: `currentJob().delivery.results`. */
+  readonly results?: Readonly<Record<string, unknown>>
+  /**
+   * Functions that the task may call: `await currentJob().call('log', 'half')`. Own properties only, as in the option `calls` of the pool; their names
+   * are read when the job goes to the pool. A job that is delivered again while it runs calls those of the delivery that it holds, or of the last one
+   * when all are gone: such a function looks at `gone` itself. Called without `this`, in the async context of the first delivery.
+   */
+  readonly calls?: Calls
+  /**
+   * Settles the delivery. `answer` is given where `keepsAnswer` is set and the job has ended. Rejects when the broker refuses a publication
+   * or cannot store the settlement, never because the channel is gone. An error with a property `transient: true` (a store that is full or
+   * locked) says that it passes: the settlement is tried again for as long as the delivery is not gone. Any other is tried a few times,
+   * then the delivery is requeued. Returns a plain value where nothing has to be awaited: a promise for each acknowledgement costs throughput.
+   */
+  settle(settlement: Settlement, answer?: JobAnswer): SettleResult | Promise<SettleResult>
   /**
    * Called once for a delivery that is gone and unsettled, when it takes up no capacity any more: its job has ended, never began, or goes on
    * for another delivery of the same job. A broker with a lease for each job counts the delivery until then, so that it never takes more
    * jobs than can run. Absent in brokers whose deliveries go together with their channel.
    */
   ended?(): void
+  /** The job has begun, for the `beginnings`th time under this delivery: more than once when its worker died and it ran again. Not waited for. */
+  began?(beginnings: number): void
+  /** The task has reported progress. Not waited for. */
+  progress?(value: unknown): void
   /** Sends the reply to `replyTo`; does not wait for a consumer of it. Does nothing without `replyTo`. */
   reply(body: Buffer, headers: { ok: boolean }): Promise<void>
 }

@@ -25,6 +25,20 @@ export class RedeliveredError extends PreforkError {
   }
 }
 
+/** The job began too often on workers or nodes that died. */
+export class LostTooOftenError extends PreforkError {
+  constructor(losses: number) {
+    super('ERR_PREFORK_LOST_TOO_OFTEN', `It began ${losses} times on a worker or a node that died, and is not begun again.`)
+  }
+}
+
+/** The node no longer holds the job: another may run it. */
+export class DeliveryGoneError extends PreforkError {
+  constructor() {
+    super('ERR_PREFORK_DELIVERY_GONE', 'The delivery of the job was lost, so that another node may run it: it was ended here.')
+  }
+}
+
 /** The job still ran when the node's grace period was over. */
 export class NodeShutdownError extends PreforkError {
   constructor() {
@@ -46,6 +60,18 @@ export class UndecodableError extends PreforkError {
   }
 }
 
-const classes = { RevokedError, ExpiredError, RedeliveredError, NodeShutdownError, PathRefusedError, UndecodableError }
+/** The error that a task threw on its node, with the name, message, code and stack that it had there. */
+export class RemoteError extends Error {
+  /** The remote error's own code, if it had one. */
+  readonly code: string | undefined
+  constructor(error: { readonly name: string; readonly message: string; readonly stack: string | undefined; readonly code: string | undefined }) {
+    super(error.message)
+    this.name = error.name
+    this.code = error.code
+    if (error.stack !== undefined) this.stack = error.stack
+  }
+}
+
+const classes = { RevokedError, ExpiredError, RedeliveredError, LostTooOftenError, DeliveryGoneError, NodeShutdownError, PathRefusedError, UndecodableError }
 // Set here, not in the classes: a bundler renames a class that refers to itself, and stacks would show that name.
 for (const [name, { prototype }] of Object.entries(classes)) prototype.name = name

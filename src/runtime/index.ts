@@ -6,6 +6,15 @@ export { decodeJob, type EncodedJob, encodeJob, type JobMessage } from './messag
 export { decodeReply, encodeReply, type Reply } from './message/reply.js'
 export type { RuntimeOptions, RuntimePool } from './options.js'
 export { pathTaskModule } from './path-tasks/task-paths.js'
-export { type Address, type Answer, COMMAND_NAMES, type Command, type CommandName, readCommand } from './report/commands.js'
+export {
+  type Address,
+  type Answer,
+  COMMAND_NAMES,
+  type Command,
+  type CommandName,
+  type RevocationsMessage,
+  readCommand,
+  type SpentMessage,
+} from './report/commands.js'
 export type { FarmEvent, FarmEventBody, NodeSnapshot, NodeStats, NodeWorker, TaskLogLine, TaskRecord, TaskStatus } from './report/report.js'
 export { type Revocation, Runtime } from './runtime.js'

@@ -13,15 +13,16 @@ import {
   nonEmptyString,
   objectWith,
   plainObject,
-  refuse,
+  refusal,
 } from '../util/checks.js'
 import { LIMITS } from '../util/limits.js'
 import { type OptionTable, type OptionValues, option, readOptions } from '../util/option-table.js'
+import { parseRate } from './admission/rate-limits.js'
+import type { SpentRevocation } from './admission/revocations.js'
 import type { Backoff } from './delivery.js'
-import { parseRate } from './rate-limits.js'
 import type { FarmEventBody } from './report/report.js'
 
-/** Defaults for what a task's messages do not set. */
+/** Defaults for options that a task's messages do not set. */
 export type TaskDefaults = Readonly<Record<string, { maxAttempts?: number; backoff?: Backoff; rateLimit?: string }>>
 
 /** Options of the runtime. Times in milliseconds. An option given as `undefined` counts as absent. */
@@ -30,6 +31,15 @@ export interface RuntimeOptions {
   node: string
   /** Receives each event of a job. Required. */
   report: (event: FarmEventBody) => void
+  /** Receives each revocation by id that has met its job here: other nodes are to forget it. Default none. */
+  revocationSpent?: (spent: SpentRevocation) => void
+  /** Receives how many jobs wait for a rate limit, whenever that changes: they take up no room. Default none. */
+  onWaiting?: (jobs: number) => void
+  /**
+   * Receives true when nothing more is to be delivered, as a job is to run alone, and false when that is over. The job begins when the
+   * promise that it returns is settled. Without it, whatever is delivered meanwhile is given back at once. Default none.
+   */
+  onIsolating?: (active: boolean) => void | Promise<void>
   /** False: no listener just now; the most frequent events (received, started, succeeded) are not made. Default: always true. */
   heard?: () => boolean
   /** Real paths of the folders below which `module/path#export` may name a task. Default none. */
@@ -42,8 +52,10 @@ export interface RuntimeOptions {
   backoff?: Backoff
   /** By task: what its messages do not set. Default empty. */
   taskDefaults?: TaskDefaults
-  /** What a job of an unknown task does. Default 'retry': it is retried, up to `maxAttempts`. */
+  /** What a job of an unknown task does. Default 'retry': it waits for a node that knows it, up to `unknownTaskTimeout`. */
   unknownTask?: 'retry' | 'dead-letter'
+  /** ms that a job waits, in all, for a node that knows its task, before it becomes a dead letter. Default 600,000. */
+  unknownTaskTimeout?: number
   /** How often a message may return without an attempt, where the broker does not count that. Default 20. */
   maxRequeues?: number
   /** The largest body in bytes, once decompressed. Default 64 MiB. */
@@ -63,7 +75,7 @@ type AnyPool = Pool<any>
 export type RuntimePool = Pick<AnyPool, 'submit' | 'on' | 'off' | 'tasks' | Extract<keyof AnyPool, 'submitFollowed' | 'taskInfo'>>
 
 const share: Check<number> = (name, value) => {
-  if (typeof value !== 'number' || !(value >= 0 && value <= 1)) throw refuse(name, 'a share from 0 to 1', value)
+  if (typeof value !== 'number' || !(value >= 0 && value <= 1)) throw refusal(name, 'a share from 0 to 1', value)
   return value
 }
 
@@ -86,12 +98,13 @@ export const backoffOf =
 
 const backoff = backoffOf(millisecondsOrZero, milliseconds)
 
-const rate: Check<string> = (name, value) => {
+/** A rate limit. */
+export const rateText: Check<string> = (name, value) => {
   try {
     parseRate(value)
     return value as string
   } catch {
-    throw refuse(name, "starts per second, minute or hour: '10/s', '600/m', '1000/h'", value)
+    throw refusal(name, "starts per second, minute or hour: '10/s', '600/m', '1000/h'", value)
   }
 }
 
@@ -107,7 +120,7 @@ const taskDefaults: Check<TaskDefaults> = (name, value) =>
         {
           ...(given.maxAttempts === undefined ? undefined : { maxAttempts: maxAttempts(`${at}.maxAttempts`, given.maxAttempts) }),
           ...(given.backoff === undefined ? undefined : { backoff: backoff(`${at}.backoff`, given.backoff) }),
-          ...(given.rateLimit === undefined ? undefined : { rateLimit: rate(`${at}.rateLimit`, given.rateLimit) }),
+          ...(given.rateLimit === undefined ? undefined : { rateLimit: rateText(`${at}.rateLimit`, given.rateLimit) }),
         },
       ]
     }),
@@ -116,18 +129,21 @@ const taskDefaults: Check<TaskDefaults> = (name, value) =>
 const functionThat =
   <F>(wants: string): Check<F> =>
   (name, value) => {
-    if (typeof value !== 'function') throw refuse(name, `a function that ${wants}`, value)
+    if (typeof value !== 'function') throw refusal(name, `a function that ${wants}`, value)
     return value as F
   }
 
 const listener = functionThat<(event: FarmEventBody) => void>('gets each event')
+const revocationListener = functionThat<(spent: SpentRevocation) => void>('gets each revocation that has met its job')
+const waitingListener = functionThat<(jobs: number) => void>('gets the number of jobs that wait')
+const isolationListener = functionThat<(active: boolean) => void | Promise<void>>('gets true when a job is to run alone')
 const predicate = functionThat<() => boolean>('returns true or false')
 
 const paths: Check<readonly string[]> = (name, value) => arrayOf(name, value, 'an array of paths', 'a path', isString)
 
 const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', delay: 1_000, maxDelay: 60_000, jitter: 0.2 }
 
-/** What a node passes on to its runtime: rows of both tables. */
+/** The options that a node passes on to its runtime: rows of both tables. */
 export const JOB_OPTIONS = {
   maxAttempts: option('attempts', countFrom(1, LIMITS.attempts), 3, 'attempts of a job whose message and task set none'),
   backoff: option(
@@ -148,8 +164,9 @@ export const JOB_OPTIONS = {
     'word',
     choice('retry', 'dead-letter'),
     'retry',
-    "a job of an unknown task is retried, up to `maxAttempts`; `'dead-letter'`: it becomes a dead letter at once",
+    "a job of an unknown task waits for a node that knows it, up to `unknownTaskTimeout`; `'dead-letter'`: it becomes a dead letter at once",
   ),
+  unknownTaskTimeout: option('ms', milliseconds, 600_000, 'time that a job waits, in all, for a node that knows its task; no attempt is counted'),
   maxLosses: option('times', countFrom(1, LIMITS.losses), 3, 'a job that began so often on workers that died becomes a dead letter'),
   maxBodySize: option('bytes', bytes, 64 * 1024 * 1024, 'largest body, once decompressed'),
   taskHistory: option('jobs', countFrom(0, LIMITS.taskHistory), 300, 'jobs remembered for snapshots'),
@@ -160,6 +177,27 @@ export const JOB_OPTIONS = {
 export const RUNTIME_OPTIONS = {
   node: option('text', nonEmptyString, () => nonEmptyString('node', undefined), "the node's name", 'required'),
   report: option('function', listener, () => listener('report', undefined), 'gets each event of a job', 'required'),
+  revocationSpent: option(
+    'function',
+    revocationListener,
+    (): ((spent: SpentRevocation) => void) => () => {},
+    'gets a revocation by id that has met its job here: other nodes are to forget it',
+    'none',
+  ),
+  onWaiting: option(
+    'function',
+    waitingListener,
+    (): ((jobs: number) => void) => () => {},
+    'gets how many jobs wait for a rate limit, whenever that changes',
+    'none',
+  ),
+  onIsolating: option(
+    'function',
+    isolationListener,
+    (): ((active: boolean) => void | Promise<void>) => () => {},
+    'gets true when nothing more is to be delivered, as a job is to run alone, and false when that is over',
+    'none',
+  ),
   heard: option('function', predicate, () => (): boolean => true, 'false: no listener just now; the most frequent events are not made', 'always true'),
   roots: option('folders', paths, (): readonly string[] => [], 'real paths below which `module/path#export` may name a task', 'no folder'),
   ...JOB_OPTIONS,

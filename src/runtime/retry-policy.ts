@@ -12,13 +12,30 @@ export interface PolicyOptions {
   /** How often a message may be published again without a run. */
   readonly maxRequeues: number
   readonly unknownTask: 'retry' | 'dead-letter'
+  /** ms */
+  readonly unknownTaskTimeout: number
 }
 
 /** The part of a job that the policy reads. */
 export type TriedJob = Pick<ActiveJob, 'counts' | 'headers' | 'name' | 'newHistory' | 'totalLosses'>
 
+/** A message that has come back so often runs alone. Until then something else may have ended its nodes, so only further returns count as losses. */
+export const UNCOUNTED_RETURNS = 2
+/** Fewer such losses never end a job: its connection may have been cut as often. */
+const LEAST_NODE_LOSSES = 3
+
+/** Nodes that a job has ended, as far as is known. */
+export const nodeLosses = ({ returned }: Pick<ActiveJob, 'returned'>): number => Math.max(0, returned - UNCOUNTED_RETURNS)
+
 /** The delay before a job that was published again without a run is delivered, ms. */
 const REQUEUE_BACKOFF: Backoff = { kind: 'exponential', delay: 100, maxDelay: 30_000 }
+
+/** The delay before a job that could not be alone comes again. Its node has taken nothing meanwhile: the others have more and more of the time. */
+const ISOLATION_BACKOFF: Backoff = { kind: 'exponential', delay: 30_000, maxDelay: 3_600_000 }
+
+/** The first and the longest delay of a job whose task a node does not know, ms. */
+const FIRST_UNKNOWN_DELAY = 1_000
+const MAX_UNKNOWN_DELAY = 30_000
 
 /** The rules of retry: the settlement of a job that did not succeed. It knows neither pool nor broker. */
 export class RetryPolicy {
@@ -33,25 +50,54 @@ export class RetryPolicy {
     return headers.retryLost ?? ofTask ?? this.#options.maxLosses - 1
   }
 
-  /** `retryLost` for the pool: what earlier deliveries have not used up. */
-  retryLost({ headers, counts }: Pick<TriedJob, 'headers' | 'counts'>, ofTask: number | undefined): number {
-    return Math.max(0, this.#lossesAllowed(headers, ofTask) - counts.losses)
+  /** `retryLost` for the pool: the losses that earlier runs have not used up. */
+  retryLost({ headers, totalLosses }: Pick<TriedJob, 'headers' | 'totalLosses'>, ofTask: number | undefined): number {
+    return Math.max(0, this.#lossesAllowed(headers, ofTask) - totalLosses)
   }
 
-  /** The job began and failed: another attempt after a delay, or a dead letter. */
+  /** The reason why a job must not begin: it was lost or returned too often before this delivery. `ofTask`: `retryLost` of the task. */
+  exhausted(job: Pick<ActiveJob, 'headers' | 'counts' | 'returned'>, ofTask: number | undefined): 'lost' | 'redelivered' | undefined {
+    const { headers, counts } = job
+    const ofNodes = nodeLosses(job)
+    if (counts.losses + (ofNodes < LEAST_NODE_LOSSES ? 0 : ofNodes) > this.#lossesAllowed(headers, ofTask)) return 'lost'
+    return counts.requeues > this.#options.maxRequeues ? 'redelivered' : undefined
+  }
+
+  /** The job began and failed: another attempt after a delay, or a dead letter. A generator cannot be run as a job, however often it is tried. */
   failed(job: TriedJob, error: unknown): Settlement {
-    return this.#retry(job, 'failed', error)
+    if ((error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_STREAM') return this.dead(job, 'refused', error)
+    return this.#retry(job, error)
   }
 
-  /** This node does not know the task. */
+  /** This node does not know the task: the job waits for one that does, each time as long as it has waited so far. That is no attempt. */
   unknownTask(job: TriedJob, error: unknown): Settlement {
-    return this.#options.unknownTask === 'dead-letter' ? this.dead(job, 'unknown_task', error) : this.#retry(job, 'unknown_task', error)
+    const { unknownTask, unknownTaskTimeout } = this.#options
+    const { counts, headers } = job
+    const { unknownFor = 0 } = counts
+    const left = unknownTaskTimeout - unknownFor
+    if (unknownTask === 'dead-letter' || left <= 0) return this.dead(job, 'unknown_task', error)
+    const delay = Math.min(left, MAX_UNKNOWN_DELAY, Math.max(FIRST_UNKNOWN_DELAY, unknownFor))
+    return {
+      kind: 'republish',
+      why: 'unknown_task',
+      error: serializeError(error),
+      delay,
+      counts: { ...counts, losses: job.totalLosses, unknownFor: unknownFor + delay },
+      history: withHistory(headers.history, ...job.newHistory),
+    }
   }
 
   /** The job began, and its worker or node died. */
   lost(job: TriedJob, ofTask: number | undefined, error: unknown): Settlement {
     if (job.totalLosses > this.#lossesAllowed(job.headers, ofTask)) return this.dead(job, 'lost', error)
-    return { kind: 'republish', delay: 0, counts: { ...job.counts, losses: job.totalLosses }, history: withHistory(job.headers.history, ...job.newHistory) }
+    return {
+      kind: 'republish',
+      why: 'lost',
+      error: serializeError(error),
+      delay: 0,
+      counts: { ...job.counts, losses: job.totalLosses },
+      history: withHistory(job.headers.history, ...job.newHistory),
+    }
   }
 
   /** The job goes back to the queue without a run, and `requeues` counts it. */
@@ -60,10 +106,17 @@ export class RetryPolicy {
     if (requeues > this.#options.maxRequeues) return this.dead(job, 'redelivered', error)
     return {
       kind: 'republish',
+      why: 'untried',
+      error: serializeError(error),
       delay: delay ?? retryDelay(REQUEUE_BACKOFF, requeues),
       counts: { ...job.counts, losses: job.totalLosses, requeues },
       history: withHistory(job.headers.history, ...job.newHistory),
     }
+  }
+
+  /** The delay before a job is delivered again that could not be alone, ms. */
+  isolationDelay({ counts }: Pick<TriedJob, 'counts'>): number {
+    return retryDelay(ISOLATION_BACKOFF, counts.requeues + 1)
   }
 
   dead(job: TriedJob, reason: DeadReason, error: unknown): Settlement {
@@ -76,12 +129,14 @@ export class RetryPolicy {
     }
   }
 
-  #retry(job: TriedJob, reason: 'failed' | 'unknown_task', error: unknown): Settlement {
+  #retry(job: TriedJob, error: unknown): Settlement {
     const { headers, counts, name } = job
     const ofTask = Object.hasOwn(this.#options.taskDefaults, name) ? this.#options.taskDefaults[name] : undefined
-    if (counts.attempt >= (headers.maxAttempts ?? ofTask?.maxAttempts ?? this.#options.maxAttempts)) return this.dead(job, reason, error)
+    if (counts.attempt >= (headers.maxAttempts ?? ofTask?.maxAttempts ?? this.#options.maxAttempts)) return this.dead(job, 'failed', error)
     return {
       kind: 'republish',
+      why: 'failed',
+      error: serializeError(error),
       delay: retryDelay(headers.backoff ?? ofTask?.backoff ?? this.#options.backoff, counts.attempt),
       counts: { ...counts, attempt: counts.attempt + 1, losses: job.totalLosses },
       history: withHistory(headers.history, ...job.newHistory),

@@ -1,12 +1,13 @@
 import type { PoolLogger } from '../pool/types.js'
 import type { ActiveJob } from './active-job.js'
+import { RateLimits } from './admission/rate-limits.js'
+import { Revocations } from './admission/revocations.js'
 import { BoundedMap } from './collections/bounded-map.js'
 import { DeliveryChannels } from './collections/delivery-channels.js'
 import { SlotMap } from './collections/slot-map.js'
-import type { Delivery } from './delivery.js'
+import { callHook, type Delivery } from './delivery.js'
 import type { RuntimePool, RuntimeSettings } from './options.js'
 import { PathOptions } from './path-tasks/path-options.js'
-import { RateLimits } from './rate-limits.js'
 import type { FarmEventBody, NodeStats } from './report/report.js'
 import { TaskHistory } from './report/task-history.js'
 import { RetryPolicy } from './retry-policy.js'
@@ -16,14 +17,14 @@ import { type Outcome, Settler, UnsentReplies } from './settler.js'
 export class RuntimeState {
   /** While 'paused' or 'closing', no job begins and each delivery is requeued. */
   phase: 'open' | 'paused' | 'closing' = 'open'
-  /** Jobs that were delivered and are not settled, by id. An id occurs once. */
+  /** Jobs that were delivered and are not settled, by key. A key occurs once. */
   readonly active = new SlotMap<ActiveJob>()
   /** Outcomes of finished jobs, by the identity of their delivery. */
   readonly finished: BoundedMap<Outcome>
-  /** Identities under which a second message came before the first was settled. A redelivery of one cannot be told from the other. */
+  /** Identities under which a second message came before the first was settled. A redelivery of one message cannot be told from the other message. */
   readonly ambiguous: BoundedMap<true>
-  readonly revoked: BoundedMap<true>
-  readonly totals: NodeStats['totals'] = { received: 0, succeeded: 0, failed: 0, retried: 0, revoked: 0, lost: 0, deadLettered: 0, recognised: 0 }
+  readonly revocations: Revocations
+  readonly totals: NodeStats['totals'] = { received: 0, succeeded: 0, failed: 0, retried: 0, revoked: 0, lost: 0, deadLettered: 0, recognised: 0, refused: 0 }
   /** Failed jobs, by worker. */
   readonly failures = new Map<number, number>()
   readonly limits = new RateLimits()
@@ -40,11 +41,14 @@ export class RuntimeState {
   ) {
     this.finished = new BoundedMap(settings.memory)
     this.ambiguous = new BoundedMap(settings.memory)
-    this.revoked = new BoundedMap(settings.memory)
+    this.revocations = new Revocations(settings.memory, settings.revocationSpent)
     this.tasks = new TaskHistory(settings.taskHistory)
     this.pathOptions = new PathOptions(pool)
     this.policy = new RetryPolicy(settings)
-    this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory))
+    this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory), ({ settlement }) => {
+      this.totals.refused++
+      this.log?.warn({ settlement: settlement.kind }, 'the outcome of a job came too late: the broker delivers it again')
+    })
     this.channels = new DeliveryChannels((gone) => this.#channelGone(gone, onGone))
   }
 
@@ -61,6 +65,20 @@ export class RuntimeState {
   /** False: nothing listens, so the most frequent events of a job need not be built. */
   get hasListeners(): boolean {
     return this.settings.heard()
+  }
+
+  /** Calls a hook of the broker for each delivery of a job. An error in the hook stops nothing. */
+  callHooks<Name extends 'began' | 'progress'>(
+    { id, deliveries }: Pick<ActiveJob, 'id' | 'deliveries'>,
+    name: Name,
+    value: Parameters<NonNullable<Delivery[Name]>>[0],
+  ): void {
+    for (const delivery of deliveries) {
+      // RabbitMQ is not told that a job has begun: no closure is made for it.
+      if (delivery[name] === undefined) continue
+      const failed = (err: unknown): void => this.log?.warn({ job: id, err }, 'the broker failed when it was told of a job')
+      callHook(() => (delivery as { [N in Name]: (value: unknown) => unknown })[name](value), failed)
+    }
   }
 
   report(event: FarmEventBody): void {

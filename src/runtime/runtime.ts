@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { PoolEvents } from '../pool/types.js'
 import { ActiveJob } from './active-job.js'
-import { Admission, knownTasks, withdraw } from './admission.js'
-import { Completion, cancelRevoked } from './completion.js'
+import { Admission, knownTasks } from './admission/admission.js'
+import type { RememberedRevocations, RevocationTarget, SpentRevocation } from './admission/revocations.js'
+import { Completion } from './completion.js'
 import { type Delivery, notifyEnded } from './delivery.js'
+import { DeliveryGoneError, RevokedError } from './errors.js'
 import { type RuntimeOptions, type RuntimePool, runtimeSettings } from './options.js'
 import type { NodeStats, TaskRecord } from './report/report.js'
 import { RuntimeState } from './runtime-state.js'
@@ -37,8 +39,12 @@ export class Runtime {
   constructor(pool: RuntimePool, options: RuntimeOptions) {
     const settings = runtimeSettings(options)
     this.#state = new RuntimeState(pool, settings, (job) => this.#channelGone(job))
-    this.#completion = new Completion(this.#state, { readmit: (job) => this.#admission.check(job), released: (job) => this.#released(job) })
-    this.#admission = new Admission(this.#state, this.#completion)
+    this.#completion = new Completion(this.#state, {
+      readmit: (job) => this.#admission.check(job),
+      began: (job) => this.#admission.began(job),
+      released: (job) => this.#released(job),
+    })
+    this.#admission = new Admission(this.#state, this.#completion, (job) => this.#requeueUnbegun({ except: job }))
     for (const [task, { rateLimit }] of Object.entries(settings.taskDefaults)) if (rateLimit !== undefined) this.#state.limits.set('task', task, rateLimit)
     this.#unlisten = this.#listen(pool)
   }
@@ -63,21 +69,22 @@ export class Runtime {
       settler.settle([delivery], outcome)
       return
     }
-    const present = active.get(arrived.id)
+    const present = active.get(arrived.key)
     if (present !== undefined) {
-      // The same job does not run twice. Another job under the same id waits until the id is free.
+      // The same job does not run twice. Another job under the same key waits until the key is free.
       if (this.#isRedeliveryOf(present, arrived, delivery)) this.#join(present, delivery)
       else present.waitingDeliveries = [...present.waitingDeliveries, delivery]
       channels.watch(delivery.gone)
       return
     }
-    active.add(arrived.id, arrived)
+    active.add(arrived.key, arrived)
     channels.watch(delivery.gone)
     this.#admission.enter(arrived)
   }
 
   #join(job: ActiveJob, delivery: Delivery): void {
     job.deliveries.push(delivery)
+    if (job.running) this.#state.callHooks({ id: job.id, deliveries: [delivery] }, 'began', 1)
     if (job.representative !== undefined) notifyEnded(job.representative)
     job.representative = undefined
   }
@@ -109,14 +116,17 @@ export class Runtime {
   #channelGone(job: ActiveJob): void {
     const lost = job.deliveries.filter(({ gone }) => gone.aborted)
     job.deliveries = job.deliveries.filter(({ gone }) => !gone.aborted)
+    this.#admission.deliveriesGone(job, lost.length)
     const { waitingDeliveries } = job
     job.waitingDeliveries = waitingDeliveries.filter(({ gone }) => !gone.aborted)
     // One of them represents the job as long as the job takes up capacity.
     if (job.deliveries.length === 0) job.representative = lost.pop() ?? job.representative
     for (const each of [...lost, ...waitingDeliveries.filter(({ gone }) => gone.aborted)]) notifyEnded(each)
     if (job.deliveries.length > 0) return
-    // A job that has begun goes on, and its outcome is remembered.
-    if (job.phase === 'submitted') withdraw(job, 'gone')
+    // A job that runs goes on, and its outcome is remembered.
+    // One whose worker died does not run: its end could not be undone, should it be delivered here again.
+    if (job.phase === 'submitted' && job.running && job.endWhenGone) job.endRun('gone', new DeliveryGoneError())
+    else if (job.phase === 'submitted') job.withdrawGone()
     else if (job.phase !== 'done') this.#completion.forget(job)
   }
 
@@ -129,47 +139,47 @@ export class Runtime {
   // ---- events of the pool
 
   #listen(pool: RuntimePool): () => void {
-    const find = (id: string): ActiveJob | undefined => this.#state.active.get(id)
-    const retried = ({ id, worker, reason }: PoolEvents['jobRetried']): void => {
-      const job = find(id)
-      if (job !== undefined) this.#completion.countLoss(job, worker, reason)
-    }
-    const logged = ({ id, worker, lines }: PoolEvents['jobLog']): void => {
-      const job = find(id)
-      if (job === undefined) return
-      for (const { stream, text, time } of lines) this.#state.log?.info({ job: id, task: job.name, worker, stream, at: time }, text)
-    }
     const exited = ({ worker }: PoolEvents['workerExit']): void => {
       this.#state.failures.delete(worker)
     }
     const started = (): void => this.#state.pathOptions.clear()
     pool.on('workerUp', started)
-    pool.on('jobRetried', retried)
     pool.on('workerExit', exited)
-    if (this.#state.log !== undefined) pool.on('jobLog', logged)
     return () => {
       pool.off('workerUp', started)
-      pool.off('jobRetried', retried)
       pool.off('workerExit', exited)
-      pool.off('jobLog', logged)
     }
   }
 
   // ---- commands of an operator
 
-  /** From now on, no job with this id begins on this node. With `terminate`, a running one is ended. */
-  async revoke(id: string, terminate = false): Promise<Revocation> {
-    this.#state.revoked.set(id, true)
-    const job = this.#state.active.get(id)
-    if (job === undefined || job.phase === 'done') return 'remembered'
+  /**
+   * The job with this key, or the first with this id that is here or is delivered from now on, does not begin on this node. With
+   * `terminate`, a running one is ended.
+   */
+  async revoke(target: RevocationTarget, terminate = false): Promise<Revocation> {
+    const { active, revocations } = this.#state
+    const { id, queue, key } = target
+    const isMeant = (each: ActiveJob): boolean => (key === undefined ? each.id === id && (queue ?? each.queue) === each.queue : each.key === key)
+    const job = active.values().find((each) => each.phase !== 'done' && isMeant(each))
+    if (job === undefined) {
+      revocations.add(target)
+      return 'remembered'
+    }
+    revocations.applyAtOnce(target, job)
+    return await this.#revokeHere(job, terminate)
+  }
+
+  /** The job is here, and a revocation has met it. */
+  async #revokeHere(job: ActiveJob, terminate: boolean): Promise<Revocation> {
     if (job.phase !== 'submitted') {
-      if (job.message !== undefined) this.#completion.revoked(job)
+      if (job.message !== undefined || this.#admission.waitsUndecoded(job)) this.#completion.revoked(job)
       return 'revoked'
     }
     job.terminate = terminate
     if (job.hasBegun) {
       if (!terminate) return 'running'
-      cancelRevoked(job)
+      job.endRun('revoked', new RevokedError())
       return 'terminated'
     }
     job.intent = 'revoked'
@@ -177,9 +187,26 @@ export class Runtime {
     return terminate ? 'terminated' : 'running'
   }
 
-  /** Sets or lifts (null) the rate limit of a task or queue: '10/s', '600/m', '1000/h'. Throws RangeError for another form. */
-  rateLimit(scope: 'task' | 'queue', name: string, limit: string | null): void {
-    this.#state.limits.set(scope, name, limit)
+  /** A revocation by id has met its job on another node. */
+  revocationSpent(spent: SpentRevocation): void {
+    this.#state.revocations.spent(spent)
+  }
+
+  /** What `revoke` has been told and no job of this node or another has used up: for a node that starts. */
+  get revocations(): RememberedRevocations {
+    return this.#state.revocations.remembered
+  }
+
+  /** Another node's revocations. A job that they mean and that is here already is revoked as by `revoke` without `terminate`. */
+  addRevocations(remembered: RememberedRevocations): void {
+    const { active, revocations } = this.#state
+    revocations.merge(remembered)
+    for (const job of active.values()) if (job.phase !== 'done' && !job.isRevoked && revocations.apply(job)) void this.#revokeHere(job, false)
+  }
+
+  /** Sets or lifts (null) the rate limit of a task or queue: '10/s', '600/m', '1000/h'. `byBroker`: the broker limits the claims. Throws RangeError for another form. */
+  rateLimit(scope: 'task' | 'queue', name: string, limit: string | null, byBroker = false): void {
+    this.#state.limits.set(scope, name, limit, byBroker)
     this.#admission.limitsChanged()
   }
 
@@ -187,6 +214,11 @@ export class Runtime {
   pause(): void {
     if (this.#state.phase === 'open') this.#state.phase = 'paused'
     this.#requeueUnbegun()
+  }
+
+  /** Requeues every job of a queue that has not begun. Others begin. */
+  giveBack(queue: string): void {
+    this.#requeueUnbegun({ queue })
   }
 
   resume(): void {
@@ -228,7 +260,7 @@ export class Runtime {
   /** Ends the running jobs without settling them. `settleKilled` settles them once the workers are gone. */
   kill(): void {
     for (const job of this.#state.active.values()) {
-      if (job.phase !== 'submitted' || job.intent === 'revoked') continue
+      if (job.phase !== 'submitted' || job.intent === 'revoked' || (job.intent === 'gone' && job.hasBegun)) continue
       job.intent = 'killed'
       job.poolJob!.cancel(new Error('The node shuts down.'))
     }
@@ -255,14 +287,16 @@ export class Runtime {
     this.#unlisten()
   }
 
-  #requeueUnbegun(): void {
+  #requeueUnbegun({ except, queue }: { except?: ActiveJob; queue?: string } = {}): void {
     for (const job of this.#state.active.values()) {
+      if (queue !== undefined && job.queue !== queue) continue
       for (const delivery of job.takeWaitingDeliveries()) {
         this.#state.channels.forget(delivery.gone)
         this.#state.settler.settle([delivery], { settlement: { kind: 'requeue' }, remembered: false, reply: undefined, settling: undefined })
       }
-      if (job.phase === 'submitted') withdraw(job, 'requeue')
-      else if (job.message !== undefined) this.#completion.requeue(job)
+      if (job === except || job.phase === 'done') continue
+      if (job.phase === 'submitted') job.withdraw('requeue')
+      else if (job.message !== undefined || this.#admission.waitsUndecoded(job)) this.#completion.requeue(job)
     }
   }
 }

@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolLogger } from '../pool/types.js'
 import { exponentialDelay } from '../util/backoff.js'
-import { type Delivery, notifyEnded, type Settlement, type SettleResult } from './delivery.js'
+import { type Delivery, type JobAnswer, notifyEnded, type Settlement, type SettleResult } from './delivery.js'
 
 /** The outcome of a job. Kept until the broker has taken its settlement, and longer to recognise redeliveries. */
 export interface Outcome {
   settlement: Settlement
-  /** A redelivery of the job is recognised. */
+  /** Only for a broker that keeps answers. */
+  readonly answer?: JobAnswer | undefined
+  /** Counts, logs and reports how the job has ended. Called once, when the broker has taken the settlement. */
+  onSettled?: (() => void) | undefined
+  /** Whether a redelivery of the job will be recognised. */
   readonly remembered: boolean
   /** The reply for `replyTo` until it is sent. Also absent when it was dropped because too many wait. */
   reply: { readonly body: Buffer; readonly ok: boolean } | undefined
@@ -20,19 +24,24 @@ const ACKNOWLEDGE: Settlement = { kind: 'acknowledge' }
 const ATTEMPTS = 6
 const FIRST_DELAY = 200
 const MAX_DELAY = 30_000
+/** The longest delay between two tries when the refusal is transient, ms. */
+const MAX_TRANSIENT_DELAY = 500
 
-/** Sends settlements to the broker. A refused one is tried again, then the delivery is requeued: none is dropped. */
+/** Sends settlements to the broker. A refused settlement is tried again, and at last the delivery is requeued: no delivery is dropped. */
 export class Settler {
   readonly #log: PoolLogger | undefined
   readonly #unsent: UnsentReplies
   readonly #inProgress = new Set<Promise<void>>()
   readonly #noRetries = new AbortController()
+  readonly #onNotSettled: (outcome: Outcome) => void
   /** Deliveries requeued so far, because they had not begun or because the broker refused their settlement. */
   requeued = 0
 
-  constructor(log: PoolLogger | undefined, unsent: UnsentReplies) {
+  /** `onNotSettled`: called when the broker took no settlement of a job: it refused each, or the deliveries are gone. The broker delivers the job again. */
+  constructor(log: PoolLogger | undefined, unsent: UnsentReplies, onNotSettled: (outcome: Outcome) => void = () => {}) {
     this.#log = log
     this.#unsent = unsent
+    this.#onNotSettled = onNotSettled
   }
 
   /** Settlements in progress. */
@@ -50,7 +59,7 @@ export class Settler {
     this.#noRetries.abort()
   }
 
-  /** Settles all deliveries of one job: the first live one with the outcome's settlement, the others by acknowledgement. */
+  /** Settles all deliveries of one job: the first live delivery with the outcome's settlement, the others by acknowledgement. */
   settle(deliveries: readonly Delivery[], outcome: Outcome): void {
     const before = outcome.settling
     const [only] = deliveries
@@ -63,16 +72,34 @@ export class Settler {
     if (delivery.gone.aborted) {
       this.#unsent.add(outcome)
       notifyEnded(delivery)
+      this.#reportSettled(outcome, false)
       return
     }
     this.#reply(delivery, outcome)
-    let answer: SettleResult | Promise<SettleResult>
+    let result: SettleResult | Promise<SettleResult>
     try {
-      answer = delivery.settle(ACKNOWLEDGE)
+      result = delivery.settle(ACKNOWLEDGE, outcome.answer)
     } catch (error) {
-      answer = Promise.reject(error)
+      result = Promise.reject(error)
     }
-    if (answer instanceof Promise) this.#track(this.#settleOne(delivery, ACKNOWLEDGE, answer), outcome)
+    if (result instanceof Promise) this.#track(this.#settleFirst(delivery, outcome, result), outcome)
+    else this.#reportSettled(outcome, result.settled)
+  }
+
+  async #settleFirst(delivery: Delivery, outcome: Outcome, first: Promise<SettleResult>): Promise<void> {
+    this.#reportSettled(outcome, await this.#settleOne(delivery, ACKNOWLEDGE, outcome.answer, first))
+  }
+
+  /** `done`: the broker has taken the settlement. Calls the outcome's `onSettled` or `onNotSettled`. */
+  #reportSettled(outcome: Outcome, done: boolean): void {
+    const { onSettled } = outcome
+    if (onSettled === undefined) return
+    if (!done) {
+      this.#onNotSettled(outcome)
+      return
+    }
+    outcome.onSettled = undefined
+    onSettled()
   }
 
   /** Adds a settlement to those that `idle` waits for. */
@@ -89,6 +116,7 @@ export class Settler {
 
   async #settleAll(deliveries: readonly Delivery[], outcome: Outcome): Promise<void> {
     if (deliveries.every(({ gone }) => gone.aborted)) this.#unsent.add(outcome)
+    let settled = false
     for (const delivery of deliveries) {
       if (delivery.gone.aborted) {
         notifyEnded(delivery)
@@ -96,26 +124,35 @@ export class Settler {
       }
       this.#reply(delivery, outcome)
       const { settlement } = outcome
-      const done = await this.#settleOne(delivery, settlement)
-      // Further deliveries of the job are only to be removed.
+      const done = await this.#settleOne(delivery, settlement, outcome.answer)
+      settled ||= done
+      // The other deliveries of the job are acknowledged, which removes them.
       if (done && settlement.kind !== 'requeue') outcome.settlement = ACKNOWLEDGE
     }
+    this.#reportSettled(outcome, settled)
   }
 
-  /** Resolves with true when the republication or dead letter is stored, or none was needed. */
-  async #settleOne(delivery: Delivery, settlement: Settlement, first?: Promise<SettleResult>): Promise<boolean> {
+  /** Resolves with true when the broker has taken the settlement: its republication or dead letter is stored, or none was needed. */
+  async #settleOne(delivery: Delivery, settlement: Settlement, answer: JobAnswer | undefined, first?: Promise<SettleResult>): Promise<boolean> {
+    let signal: AbortSignal | undefined
     for (let tries = 1; ; tries++) {
+      let transient = false
       try {
-        if (settlement.kind === 'requeue') this.requeued++
-        const { published, settled } = await (tries === 1 && first !== undefined ? first : delivery.settle(settlement))
+        const { published, settled } = await (tries === 1 && first !== undefined ? first : delivery.settle(settlement, answer))
+        if (settlement.kind === 'requeue' && settled) this.requeued++
         return published || settled
       } catch (error) {
-        this.#log?.error({ job: delivery.id, queue: delivery.queue, settlement: settlement.kind, tries, err: error }, 'the broker refused a settlement')
+        transient = isTransient(error)
+        const about = { job: delivery.id, queue: delivery.queue, settlement: settlement.kind, tries, err: error }
+        // A transient refusal can last for hours and is retried every 500 ms. Debug level keeps the log short.
+        if (transient) this.#log?.debug(about, 'the broker cannot take a settlement just now')
+        else this.#log?.error(about, 'the broker refused a settlement')
       }
       if (!delivery.gone.aborted) {
-        if (tries >= ATTEMPTS || this.#noRetries.signal.aborted) return this.#requeue(delivery)
-        const signal = AbortSignal.any([delivery.gone, this.#noRetries.signal])
-        await sleep(exponentialDelay(tries, FIRST_DELAY, MAX_DELAY), undefined, { signal }).catch(() => {})
+        if ((tries >= ATTEMPTS && !transient) || this.#noRetries.signal.aborted) return this.#requeue(delivery)
+        // Create one signal for all tries: a node-wide source signal keeps every dependent signal alive.
+        signal ??= AbortSignal.any([delivery.gone, this.#noRetries.signal])
+        await sleep(exponentialDelay(tries, FIRST_DELAY, transient ? MAX_TRANSIENT_DELAY : MAX_DELAY), undefined, { signal }).catch(() => {})
       }
       if (delivery.gone.aborted) {
         notifyEnded(delivery)
@@ -127,8 +164,8 @@ export class Settler {
   /** The broker delivers the message again. If it comes to this node, the remembered outcome is settled again. */
   async #requeue(delivery: Delivery): Promise<false> {
     try {
-      this.requeued++
-      await delivery.settle({ kind: 'requeue' })
+      const { settled } = await delivery.settle({ kind: 'requeue' })
+      if (settled) this.requeued++
       this.#log?.error({ job: delivery.id, queue: delivery.queue }, 'a delivery was given back because its settlement was refused')
     } catch (error) {
       this.#log?.error(
@@ -156,6 +193,8 @@ export class Settler {
     )
   }
 }
+
+const isTransient = (error: unknown): boolean => (error as { transient?: unknown } | null | undefined)?.transient === true
 
 const notifyEndedWhenGone = (delivery: Delivery): void => {
   if (delivery.ended === undefined) return

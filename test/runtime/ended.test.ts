@@ -1,8 +1,9 @@
 import { Runtime } from 'prefork/runtime'
 import { expect, it } from 'vitest'
+import type { ActiveJob } from '../../src/runtime/active-job.js'
 import type { Delivery, Settlement, SettleResult } from '../../src/runtime/delivery.js'
 import { type Outcome, Settler, UnsentReplies } from '../../src/runtime/settler.js'
-import { FIRST_DELIVERY, storedMessage } from '../fixtures/memory-broker.js'
+import { FIRST_DELIVERY, NO_ERROR, storedMessage } from '../fixtures/memory-broker.js'
 import { fixture, startPool } from '../fixtures/pools.js'
 import { until } from '../fixtures/support.js'
 
@@ -27,7 +28,7 @@ const setUp = () => {
 
 const outcome = (settlement: Settlement): Outcome => ({ settlement, remembered: true, reply: undefined, settling: undefined })
 const acknowledge: Settlement = { kind: 'acknowledge' }
-const republish: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
+const republish: Settlement = { kind: 'republish', why: 'failed', error: NO_ERROR, delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
 const refuse = (): never => {
   throw new Error('refused')
 }
@@ -76,7 +77,7 @@ it('ended() is called for a delivery whose settlement was never possible, once i
 })
 
 it('ended() is not called for a delivery whose settlement found it gone', async () => {
-  const pool = await startPool({ tasks: fixture('farm-tasks.js') })
+  const pool = await startPool({ watchdog: false, tasks: fixture('farm-tasks.js') })
   const runtime = new Runtime(pool as never, { node: 'n', report: () => {} })
   const { ended, delivery } = setUp()
   const { made, lease } = delivery('lost', () => {
@@ -86,6 +87,27 @@ it('ended() is not called for a delivery whose settlement found it gone', async 
   runtime.receive({ ...made, body: storedMessage('lost', 'echo', [1], {}).body })
   await runtime.empty()
   await new Promise((resolve) => setImmediate(resolve))
-  expect(runtime.stats.totals).toMatchObject({ received: 1, succeeded: 1 })
+  expect(runtime.stats.totals).toMatchObject({ received: 1, succeeded: 0, refused: 1 })
   expect(ended).toEqual([])
+})
+
+it('the end of a run that is asked for when its delivery is gone is not asked of a job whose worker died', () => {
+  const { delivery } = setUp()
+  for (const died of [false, true]) {
+    const asked: string[] = []
+    const poolJob = { cancel: () => asked.push('cancel'), withdrawUnlessRunning: () => asked.push('withdraw') }
+    let follower: ActiveJob | undefined
+    const submitFollowed = (_name: string, _args: unknown, _options: unknown, job: ActiveJob): unknown => {
+      follower = job
+      return poolJob
+    }
+    const pool = { on: () => {}, off: () => {}, tasks: ['echo'], taskInfo: () => ({}), submitFollowed }
+    const runtime = new Runtime(pool as never, { node: 'n', report: () => {} })
+    const { made, lease } = delivery('x')
+    runtime.receive({ ...made, body: storedMessage('x', 'echo', [1], {}).body, endWhenGone: true })
+    follower!.began(poolJob as never, 1)
+    if (died) follower!.retried(poolJob as never, 1, 'it died')
+    lease.abort()
+    expect(asked).toEqual([died ? 'withdraw' : 'cancel'])
+  }
 })

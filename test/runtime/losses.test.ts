@@ -2,12 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
+import { eventsOf, runsOf, settled, sharedNode, startNode } from '../fixtures/nodes.js'
 import { Journal, Latch, until } from '../fixtures/support.js'
+
+const shared = sharedNode()
 
 describe('a job whose worker dies', () => {
   it('runs again at once and may succeed', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const journal = new Journal()
     const id = farm.server.add('dieOnAttempts', [2, journal.path, 'x'])
     await settled(farm)
@@ -22,7 +24,7 @@ describe('a job whose worker dies', () => {
   })
 
   it('becomes a dead letter after maxLosses losses, with an entry of the history for each', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const id = farm.server.add('killSelf', ['SIGKILL'], { replyTo: 'me' })
     await until('it is dead', () => farm.server.dead.length === 1)
     expect(farm.server.dead[0]).toMatchObject({
@@ -40,7 +42,7 @@ describe('a job whose worker dies', () => {
   })
 
   it('counts the losses of earlier deliveries', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     farm.server.add('killSelf', ['SIGKILL'], { counts: { losses: 2 } })
     await until('it is dead', () => farm.server.dead.length === 1)
     expect(farm.server.dead[0]!.settlement.history).toHaveLength(1)
@@ -59,7 +61,7 @@ describe('a job whose worker dies', () => {
   })
 
   it('keeps its losses when it is retried after a failure', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const { server } = farm
     server.add('dieThenFail', [1], { maxAttempts: 2 })
     await until('it is dead', () => server.dead.length === 1)
@@ -111,7 +113,7 @@ it('a retry whose task the new worker lacks has an unknown task, and has not fai
 })
 
 it('a task that throws a WorkerStartError has failed', async () => {
-  const { server } = await startNode()
+  const { server } = await shared()
   server.add('failWith', ['ERR_PREFORK_WORKER_START'], { maxAttempts: 1 })
   await until('it is dead', () => server.dead.length === 1)
   expect(server.dead).toMatchObject([{ settlement: { reason: 'failed', counts: { attempt: 1, losses: 0, requeues: 0 } } }])

@@ -1,14 +1,16 @@
 import { decodeReply } from 'prefork/runtime'
 import { describe, expect, it } from 'vitest'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
-import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
+import { eventsOf, runsOf, settled, sharedNode, startNode } from '../fixtures/nodes.js'
 import { until } from '../fixtures/support.js'
+
+const shared = sharedNode()
 
 const reply = (body: Buffer | undefined) => decodeReply(body!)
 
 describe('a job that succeeds', () => {
   it('receives its arguments, kwargs last, its context and its delivery', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const { server } = farm
     server.add('echoAll', [1, 'two'], { id: 'args', kwargs: { three: 3 }, replyTo: 'me' })
     server.add('shown', [], { id: 'shown', context: { user: 5 }, counts: { attempt: 2, losses: 1, requeues: 4 }, replyTo: 'me' })
@@ -27,7 +29,7 @@ describe('a job that succeeds', () => {
   })
 
   it('is not answered without replyTo, and gets an id if its message has none', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     farm.server.add('echo', [1], { id: null })
     farm.server.add('echo', [1], { id: null })
     await settled(farm)
@@ -37,7 +39,7 @@ describe('a job that succeeds', () => {
   })
 
   it('with an empty message id counts as one without: two of them are distinct', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const message = { id: '', redelivered: true, replyTo: 'me' }
     farm.server.add('echo', [1], message)
     await settled(farm)
@@ -91,7 +93,7 @@ describe('a job whose result cannot be sent', () => {
 
 describe('a job that fails', () => {
   it('is retried with its attempt counted and its history, and succeeds', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const { server, node } = farm
     const id = server.add('failUntil', [3], { replyTo: 'me' })
     await settled(farm)
@@ -115,7 +117,7 @@ describe('a job that fails', () => {
   })
 
   it('becomes a dead letter after its last attempt, with error, stack and history; its caller gets an error', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const { server } = farm
     const id = server.add('fail', ['alas'], { maxAttempts: 2, replyTo: 'me' })
     await settled(farm)
@@ -163,7 +165,7 @@ describe('a job that fails', () => {
   })
 
   it('at its soft limit has a SoftTimeLimitError; a hard limit that is not above it is read as one second more', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const { server } = farm
     const id = server.add('spinFor', [60_000], { softTimeLimit: 100, timeLimit: 50, maxAttempts: 1 })
     await until('it is dead', () => server.dead.length === 1)
@@ -173,7 +175,7 @@ describe('a job that fails', () => {
   })
 
   it('with a SerializationError that the task threw is retried', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     farm.server.add('failWith', ['ERR_PREFORK_SERIALIZATION'], { maxAttempts: 2 })
     await until('it is dead', () => farm.server.dead.length === 1)
     expect(farm.server.dead[0]!.settlement).toMatchObject({ reason: 'failed', history: [{}, {}] })
@@ -182,7 +184,7 @@ describe('a job that fails', () => {
 
 describe('a message that cannot become a job', () => {
   it('is dead-lettered at once when it cannot be decoded, and blocks no other', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const { server } = farm
     server.store({
       id: 'junk',
@@ -199,14 +201,14 @@ describe('a message that cannot become a job', () => {
   })
 
   it('is dead-lettered as refused when the pool rejects its limits', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     farm.server.add('echo', [1], { timeLimit: -5 })
     await settled(farm)
     expect(farm.server.dead).toMatchObject([{ settlement: { reason: 'refused', error: { message: expect.stringContaining('timeLimit') } } }])
   })
 
   it('is dead-lettered without a run when it has expired', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     const id = farm.server.add('echo', [1], { expiresAt: Date.UTC(2000), replyTo: 'me' })
     await settled(farm)
     const error = { name: 'ExpiredError', code: 'ERR_PREFORK_EXPIRED', message: 'It expired at 2000-01-01T00:00:00.000Z, before it began.' }
@@ -215,20 +217,20 @@ describe('a message that cannot become a job', () => {
     expect(eventsOf(farm, id)).toEqual(['task.received', 'task.failed'])
   })
 
-  it('waits when its task is unknown, and is dead-lettered after its attempts with the names that this node knows', async () => {
-    const farm = await startNode()
+  it('waits when its task is unknown, and is dead-lettered after that time with the names that this node knows', async () => {
+    const farm = await startNode({ unknownTaskTimeout: 5 })
     const { server } = farm
-    const id = server.add('ecko', [], { maxAttempts: 2 })
+    const id = server.add('ecko', [], { maxAttempts: 1 })
     await until('it is dead', () => server.dead.length === 1)
+    expect(server.republished).toMatchObject([{ settlement: { why: 'unknown_task', delay: 5, counts: { attempt: 1, unknownFor: 5 } } }])
     expect(server.dead[0]!.settlement).toMatchObject({
       reason: 'unknown_task',
       error: { name: 'TaskNotFoundError', message: expect.stringMatching(/did you mean 'echo'\?.*killSelf/) },
-      history: [
-        { attempt: 1, outcome: 'unknown_task' },
-        { attempt: 2, outcome: 'unknown_task' },
-      ],
+      counts: { attempt: 1, losses: 0, requeues: 0 },
+      history: [{ attempt: 1, outcome: 'unknown_task' }],
     })
-    expect(eventsOf(farm, id)).not.toContain('task.started')
+    expect(server.dead[0]!.settlement.history).toHaveLength(1)
+    expect(eventsOf(farm, id)).toEqual(['task.received', 'task.retried', 'task.received', 'task.failed'])
   })
 
   it("is dead-lettered at once when its task is unknown with unknownTask: 'dead-letter'", async () => {

@@ -5,7 +5,7 @@ import { DeliveryChannels } from '../../src/runtime/collections/delivery-channel
 import type { Counts, HistoryEntry, JobHeaders } from '../../src/runtime/delivery.js'
 import { errorLine, MAX_HISTORY, serializeError, withHistory } from '../../src/runtime/message/serialized-error.js'
 import { COMMAND_NAMES, readCommand } from '../../src/runtime/report/commands.js'
-import { closeEntry, TaskHistory } from '../../src/runtime/report/task-history.js'
+import { endEntry, TaskHistory } from '../../src/runtime/report/task-history.js'
 import { failureOutcome, type PolicyOptions, RetryPolicy, retryDelay, type TriedJob } from '../../src/runtime/retry-policy.js'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
 
@@ -49,6 +49,14 @@ it('a bounded map keeps the newest entries, at most twice as many as asked', () 
     expect(map.get('again')).toBe(index)
   }
   expect(map.get('k1')).toBeUndefined()
+})
+
+it('a bounded map lists each value once, older ones first', () => {
+  const map = new BoundedMap<string>(2)
+  for (const [key, value] of ['a1', 'b1', 'a2']) map.set(key!, value!)
+  expect(map.values()).toEqual(['1', '2'])
+  for (const [key, value] of ['c3', 'd4']) map.set(key!, value!)
+  expect(map.values()).toEqual(['2', '3', '4'])
 })
 
 it('DeliveryChannels reports a channel once, however many deliveries it has, and forgets unused channels', () => {
@@ -104,7 +112,10 @@ describe('an error in a report', () => {
 
 describe('the policy', () => {
   const policy = (options: Partial<PolicyOptions> = {}): RetryPolicy =>
-    new RetryPolicy({ maxLosses: 3, maxAttempts: 3, backoff: { kind: 'fixed', delay: 5 }, taskDefaults: {}, maxRequeues: 20, unknownTask: 'retry', ...options })
+    new RetryPolicy({
+      ...{ maxLosses: 3, maxAttempts: 3, backoff: { kind: 'fixed', delay: 5 }, taskDefaults: {}, maxRequeues: 20 },
+      ...{ unknownTask: 'retry', unknownTaskTimeout: 50_000, ...options },
+    })
   const tried = (counts: Partial<Counts> = {}, headers: Partial<JobHeaders> = {}, losses = 0): TriedJob => {
     const all = { attempt: 1, losses: 0, requeues: 0, ...counts }
     return { counts: all, headers: { ...NO_HEADERS, ...headers }, name: 't', newHistory: [], totalLosses: all.losses + losses }
@@ -119,13 +130,24 @@ describe('the policy', () => {
   })
 
   it('dead-letters a job that was lost too often, and republishes the others', () => {
-    expect(policy().lost(tried({ losses: 1 }, {}, 1), undefined, new Error('x'))).toMatchObject({ kind: 'republish', counts: { attempt: 1, losses: 2 } })
+    expect(policy().lost(tried({ losses: 1 }, {}, 1), undefined, new Error('x'))).toMatchObject({
+      kind: 'republish',
+      why: 'lost',
+      error: { message: 'x' },
+      counts: { attempt: 1, losses: 2 },
+    })
     expect(policy().lost(tried({ losses: 1 }, {}, 2), undefined, new Error('x'))).toMatchObject({ kind: 'dead-letter', reason: 'lost' })
     expect(policy().lost(tried({}, { retryLost: 0 }, 1), undefined, new Error('x'))).toMatchObject({ kind: 'dead-letter' })
   })
 
   it('counts attempts and keeps the losses', () => {
-    expect(policy().failed(tried({ attempt: 2 }, {}, 1), new Error('x'))).toMatchObject({ kind: 'republish', delay: 5, counts: { attempt: 3, losses: 1 } })
+    expect(policy().failed(tried({ attempt: 2 }, {}, 1), new Error('x'))).toMatchObject({
+      kind: 'republish',
+      why: 'failed',
+      error: { message: 'x' },
+      delay: 5,
+      counts: { attempt: 3, losses: 1 },
+    })
     expect(policy().failed(tried({ attempt: 3 }), new Error('x'))).toMatchObject({ kind: 'dead-letter', reason: 'failed' })
     expect(policy().failed(tried({}, { backoff: { kind: 'fixed', delay: 9 } }), new Error('x'))).toMatchObject({ delay: 9 })
     expect(policy({ taskDefaults: { t: { backoff: { kind: 'fixed', delay: 7 }, maxAttempts: 1 } } }).failed(tried({}, { maxAttempts: 2 }), 'x')).toMatchObject({
@@ -133,9 +155,28 @@ describe('the policy', () => {
     })
   })
 
+  it('has a job of an unknown task wait, each time as long as so far, until its time is over', () => {
+    const delays: number[] = []
+    let { counts } = tried({ attempt: 3 })
+    for (;;) {
+      const settlement = policy().unknownTask(tried(counts, { maxAttempts: 1 }), new Error('x'))
+      if (settlement.kind !== 'republish') {
+        expect(settlement).toMatchObject({ kind: 'dead-letter', reason: 'unknown_task', counts: { attempt: 3, unknownFor: 50_000 } })
+        break
+      }
+      expect(settlement).toMatchObject({ why: 'unknown_task', counts: { attempt: 3, requeues: 0 } })
+      delays.push(settlement.delay)
+      counts = settlement.counts
+    }
+    expect(delays).toEqual([1_000, 1_000, 2_000, 4_000, 8_000, 16_000, 18_000])
+    expect(policy({ unknownTaskTimeout: 600_000 }).unknownTask(tried({ unknownFor: 64_000 }), 'x')).toMatchObject({ delay: 30_000 })
+    expect(policy({ unknownTask: 'dead-letter' }).unknownTask(tried(), 'x')).toMatchObject({ kind: 'dead-letter' })
+  })
+
   it('counts requeues and delays each longer, up to the limit', () => {
-    expect(policy().untried(tried({ requeues: 2 }), 'x')).toMatchObject({ kind: 'republish', delay: 400, counts: { attempt: 1, requeues: 3 } })
-    expect(policy().untried(tried({ requeues: 19 }), 'x', 0)).toMatchObject({ kind: 'republish', delay: 0, counts: { requeues: 20 } })
+    expect(policy().untried(tried({ requeues: 2 }), 'x')).toMatchObject({ kind: 'republish', why: 'untried', delay: 400, counts: { attempt: 1, requeues: 3 } })
+    expect([0, 1, 19].map((requeues) => policy().isolationDelay(tried({ requeues })))).toEqual([30_000, 60_000, 3_600_000])
+    expect(policy().untried(tried({ requeues: 19 }), 'x', 0)).toMatchObject({ kind: 'republish', why: 'untried', delay: 0, counts: { requeues: 20 } })
     expect(policy().untried(tried({ requeues: 20 }), 'x')).toMatchObject({ kind: 'dead-letter', reason: 'redelivered' })
   })
 
@@ -161,7 +202,7 @@ describe('the task history', () => {
     entry.source = { logs: [{ time: 1, stream: 'stdout', text: 'hello' }] }
     expect(book.records().map(({ id }) => id)).toEqual(['c', 'd'])
     expect(book.records()[1]!.logs).toEqual([{ time: 1, stream: 'stdout', text: 'hello' }])
-    closeEntry(entry)
+    endEntry({ historyEntry: entry, worker: undefined, startedAt: 0 }, 'success', undefined)
     expect(entry.source).toBeUndefined()
     expect(book.records()[1]!.logs).toHaveLength(1)
     book.remove(entry)
@@ -200,7 +241,10 @@ describe('a remote command', () => {
     [{ command: 'grow', by: 0 }, /'by' must be a whole number from 1/],
     [{ command: 'autoscale', min: 3, max: 2 }, /'max' must be at least min, 3/],
     [{ command: 'autoscale', min: 3 }, /'max' must be/],
-    [{ command: 'revoke' }, /'id' must be a non-empty string/],
+    [{ command: 'revoke' }, /exactly one of 'id' and 'key'/],
+    [{ command: 'revoke', id: '' }, /'id' must be a non-empty string/],
+    [{ command: 'revoke', id: 'x', key: 'y' }, /exactly one of 'id' and 'key'/],
+    [{ command: 'revoke', key: 'y', queue: 'q' }, /no 'queue' with a 'key'/],
     [{ command: 'rate_limit', limit: '1/s' }, /exactly one of 'task' and 'queue'/],
     [{ command: 'rate_limit', task: 't', queue: 'q', limit: '1/s' }, /exactly one/],
     [{ command: 'rate_limit', task: 't', limit: 'fast' }, /rate limit is a number of starts/],

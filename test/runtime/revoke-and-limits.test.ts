@@ -2,16 +2,19 @@ import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeReply } from 'prefork/runtime'
 import { describe, expect, it } from 'vitest'
-import { eventsOf, runsOf, settled, startNode } from '../fixtures/nodes.js'
+import { eventsOf, runsOf, settled, sharedNode, startNode } from '../fixtures/nodes.js'
 import { isAlive, Journal, Latch, scratch, until } from '../fixtures/support.js'
 
+const shared = sharedNode()
+const oneByOne = sharedNode({ prefetchPerWorker: 3, concurrency: 1 })
+
 describe('a revoked job', () => {
-  it('never runs when it arrives later: it is acknowledged, and its caller gets an error', async () => {
-    const farm = await startNode()
+  it('never runs when it arrives later: it is settled as revoked, and its caller gets an error', async () => {
+    const farm = await shared()
     expect(await farm.node.command({ command: 'revoke', id: 'x' })).toEqual({ id: 'x', outcome: 'remembered' })
     farm.server.add('echo', [1], { id: 'x', replyTo: 'me' })
     await settled(farm)
-    expect(farm.server.acknowledged).toEqual(['x'])
+    expect([farm.server.revoked, farm.server.acknowledged]).toEqual([['x'], []])
     expect(decodeReply(farm.server.replies[0]!.body)).toMatchObject({ ok: false, error: { name: 'RevokedError', code: 'ERR_PREFORK_REVOKED' } })
     expect(eventsOf(farm, 'x')).toEqual(['task.received', 'task.revoked'])
     expect(runsOf(farm, 'x', 'task.revoked')).toEqual([[undefined, 0]])
@@ -19,7 +22,7 @@ describe('a revoked job', () => {
   })
 
   it('never runs when it is waiting', async () => {
-    const farm = await startNode({ prefetchPerWorker: 2, concurrency: 1 })
+    const farm = await oneByOne()
     const journal = new Journal()
     const latch = new Latch()
     farm.server.add('hold', [latch.path, journal.path, 'first'])
@@ -27,14 +30,14 @@ describe('a revoked job', () => {
     farm.server.add('mark', [journal.path, 'second'], { id: 'second' })
     await until('both are held', () => farm.node.stats().held === 2)
     expect(await farm.node.command({ command: 'revoke', id: 'second' })).toMatchObject({ outcome: 'revoked' })
-    await until('it is acknowledged', () => farm.server.acknowledged.includes('second'))
+    await until('it is settled', () => farm.server.revoked.includes('second'))
     latch.open()
     await settled(farm)
     expect(journal.lines).toEqual(['+first', '-first'])
   })
 
   it('goes on while it runs, unless it is to be terminated', async () => {
-    const farm = await startNode({ concurrency: 2 })
+    const farm = await shared()
     const journal = new Journal()
     const latch = new Latch()
     farm.server.add('hold', [latch.path, journal.path, 'on'], { id: 'on' })
@@ -42,7 +45,7 @@ describe('a revoked job', () => {
     await until('both run', () => farm.node.stats().running === 2)
     expect(await farm.node.command({ command: 'revoke', id: 'on' })).toMatchObject({ outcome: 'running' })
     expect(await farm.node.command({ command: 'revoke', id: 'off', terminate: true })).toMatchObject({ outcome: 'terminated' })
-    await until('it is acknowledged', () => farm.server.acknowledged.includes('off'))
+    await until('it is settled', () => farm.server.revoked.includes('off'))
     latch.open()
     await settled(farm)
     expect(journal.lines.at(-1)).toBe('-on')
@@ -58,7 +61,7 @@ describe('a rate limit', () => {
   const starts = (farm: Awaited<ReturnType<typeof startNode>>): number => farm.broker.events.filter(({ type }) => type === 'task.started').length
 
   it('delays the jobs of its task alone, and releases them when it is removed', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     expect(await farm.node.command({ command: 'rate_limit', task: 'echo', limit: '1/h' })).toEqual({ 'task echo': '1/h' })
     for (let index = 0; index < 3; index++) farm.server.add('echo', [index])
     farm.server.add('pid')
@@ -71,7 +74,7 @@ describe('a rate limit', () => {
   })
 
   it('of a queue delays all of its jobs, and releases them over time', async () => {
-    const farm = await startNode()
+    const farm = await shared()
     await farm.node.command({ command: 'rate_limit', queue: 'jobs', limit: '600/m' })
     const before = performance.now()
     for (let index = 0; index < 5; index++) farm.server.add('echo', [index])
@@ -109,7 +112,7 @@ describe('a rate limit', () => {
 
 describe('a node command', () => {
   it('pause gives waiting jobs back and keeps running ones; resume takes jobs again', async () => {
-    const farm = await startNode({ prefetchPerWorker: 3, concurrency: 1 })
+    const farm = await oneByOne()
     const journal = new Journal()
     const latch = new Latch()
     farm.server.add('hold', [latch.path, journal.path, 'x'])
@@ -128,7 +131,7 @@ describe('a node command', () => {
   })
 
   it('quiet takes no more jobs and runs those it holds', async () => {
-    const farm = await startNode({ prefetchPerWorker: 2, concurrency: 1 })
+    const farm = await oneByOne()
     const journal = new Journal()
     const latch = new Latch()
     farm.server.add('hold', [latch.path, journal.path, 'x'])
@@ -261,14 +264,14 @@ export const odd = () => () => {}
   })
 
   it('is an unknown task without such a module or export, and without roots', async () => {
-    const farm = await startNode({ roots: [tree().root], maxAttempts: 1 })
+    const farm = await startNode({ roots: [tree().root], unknownTask: 'dead-letter' })
     const names = ['mail/none#welcome', 'mail/send#none', 'mail/send#text', 'mail/send#constructor', 'prefork:path', 'prefork:path-options']
     for (const name of names) farm.server.add(name, ['/etc/hosts', 'x', []], { id: name })
     await settled(farm)
     expect(farm.server.dead.map(({ message, settlement }) => [message.id, settlement.reason]).sort()).toEqual(
       names.map((name) => [name, 'unknown_task']).sort(),
     )
-    const plain = await startNode({ maxAttempts: 1 })
+    const plain = await startNode({ unknownTask: 'dead-letter' })
     plain.server.add('mail/send#welcome')
     await settled(plain)
     expect(plain.server.dead).toMatchObject([{ settlement: { reason: 'unknown_task' } }])

@@ -1,10 +1,12 @@
 /** The runtime with a pool of the test's own. */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { gzipSync } from 'node:zlib'
 import { Runtime } from 'prefork/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FarmEventBody } from '../../src/runtime/report/report.js'
 import { FIRST_DELIVERY, MemoryBroker, MemoryServer, storedMessage } from '../fixtures/memory-broker.js'
-import { fixture, startPool, type TestPool } from '../fixtures/pools.js'
+import { startNode } from '../fixtures/nodes.js'
+import { fixture, sharedPool, startPool, type TestPool } from '../fixtures/pools.js'
 import { Journal, Latch, until } from '../fixtures/support.js'
 
 const start = (pool: TestPool, options: object = {}) => {
@@ -19,7 +21,7 @@ const start = (pool: TestPool, options: object = {}) => {
 }
 
 it('a job that was put back too often without a run is requeued, counted', async () => {
-  const pool = await startPool({ tasks: fixture('farm-tasks.js'), maxPutBacks: 0, dispatch: 'fast', workers: 1 })
+  const pool = await startPool({ watchdog: false, tasks: fixture('farm-tasks.js'), maxPutBacks: 0, dispatch: 'fast', workers: 1 })
   const { server } = start(pool)
   const journal = new Journal()
   const latch = new Latch()
@@ -34,7 +36,7 @@ it('a job that was put back too often without a run is requeued, counted', async
 })
 
 it('the runtime gives back the waiting jobs of a closed pool and counts its running ones as lost', async () => {
-  const pool = await startPool({ tasks: fixture('farm-tasks.js') })
+  const pool = await startPool({ watchdog: false, tasks: fixture('farm-tasks.js') })
   const { server, broker } = start(pool)
   const journal = new Journal()
   const latch = new Latch()
@@ -51,7 +53,7 @@ it('the runtime gives back the waiting jobs of a closed pool and counts its runn
 })
 
 it('the runtime with a small memory forgets outcomes and runs such jobs again', async () => {
-  const pool = await startPool({ tasks: fixture('farm-tasks.js') })
+  const pool = await startPool({ watchdog: false, tasks: fixture('farm-tasks.js') })
   const { server, runtime } = start(pool, { memory: 2 })
   const journal = new Journal()
   for (const id of ['a', 'b', 'c', 'd', 'e', 'a', 'e']) {
@@ -63,19 +65,47 @@ it('the runtime with a small memory forgets outcomes and runs such jobs again', 
   expect(runtime.stats.totals).toMatchObject({ recognised: 1, succeeded: 6 })
 })
 
+it('unpacked bodies are bounded together: the jobs of further ones wait, and go back when the node is paused', async () => {
+  const { node, server, broker } = await startNode({ maxBodySize: 100_000, prefetchPerWorker: 50 })
+  const journal = new Journal()
+  const latch = new Latch()
+  const ids = [...Array(9).keys()].map((i) => `packed ${i}`)
+  for (const id of ids) {
+    const plain = storedMessage(id, 'hold', [latch.path, journal.path, id, 'x'.repeat(95_000)], { contentEncoding: 'gzip' })
+    server.store({ ...plain, body: gzipSync(plain.body) })
+  }
+  server.add('mark', [journal.path, 'plain'])
+  await until('as many run as fit', () => journal.lines.length === 5)
+  await until('all are held', () => broker.unsettled === 9)
+  await node.command({ command: 'pause' })
+  await until('the others went back', () => broker.unsettled === 4 && server.ready.length === 5)
+  await node.command({ command: 'resume' })
+  latch.open()
+  await until('all are done', () => server.acknowledged.length === 10)
+  let [open, most] = [0, 0]
+  for (const line of journal.lines.filter((each) => each !== 'plain')) {
+    open += line.startsWith('+') ? 1 : -1
+    most = Math.max(most, open)
+  }
+  expect(most).toBe(4)
+  expect(server.acknowledged.toSorted()).toEqual([...ids, 'm-1'].toSorted())
+})
+
 describe('the options of the runtime', () => {
+  const shared = sharedPool({ watchdog: false, tasks: fixture('farm-tasks.js') })
+
   it.each([
     [{ maxLoss: 1 }, /did you mean 'maxLosses'/],
     [{ node: '' }, /Option 'node' must be a non-empty string/],
     [{ report: undefined }, /Option 'report' must be a function/],
   ])('%j are refused', async (options, message) => {
-    const pool = await startPool({ tasks: fixture('farm-tasks.js') })
+    const { pool } = shared
     expect(() => start(pool, options)).toThrow(message)
   })
 })
 
 it('the runtime removes its listeners from the pool when it is closed', async () => {
-  const pool = await startPool({ tasks: fixture('farm-tasks.js') })
+  const pool = await startPool({ watchdog: false, tasks: fixture('farm-tasks.js') })
   const { runtime, events } = start(pool)
   runtime.close()
   await pool.run('echo', [1])
@@ -83,7 +113,7 @@ it('the runtime removes its listeners from the pool when it is closed', async ()
 })
 
 it('the runtime makes no task events without a listener, and all of them from the first listener on', async () => {
-  const pool = await startPool({ tasks: fixture('farm-tasks.js') })
+  const pool = await startPool({ watchdog: false, tasks: fixture('farm-tasks.js') })
   let listening = false
   const { server, events } = start(pool, { heard: () => listening, maxAttempts: 1 })
   const journal = new Journal()
@@ -99,7 +129,7 @@ it('the runtime makes no task events without a listener, and all of them from th
 })
 
 it('the runtime settles, answers and reports in the async context of the delivery, for tracing', async () => {
-  const pool = await startPool({ tasks: fixture('farm-tasks.js'), workers: 1 })
+  const pool = await startPool({ watchdog: false, tasks: fixture('farm-tasks.js'), workers: 1 })
   const context = new AsyncLocalStorage<string>()
   const seen: [id: string, what: string, where: string | undefined][] = []
   const runtime = new Runtime(pool as never, {
@@ -124,8 +154,8 @@ it('the runtime settles, answers and reports in the async context of the deliver
   await runtime.empty()
   await until('both are settled', () => ['acknowledge', 'dead-letter'].every((kind) => seen.some(([, what]) => what === kind)))
   const expected = {
-    a: ['task.received', 'task.started', 'task.succeeded', 'answer', 'acknowledge'],
-    b: ['task.received', 'task.started', 'task.failed', 'answer', 'dead-letter'],
+    a: ['task.received', 'task.started', 'answer', 'acknowledge', 'task.succeeded'],
+    b: ['task.received', 'task.started', 'answer', 'dead-letter', 'task.failed'],
   }
   for (const [id, what] of Object.entries(expected)) expect(seen.filter(([of]) => of === id)).toEqual(what.map((each) => [id, each, `delivery of ${id}`]))
 })

@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest'
 import type { Delivery, Settlement } from '../../src/runtime/delivery.js'
 import { type Outcome, Settler, UnsentReplies } from '../../src/runtime/settler.js'
-import { FIRST_DELIVERY } from '../fixtures/memory-broker.js'
+import { FIRST_DELIVERY, NO_ERROR } from '../fixtures/memory-broker.js'
 
 const MIB = 1_048_576
 
@@ -38,7 +38,7 @@ const setUp = (max = 1_000) => {
 
 it('unsent replies take at most 64 MiB: the oldest are dropped with one warning, and every outcome is kept', async () => {
   const { settler, settled, delivery, outcome, sizeWarnings } = setUp()
-  const republish: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
+  const republish: Settlement = { kind: 'republish', why: 'failed', error: NO_ERROR, delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
   // Four ways in which a reply is not sent.
   const outcomes = [outcome(30 * MIB), outcome(30 * MIB, republish), outcome(30 * MIB), outcome(30 * MIB)]
   settler.settle([], outcomes[0]!)

@@ -11,6 +11,16 @@ export class BoundedMap<V> {
     this.#max = max
   }
 
+  get isEmpty(): boolean {
+    return this.#young.size === 0 && this.#old.size === 0
+  }
+
+  /** Older ones first. */
+  values(): V[] {
+    const old = [...this.#old].filter(([key]) => !this.#young.has(key))
+    return [...old.map(([, value]) => value), ...this.#young.values()]
+  }
+
   get(key: string): V | undefined {
     return this.#young.get(key) ?? this.#old.get(key)
   }

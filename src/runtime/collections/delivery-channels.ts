@@ -27,7 +27,7 @@ export class DeliveryChannels {
   forget(gone: AbortSignal): void {
     const channel = this.#channels.get(gone)
     if (channel === undefined || --channel.deliveries > 0) return
-    // A broker may give each delivery a signal of its own: no entry may stay behind for each.
+    // A broker may give each delivery a signal of its own, so its entry must not stay behind.
     this.#channels.delete(gone)
     gone.removeEventListener('abort', channel.listener)
   }

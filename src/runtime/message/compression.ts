@@ -12,7 +12,7 @@ type Transform = (body: Buffer, options?: { maxOutputLength?: number }) => Promi
 const withZstd = zlib as unknown as { zstdCompress?: Parameters<typeof promisify>[0]; zstdDecompress?: Parameters<typeof promisify>[0] }
 const optional = (f: Parameters<typeof promisify>[0] | undefined): Transform | undefined => (f === undefined ? undefined : (promisify(f) as Transform))
 
-/** Brotli's default of 11 is for files that are compressed once, and takes 50 times as long. */
+/** Brotli's default quality of 11 is for files that are compressed once. It takes 50 times as long. */
 const BROTLI_QUALITY = 5
 const brotli = promisify(zlib.brotliCompress) as (body: Buffer, options: zlib.BrotliOptions) => Promise<Buffer>
 
@@ -42,12 +42,15 @@ export const compress = async (body: Buffer, how: Compression): Promise<Buffer> 
 /** The compression that a `content_encoding` names; undefined for none. Throws UndecodableError for an unknown one. */
 export const compressionNamed = (encoding: string | undefined): Compression | undefined => {
   if (encoding === undefined) return undefined
+  if (!isCompressed(encoding)) return undefined
   const name = encoding.trim().toLowerCase()
-  if (identities.has(name)) return undefined
   if (name === 'x-gzip') return 'gzip'
   if (name === 'gzip' || name === 'br' || name === 'zstd') return name
   throw new UndecodableError(`The content encoding '${encoding}' is not known; known are gzip, br and zstd.`)
 }
+
+/** Whether a `content_encoding` is, or may be, that of a compressed body. */
+export const isCompressed = (encoding: string | undefined): boolean => encoding !== undefined && !identities.has(encoding.trim().toLowerCase())
 
 /** Decompresses off the main thread. Rejects with UndecodableError as soon as the output is larger than `maxSize` bytes. */
 export const decompress = async (body: Buffer, how: Compression, maxSize: number): Promise<Buffer> => {

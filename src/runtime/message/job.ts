@@ -59,12 +59,19 @@ const withoutTail = (args: readonly unknown[]): readonly unknown[] => {
   return length === args.length ? args : args.slice(0, length)
 }
 
+export interface DecodeOptions {
+  /** Bytes of the body, once decompressed. */
+  readonly maxBodySize: number
+  /** Called with the size of a compressed body once it is decompressed. */
+  readonly unpacked?: (bytes: number) => void
+}
+
 /**
  * Decodes a job: MessagePack or JSON, by its content type. Returns a promise for a compressed body, which is decompressed off the main thread.
  *
  * @throws {UndecodableError} (or rejects with it) the message cannot be decoded; its text says why
  */
-export const decodeJob = (body: Buffer, headers: BodyHeaders, { maxBodySize }: { maxBodySize: number }): JobMessage | Promise<JobMessage> => {
+export const decodeJob = (body: Buffer, headers: BodyHeaders, { maxBodySize, unpacked }: DecodeOptions): JobMessage | Promise<JobMessage> => {
   if (headers.schemaVersion !== SCHEMA_VERSION)
     throw new UndecodableError(
       `The message has ${Number.isNaN(headers.schemaVersion) ? 'a schema version that is no number' : `schema version ${headers.schemaVersion}`}; this node reads version ${SCHEMA_VERSION}.`,
@@ -73,7 +80,10 @@ export const decodeJob = (body: Buffer, headers: BodyHeaders, { maxBodySize }: {
   const how = compressionNamed(headers.contentEncoding)
   if (body.length > maxBodySize) throw tooLarge(`(${body.length} bytes) is larger`, maxBodySize)
   if (how === undefined) return read(body, json)
-  return decompress(body, how, maxBodySize).then((whole) => read(whole, json))
+  return decompress(body, how, maxBodySize).then((whole) => {
+    unpacked?.(whole.length)
+    return read(whole, json)
+  })
 }
 
 /** Undefined when the message has no content type. */

@@ -6,7 +6,7 @@ import { PATH_OPTIONS, type PathTask } from './task-paths.js'
 /** ms in which a worker must load the module. A slower module counts as one without options. */
 const LOAD_TIMEOUT = 10_000
 
-/** The `defineTask` options of tasks that are named by their path. A worker loads the module and is asked once for each task. */
+/** The `defineTask` options of tasks that are named by their path. A worker loads the module; it is asked once for each task. */
 export class PathOptions {
   readonly #pool: RuntimePool
   readonly #known = new Map<string, Promise<TaskOptions>>()

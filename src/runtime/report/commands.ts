@@ -1,7 +1,20 @@
-import { type Check, count, countFrom, flag, millisecondsOrZero, nonEmptyString, plainObject, refuse, refuseUnknownNames } from '../../util/checks.js'
+import {
+  arrayOf,
+  type Check,
+  count,
+  countFrom,
+  flag,
+  isString,
+  millisecondsOrZero,
+  nonEmptyString,
+  plainObject,
+  refusal,
+  refuseUnknownNames,
+} from '../../util/checks.js'
 import { MAX_WORKERS } from '../../util/limits.js'
 import { nearest } from '../../util/nearest.js'
-import { parseRate } from '../rate-limits.js'
+import { parseRate } from '../admission/rate-limits.js'
+import type { RememberedId, RememberedRevocations } from '../admission/revocations.js'
 
 /** The commands that an operator can send to a node. Times in ms. */
 export type Command =
@@ -17,12 +30,31 @@ export type Command =
   | { command: 'shrink'; by?: number }
   | { command: 'autoscale'; min: number; max: number }
   | { command: 'restart' }
-  | { command: 'revoke'; id: string; terminate?: boolean }
+  /** The job with this key, or the first with this id (in `queue`, if it is given). Either `key` or `id`. */
+  | { command: 'revoke'; id?: string; queue?: string; key?: string; terminate?: boolean }
   /** `limit`: '10/s', '600/m', '1000/h', or null to lift it. Exactly one of `task` and `queue`. */
   | { command: 'rate_limit'; task?: string; queue?: string; limit: string | null }
   | { command: 'stack'; worker: number }
 
 export type CommandName = Command['command']
+
+/** From another node: a revocation by id has met its job there. `key`: that of the job, if no other has it. */
+export interface SpentMessage {
+  command: 'revocation_spent'
+  id: string
+  queue?: string | undefined
+  key?: string | undefined
+  node: string
+}
+
+/** From a node that starts: it wants the revocations that the others remember. The answer is `RememberedRevocations`. */
+export interface RevocationsMessage {
+  command: 'revocations'
+  node: string
+}
+
+/** What nodes send each other, as commands. Not for operators. */
+export type NodeMessage = SpentMessage | RevocationsMessage
 
 /** The nodes that a command is for: a list of names, or 'all'. */
 export type Address = 'all' | readonly string[]
@@ -54,10 +86,22 @@ const rateLimit = ({ task, queue, limit }: Fields): Command => {
   })
 }
 
+const revoke = ({ id, queue, key, terminate }: Fields): Command => {
+  if ((id === undefined) === (key === undefined)) throw new TypeError("revoke wants exactly one of 'id' and 'key'.")
+  if (key !== undefined && queue !== undefined) throw new TypeError("revoke wants no 'queue' with a 'key': a key names one job in all queues.")
+  return compact({
+    command: 'revoke',
+    id: optional('id', id, nonEmptyString),
+    queue: optional('queue', queue, nonEmptyString),
+    key: optional('key', key, nonEmptyString),
+    terminate: optional('terminate', terminate, flag),
+  })
+}
+
 const autoscale = ({ min, max }: Fields): Command => {
   const least = workers('min', min)
   const most = workers('max', max)
-  if (most < least) throw refuse('max', `at least min, ${least}`, most)
+  if (most < least) throw refusal('max', `at least min, ${least}`, most)
   return { command: 'autoscale', min: least, max: most }
 }
 
@@ -74,11 +118,50 @@ const COMMANDS: { readonly [N in CommandName]: { readonly fields: readonly strin
   shrink: { fields: ['by'], read: ({ by }) => compact({ command: 'shrink', by: optional('by', by, workers) }) },
   autoscale: { fields: ['min', 'max'], read: autoscale },
   revoke: {
-    fields: ['id', 'terminate'],
-    read: ({ id, terminate }) => compact({ command: 'revoke', id: nonEmptyString('id', id), terminate: optional('terminate', terminate, flag) }),
+    fields: ['id', 'queue', 'key', 'terminate'],
+    read: revoke,
   },
   rate_limit: { fields: ['task', 'queue', 'limit'], read: rateLimit },
   stack: { fields: ['worker'], read: ({ worker }) => ({ command: 'stack', worker: count('worker', worker, 1) }) },
+}
+
+/**
+ * Checks what another node sends. Undefined: it is something else.
+ *
+ * @throws {TypeError} a field has a value it cannot have
+ */
+export const readNodeMessage = (given: unknown): NodeMessage | undefined => {
+  const { command, id, queue, key, node } = plainObject('command', given)
+  if (command === 'revocations') return { command, node: nonEmptyString('node', node) }
+  if (command !== 'revocation_spent') return undefined
+  return {
+    command,
+    id: nonEmptyString('id', id),
+    queue: optional('queue', queue, nonEmptyString),
+    key: optional('key', key, nonEmptyString),
+    node: nonEmptyString('node', node),
+  }
+}
+
+/**
+ * Checks another node's answer to `revocations`.
+ *
+ * @throws {TypeError} it has another form
+ */
+export const readRevocations = (given: unknown): RememberedRevocations => {
+  const { keys, ids, spent = [] } = plainObject('revocations', given)
+  return {
+    keys: arrayOf('keys', keys, 'an array of keys', 'a key', isString),
+    ids: arrayOf('ids', ids, 'an array of ids', AN_ID, isRememberedId),
+    spent: arrayOf('spent', spent, 'an array of ids', AN_ID, isRememberedId),
+  }
+}
+
+const AN_ID = 'an id, a queue or none, and a time in ms'
+
+const isRememberedId = (value: unknown): value is RememberedId => {
+  const { id, queue, at } = (value ?? {}) as { id?: unknown; queue?: unknown; at?: unknown }
+  return isString(id) && (queue === undefined || isString(queue)) && Number.isFinite(at)
 }
 
 export const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[]

@@ -1,6 +1,6 @@
 /**
  * Checks of reports that come from outside: any client of the broker may publish to the event exchange, and so do nodes of other
- * versions. They check the members that this version reads, and ignore others.
+ * versions. The checks cover the members that this version reads, and ignore others.
  */
 import type { FarmEvent, NodeSnapshot, NodeStats } from './report.js'
 
@@ -71,6 +71,7 @@ const events: Readonly<Record<FarmEvent['type'], Check>> = {
   'worker.exit': shape({ worker: number, pid: optional(number), reason: text, expected: flag, jobs: listOf(text) }),
   'task.received': shape({ ...job, queue: text, counts }),
   'task.started': shape({ ...job, worker: number, attempt: number }),
+  'task.progress': shape({ ...job, worker: optional(number) }),
   'task.succeeded': shape(ended),
   'task.failed': shape({ ...ended, error: text, dead: optional(text) }),
   'task.retried': shape({ ...ended, delay: number, counts, error: text }),

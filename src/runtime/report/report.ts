@@ -39,6 +39,8 @@ export type FarmEventBody =
   | { type: 'worker.exit'; worker: number; pid: number | undefined; reason: string; expected: boolean; jobs: string[] }
   | { type: 'task.received'; id: string; name: string; queue: string; counts: Counts }
   | { type: 'task.started'; id: string; name: string; worker: number; attempt: number }
+  /** `value`: the value as JSON holds it; undefined if its JSON is longer than 4,096 characters. */
+  | { type: 'task.progress'; id: string; name: string; worker: number | undefined; value: unknown }
   | { type: 'task.succeeded'; id: string; name: string; worker: number | undefined; duration: number }
   | { type: 'task.failed'; id: string; name: string; worker: number | undefined; duration: number; error: string; dead: DeadReason | undefined }
   | { type: 'task.retried'; id: string; name: string; worker: number | undefined; duration: number; delay: number; counts: Counts; error: string }
@@ -82,7 +84,18 @@ export interface NodeStats {
   held: number
   running: number
   scale: { min: number; max: number; wanted: number; alive: number; auto: boolean }
-  totals: { received: number; succeeded: number; failed: number; retried: number; revoked: number; lost: number; deadLettered: number; recognised: number }
+  totals: {
+    received: number
+    succeeded: number
+    failed: number
+    retried: number
+    revoked: number
+    lost: number
+    deadLettered: number
+    recognised: number
+    /** Outcomes that came too late: the delivery was gone, and the broker delivers the job again. */
+    refused: number
+  }
   /** Resident bytes of the node itself. */
   rss: number
   rateLimits: Record<string, string>
@@ -93,4 +106,17 @@ export interface NodeSnapshot {
   stats: NodeStats
   /** Newest last, at most `taskHistory`. */
   tasks: TaskRecord[]
+}
+
+/** Characters of a progress value in an event, as JSON. */
+const MAX_REPORTED = 4_096
+
+/** A progress value as an event can carry it: the value as JSON holds it, undefined if its JSON is too long. */
+export const reportable = (value: unknown): unknown => {
+  try {
+    const text = JSON.stringify(value)
+    return text === undefined || text.length > MAX_REPORTED ? undefined : (JSON.parse(text) as unknown)
+  } catch {
+    return undefined
+  }
 }

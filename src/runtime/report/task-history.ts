@@ -1,5 +1,6 @@
 import type { LogLine } from '../../wire/messages.js'
-import type { TaskLogLine, TaskRecord } from './report.js'
+import { errorLine } from '../message/serialized-error.js'
+import type { TaskLogLine, TaskRecord, TaskStatus } from './report.js'
 
 /** Output lines that are kept for one job. The newest are kept. */
 const MAX_LINES = 500
@@ -9,6 +10,14 @@ const MAX_LINE = 2_000
 export interface TaskEntry {
   readonly record: TaskRecord
   source: { readonly logs: readonly LogLine[] } | undefined
+}
+
+/** The part of an ended job that its entry shows. */
+export interface EndedJob {
+  readonly historyEntry: TaskEntry | undefined
+  readonly worker: number | undefined
+  /** ms since the epoch; 0: the job never began. */
+  readonly startedAt: number
 }
 
 /** The most recent jobs of this node, for snapshots. */
@@ -40,10 +49,16 @@ export class TaskHistory {
   }
 }
 
-/** Copies the job's last output lines when the job is over. */
-export const closeEntry = (entry: TaskEntry): void => {
-  if (entry.source === undefined) return
-  if (entry.source.logs.length > 0) entry.record.logs = lastLines(entry.source.logs)
+/** The job is over: its entry gets the status and the last lines of its output. */
+export const endEntry = ({ historyEntry: entry, worker, startedAt }: EndedJob, status: TaskStatus, error: unknown): void => {
+  if (entry === undefined) return
+  const { record, source } = entry
+  record.status = status
+  record.ended = Date.now()
+  record.duration = startedAt === 0 ? undefined : record.ended - startedAt
+  record.worker = worker
+  record.error = error === undefined ? undefined : errorLine(error)
+  if (source !== undefined && source.logs.length > 0) record.logs = lastLines(source.logs)
   entry.source = undefined
 }
 

@@ -1,3 +1,3 @@
 import { checkBodies } from './property.js'
 
-checkBodies(0.25)
+checkBodies(0.1)

@@ -1,12 +1,12 @@
 /**
- * msgpackr's packer and unpacker, with extensions for what they alone would alter. The table of extensions belongs to the module, not to
- * them. The module is bundled, so that a host that uses msgpackr itself has another table.
+ * msgpackr's packer and unpacker, with extensions for values that they alone would alter. The table of extensions belongs to the module of
+ * msgpackr. The module is bundled, so that a host that uses msgpackr itself has another table.
  */
 import msgpackr from 'msgpackr/index-no-eval'
 import { UndecodableError } from '../../errors.js'
 import { MARK, TIMESTAMP } from './format.js'
 
-/** What msgpackr would write as another type: -0 as an integer, a positive integer of 64 bits as a signed one. */
+/** A number that msgpackr would write as another type: -0 as an integer, a positive integer of 64 bits as a signed one. */
 export class Wide {
   constructor(
     readonly type: number,
@@ -19,10 +19,10 @@ const PROTO = '\ud800'
 
 const withProto = (map: object): object => Object.fromEntries(Object.entries(map).map(([key, value]) => [key === PROTO ? '__proto__' : key, value]))
 
-/** What the time of a Date may be, in ms. */
+/** Bound for the time of a Date, ms from the epoch. */
 const MAX_TIME = 8.64e15
 
-/** msgpackr's own reader adds the nanoseconds as a float. So it rounds a far time up, and one before 1970 towards 1970. */
+/** msgpackr's own reader adds the nanoseconds as a float. So it rounds a far time up, and a time before 1970 towards 1970. */
 const readTimestamp = (bytes: Buffer): Date => {
   let [seconds, nanoseconds] = [bytes.readUInt32BE(bytes.length - 4), 0]
   if (bytes.length === 8) {

@@ -1,6 +1,6 @@
 /**
  * MessagePack to values. Any publisher chooses these bytes, so they are scanned before msgpackr makes values of them: lengths, depth
- * and the number of values are within bounds, what no message may hold is refused, and what msgpackr alone would alter is marked.
+ * and the number of values are checked, forbidden content is refused, and values that msgpackr alone would alter are marked.
  */
 import { isUtf8 } from 'node:buffer'
 import { UndecodableError } from '../../errors.js'
@@ -9,7 +9,7 @@ import { unpackr } from './msgpackr.js'
 
 /** msgpackr gives longer text to a TextDecoder. */
 const DECODER_SIZE = 64
-/** A mark is kept as one number: where it belongs, times this, plus its type. So marks sort by place. */
+/** A mark is one number: its place times this, plus its type. So marks sort by place. */
 const MARK_TYPES = 8
 
 class Scanner {
@@ -54,7 +54,7 @@ class Scanner {
     return new UndecodableError(`The body is not MessagePack: ${what}, at byte ${this.#at} of ${this.#bytes.length}.`)
   }
 
-  /** Where the next `count` bytes begin. */
+  /** Skips the next `count` bytes and returns their beginning. */
   #take(count: number): number {
     const start = this.#at
     if (count > this.#bytes.length - start) throw this.#damaged(`it ends too early, ${count} more bytes are wanted`)
@@ -138,7 +138,7 @@ class Scanner {
     this.#depth--
   }
 
-  /** What a timestamp says is read, and checked, by its extension. */
+  /** Skips the content of a timestamp: the extension of msgpackr reads and checks it. */
   #extension(size: number): void {
     const type = this.#bytes.readInt8(this.#take(1))
     if (type !== format.TIMESTAMP) throw this.#damaged(`an extension of type ${type}; only the timestamp (-1) is known`)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseRate, RateLimits, TokenBucket } from '../../src/runtime/rate-limits.js'
+import { parseRate, RateLimits, TokenBucket } from '../../../src/runtime/admission/rate-limits.js'
 
 describe('rate limits', () => {
   it('are parsed, or refused with their text', () => {

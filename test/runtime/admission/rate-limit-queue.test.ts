@@ -1,34 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type QueueClock, RateLimitQueue, RateLimits } from '../../src/runtime/rate-limits.js'
-
-/** A clock that advances only when the test says so, in whole ms. */
-class VirtualClock implements QueueClock {
-  #now = 0
-  readonly timers = new Set<{ readonly at: number; readonly fn: () => void }>()
-
-  now(): number {
-    return this.#now
-  }
-
-  after(ms: number, fn: () => void): () => void {
-    // Values that a timer of Node would change.
-    if (!Number.isInteger(ms) || ms < 1 || ms > 0x7fff_ffff) throw new Error(`a timer of ${ms} ms`)
-    const timer = { at: this.#now + ms, fn }
-    this.timers.add(timer)
-    return () => this.timers.delete(timer)
-  }
-
-  goTo(time: number): void {
-    for (;;) {
-      const [next] = [...this.timers].filter(({ at }) => at <= time).sort((a, b) => a.at - b.at)
-      if (next === undefined) break
-      this.timers.delete(next)
-      this.#now = next.at
-      next.fn()
-    }
-    this.#now = time
-  }
-}
+import { RateLimitQueue, RateLimits } from '../../../src/runtime/admission/rate-limits.js'
+import { VirtualClock } from '../../fixtures/virtual-clock.js'
 
 interface Item {
   readonly id: string

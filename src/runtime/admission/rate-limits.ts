@@ -1,4 +1,4 @@
-import { MAX_TIMER } from '../util/limits.js'
+import { MAX_TIMER } from '../../util/limits.js'
 
 /** Rates such as '10/s', '600/m', '1000/h'. */
 const RATE = /^\s*(\d+(?:\.\d+)?)\s*\/\s*([smh])\s*$/
@@ -33,7 +33,7 @@ export class TokenBucket {
 
   /** The time from `now` until a token is available. */
   wait(now: number): number {
-    // In this order a full bucket returns exactly 0: no difference to a large `now` is rounded.
+    // With this order of operations, a full bucket returns exactly 0: no difference to a large `now` is rounded.
     return Math.max(0, Math.max(this.#fullAt - now, 0) + this.#interval - this.#burst)
   }
 
@@ -44,13 +44,13 @@ export class TokenBucket {
 
 /** The rate limits of one node, by task and by queue. Each start takes a token of every limit that applies to it. */
 export class RateLimits {
-  readonly #limits = new Map<string, { text: string; bucket: TokenBucket }>()
+  readonly #limits = new Map<string, { text: string; bucket: TokenBucket | undefined }>()
 
-  /** `limit`: '10/s', '600/m', '1000/h', or null to lift it. Throws RangeError for another form. */
-  set(scope: 'task' | 'queue', name: string, limit: string | null): void {
+  /** `limit`: '10/s', '600/m', '1000/h', or null to lift it. `byBroker`: the limit is only listed here. Throws RangeError for another form. */
+  set(scope: 'task' | 'queue', name: string, limit: string | null, byBroker = false): void {
     const key = `${scope} ${name}`
     if (limit === null) this.#limits.delete(key)
-    else this.#limits.set(key, { text: limit.replaceAll(/\s/g, ''), bucket: new TokenBucket(parseRate(limit)) })
+    else this.#limits.set(key, { text: limit.replaceAll(/\s/g, ''), bucket: byBroker ? undefined : new TokenBucket(parseRate(limit)) })
   }
 
   applyTo(task: string, queue: string): boolean {
@@ -79,13 +79,13 @@ export class RateLimits {
 export interface QueueClock {
   /** ms on a monotonic clock. */
   now(): number
-  /** Calls `fn` once, `ms` from now. Returns the function that cancels that. */
+  /** Calls `fn` once, `ms` from now. Returns the function that cancels the call. */
   after(ms: number, fn: () => void): () => void
 }
 
-const systemClock: QueueClock = {
+export const systemClock: QueueClock = {
   now: () => performance.now(),
-  // The timer keeps the process alive: neither an idle pool nor every broker does.
+  // The timer keeps the process alive: an idle pool does not, nor does every broker.
   after(ms, fn) {
     const timer = setTimeout(fn, ms)
     return () => clearTimeout(timer)
@@ -99,17 +99,18 @@ export interface Limited {
 }
 
 /**
- * Jobs that wait for a rate limit. A job takes its tokens when it begins, and reserves none before: a reserved token would have to be
- * returned by a job that leaves the queue. Under two limits, one token may come long before the other; returned late, it lets too many
- * begin, and not returned, it makes a requeued job wait for its own reservation.
+ * Jobs that wait for a rate limit. A job takes its tokens when it begins, and reserves none before: a job that leaves the queue would have to
+ * return a reserved token. Under two limits, one token may come long before the other. If such a token is returned late, too many jobs begin.
+ * If it is not returned, a requeued job waits for its own reservation.
  */
 export class RateLimitQueue<T extends Limited> {
   readonly #limits: RateLimits
   readonly #begin: (item: T) => void
   readonly #clock: QueueClock
-  /** Jobs by task and queue, each with its arrival number. The same limits apply to all of one key, so only its first is checked. */
+  /** Jobs by task and queue, each with its arrival number. The same limits apply to all jobs of one key, so only its first job is checked. */
   readonly #queues = new Map<string, Map<T, number>>()
   #arrivals = 0
+  #size = 0
   #cancelTimer: (() => void) | undefined
 
   constructor(limits: RateLimits, begin: (item: T) => void, clock: QueueClock = systemClock) {
@@ -118,15 +119,21 @@ export class RateLimitQueue<T extends Limited> {
     this.#clock = clock
   }
 
+  /** Items that wait. */
+  get size(): number {
+    return this.#size
+  }
+
   /** Begins `item` as soon as the limits allow, possibly at once. */
   enter(item: T): void {
     if (!this.#limits.applyTo(item.name, item.queue)) {
       this.#begin(item)
       return
     }
+    this.#size++
     const key = keyOf(item)
     const waiting = this.#queues.get(key)
-    // It waits behind others of the same task and queue.
+    // The item waits behind others of the same task and queue.
     if (waiting !== undefined) waiting.set(item, ++this.#arrivals)
     else {
       this.#queues.set(key, new Map([[item, ++this.#arrivals]]))
@@ -157,7 +164,7 @@ export class RateLimitQueue<T extends Limited> {
     for (const item of begin) this.#begin(item)
   }
 
-  /** The item with the shortest wait; of several with none, the one that arrived first. */
+  /** The item with the shortest wait. Among items without a wait, the item that arrived first. */
   #next(now: number): { item: T; wait: number } | undefined {
     let next: { item: T; wait: number; arrival: number } | undefined
     for (const waiting of this.#queues.values()) {
@@ -173,7 +180,9 @@ export class RateLimitQueue<T extends Limited> {
   #remove(item: T): void {
     const key = keyOf(item)
     const waiting = this.#queues.get(key)
-    if (waiting?.delete(item) && waiting.size === 0) this.#queues.delete(key)
+    if (!waiting?.delete(item)) return
+    this.#size--
+    if (waiting.size === 0) this.#queues.delete(key)
   }
 
   #wakeIn(ms: number | undefined): void {
