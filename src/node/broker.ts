@@ -1,6 +1,7 @@
-import type { Counts, Delivery, HistoryEntry, JobHeaders } from '../runtime/delivery.js'
-import type { Address, Answer, Command } from '../runtime/report/commands.js'
+import type { Delivery } from '../runtime/delivery.js'
+import type { Address, Answer, Command, RevocationsMessage, SpentMessage } from '../runtime/report/commands.js'
 import type { FarmEvent } from '../runtime/report/report.js'
+import type { NodeOptions } from './types.js'
 
 /**
  * The broker of a node. It may push jobs (AMQP) or be polled with a lease that is renewed (Faktory's FETCH, a claim in a database): the
@@ -11,6 +12,8 @@ export interface Broker {
   readonly kind: string
   /** The queues that jobs are taken from. */
   readonly queues: readonly string[]
+  /** Options of a node that this broker cannot keep, each with the reason: they are refused by name. Default none. */
+  readonly unsupported?: Partial<Readonly<Record<keyof NodeOptions, string>>>
   /** Whether the broker is connected now. */
   readonly connected: boolean
   /**
@@ -24,15 +27,19 @@ export interface Broker {
    */
   start(work?: WorkAhead): Promise<void>
   /**
-   * Takes jobs from the node's queues, at most `capacity` unsettled at once. A delivery that is `gone` counts until its `ended` is
-   * called, where the broker has that. Recovers by itself from a lost connection, a closed channel and a consumer that the server
-   * cancelled. A job that is claimed when there is no capacity for it any more is given back, not delivered.
+   * Takes jobs from the node's queues, at most `capacity` unsettled at once. A delivery counts until it is settled. If its `gone` aborts
+   * before that, it counts until its `ended` is called; without an `ended` it no longer counts. Recovers by itself from a lost
+   * connection, a closed channel and a consumer that the server cancelled. A job that is claimed when there is no capacity for it any more is given back, not delivered.
+   * `giveBack` settles, as requeued, what was delivered from a queue and has not begun: for a queue that was paused.
    */
-  consume(capacity: number, receive: (delivery: Delivery) => void): Consumption
-  /** Jobs that are ready in the node's queues, without delayed ones. Rejects when the broker cannot be asked. */
+  consume(capacity: number, receive: (delivery: Delivery) => void, giveBack: (queue: string) => void): Consumption
+  /** Jobs that are ready in the node's queues, without delayed ones and those of a paused queue. Rejects when the broker cannot be asked. */
   depth(): Promise<number>
-  /** Resolves when the broker has taken responsibility for the job. */
-  publish(job: OutgoingJob): Promise<void>
+  /**
+   * Limits how often jobs of a queue are taken, by all nodes together; null lifts it. Absent: the node limits itself, and holds the jobs
+   * that wait. Rejects when it cannot be set.
+   */
+  limit?(queue: string, rate: string | null): Promise<void>
   readonly control: NodeControl
   on(event: 'connected' | 'disconnected', listener: (reason?: Error) => void): void
   /** A problem for the operator: a timeout that is too short, a feature that the broker lacks. */
@@ -41,7 +48,7 @@ export interface Broker {
   close(): Promise<void>
 }
 
-/** What the broker's own timeouts must not cut short. */
+/** The work that the broker's own timeouts must not cut short. */
 export interface WorkAhead {
   /** ms that one delivery may stay unsettled: the largest hard time limit of the node and its tasks, plus the grace of a shutdown. Undefined: there is no hard limit. */
   readonly longestDelivery: number | undefined
@@ -57,22 +64,18 @@ export interface Consumption {
   stop(): Promise<void>
 }
 
-/** A job on its way to a queue. */
-export interface OutgoingJob {
-  readonly id: string
-  readonly queue: string
-  readonly body: Buffer
-  readonly headers: Partial<JobHeaders>
-  readonly counts: Counts
-  readonly history?: readonly HistoryEntry[]
-  /** ms until it may be delivered. */
-  readonly delay?: number
-}
-
 /** The node's side of the control exchange. */
 export interface NodeControl {
-  /** Sets the handler of commands to this node (by name, or to 'all') with the right secret. What it resolves with is sent to the sender. */
+  /** Sets the handler of commands to this node (by name, or to 'all') with the right secret. The value that it resolves with is sent to the sender. */
   onCommand(handler: (command: Command) => Promise<unknown>): void
+  /** Sends a command to all nodes, this one included. Best effort: it is lost while the broker is not connected. Absent: each node is alone. */
+  tellNodes?(message: SpentMessage): void
+  /**
+   * Asks the other nodes: each executes the message as a command, and what it answers goes to `receive`, whenever it comes. Resolves when no
+   * further answer is expected: at once where no other node is there, and after `timeout` ms at the latest. Never rejects. A broker may ask again
+   * after it was disconnected. Absent: each node is alone.
+   */
+  askNodes?(message: RevocationsMessage, receive: (answer: unknown) => void, timeout: number): Promise<void>
   /** False: no listener is known, and an event that is emitted now is lost. Absent: not known. */
   readonly heard?: boolean
   /** Sends an event to every listener. It is lost without one, and while the broker is not connected. */

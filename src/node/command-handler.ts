@@ -1,4 +1,4 @@
-import { type Command, readCommand } from '../runtime/report/commands.js'
+import { type Command, type NodeMessage, readCommand, readNodeMessage } from '../runtime/report/commands.js'
 import type { NodeParts } from './node-stats.js'
 import type { FarmNode } from './types.js'
 
@@ -21,11 +21,28 @@ const NOT_DURING_SHUTDOWN: readonly string[] = ['quiet', 'pause', 'resume', 'gro
  * @throws {RangeError} more workers than a command can set
  */
 export const runCommand = async (node: CommandTarget, given: unknown): Promise<unknown> => {
+  const message = readNodeMessage(given)
+  if (message !== undefined) return answerNode(node, message)
   const command = readCommand(given)
   const { state } = node.stats()
   if ((state === 'draining' || state === 'stopped') && NOT_DURING_SHUTDOWN.includes(command.command))
     throw new Error(`The node shuts down: '${command.command}' is refused.`)
   return await execute(node, command)
+}
+
+const answerNode = ({ parts: { runtime, settings } }: CommandTarget, message: NodeMessage): object => {
+  if (message.command === 'revocations') return runtime.revocations
+  const { id, queue, key, node: from } = message
+  if (from !== settings.name) runtime.revocationSpent({ id, queue, key })
+  return {}
+}
+
+const limitRate = async ({ broker, runtime }: NodeParts, { task, queue, limit }: Extract<Command, { command: 'rate_limit' }>): Promise<void> => {
+  if (task !== undefined) runtime.rateLimit('task', task, limit)
+  else if (queue !== undefined) {
+    await broker.limit?.(queue, limit)
+    runtime.rateLimit('queue', queue, limit, broker.limit !== undefined)
+  }
 }
 
 const execute = async (node: CommandTarget, command: Command): Promise<unknown> => {
@@ -57,9 +74,9 @@ const execute = async (node: CommandTarget, command: Command): Promise<unknown> 
     case 'restart':
       return { restarting: node.restart() }
     case 'revoke':
-      return { id: command.id, outcome: await runtime.revoke(command.id, command.terminate) }
+      return { id: command.id, key: command.key, outcome: await runtime.revoke(command, command.terminate) }
     case 'rate_limit':
-      runtime.rateLimit(command.task === undefined ? 'queue' : 'task', (command.task ?? command.queue)!, command.limit)
+      await limitRate(node.parts, command)
       return runtime.stats.rateLimits
     case 'stack':
       return { worker: command.worker, stack: await pool.stack(command.worker) }

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const CONNECT_WAIT = 500
 
 /**
- * Resolves when the broker is connected. When that takes longer than `wait` ms, `probe` runs meanwhile, once. When the probe rejects,
- * so does this: a task module that cannot be loaded is reported at once, not only when the broker is back. The probe's signal aborts
- * when the broker refuses the connection.
+ * Resolves when the broker is connected. If that takes longer than `wait` ms, `probe` runs meanwhile, once. Rejects if the probe rejects: a
+ * task module that cannot be loaded is reported at once, not only when the broker is back. The probe's signal aborts when the broker
+ * refuses the connection.
  */
 export const connectOrProbe = async (connect: () => Promise<void>, probe: (refused: AbortSignal) => Promise<void>, wait = CONNECT_WAIT): Promise<void> => {
   const connected = new AbortController()
@@ -30,7 +30,7 @@ export const connectOrProbe = async (connect: () => Promise<void>, probe: (refus
 
 const NETWORK_CODES = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 
-/** Error codes of a module that needs the same broker, or a database that is starting too. After a start timeout it may be waiting for one. */
+/** Error codes of a task module that needs the same broker, or a database that is starting too. A start timeout can mean that it waits for one of them. */
 const TRANSIENT_CODES = new Set([...NETWORK_CODES, 'ERR_PREFORK_BROKER', 'ERR_PREFORK_START_TIMEOUT'])
 
 /** Whether the worker may have failed to start because of another service that is down. Then the node goes on waiting for the broker. */

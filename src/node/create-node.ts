@@ -3,14 +3,15 @@ import type { Pool } from '../pool/pool.js'
 import type { PoolLogger } from '../pool/types.js'
 import type { RuntimeOptions } from '../runtime/options.js'
 import { Runtime } from '../runtime/runtime.js'
+import { OptionError } from '../util/checks.js'
 import type { Broker } from './broker.js'
 import { connectOrProbe, isTransient } from './connect-or-probe.js'
 import { Node } from './node.js'
+import { NodeAutoscaler } from './node-autoscaler.js'
 import { upWorkers } from './node-stats.js'
 import { type NodeSettings, readNodeOptions } from './options.js'
 import { poolOptions } from './pool-options.js'
 import { PrefetchControl } from './prefetch-control.js'
-import { ScaleControl } from './scale-control.js'
 import type { FarmNode, NodeOptions } from './types.js'
 
 /**
@@ -23,6 +24,7 @@ import type { FarmNode, NodeOptions } from './types.js'
  */
 export const createNode = async (broker: Broker, options: NodeOptions): Promise<FarmNode> => {
   const settings = readNodeOptions(options)
+  refuseUnsupported(broker, options)
   logBroker(broker, settings.logger)
   let pool: Pool | undefined
   try {
@@ -41,6 +43,12 @@ export const createNode = async (broker: Broker, options: NodeOptions): Promise<
   }
 }
 
+/** Throws OptionError for an option that this broker cannot keep. */
+const refuseUnsupported = ({ kind, unsupported }: Broker, options: NodeOptions): void => {
+  for (const [name, why] of Object.entries(unsupported ?? {}))
+    if (options[name as keyof NodeOptions] !== undefined) throw new OptionError(name, `is no option of a node under '${kind}': ${why}`)
+}
+
 const logBroker = (broker: Broker, logger: PoolLogger | undefined): void => {
   broker.on('connected', () => logger?.info({ broker: broker.kind }, 'broker connected'))
   broker.on('disconnected', (err) => logger?.warn({ broker: broker.kind, err }, 'broker connection lost'))
@@ -49,7 +57,7 @@ const logBroker = (broker: Broker, logger: PoolLogger | undefined): void => {
 
 const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
   const prefetch = new PrefetchControl(broker, settings.prefetchPerWorker)
-  const scale = new ScaleControl(settings, (workers) => {
+  const scale = new NodeAutoscaler(settings, (workers) => {
     pool.resize(workers)
     prefetch.workersChanged(upWorkers(pool.stats().workers), workers)
   })
@@ -57,15 +65,20 @@ const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
     settings,
     broker,
     pool,
-    runtime: new Runtime(pool, runtimeOptions(settings, report, hasListeners)),
+    runtime: new Runtime(pool, {
+      ...runtimeOptions(settings, report, hasListeners),
+      onWaiting: (jobs) => prefetch.setWaiting(jobs),
+      onIsolating: (active) => prefetch.setIsolating(active),
+      revocationSpent: ({ id, queue, key }) => broker.control.tellNodes?.({ command: 'revocation_spent', id, queue, key, node: settings.name }),
+    }),
     prefetch,
     scale,
   }))
 }
 
 const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report'], heard: () => boolean): RuntimeOptions => {
-  const { name, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger } = settings
-  return { node: name, report, heard, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, maxBodySize, taskHistory, logger }
+  const { name, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, unknownTaskTimeout, maxBodySize, taskHistory, logger } = settings
+  return { node: name, report, heard, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, unknownTaskTimeout, maxBodySize, taskHistory, logger }
 }
 
 /** Loads the task modules in one worker that takes no job. Rejects when they cannot be loaded. The worker is ended when the broker refuses meanwhile. */

@@ -5,9 +5,9 @@ import type { WorkerStats } from '../pool/types.js'
 import type { NodeStats, NodeWorker } from '../runtime/report/report.js'
 import type { Runtime } from '../runtime/runtime.js'
 import type { Broker } from './broker.js'
+import type { NodeAutoscaler } from './node-autoscaler.js'
 import type { NodeSettings } from './options.js'
 import type { PrefetchControl } from './prefetch-control.js'
-import type { ScaleControl } from './scale-control.js'
 
 let version: string | undefined
 
@@ -39,7 +39,7 @@ export interface NodeParts {
   readonly pool: Pool
   readonly runtime: Runtime
   readonly prefetch: PrefetchControl
-  readonly scale: ScaleControl
+  readonly scale: NodeAutoscaler
 }
 
 /** The part of the statistics that the node itself keeps. */

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import type { Command } from '../runtime/report/commands.js'
+import { type Command, readRevocations } from '../runtime/report/commands.js'
 import type { FarmEvent, FarmEventBody, NodeSnapshot, NodeStats } from '../runtime/report/report.js'
 import { millisecondsOrZero } from '../util/checks.js'
 import { notify } from '../util/notify.js'
@@ -9,6 +9,9 @@ import { idleWorkers, type NodeParts, nodeStats, packageVersion, upWorkers } fro
 import { drain, ShutdownDeadline } from './shutdown.js'
 import { longestDelivery, startWarnings } from './start-warnings.js'
 import type { FarmNode, ShutdownReport } from './types.js'
+
+/** ms that a starting node waits for the revocations of others. What comes later counts from then on. */
+const REVOCATIONS_TIMEOUT = 500
 
 /** The supervisor of a pool under a broker: consumes jobs, scales the pool, reports events, executes commands, and shuts down without losing a job. */
 export class Node implements FarmNode, CommandTarget {
@@ -46,16 +49,37 @@ export class Node implements FarmNode, CommandTarget {
     for (const warning of startWarnings(pool, runtime.tasks, settings)) logger?.warn({}, warning)
     await broker.start({ longestDelivery: longestDelivery(pool, settings) })
     broker.control.onCommand((command) => this.command(command))
+    await this.#askRevocations()
+    // By a command, meanwhile.
+    if (this.#shuttingDown) return
     const { workers } = pool.stats()
     const { name } = this
     this.#emit({ type: 'node.up', pid: process.pid, host: hostname(), version: packageVersion(), queues: [...broker.queues], tasks: runtime.tasks })
     for (const { id, pid, state } of workers) if (state === 'up' && pid !== undefined) this.#emit({ type: 'worker.up', worker: id, pid })
     this.#listen()
-    this.#state = 'running'
-    prefetch.start(upWorkers(workers), scale.wanted, (delivery) => runtime.receive(delivery))
+    if (this.#state === 'starting') this.#state = 'running'
+    prefetch.start(
+      upWorkers(workers),
+      scale.wanted,
+      (delivery) => runtime.receive(delivery),
+      (queue) => runtime.giveBack(queue),
+    )
     this.#scaleTimer = setInterval(() => void this.#scale(), settings.scaleCheckInterval)
     this.#heartbeatTimer = setInterval(() => this.#heartbeat(), settings.heartbeatInterval)
     logger?.info({ node: name, queues: broker.queues, tasks: runtime.tasks }, 'node up')
+  }
+
+  /** A node remembers the revocations of its own life: those from before are with the others. They are to be here before the first job is. */
+  async #askRevocations(): Promise<void> {
+    const { broker, runtime, settings } = this.parts
+    const receive = (answer: unknown): void => {
+      try {
+        runtime.addRevocations(readRevocations(answer))
+      } catch (err) {
+        settings.logger?.warn({ err }, "another node's revocations cannot be read")
+      }
+    }
+    await broker.control.askNodes?.({ command: 'revocations', node: settings.name }, receive, REVOCATIONS_TIMEOUT)
   }
 
   #listen(): void {
@@ -78,8 +102,8 @@ export class Node implements FarmNode, CommandTarget {
     if (this.#shuttingDown) return
     this.#depth = depth ?? this.#depth
     const { workers } = pool.stats()
-    // A quiet or paused node takes no jobs: the backlog is no reason to scale.
-    if (this.#state === 'running') scale.check(depth, idleWorkers(workers))
+    // A quiet or paused node takes no jobs, nor does one that runs a job alone: the backlog is no reason to scale.
+    if (this.#state === 'running' && !prefetch.isolating) scale.check(depth, idleWorkers(workers))
     prefetch.check(upWorkers(workers), scale.wanted)
   }
 
@@ -139,8 +163,11 @@ export class Node implements FarmNode, CommandTarget {
 
   async pause(): Promise<void> {
     this.#state = 'paused'
-    this.parts.runtime.pause()
-    await this.parts.prefetch.pause()
+    const { prefetch, runtime } = this.parts
+    // Before the jobs are given back: the end of an isolation would take more.
+    const paused = prefetch.pause()
+    runtime.pause()
+    await paused
   }
 
   async resume(): Promise<void> {

@@ -3,19 +3,20 @@ import { realpathSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { environment } from '../pool/option-checks.js'
 import { JOB_OPTIONS } from '../runtime/options.js'
-import { bytes, type Check, checkLimits, countFrom, milliseconds, millisecondsOrZero, OptionError, refuse } from '../util/checks.js'
-import { LIMITS } from '../util/limits.js'
+import { bytes, type Check, checkLimits, countFrom, milliseconds, millisecondsOrZero, OptionError, refusal } from '../util/checks.js'
+import { LIMITS, MAX_NICENESS } from '../util/limits.js'
 import { type OptionTable, type OptionValues, option, readOptions } from '../util/option-table.js'
 import type { NodeOptions } from './types.js'
 
-/** Returns what is given, as a list. */
+/** Returns a list, also for a single value. */
 const files: Check<(URL | string)[]> = (name, given) => {
   const several = Array.isArray(given)
   const wants = `a path, a file: URL${several ? '' : ', or an array of them'}: new URL('./tasks.js', import.meta.url)`
   return (several ? given : [given]).map((each: unknown, index) => {
     if (each instanceof URL ? each.protocol !== 'file:' : typeof each !== 'string' || each === '')
-      throw refuse(several ? `${name}[${index}]` : name, wants, each instanceof URL ? each.href : each)
+      throw refusal(several ? `${name}[${index}]` : name, wants, each instanceof URL ? each.href : each)
     return each as URL | string
   })
 }
@@ -26,19 +27,20 @@ const pathOf = (given: URL | string): string => (given instanceof URL || given.s
 const folders: Check<string[]> = (name, given) =>
   files(name, given).map((each) => {
     const path = pathOf(each)
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw refuse(name, 'folders that exist', path)
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw refusal(name, 'folders that exist', path)
     return realpathSync(path)
   })
 
-/** Returns what `node --import` takes: './boot.js' is a path, 'package/register' a package. */
+/** Returns arguments for `node --import`: './boot.js' is a path, 'package/register' a package. */
 const importable: Check<string[]> = (name, given) =>
   files(name, given).map((each) => {
     if (each instanceof URL) return each.href
     return /^(\.{0,2}\/|file:)/.test(each) ? pathToFileURL(pathOf(each)).href : each
   })
 
-const nodeName: Check<string> = (name, value) => {
-  if (typeof value !== 'string' || !/^[\w.@:-]{1,200}$/.test(value)) throw refuse(name, 'a name of letters, digits and . _ @ : - (at most 200)', value)
+/** The name of a node. */
+export const nodeName: Check<string> = (name, value) => {
+  if (typeof value !== 'string' || !/^[\w.@:-]{1,200}$/.test(value)) throw refusal(name, 'a name of letters, digits and . _ @ : - (at most 200)', value)
   return value
 }
 
@@ -65,6 +67,7 @@ export const NODE_OPTIONS = {
   ),
   roots: option('folder', folders, (): string[] => [], 'a job may name its task `module/path#export` below these folders; may replace `tasks`', 'no folder'),
   imports: option('module', importable, (): string[] => [], 'modules that each worker loads before any task', 'no module'),
+  env: option('object', environment, undefined, 'the environment of the workers', "the node's"),
   name: option('text', nodeName, defaultNodeName, "the node's name, unique among all nodes: letters, digits and `.` `_` `@` `:` `-`", 'generated'),
   minWorkers: option('workers', workers, 1, 'minimum number of workers'),
   maxWorkers: option('workers', workers, atLeastMin, 'maximum number of workers; the default is `minWorkers` if that is more'),
@@ -78,6 +81,13 @@ export const NODE_OPTIONS = {
   ...JOB_OPTIONS,
   maxJobsPerWorker: option('jobs', countFrom(1), undefined, 'a worker is replaced after so many jobs'),
   maxMemoryPerWorker: option('bytes', bytes, undefined, 'a worker above it is replaced after its jobs, above 1.5 times it killed'),
+  niceness: option(
+    'nice',
+    countFrom(0, MAX_NICENESS),
+    // A node has no requests of its own to answer.
+    0,
+    "nice value of a worker's main thread, 0 to 19, or the node's where that is higher; above 0, the node gets the CPU first",
+  ),
   maxStall: option('ms', milliseconds, undefined, 'a worker whose event loop has not turned for so long is ended'),
   shutdownGrace: option('ms', millisecondsOrZero, 15_000, 'time that jobs in flight have when the node shuts down'),
   heartbeatInterval: option('ms', milliseconds, 1_000, 'time between two heartbeats, of workers and of the node'),
@@ -94,9 +104,9 @@ export const readNodeOptions = (given: unknown): NodeSettings => {
   const { tasks, roots, minWorkers, maxWorkers, prefetchPerWorker, concurrency } = settings
   if (tasks.length === 0 && roots.length === 0)
     throw new OptionError('tasks', "is missing: the module or modules whose exported functions are the tasks (or 'roots', below which messages name them)")
-  if (maxWorkers < minWorkers) throw refuse('maxWorkers', `at least minWorkers, ${minWorkers}`, maxWorkers)
+  if (maxWorkers < minWorkers) throw refusal('maxWorkers', `at least minWorkers, ${minWorkers}`, maxWorkers)
   if (concurrency > prefetchPerWorker)
-    throw refuse('concurrency', `at most prefetchPerWorker, ${prefetchPerWorker} (a worker cannot run more than it holds)`, concurrency)
+    throw refusal('concurrency', `at most prefetchPerWorker, ${prefetchPerWorker} (a worker cannot run more than it holds)`, concurrency)
   checkLimits(settings)
   return settings
 }

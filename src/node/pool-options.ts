@@ -1,13 +1,15 @@
 import type { PoolLogger, PoolOptions } from '../pool/types.js'
-import { inheritedExecArgv } from '../pool/worker/inherited-options.js'
+import { inheritedExecArgv } from '../pool/worker/launch/inherited-options.js'
 import { pathTaskModule } from '../runtime/path-tasks/task-paths.js'
 import type { NodeSettings } from './options.js'
 
 /** The options of a node's pool. The pool's own autoscaler is off: the node sets the number of workers. */
 export const poolOptions = (settings: NodeSettings): PoolOptions => {
-  const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit, maxJobsPerWorker, maxMemoryPerWorker, logger } = settings
+  const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit } = settings
+  const { env, maxJobsPerWorker, maxMemoryPerWorker, niceness, logger } = settings
   return {
     tasks: roots.length > 0 ? [...tasks, pathTaskModule()] : tasks,
+    env,
     workers: minWorkers,
     concurrency,
     heartbeatInterval,
@@ -15,7 +17,8 @@ export const poolOptions = (settings: NodeSettings): PoolOptions => {
     timeLimit,
     maxJobsPerWorker,
     maxMemoryPerWorker,
-    // A restart or a recycling kills no job: it would run a second time.
+    niceness,
+    // A restart or a recycling kills no job, because the job would run a second time.
     drainTimeout: Number.POSITIVE_INFINITY,
     output: 'capture',
     execArgv: imports.length === 0 ? undefined : [...inheritedExecArgv(process.execArgv), ...imports.flatMap((each) => ['--import', each])],

@@ -1,19 +1,31 @@
 import type { Delivery } from '../runtime/delivery.js'
 import type { Broker, Consumption } from './broker.js'
 
+/** Jobs that wait for a rate limit take up no room: as many other jobs may come. This bounds their number, in multiples of the workers' room. */
+const MOST_WAITING = 9
+
 /** Sets the prefetch of the node: how many unsettled deliveries its workers have room for. */
 export class PrefetchControl {
   readonly #broker: Broker
   readonly #prefetchPerWorker: number
   #consumption: Consumption | undefined
   #receive: ((delivery: Delivery) => void) | undefined
+  #giveBack: (queue: string) => void = () => {}
   /** Workers whose prefetch is included in the capacity. */
   #workers = 0
-  /** The previous check already found fewer workers than that. */
+  /** Jobs that wait for a rate limit. */
+  #waiting = 0
+  /** Room for other jobs in place of the waiting ones, in multiples of the workers' room. */
+  #extra = 0
+  /** The previous check already found fewer workers than `#workers`. */
   #fewerBefore = false
   #pausedByOperator = false
+  /** A job is to run alone. */
+  #isolating = false
   /** The consumption is paused. */
   #paused = false
+  /** The last pause, until it has taken effect. */
+  #pausing: Promise<void> = Promise.resolve()
   #stopped = false
 
   constructor(broker: Broker, prefetchPerWorker: number) {
@@ -22,11 +34,28 @@ export class PrefetchControl {
   }
 
   get capacity(): number {
-    return this.#workers * this.#prefetchPerWorker
+    return this.#workers * this.#prefetchPerWorker * (1 + this.#extra)
   }
 
-  start(up: number, wanted: number, receive: (delivery: Delivery) => void): void {
+  /** The capacity grows at once, and shrinks at the next `check`. */
+  setWaiting(jobs: number): void {
+    this.#waiting = jobs
+    if (this.#wantedExtra > this.#extra) this.#setExtra(this.#wantedExtra)
+  }
+
+  get #wantedExtra(): number {
+    return Math.min(MOST_WAITING, Math.ceil(this.#waiting / Math.max(1, this.#workers * this.#prefetchPerWorker)))
+  }
+
+  #setExtra(extra: number): void {
+    if (extra === this.#extra || this.#stopped) return
+    this.#extra = extra
+    if (this.#workers > 0) this.#consumption?.setCapacity(this.capacity)
+  }
+
+  start(up: number, wanted: number, receive: (delivery: Delivery) => void, giveBack: (queue: string) => void): void {
     this.#receive = receive
+    this.#giveBack = giveBack
     this.workersChanged(up, wanted)
   }
 
@@ -40,9 +69,10 @@ export class PrefetchControl {
     const fewer = up < this.#workers
     this.#setWorkers(fewer && this.#fewerBefore ? Math.min(up, wanted) : Math.min(wanted, Math.max(up, this.#workers)))
     this.#fewerBefore = fewer
+    this.#setExtra(this.#wantedExtra)
   }
 
-  /** Takes no more jobs until `resume`. Those held can still be settled. */
+  /** Takes no more jobs until `resume`. Held jobs can still be settled. */
   async pause(): Promise<void> {
     this.#pausedByOperator = true
     await this.#apply()
@@ -51,6 +81,16 @@ export class PrefetchControl {
   async resume(): Promise<void> {
     this.#pausedByOperator = false
     await this.#apply()
+  }
+
+  get isolating(): boolean {
+    return this.#isolating
+  }
+
+  /** While a job is to run alone, no more are taken. Resolves when that is so. */
+  setIsolating(active: boolean): Promise<void> {
+    this.#isolating = active
+    return this.#apply()
   }
 
   /** Takes no more jobs, for good. */
@@ -63,8 +103,8 @@ export class PrefetchControl {
     if (workers === this.#workers || this.#stopped) return
     this.#workers = workers
     if (this.#consumption === undefined && workers > 0 && this.#receive !== undefined) {
-      this.#consumption = this.#broker.consume(this.capacity, this.#receive)
-      if (this.#pausedByOperator) this.#apply().catch(() => {})
+      this.#consumption = this.#broker.consume(this.capacity, this.#receive, this.#giveBack)
+      this.#apply().catch(() => {})
       return
     }
     // A capacity of 0 is a pause: in AMQP, a prefetch of 0 means no limit.
@@ -74,10 +114,13 @@ export class PrefetchControl {
   }
 
   async #apply(): Promise<void> {
-    const pause = this.#pausedByOperator || this.#workers === 0
-    if (this.#stopped || this.#consumption === undefined || pause === this.#paused) return
-    this.#paused = pause
-    if (pause) await this.#consumption.pause()
-    else this.#consumption.resume()
+    const pause = this.#pausedByOperator || this.#isolating || this.#workers === 0
+    if (this.#stopped || this.#consumption === undefined) return
+    if (pause !== this.#paused) {
+      this.#paused = pause
+      if (pause) this.#pausing = this.#consumption.pause()
+      else this.#consumption.resume()
+    }
+    if (pause) await this.#pausing
   }
 }

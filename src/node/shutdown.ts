@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { deferred, withTimeout } from '../util/with-timeout.js'
 import type { NodeParts } from './node-stats.js'
 import type { ShutdownReport } from './types.js'
@@ -8,7 +9,7 @@ const TERMINATE_TIMEOUT = 500
 const STOP_HOOKS_TIMEOUT = 5_000
 /** ms that settlements have to reach the broker. */
 const SETTLE_TIMEOUT = 800
-/** ms that the requeue of those which did not reach it may take, and the stop of the consumer. */
+/** ms for the stop of the consumer and the requeue of deliveries whose settlement did not reach the broker. */
 const FINAL_TIMEOUT = 300
 
 /** The end of a shutdown's grace. It can be brought forward, never put off. */
@@ -25,7 +26,7 @@ export class ShutdownDeadline {
     return this.#expired.promise
   }
 
-  /** It expires after `ms` at the latest. */
+  /** Makes the deadline expire after `ms` at the latest. */
   shorten(ms: number): void {
     const endsAt = performance.now() + ms
     if (endsAt >= this.#endsAt) return
@@ -46,11 +47,12 @@ export class ShutdownDeadline {
 
 const proceed = (): void => {}
 
-/** Drains until the deadline, kills what still runs, and settles it. The broker is still open afterwards. */
+/** Drains until the deadline, kills the jobs that still run, and settles them. The broker is still open afterwards. */
 export const drain = async ({ runtime, pool, prefetch, settings }: NodeParts, deadline: ShutdownDeadline): Promise<ShutdownReport> => {
   const requeuedBefore = runtime.requeued
-  runtime.release()
+  // Before the jobs are given back: the end of an isolation would take more.
   const stopped = prefetch.stop().catch((err: unknown) => settings.logger?.warn({ err }, 'the consumer could not be stopped'))
+  runtime.release()
   let empty = false
   const emptied = runtime.empty().then(() => {
     empty = true
@@ -58,6 +60,8 @@ export const drain = async ({ runtime, pool, prefetch, settings }: NodeParts, de
   await Promise.race([emptied, deadline.expired])
   if (!empty) runtime.kill()
   await pool.close({ timeout: empty ? Math.max(TERMINATE_TIMEOUT, Math.min(STOP_HOOKS_TIMEOUT, deadline.left)) : TERMINATE_TIMEOUT })
+  // The runtime hears of a job that has not succeeded some microtasks after the pool has settled it.
+  await nextTurn()
   const killed = runtime.settleKilled()
   await withTimeout(runtime.settled(), SETTLE_TIMEOUT, proceed)
   await withTimeout(runtime.settled(true), FINAL_TIMEOUT, proceed)

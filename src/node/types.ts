@@ -12,6 +12,8 @@ export interface NodeOptions {
   roots?: readonly (URL | string)[]
   /** Modules that each worker loads before any task. Default none. */
   imports?: readonly (URL | string)[]
+  /** The environment of the workers. Default `process.env`. */
+  env?: Record<string, string | undefined>
   /** The node's name, unique among those that share a broker: up to 200 letters, digits and `.` `_` `@` `:` `-`. Default `<host>-<pid>-<4 random letters>`. */
   name?: string
   /** Minimum number of workers. Default 1. */
@@ -38,8 +40,10 @@ export interface NodeOptions {
   backoff?: Backoff
   /** By task: what its messages do not set. Default empty. */
   taskDefaults?: TaskDefaults
-  /** What a job of an unknown task does. Default 'retry': it is retried, up to `maxAttempts`. */
+  /** What a job of an unknown task does. Default 'retry': it waits for a node that knows it, up to `unknownTaskTimeout`. */
   unknownTask?: 'retry' | 'dead-letter'
+  /** ms that a job waits, in all, for a node that knows its task, before it becomes a dead letter. Default 600,000. */
+  unknownTaskTimeout?: number
   /** A job that began this often on workers that died becomes a dead letter. Default 3. */
   maxLosses?: number
   /** The largest body in bytes, once decompressed. Default 64 MiB. */
@@ -48,6 +52,8 @@ export interface NodeOptions {
   maxJobsPerWorker?: number
   /** A worker whose resident memory is above this, in bytes, is replaced after its jobs; above 1.5 times this it is killed. Default none. */
   maxMemoryPerWorker?: number
+  /** The nice value of a worker's main thread, 0 to 19, or the node's where that is higher. Above 0, the node gets the CPU first. Default 0. */
+  niceness?: number
   /** A worker whose event loop has not turned for this time is ended, ms. Default none. */
   maxStall?: number
   /** ms that jobs in flight have at a shutdown. Default 15,000. */

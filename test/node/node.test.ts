@@ -217,7 +217,7 @@ describe('a node', () => {
       message: expect.stringContaining('no-such-module.js'),
     })
     expect(broker.closed).toBe(true)
-    expect(childrenOf(process.pid).filter(({ pid }) => !before.includes(pid))).toEqual([])
+    await until('no process is left', () => childrenOf(process.pid).every(({ pid }) => before.includes(pid)))
   })
 
   it('ends the worker that probes its tasks when the broker refuses meanwhile', async () => {

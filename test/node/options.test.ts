@@ -21,6 +21,7 @@ describe('the options of a node', () => {
       maxAttempts: 3,
       backoff: { kind: 'exponential', delay: 1_000, maxDelay: 60_000, jitter: 0.2 },
       unknownTask: 'retry',
+      unknownTaskTimeout: 600_000,
       maxBodySize: 64 * 1024 * 1024,
     })
     expect(read().name).toMatch(/-\d+-[a-z]{4}$/)
@@ -47,7 +48,9 @@ describe('the options of a node', () => {
     [{ taskDefaults: { a: { rateLimit: 'fast' } } }, /Option 'taskDefaults.a.rateLimit' must be starts per second/],
     [{ taskDefaults: { a: { maxAttempt: 1 } } }, /did you mean 'maxAttempts'/],
     [{ unknownTask: 'drop' }, /Option 'unknownTask' must be 'retry' or 'dead-letter'/],
+    [{ unknownTaskTimeout: 0 }, /Option 'unknownTaskTimeout' must be a number of milliseconds/],
     [{ logger: {} }, /Option 'logger' must be a pino logger/],
+    [{ niceness: -1 }, /Option 'niceness' must be a whole number from 0 to 19/],
     [{ maxLosses: 0 }, /Option 'maxLosses' must be/],
   ])('%j is refused', (options, message) => {
     expect(() => read(options)).toThrow(message)

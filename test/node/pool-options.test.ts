@@ -11,3 +11,7 @@ it('a restart or a recycling drops no job, however long it takes', () => {
 it('the number of workers is fixed, though the node scales', () => {
   expect(optionsOf({ minWorkers: 2, maxWorkers: 5 }).workers).toBe(2)
 })
+
+it('the workers have the niceness of the node', () => {
+  expect([optionsOf({}).niceness, optionsOf({ niceness: 7 }).niceness]).toEqual([0, 7])
+})

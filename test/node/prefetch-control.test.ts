@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { Broker } from '../../src/node/broker.js'
 import { PrefetchControl } from '../../src/node/prefetch-control.js'
 
+const none = (): void => {}
+
 describe('the prefetch of a node', () => {
   const start = () => {
     const calls: string[] = []
@@ -21,7 +23,7 @@ describe('the prefetch of a node', () => {
 
   it('is that of the workers that are up, at most that of the wanted ones', () => {
     const { calls, control: it } = start()
-    it.start(1, 3, () => {})
+    it.start(1, 3, () => {}, none)
     it.workersChanged(2, 3)
     it.workersChanged(4, 3)
     it.workersChanged(3, 2)
@@ -31,7 +33,7 @@ describe('the prefetch of a node', () => {
 
   it('includes a worker that died until the second check', () => {
     const { calls, control: it } = start()
-    it.start(2, 2, () => {})
+    it.start(2, 2, () => {}, none)
     it.check(1, 2)
     it.check(2, 2)
     it.check(1, 2)
@@ -42,7 +44,7 @@ describe('the prefetch of a node', () => {
 
   it('pauses without workers, and resumes with the first one', () => {
     const { calls, control: it } = start()
-    it.start(1, 1, () => {})
+    it.start(1, 1, () => {}, none)
     it.check(0, 1)
     it.check(0, 1)
     expect(calls).toEqual(['consume 5', 'pause'])
@@ -50,9 +52,23 @@ describe('the prefetch of a node', () => {
     expect(calls).toEqual(['consume 5', 'pause', 'capacity 5', 'resume'])
   })
 
+  it('pauses while a job is to run alone, beside a pause of the operator', async () => {
+    const { calls, control: it } = start()
+    it.start(1, 1, () => {}, none)
+    await it.setIsolating(true)
+    await it.pause()
+    await it.setIsolating(false)
+    expect(calls).toEqual(['consume 5', 'pause'])
+    await it.setIsolating(true)
+    await it.resume()
+    expect(calls).toEqual(['consume 5', 'pause'])
+    await it.setIsolating(false)
+    expect(calls).toEqual(['consume 5', 'pause', 'resume'])
+  })
+
   it('stays paused until the operator resumes it, whatever the workers do', async () => {
     const { calls, control: it } = start()
-    it.start(1, 2, () => {})
+    it.start(1, 2, () => {}, none)
     await it.pause()
     it.workersChanged(2, 2)
     await it.pause()

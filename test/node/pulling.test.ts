@@ -1,6 +1,6 @@
 import type { FarmNode, NodeOptions } from 'prefork/node'
 import { describe, expect, it } from 'vitest'
-import { eventsOf, startUnder } from '../fixtures/nodes.js'
+import { eventsOf, sharedPuller, startUnder } from '../fixtures/nodes.js'
 import { JobTable, PullingBroker } from '../fixtures/pulling-broker.js'
 import { Journal, Latch, until } from '../fixtures/support.js'
 
@@ -8,6 +8,8 @@ interface Puller {
   readonly node: FarmNode
   readonly broker: PullingBroker
 }
+
+const shared = sharedPuller()
 
 const start = async (table: JobTable, options: Partial<NodeOptions> = {}, name?: string): Promise<Puller> => {
   const broker = new PullingBroker(table, name)
@@ -188,7 +190,7 @@ describe('with a broker that is polled, a node', () => {
       table.expire('x')
       await until('the lease is known to be gone', () => node.stats().held === 1)
       latch.open()
-      await until('its outcome is known', () => node.stats().totals.succeeded === 1)
+      await until('its outcome is known', () => node.stats().totals.refused === 1)
       expect([table.acknowledged, table.replies]).toEqual([[], []])
       await node.command({ command: 'resume' })
       await until('it is acknowledged', () => table.acknowledged.length === 1)
@@ -202,7 +204,7 @@ describe('with a broker that is polled, a node', () => {
 
     it('and recognises it while it still runs, however often it is claimed', async () => {
       const table = new JobTable()
-      const { node } = await start(table)
+      const { node } = await shared(table)
       const { journal, latch } = await holding(table, 'hold', { replyTo: 'me' })
       for (let claims = 2; claims <= 6; claims++) {
         await until('it is known to run under one lease', () => node.stats().running === 1 && node.stats().held === 1)
@@ -218,13 +220,13 @@ describe('with a broker that is polled, a node', () => {
 
     it('and retries a failure once, when it has claimed it again', async () => {
       const table = new JobTable()
-      const { node } = await start(table)
+      const { node } = await shared(table)
       const { journal, latch } = await holding(table, 'holdThenFail', { maxAttempts: 2 })
       await node.command({ command: 'quiet' })
       table.expire('x')
       await until('the lease is known to be gone', () => node.stats().held === 0)
       latch.open()
-      await until('its outcome is known', () => node.stats().totals.retried === 1)
+      await until('its outcome is known', () => node.stats().totals.refused === 1)
       expect(table.republished).toEqual([])
       await node.command({ command: 'resume' })
       await done(table)
@@ -234,9 +236,63 @@ describe('with a broker that is polled, a node', () => {
     })
   })
 
+  describe('does not run a job again after its worker died', () => {
+    /** The node takes no x meanwhile: another has it. */
+    const beginsNoX = async (table: JobTable, node: FarmNode, journal: Journal): Promise<void> => {
+      table.claim('another')
+      await until('it is known to be gone', () => node.stats().held === 0)
+      await node.command({ command: 'resume' })
+      table.add('y', 'mark', [journal.path, 'y'])
+      await until('y is done', () => table.acknowledged.length === 1)
+      expect(node.snapshot().tasks).toMatchObject([{ id: 'x', status: 'lost' }, { id: 'y' }])
+      expect(node.stats()).toMatchObject({ running: 0, totals: { lost: 1, succeeded: 1, refused: 0 } })
+      expect(journal.lines).toEqual(['+x', 'y'])
+      inOrder(table)
+    }
+
+    it('where its lease expires while it waits for that', async () => {
+      const table = new JobTable()
+      const { node } = await start(table, { prefetchPerWorker: 1 })
+      const { journal } = await holding(table)
+      await node.command({ command: 'quiet' })
+      node.onEvent(({ type }) => {
+        if (type === 'task.lost') table.expire('x')
+      })
+      process.kill(node.stats().workers[0]!.pid!, 'SIGKILL')
+      await until('it is lost', () => node.stats().totals.lost === 1)
+      await beginsNoX(table, node, journal)
+    })
+
+    it('where its lease expired while it ran', async () => {
+      const table = new JobTable()
+      const { node } = await start(table, { prefetchPerWorker: 1 })
+      const { journal } = await holding(table)
+      await node.command({ command: 'quiet' })
+      table.expire('x')
+      await until('it is known to be gone', () => node.stats().held === 0)
+      process.kill(node.stats().workers[0]!.pid!, 'SIGKILL')
+      await until('it is lost', () => node.stats().totals.lost === 1)
+      await beginsNoX(table, node, journal)
+    })
+
+    it('unless it claims it again', async () => {
+      const table = new JobTable()
+      const { node } = await shared(table)
+      const journal = new Journal()
+      node.onEvent(({ type }) => {
+        if (type === 'task.lost' && table.leases.length === 1) table.expire('x')
+      })
+      table.add('x', 'killSelf', ['SIGKILL'], { retryLost: 2 })
+      table.add('y', 'mark', [journal.path, 'y'])
+      await done(table)
+      expect(table.dead).toMatchObject([{ message: { id: 'x' }, settlement: { reason: 'lost' } }])
+      expect(journal.lines).toEqual(['y'])
+    })
+  })
+
   it('leaves no listener on the lease of a job that waited for one of the same id and was requeued', async () => {
     const table = new JobTable()
-    const { node } = await start(table)
+    const { node } = await shared(table)
     const { journal, latch } = await holding(table)
     table.add('x', 'mark', [journal.path, 'retry'], { counts: { attempt: 2 } })
     await until('both are held', () => node.stats().held === 2)

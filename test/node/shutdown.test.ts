@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { ShutdownDeadline } from '../../src/node/shutdown.js'
-import { MemoryBroker, MemoryServer } from '../fixtures/memory-broker.js'
 import { settled, startNode } from '../fixtures/nodes.js'
 import { gone, Journal, Latch, until } from '../fixtures/support.js'
+import { shutdownsUnderLoad } from './shutdown.js'
 
 describe('a shutdown', () => {
   it('lets running jobs end, requeues jobs that have not started at once, and takes no more', async () => {
@@ -100,7 +100,7 @@ describe('a shutdown', () => {
     const farm = await startNode()
     farm.server.refusing = true
     farm.server.add('fail', [], { id: 'x', maxAttempts: 1 })
-    await until('its outcome is known', () => farm.node.stats().totals.failed === 1)
+    await until('its settlement is refused', () => farm.server.refusals > 0)
     await farm.node.shutdown()
     expect(farm.server.ready.map(({ id }) => id)).toEqual(['x'])
     expect(farm.server.dead).toEqual([])
@@ -119,22 +119,7 @@ describe('a shutdown', () => {
   })
 })
 
-it('shutdowns under load lose no job: each is done once, however many nodes shut down', async () => {
-  const server = new MemoryServer()
-  const journal = new Journal()
-  const ids = Array.from({ length: 300 }, (_, index) => server.add('sleepThenMark', [index % 20, journal.path, `j${index}`]))
-  for (let round = 0; server.acknowledged.length < ids.length && round < 40; round++) {
-    const farm = await startNode({ concurrency: 5, shutdownGrace: 2_000 }, server, new MemoryBroker(server))
-    const before = server.acknowledged.length
-    await until('some are done', () => server.acknowledged.length >= Math.min(ids.length, before + 20))
-    expect(await farm.node.shutdown()).toMatchObject({ clean: true, killed: 0 })
-    expect(farm.broker.unsettled).toBe(0)
-  }
-  expect(server.acknowledged.sort()).toEqual(ids.sort())
-  expect(new Set(journal.lines).size).toBe(ids.length)
-  expect(journal.lines).toHaveLength(ids.length)
-  expect(server.dead).toEqual([])
-}, 60_000)
+shutdownsUnderLoad(100)
 
 it('a rolling restart under load loses no job', async () => {
   const farm = await startNode({ minWorkers: 2, concurrency: 3 })

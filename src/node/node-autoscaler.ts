@@ -1,13 +1,13 @@
-import { availableParallelism } from 'node:os'
+import { availableCpus } from '../util/available-cpus.js'
 import type { NodeSettings } from './options.js'
 
-/** What is known when the node checks its backlog. */
+/** The load of a node at a check of its backlog. */
 export interface Load {
   /** Messages ready in the node's queues; undefined: the broker could not be asked. */
   readonly depth: number | undefined
   /** Workers that are up or starting. */
   readonly alive: number
-  /** Of them, those that hold no job. */
+  /** The workers among `alive` that hold no job. */
   readonly idle: number
 }
 
@@ -32,11 +32,11 @@ export const wantedWorkers = ({ depth, alive, idle }: Load, { min, max, prefetch
   return alive
 }
 
-/** Workers for each processor that a command can set. More is taken for a mistake, unless the node was started with more. */
+/** Workers for each processor that a command can set. A higher number counts as a mistake, unless the node was started with more. */
 const MAX_PER_PROCESSOR = 16
 
 /** How many workers the node wants. Follows the backlog between two bounds, which commands can move. */
-export class ScaleControl {
+export class NodeAutoscaler {
   min: number
   max: number
   wanted: number
@@ -45,7 +45,7 @@ export class ScaleControl {
   readonly #maxByCommand: number
 
   constructor(settings: NodeSettings, resize: (workers: number) => void) {
-    this.#maxByCommand = Math.max(settings.maxWorkers, MAX_PER_PROCESSOR * availableParallelism())
+    this.#maxByCommand = Math.max(settings.maxWorkers, MAX_PER_PROCESSOR * availableCpus())
     this.#settings = settings
     this.#resize = resize
     this.min = settings.minWorkers
@@ -76,7 +76,7 @@ export class ScaleControl {
   setBounds(min: number, max: number): void {
     if (max > this.#maxByCommand)
       throw new RangeError(
-        `${max} workers are more than commands may bring this node to, ${this.#maxByCommand}: ${MAX_PER_PROCESSOR} for each of its ${availableParallelism()} processors, or its own maxWorkers where that is more. Start it with a maxWorkers (--autoscale min,max) of as many as it is to have.`,
+        `${max} workers are more than commands may bring this node to, ${this.#maxByCommand}: ${MAX_PER_PROCESSOR} for each of its ${availableCpus()} processors, or its own maxWorkers where that is more. Start it with a maxWorkers (--autoscale min,max) of as many as it is to have.`,
       )
     this.min = min
     this.max = max

@@ -1,7 +1,7 @@
-import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
+import { NodeAutoscaler, wantedWorkers } from '../../src/node/node-autoscaler.js'
 import { readNodeOptions } from '../../src/node/options.js'
-import { ScaleControl, wantedWorkers } from '../../src/node/scale-control.js'
+import { availableCpus } from '../../src/util/available-cpus.js'
 
 const read = (options: object = {}) => readNodeOptions({ tasks: '/tasks.js', ...options })
 
@@ -39,7 +39,7 @@ describe('the scaling rule', () => {
 describe('the number of workers', () => {
   const scale = () => {
     const sizes: number[] = []
-    return { sizes, scale: new ScaleControl(read({ minWorkers: 2, maxWorkers: 4, prefetchPerWorker: 1, scaleUpBatch: 1 }), (size) => sizes.push(size)) }
+    return { sizes, scale: new NodeAutoscaler(read({ minWorkers: 2, maxWorkers: 4, prefetchPerWorker: 1, scaleUpBatch: 1 }), (size) => sizes.push(size)) }
   }
 
   it('follows the backlog within its bounds, and resizes only when something changes', () => {
@@ -66,12 +66,12 @@ describe('the number of workers', () => {
 })
 
 describe('the maximum of commands', () => {
-  const most = 16 * availableParallelism()
+  const most = 16 * availableCpus()
   const refusal = new RegExp(`${most + 1} workers are more than commands may bring this node to, ${most}: 16 for each of its .* Start it with a maxWorkers`)
 
   it('refuses more than 16 workers for each processor, and changes nothing', () => {
     const sizes: number[] = []
-    const it = new ScaleControl(read({ minWorkers: 1, maxWorkers: 4 }), (size) => sizes.push(size))
+    const it = new NodeAutoscaler(read({ minWorkers: 1, maxWorkers: 4 }), (size) => sizes.push(size))
     it.grow(most - 1)
     expect(() => it.grow(1)).toThrow(refusal)
     expect(() => it.setBounds(1, most + 1)).toThrow(RangeError)
@@ -80,7 +80,7 @@ describe('the maximum of commands', () => {
   })
 
   it('is never below the maxWorkers of the node', () => {
-    const it = new ScaleControl(read({ minWorkers: 1, maxWorkers: most + 5 }), () => {})
+    const it = new NodeAutoscaler(read({ minWorkers: 1, maxWorkers: most + 5 }), () => {})
     it.grow(most + 4)
     expect(() => it.grow(1)).toThrow(RangeError)
     it.shrink(most)

@@ -1,0 +1,3 @@
+import { shutdownsUnderLoad } from './shutdown.js'
+
+shutdownsUnderLoad(300)
