@@ -1,4 +1,4 @@
-import type { AnyTasks } from '../pool/types.js'
+import type { AnyTasks } from '../pool/jobs/task-types.js'
 import { milliseconds, plainObject } from '../util/checks.js'
 import { type OptionTable, option, readOptions } from '../util/option-table.js'
 import {
@@ -18,7 +18,7 @@ import { DEFAULT_QUEUE } from './topology/topology.js'
 export interface PublisherOptions extends ConnectionOptions, FirstConnectionOptions, QueueOptions {
   /** The queue that the jobs go to. Default 'async_farm.jobs'. */
   queue?: string
-  /** ms for one publication, including a wait for RabbitMQ. Default 30,000. */
+  /** ms for one publication, including a wait for RabbitMQ. Default 60,000: longer than it takes to notice a peer that is gone. */
   publishTimeout?: number
 }
 
@@ -28,7 +28,7 @@ export const PUBLISHER_OPTIONS = {
   ...FIRST_CONNECTION_OPTIONS,
   ...QUEUE_OPTIONS,
   queue: option('name', readQueueName, DEFAULT_QUEUE, 'the queue that the jobs go to'),
-  publishTimeout: option('ms', milliseconds, 30_000, 'for one publication, including a wait for RabbitMQ'),
+  publishTimeout: option('ms', milliseconds, 60_000, 'for one publication, including a wait for RabbitMQ'),
 } satisfies OptionTable<PublisherOptions>
 
 /** The options as the publisher uses them: validated, defaults filled in. Throws TypeError naming the option. */

@@ -2,7 +2,7 @@ import { createNode, type FarmNode, type NodeOptions } from '../node/index.js'
 import { defaultNodeName, NODE_OPTIONS } from '../node/options.js'
 import { milliseconds, plainObject, refuseUnknownNames } from '../util/checks.js'
 import { namesOf, type OptionTable, option, readKnown } from '../util/option-table.js'
-import { AmqpBroker } from './broker.js'
+import { AmqpBroker } from './amqp-broker.js'
 import {
   CONNECTION_OPTIONS,
   CONTROL_OPTIONS,
@@ -48,7 +48,7 @@ export const WORKER_OPTIONS = { ...NODE_OPTIONS, ...OWN_OPTIONS } satisfies Opti
  *
  * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
  * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
- * @throws {BrokerError} the login is refused, or a queue exists as something else
+ * @throws {BrokerError} the login is refused, or a queue or an exchange exists as something else
  * @throws {PreforkError} `ERR_PREFORK_AMQPLIB_MISSING`: the package amqplib is not installed
  */
 export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {

@@ -1,5 +1,7 @@
 import { PreforkError } from '../wire/errors.js'
 
+export { RemoteError } from '../runtime/errors.js'
+
 /** RabbitMQ cannot be reached or used, for a permanent reason. */
 export class BrokerError extends PreforkError {
   constructor(message: string, options?: ErrorOptions) {
@@ -45,18 +47,6 @@ export class UnroutableError extends PublishError {
   constructor(queue: string) {
     super(`There is no queue '${queue}' that would take the message.`, 'no')
     this.queue = queue
-  }
-}
-
-/** The error that a task threw on its node, with the name, message, code and stack that it had there. */
-export class RemoteError extends Error {
-  /** The remote error's own code, if it had one. */
-  readonly code: string | undefined
-  constructor(error: { readonly name: string; readonly message: string; readonly stack: string | undefined; readonly code: string | undefined }) {
-    super(error.message)
-    this.name = error.name
-    this.code = error.code
-    if (error.stack !== undefined) this.stack = error.stack
   }
 }
 

@@ -1,37 +1,18 @@
 import { afterEach, expect, it, onTestFinished } from 'vitest'
-import { AmqpBroker } from '../../src/amqp/broker.js'
+import { AmqpBroker } from '../../src/amqp/amqp-broker.js'
 import { sign } from '../../src/amqp/control/signature.js'
 import { createControlClient } from '../../src/amqp/index.js'
 import type { ControlClient } from '../../src/node/broker.js'
-import type { Address, Answer, Command } from '../../src/runtime/report/commands.js'
+import type { Command } from '../../src/runtime/report/commands.js'
 import type { FarmEvent } from '../../src/runtime/report/report.js'
-import { scriptedStats } from '../fixtures/scripted-node.js'
-import { failure, within } from '../fixtures/support.js'
-import { admin, isolatedTopology, type Overrides, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
+import { failure } from '../fixtures/support.js'
+import { isolatedControl } from './isolated-control.js'
+import { admin, type Overrides, RABBITMQ_URL, until, withRabbit } from './rabbit.js'
 import { tcpProxy } from './tcp-proxy.js'
 
 withRabbit('the control exchange', () => {
-  const { keep, broker, settings, controlExchange, eventExchange, cleanUp } = isolatedTopology()
+  const { keep, settings, controlExchange, eventExchange, cleanUp, node, client, ask } = isolatedControl()
   afterEach(cleanUp)
-
-  const node = async (name: string, secret?: string) => {
-    const made = await broker({ node: name, secret })
-    const asked: Command[] = []
-    made.control.onCommand(async (command) => {
-      asked.push(command)
-      if (command.command === 'restart') throw new Error('not now')
-      return { pong: name }
-    })
-    await until('it listens', () => made.control.listening)
-    return { ...made, control: made.control, asked }
-  }
-  const client = async (secret?: string): Promise<ControlClient> =>
-    keep(await createControlClient({ url: RABBITMQ_URL, controlExchange, eventExchange, secret }))
-  const ask = async (from: ControlClient, to: Address, command: Command, timeout?: number): Promise<Answer[]> => {
-    const answers: Answer[] = []
-    for await (const answer of from.ask(to, command, { timeout })) answers.push(answer)
-    return answers.toSorted((a, b) => a.node.localeCompare(b.node))
-  }
 
   it('reaches one node, some, or all; a request to named nodes ends when each has answered', async () => {
     const nodes = [await node('a'), await node('b'), await node('c')]
@@ -43,34 +24,6 @@ withRabbit('the control exchange', () => {
     expect(await ask(from, ['a'], { command: 'restart' }, 20_000)).toEqual([{ node: 'a', ok: false, error: 'not now' }])
     expect(await ask(from, ['unknown'], { command: 'ping' }, 200)).toEqual([])
     expect(await ask(from, [], { command: 'ping' }, 20_000)).toEqual([])
-  })
-
-  it('is declared again, with the nodes bound to it, when it was deleted', async () => {
-    await node('a')
-    const { onChannel, close } = await admin()
-    await onChannel((channel) => channel.deleteExchange(controlExchange))
-    await close()
-    const from = await client()
-    await until('it answers again', async () => (await ask(from, ['a'], { command: 'ping' }, 200)).length === 1)
-  })
-
-  it('listeners receive events again when the event exchange was deleted', async () => {
-    const { control } = await node('a')
-    const from = await client()
-    const received: FarmEvent[] = []
-    const stop = await from.listen((each) => received.push(each))
-    const receiving = async (): Promise<boolean> => {
-      control.emit({ type: 'node.heartbeat', node: 'a', at: 0, stats: scriptedStats() })
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      return received.length > 0
-    }
-    await until('it receives events', receiving)
-    const { onChannel, close } = await admin()
-    await onChannel((channel) => channel.deleteExchange(eventExchange))
-    await close()
-    received.length = 0
-    await until('it receives events again', receiving)
-    await stop()
   })
 
   it('two nodes of one name are both warned; one that reconnects does not find itself', async () => {
@@ -104,30 +57,6 @@ withRabbit('the control exchange', () => {
     await until('both know', () => other.warnings.length > 0 && third.warnings.length > 0)
     expect(first.warnings).toHaveLength(1)
     await proxy.close()
-  })
-
-  it('a command that arrives before the node can publish is answered as soon as it can', async () => {
-    const proxy = await tcpProxy(RABBITMQ_URL)
-    let publishNow = (): void => {}
-    const mute = new Promise<void>((resolve) => {
-      publishNow = resolve
-    })
-    // confirm.select is sent on the publishing connection only.
-    proxy.before(85, 10, () => mute)
-    try {
-      const made = keep(new AmqpBroker(settings({ url: proxy.url }), 'a'))
-      let asked = 0
-      made.control.onCommand(async () => ++asked)
-      await made.connect()
-      await until('it listens', () => made.control.listening)
-      const answers = ask(await client(), ['a'], { command: 'ping' }, 20_000)
-      await until('it has been asked', () => asked > 0)
-      publishNow()
-      expect(await within(answers, 10_000)).toEqual([{ node: 'a', ok: true, value: 1 }])
-    } finally {
-      publishNow()
-      await proxy.close()
-    }
   })
 
   it('a node with a secret accepts only commands signed with it', async () => {
@@ -366,17 +295,6 @@ withRabbit('the control exchange', () => {
       ["Option 'options' must be an object; it was given 200.", ['a1'], ping, 200],
     ]
     for (const [message, ...given] of wanted) expect(() => from.ask(...(given as Parameters<ControlClient['ask']>))).toThrow(new TypeError(message))
-  })
-
-  it('a command that the client does not know is sent: the node may be of a later version', async () => {
-    const { asked } = await node('a')
-    expect(await ask(await client(), ['a'], { command: 'dance' } as never, 20_000)).toEqual([{ node: 'a', ok: true, value: { pong: 'a' } }])
-    expect(asked).toEqual([{ command: 'dance' }])
-  })
-
-  it('a listener that is no function is refused', async () => {
-    const from = await client()
-    expect(await failure(from.listen(5 as never))).toEqual(new TypeError('client.listen(listener): the listener must be a function.'))
   })
 
   it('explains what is wrong with an option', async () => {

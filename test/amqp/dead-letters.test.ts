@@ -69,7 +69,7 @@ withRabbit('dead letters', () => {
     await purge({ ...here, dead: true })
   })
 
-  it('are retried, each once in a call, with one requeue more', async () => {
+  it('are retried, each once in a call, as new jobs under the same id', async () => {
     await deadLetter('a', 'b', 'c')
     expect(await retryDeadLetters({ ...here, ids: ['b', 'unknown'] })).toEqual({ retried: 1 })
     expect((await listDeadLetters(here)).map((each) => each.id)).toEqual(['a', 'c'])
@@ -81,11 +81,12 @@ withRabbit('dead letters', () => {
       void delivery.settle({ kind: 'dead-letter', reason: 'failed', error, counts: delivery.counts, history: [] })
     })
     await collector.take('b')
-    expect(collector.of('b')[0]).toMatchObject({ counts: { attempt: 1, losses: 0, requeues: 1 }, headers: { expiresAt: undefined, history } })
+    expect(collector.of('b')[0]).toMatchObject({ counts: { attempt: 1, losses: 0, requeues: 0 }, headers: { expiresAt: undefined, history } })
     await until('b is dead again', async () => (await listDeadLetters(here)).length === 3)
     expect(await retryDeadLetters(here)).toEqual({ retried: 3 })
     await until('all are dead again', async () => (await listDeadLetters(here)).length === 3)
-    expect(collector.of('b').map((each) => each.counts.requeues)).toEqual([1, 2])
+    const keys = collector.of('b').map((each) => each.key)
+    expect([keys.length, new Set(keys).size, keys.includes(undefined)]).toEqual([2, 2, false])
     expect(await retryDeadLetters({ ...here, limit: 2 })).toEqual({ retried: 2 })
     await until('all are dead again', async () => (await listDeadLetters(here)).length === 3)
   })
@@ -102,81 +103,29 @@ withRabbit('dead letters', () => {
     expect(await purge({ ...here, dead: true })).toEqual({ removed: 1 })
   })
 
-  describe('when a queue or the connection goes meanwhile', () => {
-    const [GET, ACK] = [[60, 70] as const, [60, 80] as const]
-    const PURGE = [50, 30] as const
+  // When a queue goes: dead-letters.long.test.ts.
+  describe('when the connection goes meanwhile', () => {
+    const ACK = [60, 80] as const
     let proxy: TcpProxy
     beforeEach(async () => {
       proxy = await tcpProxy(RABBITMQ_URL)
     })
     afterEach(() => proxy.close())
-    const drop = async (name: string): Promise<void> => {
-      const { onChannel, close } = await admin()
-      await onChannel((channel) => channel.deleteQueue(name))
-      await close()
-    }
-    const dropBefore = (method: readonly [number, number], nth: number, name = `${queue}.dlq`): void =>
-      proxy.before(...method, (each) => (each === nth ? drop(name) : undefined))
     const failure = (operation: Promise<unknown>): Promise<{ name: string; message: string }> =>
       operation.then(
         () => expect.unreachable('it was to be rejected'),
         (reason) => reason,
       )
 
-    it('listDeadLetters rejects', async () => {
-      await deadLetter('a', 'b')
-      dropBefore(GET, 2)
-      expect(await failure(listDeadLetters({ queue, url: proxy.url }))).toMatchObject({
-        name: 'BrokerError',
-        message: `The dead letters of '${queue}' could not be read to the end: the queue '${queue}.dlq' was deleted meanwhile, with what was still in it.`,
-      })
-    })
-
-    it('retryDeadLetters rejects, and reports how many are in their queue again', async () => {
-      await deadLetter('a', 'b', 'c')
-      dropBefore(GET, 2)
-      expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
-        name: 'BrokerError',
-        message: `Not all dead letters of '${queue}' were given another try; 1 were published to it again: the queue '${queue}.dlq' was deleted meanwhile, with what was still in it.`,
-      })
-      expect(await (await broker()).depth()).toBe(1)
-    })
-
-    it('retryDeadLetters declares the queue of the jobs again, or leaves the dead letters', async () => {
-      await deadLetter('a', 'b')
-      await drop(queue)
-      expect(await failure(retryDeadLetters({ ...here, declare: false }))).toMatchObject({
-        name: 'BrokerError',
-        message: expect.stringMatching(
-          /; 0 were published .* There is no queue '.*' that would take the message\. What was not removed is still in '.*\.dlq'\.$/,
-        ),
-        cause: { name: 'UnroutableError' },
-      })
-      expect((await listDeadLetters(here)).map((each) => each.id)).toEqual(['a', 'b'])
-      dropBefore(GET, 2, queue)
-      expect(await retryDeadLetters({ queue, url: proxy.url, ids: ['b'] })).toEqual({ retried: 1 })
-    })
-
     it('retryDeadLetters loses no job when the connection is lost', async () => {
       await deadLetter('a', 'b')
       proxy.before(...ACK, () => proxy.cut())
       expect(await failure(retryDeadLetters({ queue, url: proxy.url }))).toMatchObject({
         name: 'BrokerError',
-        message: expect.stringMatching(/; 1 were published to it again: .* What was not removed is still in /),
+        message: expect.stringMatching(/; [12] were published to it again: .* What was not removed is still in /),
       })
       expect((await listDeadLetters(here)).map((each) => each.id).toSorted()).toEqual(['a', 'b'])
-      expect(await (await broker()).depth()).toBe(1)
-    })
-
-    it('purge rejects when it is the queue itself, and counts 0 for a delay queue', async () => {
-      await broker()
-      const out = keep(await createPublisher(here))
-      await out.publish('x', [])
-      await out.publish('x', [], { delay: 60_000 })
-      dropBefore(PURGE, 2, `${queue}.delay.60000ms`)
-      expect(await purge({ queue, url: proxy.url })).toEqual({ removed: 1 })
-      dropBefore(PURGE, 1, queue)
-      expect(await failure(purge({ queue, url: proxy.url }))).toMatchObject({ name: 'BrokerError', message: `There is no queue '${queue}'.` })
+      expect(await (await broker()).depth()).toBeGreaterThan(0)
     })
   })
 

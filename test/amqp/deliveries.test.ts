@@ -1,8 +1,9 @@
 import { afterEach, expect, it } from 'vitest'
-import { AmqpBroker } from '../../src/amqp/broker.js'
-import type { OutgoingJob } from '../../src/node/broker.js'
+import { AmqpBroker } from '../../src/amqp/amqp-broker.js'
 import type { Settlement } from '../../src/runtime/delivery.js'
-import { admin, DeliveryCollector, first, isolatedTopology, newName, type Overrides, until, withRabbit } from './rabbit.js'
+import { NO_ERROR } from '../fixtures/memory-broker.js'
+import { boundedByCapacity, higherFirst, returnedOfLost } from './deliveries.js'
+import { admin, DeliveryCollector, first, isolatedTopology, newName, type OutgoingJob, until, withRabbit } from './rabbit.js'
 
 const job = (queue: string, id: string, more: Partial<OutgoingJob> = {}): OutgoingJob => ({
   id,
@@ -15,7 +16,8 @@ const job = (queue: string, id: string, more: Partial<OutgoingJob> = {}): Outgoi
 const acknowledge: Settlement = { kind: 'acknowledge' }
 
 withRabbit('deliveries', () => {
-  const { queue, queues, broker, settings, keep, cleanUp } = isolatedTopology()
+  const topology = isolatedTopology()
+  const { queue, queues, broker, settings, keep, cleanUp } = topology
   afterEach(cleanUp)
 
   it('have the headers of the job, and are removed when acknowledged', async () => {
@@ -103,7 +105,7 @@ withRabbit('deliveries', () => {
       headers: { softTimeLimit: 3_000, timeLimit: 4_000, maxAttempts: undefined, backoff: undefined, history: [], schemaVersion: Number.NaN },
     })
     // Unknown headers stay on the message.
-    await delivery!.settle({ kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] })
+    await delivery!.settle({ kind: 'republish', why: 'failed', error: NO_ERROR, delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] })
     await until('it came again', () => collector.all.length === 2)
     await collector.all[1]!.settle({ kind: 'requeue' })
     await until('it came a third time', () => collector.all.length === 3)
@@ -127,53 +129,7 @@ withRabbit('deliveries', () => {
     })
   })
 
-  it('with an empty message_id have no id', async () => {
-    const node = await broker()
-    const collector = new DeliveryCollector()
-    await node.publish(job(queue, ''))
-    node.consume(1, collector.receive)
-    await until('it came', () => collector.all.length === 1)
-    expect(collector.all[0]).toMatchObject({ id: undefined, redelivered: false })
-  })
-
-  it.each(['quorum', 'classic'] as const)('%s: never more than the capacity are unsettled, also while it changes', async (queueType) => {
-    const node = await broker({ queueType })
-    const collector = new DeliveryCollector()
-    for (let i = 0; i < 30; i++) await node.publish(job(queue, `j${i}`))
-    const held = (): number => collector.all.length - settled
-    let settled = 0
-    const settle = async (count: number): Promise<void> => {
-      for (let i = 0; i < count; i++) expect((await collector.all[settled++]!.settle(acknowledge)).settled).toBe(true)
-    }
-    const consumption = node.consume(3, collector.receive)
-    await until('3 are held', () => held() === 3)
-    consumption.setCapacity(7)
-    await until('7 are held', () => held() === 7)
-    await consumption.pause()
-    consumption.setCapacity(2)
-    consumption.resume()
-    // Those held stay: none is delivered again. The number falls to 2 and no further.
-    await settle(5)
-    await until('2 are held', () => held() === 2)
-    await settle(2)
-    await until('2 others are held', () => held() === 2)
-    expect(collector.all.length).toBe(9)
-    await consumption.pause()
-    await settle(2)
-    consumption.setCapacity(5)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(held()).toBe(0)
-    consumption.resume()
-    await until('5 are held', () => held() === 5)
-    while (settled < 30) {
-      await until('another came', () => held() > 0)
-      expect(held()).toBeLessThanOrEqual(5)
-      await settle(1)
-    }
-    expect(collector.ids.toSorted()).toEqual(Array.from({ length: 30 }, (_, i) => `j${i}`).toSorted())
-    expect(collector.all.every((each) => !each.redelivered)).toBe(true)
-    expect(await node.depth()).toBe(0)
-  })
+  boundedByCapacity(topology, ['quorum'])
 
   it('a delay is kept, and a long one does not hold back a short one', async () => {
     const node = await broker()
@@ -188,7 +144,14 @@ withRabbit('deliveries', () => {
     await node.publish(job(queue, 'middle', { delay: 900 }))
     await node.publish(job(queue, 'short', { delay: 150 }))
     await node.publish(job(queue, 'now'))
-    await (await collector.take('middle')).settle({ kind: 'republish', delay: 250, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] })
+    await (await collector.take('middle')).settle({
+      kind: 'republish',
+      why: 'failed',
+      error: NO_ERROR,
+      delay: 250,
+      counts: { attempt: 2, losses: 0, requeues: 0 },
+      history: [],
+    })
     const before = Date.now()
     await (await collector.take('middle', 1)).settle(acknowledge)
     expect(collector.ids).toEqual(['now', 'short', 'middle', 'middle'])
@@ -198,29 +161,7 @@ withRabbit('deliveries', () => {
     expect(collector.of('middle')[1]!.counts.attempt).toBe(2)
   })
 
-  it.each(['quorum', 'classic'] as const)('%s: higher priorities come first', async (queueType) => {
-    const node = await broker({ queueType, priorityLevels: 3 })
-    for (const [id, priority] of [
-      ['low', 0],
-      ['mid', 1],
-      ['high', 2],
-      ['above', 9],
-      ['none', undefined],
-    ] as const)
-      await node.publish(job(queue, id, { headers: { priority } }))
-    await until('all are ready', async () => (await node.depth()) === 5)
-    const collector = new DeliveryCollector()
-    node.consume(queueType === 'quorum' ? 3 : 1, (delivery) => {
-      collector.receive(delivery)
-      void delivery.settle(acknowledge)
-    })
-    await until('all came', () => collector.all.length === 5)
-    const place = (id: string): number => collector.ids.indexOf(id)
-    if (queueType === 'classic') expect(collector.ids).toEqual(['high', 'above', 'mid', 'low', 'none'])
-    // A queue for each level, consumed concurrently: in order within each.
-    else expect([place('high') < place('above'), place('low') < place('none')]).toEqual([true, true])
-    expect(new Set(collector.all.map((each) => each.queue))).toEqual(new Set([queue]))
-  })
+  higherFirst(topology, ['quorum'])
 
   it('several queues are consumed together', async () => {
     const other = newName()
@@ -242,36 +183,47 @@ withRabbit('deliveries', () => {
     await until('it is dead', () => onChannel(async (channel) => (await channel.checkQueue(`${queue}.dlq`)).messageCount === 1))
     await node.publish(job(queue, 'again'))
     let handed = 0
-    node.consume(1, (delivery) => {
-      handed++
-      void delivery.settle({ kind: 'requeue' })
+    await onChannel(async (channel) => {
+      await channel.consume(queue, (message) => {
+        handed++
+        channel.nack(message!)
+      })
+      await until('the other is dead, too', async () => (await channel.checkQueue(`${queue}.dlq`)).messageCount === 2)
     })
-    await until('the other is dead, too', () => onChannel(async (channel) => (await channel.checkQueue(`${queue}.dlq`)).messageCount === 2))
     expect(handed).toBe(21)
     await close()
   })
 
-  it('a queue that cannot be counted or declared does not fail other requests', async () => {
-    const node = await broker()
-    const { onChannel, close } = await admin()
-    await onChannel((channel) => channel.deleteQueue(queue))
-    // Of another type.
-    await onChannel((channel) => channel.assertQueue(`${queue}.delay.300ms`, { durable: true }))
-    const results = await Promise.allSettled([
-      node.depth(),
-      // Due after the queue is declared again: RabbitMQ retries a dead-lettering to a missing queue only minutes later.
-      node.publish(job(queue, 'a', { delay: 1_500 })),
-      node.publish(job(queue, 'b', { delay: 250 })),
-      node.publish(job(queue, 'c', { delay: 2_000 })),
-      node.publish(job(queue, 'd')),
-    ])
-    await close()
-    expect(results.map((each) => each.status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
-    expect((results[2] as PromiseRejectedResult).reason).toMatchObject({
-      message: expect.stringContaining("300ms' exists, but not as a queue of jobs that wait 300 ms"),
-    })
-    await until('all are there', async () => (await node.depth().catch(() => 0)) === 3)
-  })
+  it.each(['quorum', 'classic'] as const)(
+    '%s: say that they came back and how often, until a run has ended; what is requeued counts once',
+    async (queueType) => {
+      const node = await broker({ queueType })
+      const settlements: Settlement[] = [
+        ...Array.from({ length: 4 }, (): Settlement => ({ kind: 'requeue' })),
+        { kind: 'republish', why: 'untried', error: NO_ERROR, delay: 0, counts: { ...first, requeues: 1 }, history: [] },
+        { kind: 'republish', why: 'failed', error: NO_ERROR, delay: 0, counts: { ...first, attempt: 2, requeues: 1 }, history: [] },
+        acknowledge,
+      ]
+      const seen: unknown[] = []
+      node.consume(1, (delivery) => {
+        seen.push([delivery.returned, delivery.redelivered, delivery.counts.requeues, delivery.headers.maxAttempts])
+        void delivery.settle(settlements[seen.length - 1]!)
+      })
+      await node.publish(job(queue, 'a', { headers: { maxAttempts: 9 } }))
+      await until('it has come for the last time', () => seen.length === settlements.length)
+      expect(seen).toEqual([
+        [0, false, 0, 9],
+        [1, true, 0, 9],
+        [1, true, 0, 9],
+        [1, true, 0, 9],
+        [1, true, 0, 9],
+        [1, true, 1, 9],
+        [0, false, 1, 9],
+      ])
+    },
+  )
+
+  returnedOfLost(topology, ['quorum'])
 
   it('an error explains what to do when the queue exists with other arguments', async () => {
     await broker({ queueType: 'classic' })
@@ -279,32 +231,6 @@ withRabbit('deliveries', () => {
     await expect(other.start()).rejects.toThrow(/The queue 'test\..*' exists, but not as the quorum queue of dead letters\. Use the queueType/)
     const asItIs = await broker({ declare: false })
     expect(await asItIs.depth()).toBe(0)
-  })
-
-  it('a node with fewer levels of priority than there are is warned; one with as many, or more, is not', async () => {
-    const { onChannel, close } = await admin()
-    const warningsOf = async (priorityLevels: number, other: Overrides = {}): Promise<string[]> => {
-      const node = keep(new AmqpBroker(settings({ priorityLevels, ...other }), `node-${priorityLevels}`))
-      const warnings: string[] = []
-      node.on('warning', (message) => warnings.push(message))
-      await node.start()
-      await new Promise((resolve) => setTimeout(resolve, 200))
-      return warnings.filter((each) => each.includes('priorityLevels'))
-    }
-    expect(await warningsOf(3)).toEqual([])
-    await onChannel(async (channel) => {
-      channel.sendToQueue(`${queue}.p2`, Buffer.from('{}'))
-      await until('it is there', async () => (await channel.checkQueue(`${queue}.p2`)).messageCount === 1)
-    })
-    await close()
-    expect(await warningsOf(2)).toEqual([
-      expect.stringContaining(
-        `The queue '${queue}' has more levels of priority than this node's priorityLevels (2): there is '${queue}.p2', where 1 jobs wait now.`,
-      ),
-    ])
-    expect(await warningsOf(2, { declare: false })).toHaveLength(1)
-    expect(await warningsOf(3)).toEqual([])
-    expect(await warningsOf(10)).toEqual([])
   })
 
   it('an error explains what to do when the login is refused, or the queue does not exist', async () => {

@@ -1,16 +1,11 @@
 /** The faults that need a broker of their own: consumer_timeout, max_message_size and a restart. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createPublisher } from '../../src/amqp/index.js'
 import { throughFault } from './held-job.js'
 import { type PrivateBroker, privateBroker } from './private-broker.js'
-import { acknowledge, DeliveryCollector, dropped, first, gone, isolatedTopology, job, removeQueues, serverBinary, settled, withRabbit } from './rabbit.js'
+import { acknowledge, DeliveryCollector, dropped, first, gone, isolatedTopology, job, removeQueues, serverBinary, settled, withOwnServer } from './rabbit.js'
 
-const withServer = serverBinary === undefined ? describe.skip : withRabbit
-if (serverBinary === undefined) {
-  const lack = 'no rabbitmq-server was found that a broker of their own could be started from'
-  if (process.env.REQUIRE_BROKER === '1') throw new Error(`REQUIRE_BROKER=1, and ${lack}`)
-  console.warn(`SKIPPED: the faults that stop or restart a broker: ${lack}`)
-}
+const withServer = withOwnServer('the faults that stop or restart a broker')
 
 withServer('on a broker of its own', () => {
   let server: PrivateBroker
@@ -44,6 +39,17 @@ withServer('on a broker of its own', () => {
 
   // The timeout is 3 s: both tests wait for it concurrently.
   it.concurrent('consumer_timeout: a job that a worker runs completes, once', () => throughFault({ url: server.url, queueType: 'quorum' }, () => {}), 60_000)
+
+  it('a user and a password beyond ASCII, percent-encoded in the URL, log in', async () => {
+    const [user, password] = ['jürgen', 'pä%ß/漢:字']
+    await server.ctl('add_user', user, password)
+    await server.ctl('set_permissions', user, '.*', '.*', '.*')
+    const url = server.url.replace('guest:guest', `${encodeURIComponent(user)}:${encodeURIComponent(password)}`)
+    const { queue, keep, cleanUp } = isolatedTopology(server.url)
+    expect(await keep(await createPublisher({ url, queue })).publish('a', [])).toMatch(/-/)
+    await cleanUp()
+    // rabbitmqctl starts an Erlang machine at each call.
+  }, 180_000)
 
   it('a message that is too large closes the channel, and is the only one rejected', async () => {
     const { queue, keep, broker, cleanUp } = isolatedTopology(server.url)

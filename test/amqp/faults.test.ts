@@ -1,12 +1,30 @@
 /** The ways in which a consumer ends, each with a long job in flight; faults.long.test.ts has those that need a broker of their own. */
+
 import { connect } from 'amqplib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { AmqpChannel } from '../../src/amqp/connection/client.js'
+import { declareQueue } from '../../src/amqp/topology/topology.js'
 import type { Settlement } from '../../src/runtime/delivery.js'
+import { NO_ERROR } from '../fixtures/memory-broker.js'
 import { throughFault } from './held-job.js'
-import { acknowledge, admin, DeliveryCollector, dropped, first, gone, isolatedTopology, job, RABBITMQ_URL, settled, untilStored, withRabbit } from './rabbit.js'
+import {
+  acknowledge,
+  admin,
+  DeliveryCollector,
+  dropped,
+  first,
+  gone,
+  isolatedTopology,
+  job,
+  RABBITMQ_URL,
+  settled,
+  until,
+  untilStored,
+  withRabbit,
+} from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
-const again: Settlement = { kind: 'republish', delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
+const again: Settlement = { kind: 'republish', why: 'failed', error: NO_ERROR, delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
 
 /** Records the channels that consume queues, so that a test can cause an error on one. */
 interface Channel {
@@ -26,7 +44,7 @@ const watchChannels = async (): Promise<void> => {
 }
 
 withRabbit('a consumer is restored', () => {
-  const { queue, broker, cleanUp } = isolatedTopology()
+  const { queue, broker, settings, cleanUp } = isolatedTopology()
   let proxy: TcpProxy
   beforeAll(async () => {
     await watchChannels()
@@ -163,6 +181,29 @@ withRabbit('a consumer is restored', () => {
     expect(await a.settle({ kind: 'dead-letter', reason: 'failed', error, counts: first, history: [] })).toEqual({ settled: true, published: true })
     expect(await onChannel(async (channel) => (await channel.checkQueue(`${queue}.dlq`)).messageCount)).toBe(1)
     await close()
+  })
+
+  it('a queue that was deleted and declared again at once: a consumer that receives nothing is replaced', async () => {
+    const node = await broker()
+    const warnings: string[] = []
+    node.on('warning', (message) => warnings.push(message))
+    const collector = new DeliveryCollector()
+    node.consume(2, collector.receive)
+    const { onChannel, close } = await admin()
+    await onChannel(async (channel) => {
+      await until('it consumes', async () => (await channel.checkQueue(queue)).consumerCount === 1)
+      await channel.deleteQueue(queue)
+      await declareQueue(channel as unknown as AmqpChannel, queue, settings().shape)
+    })
+    await close()
+    // RabbitMQ counts the first two as delivered, as many as the prefetch: to a consumer that does not hear of them.
+    for (const id of ['a', 'b', 'c']) await node.publish(job(queue, id))
+    await until('all are delivered', async () => {
+      for (const each of collector.all) await each.settle(acknowledge)
+      await node.depth()
+      return new Set(collector.ids).size === 3
+    })
+    expect(warnings).toEqual([expect.stringContaining('its consumer is replaced')])
   })
 
   it('a start waits for a broker that cannot be reached', async () => {

@@ -26,6 +26,8 @@ export const throughFault = async ({ url, nodeUrl = url, queueType, redelivered 
   const node = await createWorker({ url: nodeUrl, queue, queueType, ...exchanges, tasks: fixture('farm-tasks.js'), maxWorkers: 1 })
   const out = await createPublisher({ url, queue, queueType })
   const { onChannel, close } = await admin(url)
+  /** The outcome of a job whose message is gone is taken by nobody. */
+  const endings = (): number => node.stats().totals.succeeded + (redelivered ? 0 : node.stats().totals.refused)
   try {
     await out.publish('hold', [releaseFile, journal, 'held'], { messageId: 'held' })
     await until('it runs', () => lines().length === 1)
@@ -34,7 +36,7 @@ export const throughFault = async ({ url, nodeUrl = url, queueType, redelivered 
     await untilStored(() => out.publish('mark', [journal, 'other'], { messageId: 'other' }))
     await until('another runs beside it', () => lines().includes('other'))
     writeFileSync(releaseFile, '')
-    await until('both have ended', () => node.stats().totals.succeeded === 2 && node.stats().held === 0)
+    await until('both have ended', () => endings() === 2 && node.stats().held === 0)
     expect(node.stats().totals).toMatchObject({ failed: 0, retried: 0, lost: 0, deadLettered: 0 })
     expect(await node.shutdown()).toEqual({ clean: true, requeued: 0, killed: 0 })
     expect(lines()).toEqual(['+held', 'other', '-held'])

@@ -1,12 +1,12 @@
-/** A RabbitMQ of a test's own, for restarts, a consumer_timeout of 3 s and a max_message_size of 64 KiB. */
+/** A RabbitMQ of a test's own, for restarts, alarms, a consumer_timeout of 3 s and a max_message_size of 64 KiB. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { connect } from 'amqplib'
 import { execa, type ResultPromise } from 'execa'
-import { until } from './server.js'
+import { until } from '../fixtures/until.js'
 
 const freePort = (): Promise<number> =>
   new Promise((resolve) => {
@@ -20,6 +20,10 @@ const freePort = (): Promise<number> =>
 export interface PrivateBroker {
   readonly url: string
   restart(): Promise<void>
+  /** Runs rabbitmqctl. */
+  ctl(...args: string[]): Promise<void>
+  /** Raises the alarm of memory, or ends it. Resolves when RabbitMQ holds back publishers, or no longer does. */
+  alarm(raised: boolean): Promise<void>
   /** Ends it and removes its files. */
   remove(): Promise<void>
 }
@@ -32,6 +36,23 @@ const TRIES = 3
 export interface PrivateBrokerOptions {
   /** ms that a delivery may be held. Default 3,000. */
   readonly consumerTimeout?: number
+}
+
+/** Publishes a message that no queue takes. RabbitMQ says `blocked` to a publisher that it holds back, and confirms to others. */
+const holdsBackPublishers = async (url: string): Promise<boolean> => {
+  const connection = await connect(url)
+  connection.on('error', () => {})
+  try {
+    const channel = await connection.createConfirmChannel()
+    channel.on('error', () => {})
+    return await new Promise<boolean>((resolve) => {
+      connection.on('blocked', () => resolve(true))
+      channel.publish('', 'no-queue-of-this-name', Buffer.alloc(0), {}, () => resolve(false))
+    })
+  } finally {
+    // A connection that is held back would not answer a close.
+    ;(connection.connection as unknown as { stream: Socket }).stream.destroy()
+  }
 }
 
 export const privateBroker = async (binary: string, options: PrivateBrokerOptions = {}): Promise<PrivateBroker> => {
@@ -109,6 +130,13 @@ const startBroker = async (binary: string, { consumerTimeout = 3_000 }: PrivateB
     process.off('exit', onExit)
     rmSync(home, { recursive: true, force: true })
   }
+  const ctl = async (...args: string[]): Promise<void> => {
+    await execa(join(dirname(binary), 'rabbitmqctl'), args, { extendEnv: false, env })
+  }
+  const alarm = async (raised: boolean): Promise<void> => {
+    await ctl('set_vm_memory_high_watermark', raised ? '0.0001' : '0.8')
+    await until(`the alarm is ${raised ? 'raised' : 'over'}`, async () => (await holdsBackPublishers(url)) === raised, 60_000)
+  }
   try {
     await start()
   } catch (error) {
@@ -122,6 +150,8 @@ const startBroker = async (binary: string, { consumerTimeout = 3_000 }: PrivateB
       await stop()
       await start()
     },
+    ctl,
+    alarm,
     remove,
   }
 }

@@ -5,6 +5,7 @@ import type { Delivery } from '../../src/runtime/delivery.js'
 import { decodeJob } from '../../src/runtime/message/job.js'
 import { encodeReply } from '../../src/runtime/message/reply.js'
 import { workerState } from '../../src/worker/state.js'
+import { NO_ERROR } from '../fixtures/memory-broker.js'
 import { admin, DeliveryCollector, isolatedTopology, newName, RABBITMQ_URL, removeQueues, until, withRabbit } from './rabbit.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
@@ -76,18 +77,18 @@ withRabbit('the publisher', () => {
   it('publishMany: ids in order, each job once, also from an endless source', async () => {
     const out = await publisher()
     async function* source(): AsyncGenerator<[number]> {
-      for (let i = 0; i < 3_000; i++) yield [i]
+      for (let i = 0; i < 1_200; i++) yield [i]
     }
     const ids = await out.publishMany('add', source())
-    expect(new Set(ids).size).toBe(3_000)
+    expect(new Set(ids).size).toBe(1_200)
     const collector = new DeliveryCollector()
     const node = await broker()
-    expect(await node.depth()).toBe(3_000)
+    expect(await node.depth()).toBe(1_200)
     node.consume(500, (delivery) => {
       collector.receive(delivery)
       void delivery.settle({ kind: 'acknowledge' })
     })
-    await until('all came', () => collector.all.length === 3_000)
+    await until('all came', () => collector.all.length === 1_200)
     expect(collector.ids.toSorted()).toEqual(ids.toSorted())
     expect((await read(collector.of(ids[17]!)[0]!)).args).toEqual([17])
   })
@@ -184,29 +185,6 @@ withRabbit('the publisher', () => {
     await until('both are ready', async () => (await node.depth()) === 2)
   })
 
-  it('waits for the first connection up to connectTimeout, and for later ones without a limit', async () => {
-    const { port } = new URL(proxy.url)
-    proxy.shut()
-    expect(await publisher({ url: proxy.url, connectTimeout: 300 }).catch((reason: unknown) => reason)).toMatchObject({
-      name: 'BrokerError',
-      message: expect.stringMatching(
-        new RegExp(
-          `^RabbitMQ at amqp://guest:\\*\\*\\*@127\\.0\\.0\\.1:${port}/ could not be reached within 300 ms: .+\\. Is it running there\\? The option 'url' `,
-        ),
-      ),
-      cause: { name: 'Error' },
-    })
-    const waiting = publisher({ url: proxy.url, connectTimeout: 10_000 })
-    proxy.open()
-    await waiting
-    const brief = await publisher({ url: proxy.url, connectTimeout: 2_000 })
-    proxy.shut()
-    await until('it knows', () => !brief.connected)
-    await new Promise((resolve) => setTimeout(resolve, 2_200))
-    proxy.open()
-    await brief.publish('a', [])
-  })
-
   it('a queue that was deleted is declared again; with declare: false it is an error that names the queue', async () => {
     const out = await publisher()
     const { onChannel, close } = await admin()
@@ -214,7 +192,7 @@ withRabbit('the publisher', () => {
     await out.publish('a', [])
     const delayed = await out.publish('a', [], { delay: 10_000 })
     await onChannel((channel) => channel.deleteQueue(`${queue}.delay.10000ms`))
-    await out.publish('b', [], { delay: 9_000 })
+    await out.publish('b', [], { delay: 9_500 })
     expect(delayed).toMatch(/-/)
     expect(await onChannel(async (channel) => (await channel.checkQueue(`${queue}.delay.10000ms`)).messageCount)).toBe(1)
     const strict = await publisher({ declare: false })
@@ -223,21 +201,6 @@ withRabbit('the publisher', () => {
       name: 'UnroutableError',
       code: 'ERR_PREFORK_PUBLISH',
       message: `There is no queue '${queue}' that would take the message.`,
-    })
-    await close()
-  })
-
-  it('a full queue refuses the job', async () => {
-    const { onChannel, close } = await admin()
-    const full = newName()
-    queues.add(full)
-    await onChannel((channel) => channel.assertQueue(full, { arguments: { 'x-max-length': 1, 'x-overflow': 'reject-publish' } }))
-    const out = await publisher({ queue: full, declare: false })
-    await out.publish('a', [])
-    await expect(out.publish('a', [])).rejects.toMatchObject({
-      name: 'PublishError',
-      stored: 'no',
-      message: expect.stringContaining(`refused the message for the queue '${full}'`),
     })
     await close()
   })
@@ -258,7 +221,7 @@ withRabbit('the publisher', () => {
       [{ timeLimit: 5, softTimeLimit: 10 }, /'timeLimit' must be at least the softTimeLimit of 10 ms/],
       [{ ttl: 5, delay: 10 }, /'ttl' must be more than the delay of 10 ms/],
       [{ delay: 31 * 86_400_000 }, /'delay' must be a number of milliseconds from 0 to 2592000000 \(30 days\)/],
-      [{ maxAttempts: 0 }, /'maxAttempts' must be a whole number of at least 1/],
+      [{ maxAttempts: 0 }, /'maxAttempts' must be a whole number from 1 to 1000000/],
       [{ backoff: { kind: 'linear', delay: 1 } }, /'backoff\.kind' must be 'fixed' or 'exponential'/],
       [{ backoff: { kind: 'fixed', dely: 1 } }, /Unknown option 'dely' of backoff; did you mean 'delay'/],
       [{ messageId: '' }, /'messageId' must be a text of 1 to 255 bytes of UTF-8/],
@@ -274,18 +237,6 @@ withRabbit('the publisher', () => {
     await expect(createPublisher({ url: 'http://u:secret@x' })).rejects.toThrow(/^Option 'url' must be a URL of the form amqp:/)
     await expect(createPublisher({ queueType: 'mirrored' as never })).rejects.toThrow(/'queueType' must be 'quorum' or 'classic'/)
     await expect(createPublisher({ url: RABBITMQ_URL, queue, queueType: 'classic' })).rejects.toThrow(/exists, but not as/)
-  })
-
-  it('a connection that is lost during the close does not delay it', async () => {
-    const out = await createPublisher({ url: proxy.url, queue })
-    const CHANNEL_CLOSE = [20, 40] as const
-    let cut = false
-    proxy.before(...CHANNEL_CLOSE, () => {
-      if (!cut) proxy.cut()
-      cut = true
-    })
-    await out.close()
-    expect(cut).toBe(true)
   })
 
   it('two queues of one name in several levels: each priority has its own', async () => {
@@ -315,7 +266,7 @@ withRabbit('calls', () => {
     node.consume(10, async (delivery) => {
       const { task, args } = await read(delivery)
       if (task === 'flaky' && delivery.counts.attempt === 1) {
-        await delivery.settle({ kind: 'republish', delay: 100, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] })
+        await delivery.settle({ kind: 'republish', why: 'failed', error: NO_ERROR, delay: 100, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] })
         return
       }
       const reply =
@@ -340,9 +291,9 @@ withRabbit('calls', () => {
 
   it('are rejected when the answer does not arrive in time', async () => {
     const out = await publisher()
-    await expect(out.call('a', [], { timeout: 50 })).rejects.toMatchObject({
+    await expect(out.call('a', [], { timeout: 2_000 })).rejects.toMatchObject({
       code: 'ERR_PREFORK_CALL_TIMEOUT',
-      message: expect.stringContaining("'a' was not answered within 50 ms"),
+      message: expect.stringContaining("'a' was not answered within 2000 ms"),
     })
   })
 

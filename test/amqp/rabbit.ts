@@ -3,12 +3,18 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'amqplib'
 import { afterAll, describe } from 'vitest'
-import { AmqpBroker } from '../../src/amqp/broker.js'
+import { AmqpBroker } from '../../src/amqp/amqp-broker.js'
+import { AdminChannel } from '../../src/amqp/connection/admin-channel.js'
+import { ReconnectingConnection } from '../../src/amqp/connection/reconnecting-connection.js'
+import { BrokerError } from '../../src/amqp/errors.js'
+import { writeHeaders } from '../../src/amqp/headers/message-headers.js'
 import type { AmqpSettings } from '../../src/amqp/options/client-options.js'
+import { ConfirmingPublisher } from '../../src/amqp/publishing/confirming-publisher.js'
+import { JobPublisher } from '../../src/amqp/publishing/job-publisher.js'
 import { DELAY_STEPS } from '../../src/amqp/topology/delay-steps.js'
-import type { OutgoingJob } from '../../src/node/broker.js'
-import type { Delivery, Settlement } from '../../src/runtime/delivery.js'
-import { serverBinary, until } from './server.js'
+import type { Counts, Delivery, HistoryEntry, JobHeaders, Settlement } from '../../src/runtime/delivery.js'
+import { until } from '../fixtures/until.js'
+import { serverBinary } from './server.js'
 
 export { serverBinary, until }
 
@@ -26,6 +32,15 @@ if (!reachable) console.warn(`SKIPPED: the suites of test/amqp, because there is
 
 /** `describe` for suites that need the broker. */
 export const withRabbit = describe.skipIf(!reachable)
+
+/** `describe` for suites that start a broker of their own. `what`: named where they are skipped. */
+export const withOwnServer = (what: string): typeof withRabbit => {
+  if (serverBinary !== undefined) return withRabbit
+  const lack = 'no rabbitmq-server was found that a broker of their own could be started from'
+  if (process.env.REQUIRE_BROKER === '1') throw new Error(`REQUIRE_BROKER=1, and ${lack}`)
+  console.warn(`SKIPPED: ${what}: ${lack}`)
+  return describe.skip
+}
 
 export const newName = (): string => `test.${randomBytes(6).toString('hex')}`
 
@@ -45,6 +60,9 @@ export const admin = async (url = RABBITMQ_URL) => {
   return { onChannel, close: () => connection.close().catch(() => {}) }
 }
 
+/** The delay queues that tests use. Each level has more than 600. */
+const STEPS = DELAY_STEPS.filter((step) => step <= 60_000)
+
 /** Deletes everything whose name begins with one of these. */
 export const removeQueues = async (names: Iterable<string>, exchanges: Iterable<string>, url = RABBITMQ_URL): Promise<void> => {
   const { onChannel, close } = await admin(url)
@@ -53,7 +71,7 @@ export const removeQueues = async (names: Iterable<string>, exchanges: Iterable<
     for (const name of names) {
       for (const level of levels) {
         await channel.deleteQueue(`${name}${level}`)
-        for (const step of DELAY_STEPS) await channel.deleteQueue(`${name}${level}.delay.${step}ms`)
+        for (const step of STEPS) await channel.deleteQueue(`${name}${level}.delay.${step}ms`)
       }
       await channel.deleteQueue(`${name}.dlq`)
     }
@@ -61,6 +79,49 @@ export const removeQueues = async (names: Iterable<string>, exchanges: Iterable<
   // RabbitMQ refuses to delete an exchange in use, and closes the channel.
   for (const exchange of exchanges) await onChannel((channel) => channel.deleteExchange(exchange, { ifUnused: true })).catch(() => {})
   await close()
+}
+
+/** A job on its way to a queue. */
+export interface OutgoingJob {
+  readonly id: string
+  readonly key?: string
+  readonly queue: string
+  readonly body: Buffer
+  readonly headers: Partial<JobHeaders>
+  readonly counts: Counts
+  readonly history?: readonly HistoryEntry[]
+  /** ms until it may be delivered. */
+  readonly delay?: number
+}
+
+/** A broker that also publishes messages as any client may: with every header and count, over a connection of its own. */
+export class PublishingBroker extends AmqpBroker {
+  readonly #connection: ReconnectingConnection
+  readonly #admin: AdminChannel
+  readonly #publisher: ConfirmingPublisher
+  readonly #jobs: JobPublisher
+  #started: Promise<void> | undefined
+
+  constructor(settings: AmqpSettings, node: string) {
+    super(settings, node)
+    this.#connection = new ReconnectingConnection(settings, `publications of a test, beside ${node}`)
+    this.#admin = new AdminChannel(this.#connection)
+    this.#publisher = new ConfirmingPublisher(this.#connection)
+    this.#jobs = new JobPublisher(this.#publisher, this.#admin, settings.shape)
+  }
+
+  async publish({ id, key, queue, body, headers, counts, history, delay }: OutgoingJob): Promise<void> {
+    this.#started ??= this.#connection.start()
+    await this.#started
+    await this.#jobs.publish({ queue, body, options: { ...writeHeaders(headers, counts, history, delay, key), messageId: id }, delay })
+  }
+
+  override async close(): Promise<void> {
+    await super.close()
+    if (this.#started === undefined) return
+    await Promise.all([this.#publisher.close(0), this.#admin.close()])
+    await this.#connection.close(new BrokerError('The test is over.'))
+  }
 }
 
 export type Overrides = Partial<Omit<AmqpSettings, 'shape'>> & { queueType?: 'quorum' | 'classic'; priorityLevels?: number; declare?: boolean; node?: string }
@@ -90,9 +151,9 @@ export const isolatedTopology = (url = RABBITMQ_URL) => {
     }
   }
   /** A node's side of the broker, started. */
-  const broker = async (overrides: Overrides = {}): Promise<AmqpBroker> => {
+  const broker = async (overrides: Overrides = {}): Promise<PublishingBroker> => {
     for (const each of overrides.queues ?? []) queues.add(each)
-    const made = keep(new AmqpBroker(settings(overrides), overrides.node ?? 'node-1'))
+    const made = keep(new PublishingBroker(settings(overrides), overrides.node ?? 'node-1'))
     await made.start()
     return made
   }

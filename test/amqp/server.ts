@@ -10,12 +10,3 @@ export const serverBinary = ['/usr/lib/rabbitmq/bin/rabbitmq-server', '/usr/loca
     return false
   }
 })
-
-/** Waits for a condition; the error of the timeout names it. */
-export const until = async (what: string, met: () => boolean | Promise<boolean>, timeout = 20_000): Promise<void> => {
-  const end = performance.now() + timeout
-  while (!(await met())) {
-    if (performance.now() > end) throw new Error(`gave up waiting until ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}

@@ -10,6 +10,8 @@ export interface TcpProxy {
   flow(): void
   /** Passes on nothing in either direction, for present and later connections, and keeps the sockets open: as with a peer that is gone. Until `cut`. */
   freeze(): void
+  /** As `freeze`, for present connections only. */
+  freezePresent(): void
   /** New connections are refused until `open`. */
   shut(): void
   open(): void
@@ -63,6 +65,9 @@ export const tcpProxy = async (target: string): Promise<TcpProxy> => {
       broker.destroy()
     }
   }
+  const pauseAll = (): void => {
+    for (const pair of pairs) for (const socket of pair) socket.pause()
+  }
   return {
     url: `amqp://${username}:${password}@127.0.0.1:${address.port}${pathname}`,
     cut: () => {
@@ -79,8 +84,9 @@ export const tcpProxy = async (target: string): Promise<TcpProxy> => {
     },
     freeze: () => {
       frozen = true
-      for (const pair of pairs) for (const socket of pair) socket.pause()
+      pauseAll()
     },
+    freezePresent: pauseAll,
     shut: () => {
       refusing = true
       cut()

@@ -9,7 +9,7 @@ interface AdminRequest {
   reject(error: unknown): void
 }
 
-/** A channel for short requests (declare, count), one at a time. An error reply of the broker closes it: it must not carry anything else. */
+/** A channel for short requests (declare, count), one at a time. An error reply of the broker closes the channel, so it carries nothing else. */
 export class AdminChannel {
   readonly #reconnecting: ReconnectingChannel
   readonly #waiting: AdminRequest[] = []

@@ -11,7 +11,7 @@ const CLOSE_TIMEOUT = 1_500
 /** Connections on which a reply is overdue: a further close on them does not wait again. */
 const unresponsive = new WeakSet<object>()
 
-/** False: not in time. */
+/** False: the close was not answered in time. */
 const closedInTime = (closed: Promise<void>): Promise<boolean> =>
   withTimeout(
     closed.then(() => true),
@@ -28,7 +28,7 @@ export const closeChannel = async (channel: AmqpChannel): Promise<void> => {
   })
   if (!unresponsive.has(connection) && (await closedInTime(closed))) return
   unresponsive.add(connection)
-  // A reply that comes late proves the peer alive.
+  // A late reply proves that the peer is alive.
   closed.then(
     () => unresponsive.delete(connection),
     () => {},
@@ -43,6 +43,6 @@ export const closeConnection = async (connection: AmqpConnection): Promise<void>
     connection.close().then(resolve, () => resolve())
   })
   if (!unresponsive.has(internal)) await closedInTime(closed)
-  // With an error: without one amqplib does not notice, and goes on sending heartbeats.
+  // Destroyed with an error: without it, amqplib does not notice and goes on sending heartbeats.
   internal.stream?.destroy(new Error('The other end did not answer the close.'))
 }

@@ -1,6 +1,6 @@
 /** The part of amqplib that is used here, typed here: amqplib is an optional peer dependency, and its own types may not be installed. */
 import { PreforkError } from '../../wire/errors.js'
-import { type Endpoint, type TlsSettings, withHeartbeat } from './endpoint.js'
+import { type Endpoint, loginOf, type TlsSettings, withHeartbeat } from './endpoint.js'
 
 type Listener = (...args: never[]) => void
 
@@ -71,6 +71,16 @@ export interface AmqpStream {
   uncork(): void
 }
 
+/** amqplib writes its frames one by one in the next turn: corked until then, they are one system call. `then` is called when they are written. */
+export const corkForTurn = (stream: Pick<AmqpStream, 'cork' | 'uncork'>, then?: () => void): void => {
+  stream.cork()
+  const uncork = (): void => {
+    stream.uncork()
+    then?.()
+  }
+  setImmediate(() => setImmediate(uncork))
+}
+
 export interface AmqpConnection {
   readonly connection: { readonly serverProperties: Readonly<Record<string, unknown>>; readonly stream?: AmqpStream }
   on(event: string, listener: Listener): unknown
@@ -80,9 +90,16 @@ export interface AmqpConnection {
 }
 
 interface Amqplib {
+  readonly credentials: { plain(user: string, password: string): unknown }
   connect(
     url: string,
-    options: { timeout: number; noDelay: boolean; keepAlive: boolean; clientProperties: Record<string, unknown> } & Partial<TlsSettings>,
+    options: {
+      timeout: number
+      noDelay: boolean
+      keepAlive: boolean
+      clientProperties: Record<string, unknown>
+      credentials?: unknown
+    } & Partial<TlsSettings>,
   ): Promise<AmqpConnection>
 }
 
@@ -104,5 +121,7 @@ const CONNECT_TIMEOUT = 10_000
 /** One attempt to connect. `name`: as RabbitMQ's list of connections shows it. */
 export const connect = (client: Amqplib, { url, tls }: Endpoint, name: string): Promise<AmqpConnection> => {
   const clientProperties = { connection_name: name, product: 'prefork' }
-  return client.connect(withHeartbeat(url), { ...tls, timeout: CONNECT_TIMEOUT, noDelay: true, keepAlive: true, clientProperties })
+  const login = loginOf(url)
+  const credentials = login === undefined ? undefined : client.credentials.plain(login.user, login.password)
+  return client.connect(withHeartbeat(url), { ...tls, timeout: CONNECT_TIMEOUT, noDelay: true, keepAlive: true, clientProperties, credentials })
 }

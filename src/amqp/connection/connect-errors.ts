@@ -1,4 +1,4 @@
-/** Errors of connecting: which are permanent, and what an operator can do about them. */
+/** Errors of connecting: which errors are permanent, and what an operator can do about them. */
 import { withoutPassword } from '../../util/redact.js'
 import { BrokerError, brokerErrorIn } from '../errors.js'
 
@@ -22,7 +22,7 @@ const SERVER_CERTIFICATE_CODES = new Set([
 /** TLS alerts of a server that does not accept the client's certificate. Newer versions of OpenSSL write SSL/TLS where older ones wrote SSLV3. */
 const CLIENT_CERTIFICATE_CODES = /^ERR_SSL_.+_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_\w+|HANDSHAKE_FAILURE)$/
 
-/** The error for a failure that trying again does not help, with what to do about it. Undefined: it may be temporary. */
+/** The error for a permanent failure, with advice for the operator. Undefined: the failure may be temporary. */
 export const permanentError = (url: string, error: unknown): BrokerError | undefined => {
   const message = messageOf(error)
   if (/ACCESS[-_]REFUSED/.test(message))

@@ -20,7 +20,7 @@ export class ReconnectingChannel {
   readonly #settings: ChannelSettings
   readonly #backoff = new ReconnectBackoff()
   #channel: AmqpChannel | undefined
-  /** Number of the current attempt: the result of an older one is dropped. */
+  /** Number of the current attempt. The result of an older attempt is dropped. */
   #attempt = 0
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -33,7 +33,7 @@ export class ReconnectingChannel {
     if (connection.current !== undefined) void this.#open(connection.current)
   }
 
-  /** Undefined while none is open and set up. */
+  /** Undefined while no channel is open and set up. */
   get channel(): AmqpChannel | undefined {
     return this.#channel
   }
@@ -80,7 +80,7 @@ export class ReconnectingChannel {
     this.#openLater(connection, attempt)
   }
 
-  /** On the same connection. A new connection opens the channel by its event `up`. */
+  /** Opens the next channel on the same connection. A new connection opens the channel by its event `up`. */
   #openLater(connection: AmqpConnection, attempt: number): void {
     if (this.#closed || attempt !== this.#attempt || this.#connection.current !== connection) return
     this.#timer = setTimeout(() => {

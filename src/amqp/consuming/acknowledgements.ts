@@ -1,14 +1,14 @@
-import type { AmqpChannel, AmqpStream } from '../connection/client.js'
+import { type AmqpChannel, type AmqpStream, corkForTurn } from '../connection/client.js'
 import { SettledTags } from './settled-tags.js'
 
-/** Up to this many frames are sent at the end of the turn, even when an earlier delivery is unsettled. */
+/** Up to this many acknowledgements are sent at the end of the turn, even when an earlier delivery is unsettled. */
 const SEND_AT_ONCE = 8
-/** ms that more than that may wait for the earlier deliveries to be settled. */
+/** Longest time that more than `SEND_AT_ONCE` acknowledgements wait for an earlier delivery, ms. */
 const MAX_WAIT = 5
 
 /**
- * The acknowledgements of one channel, collected for one turn of the event loop. Consecutive ones are sent as one frame (`multiple`):
- * a frame and a system call for each would cost a node under load more than the jobs themselves.
+ * The acknowledgements of one channel, collected for one turn of the event loop. Consecutive acknowledgements are sent as one frame
+ * (`multiple`): a frame and a system call for each would cost a node under load more than the jobs themselves.
  */
 export class Acknowledgements {
   readonly #channel: Pick<AmqpChannel, 'ack'>
@@ -17,7 +17,7 @@ export class Acknowledgements {
   #immediate: NodeJS.Immediate | undefined
   #timer: NodeJS.Timeout | undefined
   readonly #settled = new SettledTags()
-  /** Deliveries that may be unsettled at once. When half of them wait here, they are sent: the broker could deliver others. */
+  /** Deliveries that may be unsettled at once. When the acknowledgements of half of them wait here, they are sent: the broker could deliver more. */
   capacity = 0
 
   /** `stream`: of the channel's connection. */
@@ -52,7 +52,7 @@ export class Acknowledgements {
     this.#sendUpToFloor()
     const tags = this.#tags
     this.#tags = []
-    if (tags.length > 1) this.#corkForTurn()
+    if (tags.length > 1 && this.#stream !== undefined) corkForTurn(this.#stream)
     for (const tag of tags) this.#send(tag, false)
   }
 
@@ -69,14 +69,6 @@ export class Acknowledgements {
     if (count === 0) return
     this.#tags = count === this.#tags.length ? [] : this.#tags.filter((tag) => tag > floor)
     this.#send(last, count > 1)
-  }
-
-  /** amqplib writes its frames one by one in the next turn: corked until then, they are one system call. */
-  #corkForTurn(): void {
-    const stream = this.#stream
-    if (stream === undefined) return
-    stream.cork()
-    setImmediate(() => setImmediate(() => stream.uncork()))
   }
 
   /** When the channel has just been closed, the acknowledgements are lost: RabbitMQ redelivers the messages, and the runtime recognises them. */

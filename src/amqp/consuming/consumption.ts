@@ -1,7 +1,7 @@
 import type { Consumption } from '../../node/broker.js'
 import type { AmqpMessage } from '../connection/client.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
-import type { Consumer } from './generation.js'
+import type { Consumer } from './channel-generation.js'
 import { type ConsumerSettings, QueueConsumer } from './queue-consumer.js'
 
 interface ConsumptionSettings extends Omit<ConsumerSettings, 'base' | 'queue' | 'receive'> {
@@ -26,6 +26,11 @@ export class AmqpConsumption implements Consumption {
       const share = Math.floor(capacity / count) + (index < capacity % count ? 1 : 0)
       consumer.setCapacity(capacity <= 0 ? 0 : Math.max(1, share))
     })
+  }
+
+  /** `ready`: messages that are ready in `queue`, one of the queues behind a name. */
+  check(queue: string, ready: number): void {
+    this.#consumers.find((each) => each.queue === queue)?.check(ready)
   }
 
   async pause(): Promise<void> {

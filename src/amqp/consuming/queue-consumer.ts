@@ -1,13 +1,14 @@
+import { closeChannel } from '../connection/bounded-close.js'
 import type { AmqpMessage } from '../connection/client.js'
 import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { declareJobQueue, type QueueShape } from '../topology/topology.js'
-import { type Consumer, Generation } from './generation.js'
+import { ChannelGeneration, type Consumer } from './channel-generation.js'
 
 export interface ConsumerSettings {
   /** The name of the queue in the node's options. */
   readonly base: string
-  /** One of the queues behind it. */
+  /** One of the queues behind `base`. */
   readonly queue: string
   readonly shape: QueueShape
   /** Arguments of `basic.consume`, which depend on the broker's version. */
@@ -16,20 +17,31 @@ export interface ConsumerSettings {
   warn(message: string): void
 }
 
+/** A consumer that gets no delivery for this long is replaced, ms. Doubled each time that the replacement brings none: other consumers may have precedence. */
+const FIRST_DEAF_TIME = 1_500
+const MAX_DEAF_TIME = 10 * 60_000
+
 /** Consumes one queue. When its channel is closed, it opens the next at once, while jobs of the old one may still run. */
 export class QueueConsumer {
   readonly #reconnecting: ReconnectingChannel
-  #generation: Generation | undefined
+  #generation: ChannelGeneration | undefined
   #capacity = 0
   #paused = false
+  readonly #settings: ConsumerSettings
+  /** Time of the first of the checks in a row that found the consumer deaf. */
+  #deafSince: number | undefined
+  #deafTime = FIRST_DEAF_TIME
+  /** Deliveries of the generation at the last check. */
+  #deliveredBefore = 0
 
   constructor(connection: ReconnectingConnection, settings: ConsumerSettings) {
     const { base, queue, shape } = settings
+    this.#settings = settings
     this.#reconnecting = new ReconnectingChannel(connection, {
       confirm: false,
       setup: (channel) => declareJobQueue(channel, base, queue, shape),
       opened: (channel) => {
-        const generation: Generation = new Generation(channel, queue, settings.consumerArguments(), settings.receive, () => {
+        const generation: ChannelGeneration = new ChannelGeneration(channel, queue, settings.consumerArguments(), settings.receive, () => {
           // The queue's deliveries are void. Their tags must not be sent to a new queue of the same name.
           settings.warn(
             `RabbitMQ cancelled the consumer of the queue '${queue}': it was deleted, its node went away, or (RabbitMQ 4.3) a job was held for longer than its timeout. It is declared and consumed again.`,
@@ -37,6 +49,8 @@ export class QueueConsumer {
           void channel.close().catch(() => {})
         })
         this.#generation = generation
+        this.#deliveredBefore = 0
+        this.#deafSince = undefined
         void this.#apply()
       },
       closed: (_channel, reason) => {
@@ -46,6 +60,33 @@ export class QueueConsumer {
       },
       failed: (error) => settings.warn(`The queue '${queue}' cannot be consumed just now: ${error.message}`),
     })
+  }
+
+  get queue(): string {
+    return this.#settings.queue
+  }
+
+  /**
+   * When a quorum queue is deleted and declared again at once, RabbitMQ 3 goes on delivering to its consumers, but loses these messages until
+   * the consumers' channel is closed. This shows when their prefetch is used up: messages are ready, none arrives, and there is room. `ready`: messages
+   * that are ready in the queue now.
+   */
+  check(ready: number): void {
+    const generation = this.#generation
+    const delivered = generation?.deliveries ?? 0
+    if (delivered > this.#deliveredBefore) this.#deafTime = FIRST_DEAF_TIME
+    const deaf = ready > 0 && !this.#paused && this.#capacity > 0 && generation?.isIdle === true && delivered === this.#deliveredBefore
+    this.#deliveredBefore = delivered
+    const now = performance.now()
+    this.#deafSince = deaf ? (this.#deafSince ?? now) : undefined
+    if (this.#deafSince === undefined || now - this.#deafSince < this.#deafTime) return
+    this.#deafSince = undefined
+    this.#deafTime = Math.min(this.#deafTime * 2, MAX_DEAF_TIME)
+    const { queue, warn } = this.#settings
+    warn(
+      `The queue '${queue}' has jobs, and RabbitMQ delivers none to this node, which has room: its consumer is replaced. RabbitMQ 3 loses deliveries to the consumers of a queue that was deleted and declared again at once.`,
+    )
+    void closeChannel(this.#reconnecting.channel!).catch(() => {})
   }
 
   async #apply(): Promise<void> {

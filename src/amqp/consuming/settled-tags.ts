@@ -6,9 +6,9 @@ const MAX_BYTES = 65_536
 export class SettledTags {
   /** Every delivery up to this tag is settled. */
   floor = 0
-  /** Every delivery up to this tag is settled or in `#unsettledBelow`. Those above it have a byte each in the ring. */
+  /** Every delivery up to this tag is settled or in `#unsettledBelow`. Each later delivery has a byte in the ring. */
   #base = 0
-  /** Unsettled tags up to the base, ascending: jobs so long that thousands of later deliveries are settled. The ring would grow without end. */
+  /** Unsettled tags up to the base, ascending. Thousands of later deliveries are settled already: without this set, the ring would grow without end. */
   readonly #unsettledBelow = new Set<number>()
   /** 1: settled. A ring indexed by tag: a Set with as many deletions as additions is rehashed again and again. */
   #ring = new Uint8Array(INITIAL_BYTES)
@@ -62,7 +62,7 @@ export class SettledTags {
   #moveBase(base: number): void {
     const ring = this.#ring
     const mask = ring.length - 1
-    // The ring covers tags up to here. Those beyond it are unsettled.
+    // The ring covers tags up to here. Later tags are unsettled.
     const known = Math.min(base, this.#base + ring.length)
     for (let tag = this.#base + 1; tag <= known; tag++) {
       if (ring[tag & mask] === 1) ring[tag & mask] = 0

@@ -24,6 +24,8 @@ export class BoundQueue {
   readonly #reconnecting: ReconnectingChannel
   readonly #rebindTimer: NodeJS.Timeout
   #queue = ''
+  /** A key of the event exchange under which it gets messages as well. */
+  #eventKey: string | undefined
 
   constructor(connection: ReconnectingConnection, settings: BoundQueueSettings) {
     this.#settings = settings
@@ -60,6 +62,23 @@ export class BoundQueue {
     const { controlExchange, eventExchange, to, key } = this.#settings
     await declareExchanges(channel, controlExchange, eventExchange)
     await channel.bindQueue(this.#queue, to === 'control' ? controlExchange : eventExchange, key)
+    if (this.#eventKey !== undefined) await this.#bindEvents(channel, this.#eventKey)
+  }
+
+  /** A user who may not read the event exchange can still consume commands. */
+  async #bindEvents(channel: AmqpChannel, key: string): Promise<void> {
+    try {
+      await channel.bindQueue(this.#queue, this.#settings.eventExchange, key)
+    } catch (error) {
+      if ((error as { code?: unknown }).code === 403) this.#eventKey = undefined
+      throw error
+    }
+  }
+
+  /** Binds it to the event exchange as well, from now on. */
+  async bindToEvents(key: string): Promise<void> {
+    this.#eventKey = key
+    await this.#bindAgain()
   }
 
   async #bindAgain(): Promise<void> {

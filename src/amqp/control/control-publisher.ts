@@ -3,7 +3,7 @@ import type { AmqpMessage, PublishOptions } from '../connection/client.js'
 import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { declareExchanges } from '../topology/topology.js'
-import { EVENT_KEY, JSON_TYPE, writeEvents } from './messages.js'
+import { EVENT_KEY, JSON_TYPE, NODES_KEY, writeEvents } from './messages.js'
 
 /** ms that an event may wait for others in its batch. */
 const BATCH_DELAY = 50
@@ -12,10 +12,11 @@ const MAX_EVENTS = 500
 /** Answers that wait for a channel at most. The oldest are dropped: their senders have given up. */
 const MAX_UNSENT_ANSWERS = 20
 
-interface Answer {
+interface AddressedAnswer {
   readonly replyTo: string
   readonly body: Buffer
   readonly correlationId: string | undefined
+  readonly headers: Readonly<Record<string, unknown>>
 }
 
 export interface ControlPublisherSettings {
@@ -41,7 +42,7 @@ export class ControlPublisher {
   readonly #returned = new Set<string>()
   #count = 0
   /** Commands arrive on another connection, which may be open before this one. */
-  #unsentAnswers: Answer[] = []
+  #unsentAnswers: AddressedAnswer[] = []
 
   /** `connection`: that of the publications. An alarm of RabbitMQ blocks publishing connections, and must not block acknowledgements. */
   constructor(connection: ReconnectingConnection, { controlExchange, eventExchange, opened, failed }: ControlPublisherSettings) {
@@ -88,23 +89,35 @@ export class ControlPublisher {
     this.#timer = undefined
     const events = this.#batch
     this.#batch = []
+    if (events.length === 0 || this.#reconnecting.channel === undefined || !(this.#hasListeners || always)) return
+    this.#publishMandatory(EVENT_KEY, writeEvents(events), {}, (routed) => {
+      this.#hasListeners = routed
+    })
+  }
+
+  /** Asks the nodes that answer others. `routed`: whether there is one; not called when the question is lost, as no channel is open. */
+  ask(body: Buffer, options: PublishOptions, routed: (routed: boolean) => void): void {
+    this.#publishMandatory(NODES_KEY, body, options, routed)
+  }
+
+  /** To the event exchange, whose queues are bound by key. It is lost when no channel is open. `routed`: whether a queue is bound. */
+  #publishMandatory(key: string, body: Buffer, options: PublishOptions, routed: (routed: boolean) => void): void {
     const { channel } = this.#reconnecting
-    if (events.length === 0 || channel === undefined || !(this.#hasListeners || always)) return
     const messageId = String(++this.#count)
     try {
-      channel.publish(this.#eventExchange, EVENT_KEY, writeEvents(events), { contentType: JSON_TYPE, messageId, mandatory: true }, (error) => {
+      channel?.publish(this.#eventExchange, key, body, { contentType: JSON_TYPE, ...options, messageId, mandatory: true }, (error) => {
         const returned = this.#returned.delete(messageId)
-        if (error === null) this.#hasListeners = !returned
+        if (error === null) routed(!returned)
       })
     } catch {
-      // The channel has just been closed: the events are lost.
+      // The channel has just been closed.
     }
   }
 
   /** Sends an answer now, or when a channel is open. */
-  answer(answer: Answer): void {
-    const { replyTo, body, correlationId } = answer
-    if (this.#send('', replyTo, body, { correlationId })) return
+  answer(answer: AddressedAnswer): void {
+    const { replyTo, body, correlationId, headers } = answer
+    if (this.#send('', replyTo, body, { correlationId, headers })) return
     this.#unsentAnswers.push(answer)
     if (this.#unsentAnswers.length > MAX_UNSENT_ANSWERS) this.#unsentAnswers.shift()
   }

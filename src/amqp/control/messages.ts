@@ -6,6 +6,8 @@ import type { FarmEvent } from '../../runtime/report/report.js'
 export const JSON_TYPE = 'application/json'
 /** The key under which every event is published to the direct exchange. */
 export const EVENT_KEY = 'event'
+/** The key of the direct exchange under which a node asks the others. A node that answers is bound to it: without one, RabbitMQ returns the message. */
+export const NODES_KEY = 'nodes'
 /** Bytes of a command at most. */
 const MAX_COMMAND = 1_048_576
 

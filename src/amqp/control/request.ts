@@ -1,7 +1,7 @@
 /** Reads the arguments of `client.ask`. They are checked here: a node drops an invalid command without an answer. */
 
 import type { Address } from '../../runtime/report/commands.js'
-import { arrayOf, isString, milliseconds, plainObject, refuse, refuseUnknownNames } from '../../util/checks.js'
+import { arrayOf, isString, milliseconds, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
 import { toJson } from './messages.js'
 
 const DEFAULT_TIMEOUT = 2_000
@@ -24,9 +24,9 @@ const readAddress = (to: unknown): Address => {
 /** Each node checks the name of the command: a node of a later version may know more. */
 const checkCommand = (command: unknown): void => {
   if (typeof command !== 'object' || command === null || Array.isArray(command))
-    throw refuse('command', `an object, as in { command: '${isName(command) ? command : 'ping'}' }`, command)
+    throw refusal('command', `an object, as in { command: '${isName(command) ? command : 'ping'}' }`, command)
   const { command: name } = command as { command?: unknown }
-  if (!isName(name)) throw refuse('command.command', "the name of a command, as in { command: 'ping' }", name)
+  if (!isName(name)) throw refusal('command.command', "the name of a command, as in { command: 'ping' }", name)
 }
 
 const readTimeout = (options: unknown): number => {

@@ -1,7 +1,9 @@
 /** Converts between the properties and headers of a message and the runtime's types. docs/farm-reference.md lists the headers. */
+import { randomUUID } from 'node:crypto'
 import type { Backoff, Counts, HistoryEntry, JobHeaders, SerializedError, Settlement } from '../../runtime/delivery.js'
 import { ExpiredError, RedeliveredError } from '../../runtime/errors.js'
 import { MAX_HISTORY, truncate } from '../../runtime/message/serialized-error.js'
+import { hardLimitAbove } from '../../util/limits.js'
 import type { AmqpMessage, AmqpProperties } from '../connection/client.js'
 import { fitHeaders } from './header-size.js'
 
@@ -12,6 +14,12 @@ const MAX_STACK = 6_000
 type Table = Readonly<Record<string, unknown>>
 
 const SCHEMA_VERSION_HEADER = 'schema_version'
+/** True in a job whose caller listens to its progress, and in a message that reports it. */
+export const PROGRESS_HEADER = 'progress'
+/** A UUID of the publisher: no other job has it, whatever its id. */
+const KEY_HEADER = 'key'
+/** How often the message had come back when it was published again without a run. RabbitMQ counts anew then. */
+const RETURNS_HEADER = 'returns'
 
 const finiteAtLeast = (value: unknown, least: number): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= least ? value : undefined
@@ -25,10 +33,6 @@ const ms = (value: unknown): number | undefined => {
   const number = finiteAtLeast(value, 0)
   return number === undefined || number === 0 ? undefined : number * 1_000
 }
-
-/** A hard limit that is not above the soft one is read as the soft one plus a second: the task must have time to react. */
-const hardLimit = (soft: number | undefined, hard: number | undefined): number | undefined =>
-  soft !== undefined && hard !== undefined && hard <= soft ? soft + 1_000 : hard
 
 const readBackoff = (value: unknown): Backoff | undefined => {
   if (typeof value !== 'object' || value === null) return undefined
@@ -76,13 +80,28 @@ export const readCounts = (headers: Table | undefined): Counts => {
   const attempt = wholeAtLeast(headers?.attempt, 1) ?? 1
   const losses = wholeAtLeast(headers?.losses, 0) ?? 0
   const requeues = wholeAtLeast(headers?.requeues, 0) ?? 0
+  const unknownFor = wholeAtLeast(headers?.unknown_for, 1)
+  if (unknownFor !== undefined) return { attempt, losses, requeues, unknownFor }
   return attempt === 1 && losses === 0 && requeues === 0 ? UNTRIED : { attempt, losses, requeues }
 }
 
-const countHeaders = ({ attempt, losses, requeues }: Counts): Table => ({ attempt, losses, requeues })
+/** How often the message had come back when it was last published. */
+export const readEarlierReturns = ({ properties: { headers } }: AmqpMessage): number => wholeAtLeast(headers?.[RETURNS_HEADER], 0) ?? 0
+
+/** How often the message has come back. A classic queue says only that it has. */
+export const readReturns = (message: AmqpMessage): number => {
+  const { fields, properties } = message
+  return readEarlierReturns(message) + (wholeAtLeast(properties.headers?.['x-delivery-count'], 0) ?? (fields.redelivered ? 1 : 0))
+}
+
+/** To be written without what is undefined. */
+const countHeaders = ({ attempt, losses, requeues, unknownFor }: Counts): Table => ({ attempt, losses, requeues, unknown_for: unknownFor })
 
 /** Some clients write an empty id when they have none. */
 export const readMessageId = ({ properties }: AmqpMessage): string | undefined => (properties.messageId === '' ? undefined : properties.messageId)
+
+/** Undefined for a message whose publisher writes no key. */
+export const readKey = ({ properties }: AmqpMessage): string | undefined => text(properties.headers?.[KEY_HEADER]) || undefined
 
 /** The runtime's headers of a message. Headers of a wrong type count as absent. */
 export const readHeaders = ({ properties }: AmqpMessage): JobHeaders => {
@@ -94,7 +113,7 @@ export const readHeaders = ({ properties }: AmqpMessage): JobHeaders => {
     contentEncoding: properties.contentEncoding,
     schemaVersion: version === undefined || version === null ? 1 : typeof version === 'number' ? version : Number.NaN,
     softTimeLimit,
-    timeLimit: hardLimit(softTimeLimit, ms(headers.hard_timeout_s)),
+    timeLimit: hardLimitAbove(softTimeLimit, ms(headers.hard_timeout_s)),
     maxAttempts: wholeAtLeast(headers.max_attempts, 1),
     backoff: readBackoff(headers.backoff),
     retryLost: wholeAtLeast(headers.retry_lost, 0),
@@ -112,8 +131,24 @@ export const writeHeaders = (
   counts: Counts,
   history: readonly HistoryEntry[] | undefined,
   delay: number | undefined,
+  key?: string,
 ): AmqpProperties & { headers: Table } => {
   const { softTimeLimit, timeLimit, expiresAt } = job
+  const { attempt, losses, requeues } = counts
+  const headers: Record<string, unknown> = { [SCHEMA_VERSION_HEADER]: job.schemaVersion ?? 1, [KEY_HEADER]: key, attempt, losses, requeues }
+  if (key === undefined) delete headers[KEY_HEADER]
+  const optional: Table = {
+    soft_timeout_s: seconds(softTimeLimit),
+    hard_timeout_s: seconds(hardLimitAbove(softTimeLimit, timeLimit)),
+    max_attempts: job.maxAttempts,
+    retry_lost: job.retryLost,
+    backoff: writeBackoff(job.backoff),
+    expires_at: expiresAt,
+    delay: delay === undefined || delay <= 0 ? undefined : delay,
+    history: writeHistory(history ?? job.history),
+  }
+  // Most jobs have none of them: no object is made for each of its entries.
+  for (const name of Object.keys(optional)) if (optional[name] !== undefined) headers[name] = optional[name]
   const left = expiresAt === undefined ? undefined : Math.max(0, Math.ceil(expiresAt - Date.now()))
   return {
     contentType: job.contentType,
@@ -124,18 +159,7 @@ export const writeHeaders = (
     // In a delay queue the property would end the delay. The node checks the header `expires_at` before it starts the job.
     expiration: left === undefined || (delay !== undefined && delay > 0) ? undefined : String(left),
     timestamp: Math.floor(Date.now() / 1_000),
-    headers: withoutUndefined({
-      [SCHEMA_VERSION_HEADER]: job.schemaVersion ?? 1,
-      soft_timeout_s: seconds(softTimeLimit),
-      hard_timeout_s: seconds(hardLimit(softTimeLimit, timeLimit)),
-      ...countHeaders(counts),
-      max_attempts: job.maxAttempts,
-      retry_lost: job.retryLost,
-      backoff: writeBackoff(job.backoff),
-      expires_at: expiresAt,
-      delay: delay === undefined || delay <= 0 ? undefined : delay,
-      history: writeHistory(history ?? job.history),
-    }),
+    headers,
   }
 }
 
@@ -149,13 +173,15 @@ const sameProperties = (message: AmqpMessage): AmqpProperties => {
   return { contentType, contentEncoding, priority, correlationId, replyTo, messageId, timestamp, type, appId }
 }
 
-/** The message for another attempt. Headers of its publisher are kept, also unknown ones. */
+/** The message for another attempt. Headers of its publisher are kept, also unknown ones. `returns`: how often it has come back. */
 export const republished = (
   message: AmqpMessage,
   { delay, counts, history }: { delay: number; counts: Counts; history: readonly HistoryEntry[] },
+  returns: number,
 ): AmqpProperties & { headers: Table } => {
   const headers: Record<string, unknown> = { ...keptHeaders(message.properties.headers), ...countHeaders(counts) }
   delete headers.delay
+  headers[RETURNS_HEADER] = returns === 0 ? undefined : returns
   return {
     ...sameProperties(message),
     headers: fitHeaders(withoutUndefined({ ...headers, delay: delay > 0 ? delay : undefined, history: writeHistory(history) })),
@@ -215,12 +241,12 @@ const brokerError = (reason: string, headers: Table | undefined): SerializedErro
   return error === undefined ? undefined : { name: error.name, message: error.message, stack: undefined, code: error.code }
 }
 
-/** Properties and headers of a dead letter that is published to its queue again. */
+/** Properties and headers of a dead letter that is published to its queue again: a new job under the same id, with all its attempts. */
 export const retriedDeadLetter = (message: AmqpMessage): AmqpProperties & { headers: Table } => {
-  const counts = readCounts(message.properties.headers)
   const headers: Record<string, unknown> = { ...keptHeaders(message.properties.headers) }
-  // The expiry may be over, and the delay is: the retry begins anew.
+  // The expiry may have passed, and the delay has. The retry begins without them.
   delete headers.expires_at
   delete headers.delay
-  return { ...sameProperties(message), headers: fitHeaders({ ...headers, attempt: 1, losses: 0, requeues: counts.requeues + 1 }) }
+  delete headers[RETURNS_HEADER]
+  return { ...sameProperties(message), headers: fitHeaders(withoutUndefined({ ...headers, [KEY_HEADER]: randomUUID(), ...countHeaders(UNTRIED) })) }
 }

@@ -2,14 +2,14 @@ import type { Counts, HistoryEntry, SerializedError } from '../../runtime/delive
 import { decodeJob, type JobMessage } from '../../runtime/message/job.js'
 import { arrayOf, count, isString, plainObject, refuseUnknownNames } from '../../util/checks.js'
 import { AdminChannel } from '../connection/admin-channel.js'
-import type { AmqpConnection, AmqpMessage } from '../connection/client.js'
+import type { AmqpChannel, AmqpConnection, AmqpMessage } from '../connection/client.js'
 import { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { BrokerError } from '../errors.js'
 import { readCounts, readDeadLetter, readHeaders, readHistory, readMessageId, retriedDeadLetter } from '../headers/message-headers.js'
 import { CONNECTION_NAMES, type ConnectionOptions, QUEUE_NAMES, type QueueOptions, readEndpoint, readQueueName, readShape } from '../options/client-options.js'
 import { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import { JobPublisher } from '../publishing/job-publisher.js'
-import { isNotFound, readyMessages, withChannel, withConnection } from '../topology/queue-contents.js'
+import { isNotFound, readyMessages, withChannel, withChannels, withConnection } from '../topology/queue-contents.js'
 import { DEFAULT_QUEUE, deadLetterQueue } from '../topology/topology.js'
 
 /** A job that is not tried again, except by `retryDeadLetters`. */
@@ -104,7 +104,7 @@ export const listDeadLetters = async (options: DeadLetterOptions = {}): Promise<
     const found: DeadLetter[] = []
     try {
       await withChannel(connection, async (channel) => {
-        // They stay unsettled until the channel is closed, which requeues them: so each is listed once.
+        // The messages stay unsettled until the channel is closed, which requeues them. So each is listed once.
         while (found.length < limit) {
           const message = await channel.get(deadLetterQueue(queue))
           if (message === false) break
@@ -135,10 +135,6 @@ export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ re
   const shape = readShape(given)
   const limit = readLimit(given, Number.POSITIVE_INFINITY)
   const ids = given.ids === undefined ? undefined : new Set(arrayOf('ids', given.ids, 'an array of job ids', "a job's id", isString))
-  const wanted = (message: AmqpMessage): boolean => {
-    const id = readMessageId(message)
-    return ids === undefined || (id !== undefined && ids.has(id))
-  }
   return withConnection(endpoint, async (connection) => {
     const publishing = new ReconnectingConnection(endpoint, `prefork operator ${process.pid} (publications)`)
     const admin = new AdminChannel(publishing)
@@ -146,7 +142,7 @@ export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ re
     try {
       await publishing.start()
       const jobs = new JobPublisher(publisher, admin, shape)
-      return { retried: await retryAll(connection, queue, limit, wanted, jobs) }
+      return { retried: await retryAll(connection, queue, limit, ids, jobs) }
     } finally {
       await publisher.close(0)
       await admin.close()
@@ -155,32 +151,47 @@ export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ re
   })
 }
 
-/** ms for one publication. An operator waits for it, so it is shorter than that of a publisher. */
+/** Number of parallel channels. With `ids` one channel is used: RabbitMQ requeues the unchosen messages in order when the channel closes. */
+const MAX_CHANNELS = 32
+
+/** ms for one publication. Shorter than a publisher's timeout, because an operator waits. */
 const PUBLISH_TIMEOUT = 10_000
 
 const retryAll = async (
   connection: AmqpConnection,
   queue: string,
   limit: number,
-  wanted: (message: AmqpMessage) => boolean,
+  ids: ReadonlySet<string> | undefined,
   jobs: JobPublisher,
 ): Promise<number> => {
+  const wanted = (message: AmqpMessage): boolean => {
+    const id = readMessageId(message)
+    return ids === undefined || (id !== undefined && ids.has(id))
+  }
   const waiting = await countDeadLetters(connection, queue)
-  let retried = 0
+  let [seen, chosen, retried] = [0, 0, 0]
+  let failed: { readonly error: unknown } | undefined
+  const retryOver = async (channel: AmqpChannel): Promise<void> => {
+    // Takes as many as waited at the start. A job that is dead-lettered again meanwhile is behind them and left for the next call.
+    while (seen < waiting && chosen < limit && failed === undefined) {
+      seen++
+      const message = await channel.get(deadLetterQueue(queue))
+      if (message === false) break
+      // A message that is not wanted stays unsettled, and is requeued when the channel closes.
+      if (chosen >= limit || !wanted(message)) continue
+      chosen++
+      await jobs.publish({ queue, body: message.content, options: retriedDeadLetter(message), timeout: PUBLISH_TIMEOUT })
+      retried++
+      channel.ack(message)
+    }
+    // A round trip: when it resolves, RabbitMQ has processed the acknowledgements.
+    await channel.prefetch(0)
+  }
   try {
-    await withChannel(connection, async (channel) => {
-      // As many as there were at the start: a job that is dead-lettered again meanwhile is behind them, and left for the next call.
-      for (let seen = 0; seen < waiting && retried < limit; seen++) {
-        const message = await channel.get(deadLetterQueue(queue))
-        if (message === false) break
-        // The others stay unsettled, and are requeued when the channel is closed.
-        if (!wanted(message)) continue
-        await jobs.publish({ queue, body: message.content, options: retriedDeadLetter(message), timeout: PUBLISH_TIMEOUT })
-        retried++
-        channel.ack(message)
-      }
-      // A round trip: RabbitMQ has processed the acknowledgements, or this rejects.
-      await channel.prefetch(0)
+    await withChannels(connection, Math.min(waiting, limit, ids === undefined ? MAX_CHANNELS : 1), async (channels) => {
+      // After an error, the other channels finish the message that they have begun: the error says how many were published.
+      await Promise.all(channels.map((channel) => retryOver(channel).catch((error: unknown) => (failed ??= { error }))))
+      if (failed !== undefined) throw failed.error
     })
   } catch (error) {
     throw interruptedError(`Not all dead letters of '${queue}' were given another try; ${retried} were published to it again`, queue, error)

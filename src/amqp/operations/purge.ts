@@ -14,6 +14,9 @@ export interface PurgeOptions extends ConnectionOptions, QueueOptions {
   dead?: boolean
 }
 
+/** Queues that are purged at once, each on a channel of its own. There are hundreds of delay queues that may exist. */
+const AT_ONCE = 32
+
 const NAMES = [...CONNECTION_NAMES, ...QUEUE_NAMES, 'queue', 'delayed', 'dead'] as const satisfies readonly (keyof PurgeOptions)[]
 
 /**
@@ -35,8 +38,11 @@ export const purge = async (options: PurgeOptions = {}): Promise<{ removed: numb
     const [first, ...more] = [...behind.toReversed(), ...waiting]
     let removed = await purgeQueue(connection, first!)
     if (removed === undefined) throw new BrokerError(`There is no queue '${first}'.`)
-    // The queue of a level or a step may not exist, or expire meanwhile.
-    for (const each of more) removed += (await purgeQueue(connection, each)) ?? 0
+    for (let i = 0; i < more.length; i += AT_ONCE) {
+      // The queue of a level or a step may not exist, or expire meanwhile.
+      const counts = await Promise.all(more.slice(i, i + AT_ONCE).map((each) => purgeQueue(connection, each)))
+      for (const count of counts) removed += count ?? 0
+    }
     return { removed }
   })
 }

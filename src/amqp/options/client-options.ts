@@ -1,5 +1,5 @@
 /** The options of every client of the farm's RabbitMQ: nodes, publishers and operators. */
-import { type Check, choice, countFrom, flag, milliseconds, nonEmptyString, OptionError, refuse } from '../../util/checks.js'
+import { type Check, choice, countFrom, flag, milliseconds, nonEmptyString, OptionError, refusal } from '../../util/checks.js'
 import { namesOf, type OptionTable, type OptionValues, option, readKnown } from '../../util/option-table.js'
 import type { Endpoint } from '../connection/endpoint.js'
 import { DEFAULT_CONTROL_EXCHANGE, DEFAULT_EVENT_EXCHANGE, MAX_LEVELS, type QueueShape, type QueueType } from '../topology/topology.js'
@@ -37,7 +37,7 @@ export interface ControlOptions {
   secret?: string
 }
 
-const brokerUrl: Check<string> = (name, value) => {
+export const brokerUrl: Check<string> = (name, value) => {
   const url = nonEmptyString(name, value)
   // The value may hold a password: the message does not show it.
   if (!/^amqps?:\/\//.test(url) || !URL.canParse(url))
@@ -49,17 +49,17 @@ const brokerUrl: Check<string> = (name, value) => {
 const MAX_NAME = 200
 
 export const readQueueName: Check<string> = (name, value) => {
-  if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > MAX_NAME) throw refuse(name, `a name of 1 to ${MAX_NAME} bytes`, value)
-  if (value.startsWith('amq.')) throw refuse(name, "a name that does not begin with 'amq.', which RabbitMQ keeps for itself", value)
+  if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > MAX_NAME) throw refusal(name, `a name of 1 to ${MAX_NAME} bytes`, value)
+  if (value.startsWith('amq.')) throw refusal(name, "a name that does not begin with 'amq.', which RabbitMQ keeps for itself", value)
   return value
 }
 
 export const queueNames: Check<string[]> = (name, value) => {
-  if (!Array.isArray(value) || value.length === 0) throw refuse(name, 'a non-empty array of names', value)
+  if (!Array.isArray(value) || value.length === 0) throw refusal(name, 'a non-empty array of names', value)
   return [...new Set(value.map((each: unknown, index) => readQueueName(`${name}[${index}]`, each)))]
 }
 
-const controlSecret: Check<string> = (name, value) => {
+export const controlSecret: Check<string> = (name, value) => {
   // A secret that was read from a file ends with a line break.
   const secret = typeof value === 'string' ? value.trim() : ''
   // The message does not show the secret.

@@ -1,6 +1,6 @@
 /** The option `tls`: the certificates of an `amqps` connection, those that it trusts and the client's own. */
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { flag, OptionError, objectWith, refuse } from '../../util/checks.js'
+import { flag, OptionError, objectWith, refusal } from '../../util/checks.js'
 import type { TlsSettings } from '../connection/endpoint.js'
 
 type Pem = string | Buffer
@@ -50,7 +50,7 @@ const contextOf = ({ ca, cert, key, passphrase }: Record<string, unknown>): Secu
 export const readTls = (name: string, value: unknown): TlsSettings => {
   const given = objectWith(name, value, NAMES)
   const { servername, rejectUnauthorized } = given
-  if (servername !== undefined && (typeof servername !== 'string' || servername === '')) throw refuse('tls.servername', 'the name of a host', servername)
+  if (servername !== undefined && (typeof servername !== 'string' || servername === '')) throw refusal('tls.servername', 'the name of a host', servername)
   return {
     secureContext: contextOf(given),
     ...(servername === undefined ? undefined : { servername }),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { decodeReply } from '../../runtime/message/reply.js'
+import { notify } from '../../util/notify.js'
 import { deferred, withTimeout } from '../../util/with-timeout.js'
 import { PreforkError } from '../../wire/errors.js'
 import type { AdminChannel } from '../connection/admin-channel.js'
@@ -7,6 +8,7 @@ import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import { closeCode } from '../connection/connect-errors.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { PublishError, RemoteError } from '../errors.js'
+import { PROGRESS_HEADER } from '../headers/message-headers.js'
 import type { QueueShape } from '../topology/topology.js'
 import { ConfirmingPublisher } from './confirming-publisher.js'
 import { type JobPublication, JobPublisher } from './job-publisher.js'
@@ -15,8 +17,9 @@ import { type JobPublication, JobPublisher } from './job-publisher.js'
 export const REPLY_TO = 'amq.rabbitmq.reply-to'
 
 interface Call {
-  /** It was published, so that its answer can only arrive on the present channel. */
+  /** The call was published. Its answer can only arrive on the present channel. */
   written: boolean
+  readonly onProgress: ((value: unknown) => void) | undefined
   resolve(value: unknown): void
   reject(error: unknown): void
 }
@@ -40,24 +43,35 @@ export class Calls {
 
   /**
    * Resolves with the task's result. Rejects with the task's error (RemoteError), with PreforkError `ERR_PREFORK_CALL_TIMEOUT` after
-   * `timeout` ms, or with PublishError when the channel is closed, since the answer would have arrived on it.
+   * `timeout` ms, or with PublishError: RabbitMQ has not confirmed the job by then, or the channel was closed on which the answer would have
+   * arrived.
    */
-  async call(publication: JobPublication, name: string, timeout: number): Promise<unknown> {
+  async call(publication: JobPublication, name: string, timeout: number, onProgress?: (value: unknown) => void): Promise<unknown> {
     // The node sends the caller's own correlation id back as it is, so two pending calls must not share one.
     const key = publication.options.correlationId ?? randomUUID()
     if (this.#pending.has(key)) throw new TypeError(`A call with the correlationId '${key}' is waiting for its answer: name another.`)
     const { promise: answered, resolve, reject } = deferred<unknown>()
-    const call: Call = { written: false, resolve, reject }
+    const call: Call = { written: false, onProgress, resolve, reject }
     this.#pending.set(key, call)
     const written = (): void => {
       call.written = true
     }
-    const options = { ...publication.options, replyTo: REPLY_TO, correlationId: key }
-    // Before the publication, whose own timeout is as long: the call's must end it first.
+    const { headers } = publication.options
+    const options = {
+      ...publication.options,
+      replyTo: REPLY_TO,
+      correlationId: key,
+      headers: onProgress === undefined ? headers : { ...headers, [PROGRESS_HEADER]: true },
+    }
+    let confirmed = false
     const answer = withTimeout(answered, timeout, () => {
-      throw new PreforkError('ERR_PREFORK_CALL_TIMEOUT', `The call of '${name}' was not answered within ${timeout} ms. The job may still run.`)
+      throw confirmed
+        ? new PreforkError('ERR_PREFORK_CALL_TIMEOUT', `The call of '${name}' was not answered within ${timeout} ms. The job may still run.`)
+        : unconfirmed(name, timeout, call.written)
     })
-    this.#jobs.publish({ ...publication, options, resend: false, timeout, written }).catch(reject)
+    this.#jobs.publish({ ...publication, options, resend: false, timeout, written }).then(() => {
+      confirmed = true
+    }, reject)
     try {
       return await answer
     } finally {
@@ -70,6 +84,10 @@ export class Calls {
     if (message === null || call === undefined) return
     try {
       const reply = decodeReply(message.content)
+      if (message.properties.headers?.[PROGRESS_HEADER] === true) {
+        if (reply.ok && call.onProgress !== undefined) notify(call.onProgress, reply.value)
+        return
+      }
       if (reply.ok) call.resolve(reply.value)
       else call.reject(new RemoteError(reply.error))
     } catch (error) {
@@ -92,3 +110,11 @@ export class Calls {
       call.reject(new PublishError('The publisher was closed before the answer came; the job may still run.', 'unknown'))
   }
 }
+
+const unconfirmed = (name: string, timeout: number, written: boolean): PublishError =>
+  new PublishError(
+    written
+      ? `The call of '${name}' was given up after ${timeout} ms: RabbitMQ did not confirm the job, so that it may be stored or not. Does it hold back publishers (an alarm of memory or disk)?`
+      : `The call of '${name}' was given up after ${timeout} ms: RabbitMQ could not be reached.`,
+    written ? 'unknown' : 'no',
+  )

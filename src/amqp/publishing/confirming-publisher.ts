@@ -1,12 +1,12 @@
 import { Deque } from '../../util/deque.js'
 import { withTimeout } from '../../util/with-timeout.js'
-import type { AmqpChannel, AmqpMessage, PublishOptions } from '../connection/client.js'
+import { type AmqpChannel, type AmqpMessage, corkForTurn, type PublishOptions } from '../connection/client.js'
 import { closeCode } from '../connection/connect-errors.js'
 import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { PublishError, UnroutableError } from '../errors.js'
 
-/** Messages written and not confirmed at most: as many may be stored twice when a connection is lost. */
+/** Messages written and not confirmed at most. So many messages may be stored twice when a connection is lost. */
 const MAX_UNCONFIRMED = 1_024
 /** Times that one message is written at most. */
 const MAX_SENDS = 5
@@ -21,9 +21,9 @@ interface Publication {
   readonly options: PublishOptions
   /** Publish it again when the connection is lost before the confirm: it may then be stored twice, with the same message id. */
   readonly resend: boolean
-  /** ms until it must be confirmed, a wait for a connection included; undefined: no limit. */
+  /** ms until the message must be confirmed, including a wait for a connection; undefined: no limit. */
   readonly timeout?: number | undefined
-  /** Called each time that it is written. */
+  /** Called each time that the message is written. */
   readonly written?: (() => void) | undefined
 }
 
@@ -31,9 +31,9 @@ interface Publication {
 interface OutstandingPublication {
   readonly publication: Publication
   readonly deadline: number
-  /** Times that it was written. */
+  /** How often the message was written. */
   sent: number
-  /** The close of the channel for which it is published again. */
+  /** The error that closed the channel. The message is published again because of it. */
   lostBy?: Error
   returned: boolean
   settled: boolean
@@ -51,12 +51,14 @@ interface PublisherHandlers {
 export class ConfirmingPublisher {
   readonly #reconnecting: ReconnectingChannel
   #channel: AmqpChannel | undefined
-  /** Not written yet, in order. */
+  /** Publications not yet written, in order. */
   #waiting = new Deque<OutstandingPublication>()
-  /** Written on the present channel, in order. */
+  /** Publications written on the present channel, in order. */
   readonly #written = new Set<OutstandingPublication>()
   /** The socket's write buffer is not full. */
   #writable = true
+  /** The messages of this turn are written together. */
+  #corked = false
   #closed: Error | undefined
   #timer: NodeJS.Timeout | undefined
   #idle: (() => void)[] = []
@@ -92,7 +94,7 @@ export class ConfirmingPublisher {
     return this.#waiting.size + this.#written.size
   }
 
-  /** Resolves when the broker has confirmed it. Rejects with UnroutableError, or with PublishError: refused, too large, too late or closed. */
+  /** Resolves when the broker has confirmed the message. Rejects with UnroutableError, or with PublishError: refused, too large, too late or closed. */
   publish(publication: Publication): Promise<void> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
     return new Promise((resolve, reject) => {
@@ -118,6 +120,8 @@ export class ConfirmingPublisher {
     this.#written.add(each)
     each.sent++
     each.returned = false
+    // A message alone is written at once.
+    if (this.#written.size > 1) this.#corkForTurn(channel)
     try {
       this.#writable = channel.publish(exchange, key, body, options, (error) => this.#confirmed(channel, each, error))
       written?.()
@@ -127,8 +131,16 @@ export class ConfirmingPublisher {
     }
   }
 
+  #corkForTurn({ connection: { stream } }: AmqpChannel): void {
+    if (this.#corked || stream === undefined) return
+    this.#corked = true
+    corkForTurn(stream, () => {
+      this.#corked = false
+    })
+  }
+
   #confirmed(channel: AmqpChannel, each: OutstandingPublication, error: Error | null): void {
-    // amqplib also calls back when the channel is closed: `closed` sends those again.
+    // amqplib also calls back when the channel is closed: `closed` sends those messages again.
     if (this.#channel !== channel || !this.#written.has(each) || error?.message === 'channel closed') return
     if (error !== null) {
       this.#fail(each, `RabbitMQ refused the message for the queue '${each.publication.key}': it is full, or cannot store it just now.`, 'no', error)
@@ -153,7 +165,7 @@ export class ConfirmingPublisher {
     }
   }
 
-  /** The channel is closed: what it had not confirmed is published again, in order, before later messages. */
+  /** The channel is closed. Messages that were not confirmed on it are published again, in order, before later messages. */
   #resendWritten(reason: Error): void {
     const written = [...this.#written]
     this.#written.clear()
@@ -240,7 +252,7 @@ const unconfirmed = (reason: Error): string => {
   return `RabbitMQ refused the message${code === 403 ? '' : ', or ended what it was sent over for another reason'}: ${reason.message}`
 }
 
-/** ACCESS_REFUSED for a basic.publish. When one message alone was written, it is the refused one, and no queue has it. */
+/** ACCESS_REFUSED for a basic.publish. If only one message was written, it is the refused message, and no queue has it. */
 const isRefusedPublish = (reason: Error): boolean => {
   const { classId, methodId } = reason as { classId?: unknown; methodId?: unknown }
   return closeCode(reason) === 403 && classId === 60 && methodId === 40

@@ -23,7 +23,7 @@ export interface JobPublication {
 
 /**
  * ms to wait before a missing quorum queue is declared again. RabbitMQ 3 cancels the consumers of a deleted queue some 50 ms after the
- * deletion. If a queue of that name exists again by then, it keeps them without a notification, and delivers nothing to them.
+ * deletion. If a queue of that name exists again by then, RabbitMQ sends no cancellation, and the new queue delivers nothing to these consumers.
  */
 const REDECLARE_DELAY = 500
 
@@ -44,9 +44,13 @@ export class JobPublisher {
   }
 
   /** Resolves when a queue has stored the job. Rejects as `ConfirmingPublisher.publish`. */
-  async publish({ queue, delay, ...sending }: JobPublication): Promise<void> {
-    const target = queueFor(queue, sending.options.priority, this.#shape)
-    if (delay === undefined || delay <= 0) return this.#mandatory(queue, target, sending)
+  publish(publication: JobPublication): Promise<void> {
+    const { queue, delay, options } = publication
+    const target = queueFor(queue, options.priority, this.#shape)
+    return delay === undefined || delay <= 0 ? this.#mandatory(queue, target, publication) : this.#publishDelayed(target, delay, publication)
+  }
+
+  async #publishDelayed(target: string, delay: number, sending: SendOptions): Promise<void> {
     // A backoff without a maximum can exceed the longest step.
     const wait = Math.min(delay, MAX_DELAY)
     // The message's own expiration may be shorter than the step's: at the head of the queue it leaves after its exact delay.
@@ -71,7 +75,7 @@ export class JobPublisher {
       await this.#send(target, sending)
     } catch (error) {
       if (!(error instanceof UnroutableError) || !this.#shape.declare) throw error
-      // It was never declared, or it was deleted.
+      // The queue was never declared, or it was deleted.
       await this.#within(sending.timeout, target, this.#declare(base))
       await this.#send(target, sending)
     }
@@ -82,7 +86,7 @@ export class JobPublisher {
     await this.#admin.run((channel) => declareQueue(channel, base, this.#shape))
   }
 
-  /** The declaration of a queue waits no longer than the publication may. */
+  /** Bounds the declaration of a queue by the time limit of the publication. */
   async #within<T>(timeout: number | undefined, queue: string, declared: Promise<T>): Promise<T> {
     if (timeout === undefined) return declared
     return withTimeout(declared, timeout, () => {

@@ -1,7 +1,8 @@
 import type { Backoff } from '../../runtime/delivery.js'
 import type { Compression } from '../../runtime/message/compression.js'
 import { backoffOf } from '../../runtime/options.js'
-import { type Check, checkLimits, choice, countFrom, milliseconds, plainObject, refuse, refuseUnknownNames } from '../../util/checks.js'
+import { type Check, checkLimits, choice, countFrom, milliseconds, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
+import { LIMITS } from '../../util/limits.js'
 import { namesOf, type OptionTable, option } from '../../util/option-table.js'
 import { workerState } from '../../worker/state.js'
 import { MAX_DELAY } from '../topology/delay-steps.js'
@@ -28,7 +29,7 @@ export interface PublishJobOptions {
   retryLost?: number
   /** Sent with the job: 1 to 255 bytes of UTF-8. Default none. */
   correlationId?: string
-  /** The job's id, by which nodes recognise a redelivery: 1 to 255 bytes of UTF-8. Default a random UUID. */
+  /** The job's id: 1 to 255 bytes of UTF-8. It may be used again. Default a random UUID. */
   messageId?: string
   /** Compresses the body. Default none. */
   compress?: Compression
@@ -37,17 +38,22 @@ export interface PublishJobOptions {
 export interface CallOptions extends PublishJobOptions {
   /** ms that `call` waits for the result. Default 60,000. */
   timeout?: number
+  /**
+   * Called with what the task reports as its progress, in order. Where it reports faster than RabbitMQ takes it, values in between are
+   * left out. An error that it throws is an uncaught exception. Default none.
+   */
+  onProgress?: (value: unknown) => void
 }
 
 /** A time in a delay queue, ms. */
 const delay: Check<number> = (name, value) => {
-  if (typeof value !== 'number' || !(value >= 0) || value > MAX_DELAY) throw refuse(name, `a number of milliseconds from 0 to ${MAX_DELAY} (30 days)`, value)
+  if (typeof value !== 'number' || !(value >= 0) || value > MAX_DELAY) throw refusal(name, `a number of milliseconds from 0 to ${MAX_DELAY} (30 days)`, value)
   return value
 }
 
 /** AMQP's short strings. */
-const shortText: Check<string> = (name, value) => {
-  if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > 255) throw refuse(name, 'a text of 1 to 255 bytes of UTF-8', value)
+export const shortText: Check<string> = (name, value) => {
+  if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > 255) throw refusal(name, 'a text of 1 to 255 bytes of UTF-8', value)
   return value
 }
 
@@ -64,17 +70,23 @@ export const PUBLISH_OPTIONS = {
   delay: option('ms', delay, undefined, 'time until the job may begin, at most 30 days'),
   priority: option('level', countFrom(0, 255), undefined, 'higher first', '0'),
   ttl: option('ms', milliseconds, undefined, 'a job that has not begun after this time becomes a dead letter; must be above `delay` (`TypeError`)'),
-  maxAttempts: option('attempts', countFrom(1), undefined, 'attempts in all, the first included', "the task's"),
+  maxAttempts: option('attempts', countFrom(1, LIMITS.attempts), undefined, 'attempts in all, the first included', "the task's"),
   backoff: option('object', backoffOf(delay, delay), undefined, 'the wait between attempts', "the task's"),
   retryLost: option('times', countFrom(0), undefined, 'how often the job is run again after its worker died', "the task's"),
   correlationId: option('text', shortText, undefined, 'sent with the job; not with `publishMany`'),
-  messageId: option('text', shortText, undefined, "the job's id, used for recognition; not with `publishMany`", 'a random UUID'),
+  messageId: option('text', shortText, undefined, "the job's id; it may be used again; not with `publishMany`", 'a random UUID'),
   compress: option('kind', choice<Compression>('gzip', 'br', 'zstd'), undefined, "`'gzip'`, `'br'` or `'zstd'`"),
 } satisfies OptionTable<PublishJobOptions>
+
+const progressListener: Check<(value: unknown) => void> = (name, value) => {
+  if (typeof value !== 'function') throw refusal(name, 'a function that gets each value', value)
+  return value as (value: unknown) => void
+}
 
 export const CALL_OPTIONS = {
   ...PUBLISH_OPTIONS,
   timeout: option('ms', milliseconds, 60_000, 'how long `call` waits for the result; only with `call`'),
+  onProgress: option('function', progressListener, undefined, 'gets what the task reports as its progress; only with `call`'),
 } satisfies OptionTable<CallOptions>
 
 export const NAMES = namesOf(PUBLISH_OPTIONS)
@@ -92,7 +104,7 @@ export const readPublishOptions = (what: string, given: unknown, names: readonly
   const delay = read('delay', o.delay)
   const ttl = read('ttl', o.ttl)
   if (ttl !== undefined && delay !== undefined && ttl <= delay)
-    throw refuse('ttl', `more than the delay of ${delay} ms, or the job expires before it may begin`, ttl)
+    throw refusal('ttl', `more than the delay of ${delay} ms, or the job expires before it may begin`, ttl)
   return {
     softTimeLimit,
     timeLimit,

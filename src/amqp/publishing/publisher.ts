@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { AnyTasks, TaskArgs, TaskName, TaskResult } from '../../pool/types.js'
-import { encodeJob } from '../../runtime/message/job.js'
-import { refuse } from '../../util/checks.js'
+import type { AnyTasks, TaskArgs, TaskName, TaskResult } from '../../pool/jobs/task-types.js'
+import { type EncodedJob, encodeJob } from '../../runtime/message/job.js'
+import { refusal } from '../../util/checks.js'
 import { namesOf, optionValue } from '../../util/option-table.js'
 import { AdminChannel } from '../connection/admin-channel.js'
 import type { Endpoint } from '../connection/endpoint.js'
@@ -42,8 +42,11 @@ export class PublishManyError extends PublishError {
 }
 PublishManyError.prototype.name = 'PublishManyError'
 
+/** A job as it is published, with the id that it got. */
+type PreparedJob = JobPublication & { readonly options: { readonly messageId: string } }
+
 const checkName = (name: unknown): void => {
-  if (typeof name !== 'string' || name === '') throw refuse('name', 'the name of a task', name)
+  if (typeof name !== 'string' || name === '') throw refusal('name', 'the name of a task', name)
 }
 
 /** The name of a call in error texts. */
@@ -58,7 +61,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
   readonly #jobs: JobPublisher
   #calls: Calls | undefined
   /** Publications in progress, encoding included: `close` waits for them. */
-  readonly #running = new Set<Promise<unknown>>()
+  #running = 0
+  #idle = (): void => {}
   #closing: Promise<void> | undefined
 
   /** @internal Use `createPublisher`. */
@@ -93,24 +97,25 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
    * Rejects with TypeError (an option), SerializationError (an argument) or PublishError.
    */
   publish<N extends TaskName<T>>(name: N, args: TaskArgs<T, N>, options?: PublishJobOptions): Promise<string> {
-    return this.#publish('publish', name, args, options, NAMES)
+    return this.#publish('publish', name, args, () => readPublishOptions(callName('publish', name), options, NAMES))
   }
 
-  #publish(call: string, name: string, args: unknown, options: unknown, names: readonly string[]): Promise<string> {
-    const running = (async (): Promise<string> => {
-      const [id, publication] = await this.#prepare(call, name, args, options, names)
+  async #publish(call: string, name: string, args: unknown, options: () => PublishJobOptions): Promise<string> {
+    this.#running++
+    try {
+      const prepared = this.#prepare(call, name, args, options)
+      const publication = prepared instanceof Promise ? await prepared : prepared
       await this.#jobs.publish(publication)
-      return id
-    })()
-    this.#running.add(running)
-    const done = (): void => void this.#running.delete(running)
-    running.then(done, done)
-    return running
+      return publication.options.messageId
+    } finally {
+      this.#running--
+      if (this.#running === 0) this.#idle()
+    }
   }
 
   /**
    * Publishes one job for each array of arguments that `source` yields, up to 1,024 at once. Resolves with their ids, in the order of the
-   * source. After an error nothing more is read from the source.
+   * source. After an error nothing more is read from the source. The options are read once, at the call.
    *
    * Rejects with TypeError for the name or an option, before the source is read. Later it rejects with PublishManyError: `cause` is the
    * first error, `published` has the ids of the published jobs.
@@ -122,12 +127,12 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
   ): Promise<string[]> {
     const names = NAMES.filter((each) => each !== 'messageId' && each !== 'correlationId')
     checkName(name)
-    readPublishOptions(callName('publishMany', name), options, names)
+    const given = readPublishOptions(callName('publishMany', name), options, names)
     const ids: (string | undefined)[] = []
     let failed: { error: unknown } | undefined
     let running = 0
     let wake = (): void => {}
-    /** Resolves when one of them has ended. */
+    /** Resolves when one of the publications has ended. */
     const oneEnded = (): Promise<void> =>
       new Promise((resolve) => {
         wake = resolve
@@ -135,7 +140,7 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     const publish = async (index: number, args: unknown): Promise<void> => {
       running++
       try {
-        ids[index] = await this.#publish('publishMany', name, args, options, names)
+        ids[index] = await this.#publish('publishMany', name, args, () => given)
       } catch (error) {
         failed ??= { error }
       }
@@ -161,36 +166,39 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
    * Publishes a job and resolves with its task's result. When the connection is lost, the answer is lost with it: the call is rejected,
    * not published again, and the job may still run.
    *
-   * Rejects with the task's error (RemoteError), with PreforkError `ERR_PREFORK_CALL_TIMEOUT`, or as `publish`.
+   * Rejects with the task's error (RemoteError), with PreforkError `ERR_PREFORK_CALL_TIMEOUT` when a stored job is not answered within
+   * `timeout`, or as `publish`.
    */
   async call<N extends TaskName<T>>(name: N, args: TaskArgs<T, N>, options?: CallOptions): Promise<TaskResult<T, N>> {
     const timeout = optionValue('timeout', CALL_OPTIONS.timeout, options?.timeout)
-    const [, publication] = await this.#prepare('call', name, args, options, namesOf(CALL_OPTIONS))
+    const onProgress = optionValue('onProgress', CALL_OPTIONS.onProgress, options?.onProgress)
+    const publication = await this.#prepare('call', name, args, () => readPublishOptions(callName('call', name), options, namesOf(CALL_OPTIONS)))
     this.#calls ??= new Calls(this.#connection, this.#admin, this.#settings.shape)
-    return (await this.#calls.call(publication, name, timeout)) as TaskResult<T, N>
+    return (await this.#calls.call(publication, name, timeout, onProgress)) as TaskResult<T, N>
   }
 
-  async #prepare(call: string, name: string, args: unknown, given: unknown, names: readonly string[]): Promise<[id: string, publication: JobPublication]> {
+  /** A promise only with `compress`: one for each job would cost throughput. */
+  #prepare(call: string, name: string, args: unknown, read: () => PublishJobOptions): PreparedJob | Promise<PreparedJob> {
     if (this.#closing !== undefined) throw new PublishError(`${call} is refused: the publisher is closed or closing.`, 'no')
     checkName(name)
-    if (!Array.isArray(args)) throw refuse('args', `an array: publisher.${call}('${name}', [argument, …])`, args)
-    const options = readPublishOptions(callName(call, name), given, names)
-    const { context, delay, ttl, compress, messageId: id = randomUUID(), ...rest } = options
+    if (!Array.isArray(args)) throw refusal('args', `an array: publisher.${call}('${name}', [argument, …])`, args)
+    const options = read()
+    const { context, ttl, compress } = options
     // Encoded in this turn: later changes to the arguments have no effect.
-    const encoding = encodeJob({ task: name, args, ...(context === undefined ? undefined : { context }) }, { compress })
+    const encoded = encodeJob(context === undefined ? { task: name, args } : { task: name, args, context }, { compress })
     const expiresAt = ttl === undefined ? undefined : Date.now() + ttl
-    const { body, ...bodyHeaders } = await encoding
+    return encoded instanceof Promise ? encoded.then((each) => this.#publicationOf(each, options, expiresAt)) : this.#publicationOf(encoded, options, expiresAt)
+  }
+
+  /** Property by property: copies of the options would cost more than the encoding. */
+  #publicationOf({ body, contentType, contentEncoding, schemaVersion }: EncodedJob, options: PublishJobOptions, expiresAt: number | undefined): PreparedJob {
+    const { softTimeLimit, timeLimit, maxAttempts, backoff, retryLost, priority, correlationId, delay } = options
+    const limits = { softTimeLimit, timeLimit, maxAttempts, backoff, retryLost }
+    const key = randomUUID()
+    const job = { contentType, contentEncoding, schemaVersion, priority, correlationId, expiresAt, ...limits }
+    const headers = writeHeaders(job, FIRST_COUNTS, undefined, delay, key)
     const { queue, publishTimeout } = this.#settings
-    return [
-      id,
-      {
-        queue,
-        body,
-        options: { ...writeHeaders({ ...bodyHeaders, ...rest, expiresAt }, FIRST_COUNTS, undefined, delay), messageId: id },
-        delay,
-        timeout: publishTimeout,
-      },
-    ]
+    return { queue, body, options: { ...headers, messageId: options.messageId ?? key }, delay, timeout: publishTimeout }
   }
 
   /** Waits until each publication is confirmed or rejected, then closes. Calls that wait for an answer are rejected with PublishError. */
@@ -201,8 +209,11 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
 
   async #closeAll(): Promise<void> {
     const { publishTimeout } = this.#settings
-    // Each is bounded by `publishTimeout`.
-    await Promise.allSettled(this.#running)
+    // Each publication is bounded by `publishTimeout`.
+    if (this.#running > 0)
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve
+      })
     await Promise.all([this.#publisher.close(publishTimeout), this.#calls?.close(publishTimeout)])
     await this.#admin.close()
     await this.#connection.close(new BrokerError('The publisher has been closed.'))

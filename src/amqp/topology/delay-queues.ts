@@ -4,7 +4,7 @@ import { declareDelayQueue, delayQueue } from './topology.js'
 
 /**
  * ms after which a queue is declared again before a publication. A queue that is neither declared nor consumed expires after its step
- * and a day, even with messages in it. Messages published within this time after a declaration have left it by then.
+ * and a day, even with messages in it. Messages published within this time after a declaration have left the queue before it expires.
  */
 const RENEW_AFTER = 60_000
 

@@ -4,22 +4,23 @@
  */
 
 const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
-
-const inUnits = (unit: number, ...counts: number[]): number[] => counts.map((count) => count * unit)
-
-export const DELAY_STEPS: readonly number[] = [
-  ...inUnits(1, 100, 200, 300, 500, 700),
-  ...inUnits(SECOND, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50),
-  ...inUnits(MINUTE, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50),
-  ...inUnits(HOUR, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 18),
-  ...inUnits(DAY, 1, 1.5, 2, 3, 4, 5, 7, 10, 14, 21, 30),
-]
+/** A step is longer than the one before by this share at most, or by a second. */
+const SHARE = 0.02
 
 /** The longest delay, ms: 30 days. */
-export const MAX_DELAY = DELAY_STEPS.at(-1)!
+export const MAX_DELAY = 30 * 24 * 60 * 60 * SECOND
+
+/** In whole seconds. */
+const nextStep = (step: number): number => step + Math.max(SECOND, Math.floor((step * SHARE) / SECOND) * SECOND)
+
+const longSteps = (): number[] => {
+  const steps: number[] = []
+  for (let step = SECOND; step < MAX_DELAY; step = nextStep(step)) steps.push(step)
+  return [...steps, MAX_DELAY]
+}
+
+/** A job is late by a second or by 2 % of its delay at most, whichever is more. A queue is declared when a job needs it. */
+export const DELAY_STEPS: readonly number[] = [100, 200, 300, 500, 700, ...longSteps()]
 
 /** The step for a delay. `delay`: ms, above 0 and at most `MAX_DELAY`. */
 export const delayStepOf = (delay: number): number => DELAY_STEPS.find((step) => step >= delay) ?? MAX_DELAY

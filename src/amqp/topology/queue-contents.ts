@@ -5,7 +5,7 @@ import { permanentError } from '../connection/connect-errors.js'
 import type { Endpoint } from '../connection/endpoint.js'
 import { BrokerError } from '../errors.js'
 
-/** Connects, runs `operation` and closes. Rejects with BrokerError when RabbitMQ cannot be reached: it does not try again, as a node does. */
+/** Connects, runs `operation` and closes. Rejects with BrokerError when RabbitMQ cannot be reached. Unlike a node, it does not try again. */
 export const withConnection = async <T>(endpoint: Endpoint, operation: (connection: AmqpConnection) => Promise<T>): Promise<T> => {
   const client = await loadClient()
   let connection: AmqpConnection
@@ -34,6 +34,10 @@ export const withChannel = async <T>(connection: AmqpConnection, use: (channel: 
   await closeChannel(channel).catch(() => {})
   return result
 }
+
+/** As `withChannel`, with several channels. They are closed only when `use` has ended. */
+export const withChannels = async <T>(connection: AmqpConnection, count: number, use: (channels: readonly AmqpChannel[]) => Promise<T>): Promise<T> =>
+  count <= 0 ? use([]) : withChannel(connection, (channel) => withChannels(connection, count - 1, (others) => use([channel, ...others])))
 
 /** The queue does not exist. */
 export const isNotFound = (error: unknown): boolean => (error as { code?: unknown }).code === 404

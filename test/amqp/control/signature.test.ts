@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { MAX_AGE, SignatureCheck, sign } from '../../../src/amqp/control/signature.js'
 
 afterEach(() => vi.useRealTimers())
@@ -28,6 +28,16 @@ it('a command is accepted once, within its maximum age, in both directions of a 
   expect(check.refusal(ahead, body)).toMatch(/signed -60 s ago/)
 })
 
+it('a command from before the start is refused: an earlier process may have executed it', () => {
+  vi.useFakeTimers()
+  const command = sign('correct horse', body)
+  expect(new SignatureCheck('correct horse').refusal(command, body)).toBeUndefined()
+  vi.advanceTimersByTime(5)
+  const restarted = new SignatureCheck('correct horse')
+  expect(restarted.refusal(command, body)).toBe('the command was signed before this node started: send it again, unless a clock is wrong')
+  expect(restarted.refusal(sign('correct horse', body), body)).toBeUndefined()
+})
+
 it('a nonce is forgotten only when its command would be too old anyway', () => {
   vi.useFakeTimers()
   const check = new SignatureCheck('correct horse')
@@ -54,4 +64,25 @@ it('damaged signatures are refused', () => {
   ].map((headers) => check.refusal(headers, body))
   expect(refusals.every((each) => each !== undefined)).toBe(true)
   expect(check.refusal(good, Buffer.from('{"to":"one"}'))).toBe('the secret is wrong')
+})
+
+describe('an answer', () => {
+  const secret = 'correct horse'
+
+  it('is accepted under the id of its request alone, whatever the clocks say', () => {
+    vi.useFakeTimers()
+    const answer = sign(secret, body, 'request 1')
+    vi.advanceTimersByTime(10 * MAX_AGE)
+    const check = new SignatureCheck(secret)
+    expect(check.isAnswer('request 1', answer, body)).toBe(true)
+    expect(check.isAnswer('request 2', answer, body)).toBe(false)
+    expect(check.isAnswer('request 1', answer, Buffer.from('{"to":"one"}'))).toBe(false)
+    expect(check.isAnswer('request 1', sign('wrong horse', body, 'request 1'), body)).toBe(false)
+    for (const headers of [{}, { ...answer, signature: 5 }, { ...answer, signature: '' }, { ...answer, signed_at: 'now' }])
+      expect(check.isAnswer('request 1', headers, body)).toBe(false)
+  })
+
+  it('needs no signature where there is no secret', () => {
+    expect(new SignatureCheck(undefined).isAnswer('request 1', {}, body)).toBe(true)
+  })
 })

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { fitHeaders } from '../../../src/amqp/headers/header-size.js'
+import { NO_ERROR } from '../../fixtures/memory-broker.js'
 import { admin, DeliveryCollector, first, isolatedTopology, newName, until, withRabbit } from '../rabbit.js'
 
 const line = (text: string) => ({ attempt: 1, at: 5, node: 'n', outcome: 'failed', error: text })
@@ -45,7 +46,7 @@ withRabbit('a job whose headers are full', () => {
     })
     node.consume(1, collector.receive)
     const history = Array.from({ length: 20 }, () => ({ attempt: 1, at: 5, node: 'n', outcome: 'failed' as const, error: 'e'.repeat(500) }))
-    await (await collector.take(id)).settle({ kind: 'republish', delay: 0, counts: { ...first, attempt: 2 }, history })
+    await (await collector.take(id)).settle({ kind: 'republish', why: 'failed', error: NO_ERROR, delay: 0, counts: { ...first, attempt: 2 }, history })
     const again = await collector.take(id, 1)
     expect(again).toMatchObject({ counts: { attempt: 2 } })
     await again.settle({

@@ -1,8 +1,10 @@
 /** Closing when the other end does not answer. */
+
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { ReconnectingConnection } from '../../../src/amqp/connection/reconnecting-connection.js'
 import { BrokerError, createControlClient, createPublisher } from '../../../src/amqp/index.js'
+import { NO_ERROR } from '../../fixtures/memory-broker.js'
 import { DeliveryCollector, first, isolatedTopology, RABBITMQ_URL, until, withRabbit } from '../rabbit.js'
 import { type TcpProxy, tcpProxy } from '../tcp-proxy.js'
 
@@ -102,9 +104,9 @@ withRabbit('closes in time:', () => {
       held++
       return never
     })
-    const again = Promise.resolve(retried.settle({ kind: 'republish', delay: 0, counts: { ...first, attempt: 2 }, history: [] })).catch(
-      (error: unknown) => error,
-    )
+    const again = Promise.resolve(
+      retried.settle({ kind: 'republish', why: 'failed', error: NO_ERROR, delay: 0, counts: { ...first, attempt: 2 }, history: [] }),
+    ).catch((error: unknown) => error)
     await until('the publication is held', () => held > 0)
     done.settle({ kind: 'acknowledge' })
     const closing = node.close()

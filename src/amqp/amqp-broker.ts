@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Broker, Consumption, OutgoingJob, WorkAhead } from '../node/broker.js'
+import type { Broker, Consumption, WorkAhead } from '../node/broker.js'
 import type { Delivery } from '../runtime/delivery.js'
 import { AdminChannel } from './connection/admin-channel.js'
 import type { AmqpConnection } from './connection/client.js'
@@ -10,12 +10,11 @@ import { AmqpDelivery, type SettlementContext } from './consuming/delivery.js'
 import { AmqpNodeControl } from './control/node-control.js'
 import { BrokerError } from './errors.js'
 import { consumerArguments, consumerTimeoutFor, featureWarnings, readFeatures } from './features.js'
-import { writeHeaders } from './headers/message-headers.js'
 import type { AmqpSettings } from './options/client-options.js'
 import { ConfirmingPublisher } from './publishing/confirming-publisher.js'
 import { JobPublisher } from './publishing/job-publisher.js'
 import { readyMessages } from './topology/queue-contents.js'
-import { declareQueue, levelAbove, queuesBehind } from './topology/topology.js'
+import { declareExchanges, declareQueue, levelAbove, queuesBehind } from './topology/topology.js'
 
 /** ms that a closing node waits for confirms, after the wait of its drain. During an alarm none arrives. */
 const CONFIRM_TIMEOUT = 1_000
@@ -35,7 +34,10 @@ export class AmqpBroker implements Broker {
   readonly control: AmqpNodeControl
   readonly #settings: AmqpSettings
   readonly #events = new EventEmitter<BrokerEvents>()
-  /** Two connections: RabbitMQ blocks publishing connections during an alarm, and acknowledgements must not wait behind publications. */
+  /**
+   * Two connections: during an alarm RabbitMQ stops reading a connection that publishes. Everything by which a node takes jobs (declarations,
+   * depth, consumers, acknowledgements) is therefore on one that never does: the jobs that are taken are what ends the alarm.
+   */
   readonly #consuming: ReconnectingConnection
   readonly #publishing: ReconnectingConnection
   readonly #admin: AdminChannel
@@ -61,7 +63,7 @@ export class AmqpBroker implements Broker {
       connection.on('retry', (error) => warn(`RabbitMQ cannot be reached, and is tried again: ${error.message}`))
       connection.on('blocked', (reason) => warn(`RabbitMQ takes no publications for now: ${reason}. Retries and dead letters wait.`))
     }
-    this.#admin = new AdminChannel(this.#publishing)
+    this.#admin = new AdminChannel(this.#consuming)
     this.#publisher = new ConfirmingPublisher(this.#publishing)
     this.#jobs = new JobPublisher(this.#publisher, this.#admin, settings.shape)
     this.#settlement = { node, jobs: this.#jobs, publisher: this.#publisher }
@@ -107,6 +109,7 @@ export class AmqpBroker implements Broker {
       await this.connect()
       const { queues, shape } = this.#settings
       for (const queue of queues) await this.#admin.run((channel) => declareQueue(channel, queue, shape))
+      await this.#declareExchanges()
       const connection = this.#consuming.current
       if (connection === undefined) return
       for (const each of featureWarnings(readFeatures(connection.connection.serverProperties), shape, this.#longestDelivery)) this.#warn(each)
@@ -115,6 +118,16 @@ export class AmqpBroker implements Broker {
     } catch (error) {
       await this.close()
       throw error
+    }
+  }
+
+  /** An exchange that exists as something else is an error now: later the control would retry it for ever. Any other problem of the exchanges is a warning of the control. */
+  async #declareExchanges(): Promise<void> {
+    const { controlExchange, eventExchange } = this.#settings
+    try {
+      await this.#admin.run((channel) => declareExchanges(channel, controlExchange, eventExchange))
+    } catch (error) {
+      if (error instanceof BrokerError) throw error
     }
   }
 
@@ -151,13 +164,13 @@ export class AmqpBroker implements Broker {
     const { queues, shape } = this.#settings
     return this.#admin.runNow(async (channel) => {
       let depth = 0
-      for (const base of queues) for (const queue of queuesBehind(base, shape)) depth += (await channel.checkQueue(queue)).messageCount
+      for (const queue of queues.flatMap((base) => queuesBehind(base, shape))) {
+        const { messageCount } = await channel.checkQueue(queue)
+        this.#consumption?.check(queue, messageCount)
+        depth += messageCount
+      }
       return depth
     })
-  }
-
-  publish({ id, queue, body, headers, counts, history, delay }: OutgoingJob): Promise<void> {
-    return this.#jobs.publish({ queue, body, options: { ...writeHeaders(headers, counts, history, delay), messageId: id }, delay })
   }
 
   async close(): Promise<void> {

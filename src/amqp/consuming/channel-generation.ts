@@ -5,15 +5,15 @@ import { Acknowledgements } from './acknowledgements.js'
 
 /** One consumer of a generation, and the number of its unsettled deliveries. */
 export interface Consumer {
-  readonly generation: Generation
+  readonly generation: ChannelGeneration
   readonly tag: string
-  /** AMQP fixes it when the consumer starts. */
+  /** AMQP fixes the prefetch when the consumer starts. */
   readonly prefetch: number
   cancelled: boolean
   unsettled: number
 }
 
-/** Consumers of one queue at most. Further ones are merged into one. */
+/** Consumers of one queue at most. Further consumers are merged into one. */
 const MAX_CONSUMERS = 8
 /** While a cancelled consumer still has unsettled deliveries: ms between two starts of consumers that use the capacity it has freed. */
 const REPLACE_INTERVAL = 1_000
@@ -23,7 +23,7 @@ let consumerCount = 0
  * One channel and its deliveries. Delivery tags restart on each channel. A settlement for a closed channel is dropped: on the next
  * channel its tag belongs to another job.
  */
-export class Generation {
+export class ChannelGeneration {
   readonly #channel: AmqpChannel
   readonly #queue: string
   readonly #consumerArguments: Readonly<Record<string, unknown>>
@@ -33,6 +33,7 @@ export class Generation {
   readonly #consumers = new Set<Consumer>()
   readonly #acknowledgements: Acknowledgements
   #target = 0
+  #deliveries = 0
   #adjusting: Promise<void> | undefined
   #replaceTimer: NodeJS.Timeout | undefined
 
@@ -64,11 +65,22 @@ export class Generation {
     this.#gone.abort(reason)
   }
 
+  /** Deliveries so far. */
+  get deliveries(): number {
+    return this.#deliveries
+  }
+
+  /** The channel consumes, and holds no unsettled delivery. */
+  get isIdle(): boolean {
+    const consumers = [...this.#consumers]
+    return consumers.some(({ cancelled }) => !cancelled) && consumers.every(({ unsettled }) => unsettled === 0)
+  }
+
   flush(): void {
     this.#acknowledgements.flush()
   }
 
-  /** False: not sent, because the channel is closed. */
+  /** False: the settlement was not sent, because the channel is closed. */
   settle(message: AmqpMessage, consumer: Consumer, how: 'ack' | 'requeue'): boolean {
     if (this.#gone.signal.aborted) return false
     const { deliveryTag } = message.fields
@@ -119,7 +131,7 @@ export class Generation {
 
   async #applyTarget(): Promise<void> {
     if (this.#gone.signal.aborted) return
-    // RabbitMQ counts a delivery until it has the acknowledgement: send them first.
+    // RabbitMQ counts a delivery until it has the acknowledgement. So the acknowledgements are sent first.
     this.flush()
     try {
       const active = [...this.#consumers].filter((each) => !each.cancelled)
@@ -161,6 +173,7 @@ export class Generation {
       this.#cancelledByServer()
       return
     }
+    this.#deliveries++
     consumer.unsettled++
     this.#receive(message, consumer)
   }

@@ -1,0 +1,3 @@
+import { isolation } from './isolation.js'
+
+isolation('quorum')
