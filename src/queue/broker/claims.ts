@@ -1,0 +1,165 @@
+import type { Consumption } from '../../node/broker.js'
+import type { Delivery } from '../../runtime/delivery.js'
+import { MAX_TIMER } from '../../util/limits.js'
+import { CANCELLED } from '../store/ended-jobs.js'
+import type { ClaimedJob, Lease, StoreSession } from '../store/store.js'
+
+/** ms until the next claim when one was refused. */
+const REFUSED_WAIT = 500
+
+/** What `Claims` asks of the broker. */
+export interface ClaimActions {
+  /** A delivery of the job. `claim` counts until it is settled, or gone and ended. */
+  deliver(job: ClaimedJob, session: StoreSession, claim: HeldClaim): Delivery
+  /** Ends a job that runs because somebody cancels it. */
+  cancel(key: string): void
+  refused(error: unknown): void
+}
+
+/** One claimed job while it takes up room. */
+export interface HeldClaim {
+  /** Its settlement is on its way: the store carries it out before a claim that follows, so its room is free for that. */
+  settling(): void
+  /** The settlement was refused: the job is still held. */
+  notSettled(): void
+  /** It is settled, or gone and ended. */
+  over(): void
+}
+
+const leaseKey = ({ seq, token }: Lease): string => `${seq}.${token}`
+
+/** Claims jobs while there is room: never more than can run. One claim at a time, so that what comes meanwhile goes with the next. */
+export class Claims implements Consumption {
+  readonly #queues: readonly string[]
+  readonly #receive: (delivery: Delivery) => void
+  readonly #actions: ClaimActions
+  readonly #held = new Set<string>()
+  #capacity: number
+  #session: StoreSession | undefined
+  #paused = false
+  #stopped = false
+  /** The last claim got all that it asked for, or something has come since. */
+  #more = true
+  #scheduled = false
+  #claiming: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  /** Cancelled while the answer to their claim was on its way. */
+  readonly #cancelledEarly = new Set<string>()
+
+  constructor(queues: readonly string[], capacity: number, receive: (delivery: Delivery) => void, actions: ClaimActions) {
+    this.#queues = queues
+    this.#capacity = capacity
+    this.#receive = receive
+    this.#actions = actions
+  }
+
+  /** Claims under this session from now on; undefined: under none. */
+  use(session: StoreSession | undefined): void {
+    this.#session = session
+    if (session !== undefined) this.wake()
+  }
+
+  setCapacity(capacity: number): void {
+    this.#capacity = capacity
+    this.#claimSoon()
+  }
+
+  async pause(): Promise<void> {
+    this.#paused = true
+    clearTimeout(this.#timer)
+    await this.#claiming
+  }
+
+  resume(): void {
+    this.#paused = false
+    this.wake()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.pause()
+  }
+
+  /** There may be something to claim. */
+  wake(): void {
+    this.#more = true
+    this.#claimSoon()
+  }
+
+  cancelled(lease: Lease): void {
+    if (this.#held.has(leaseKey(lease))) this.#actions.cancel(String(lease.seq))
+    else if (this.#claiming !== undefined) this.#cancelledEarly.add(leaseKey(lease))
+  }
+
+  get #room(): number {
+    return this.#paused || this.#stopped ? 0 : this.#capacity - this.#held.size
+  }
+
+  /** In a later turn: settlements of this one go with it. */
+  #claimSoon(): void {
+    if (this.#scheduled || this.#claiming !== undefined || !this.#more || this.#room <= 0) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      const room = this.#room
+      const session = this.#session
+      if (room <= 0 || session === undefined || this.#claiming !== undefined) return
+      this.#claiming = this.#claim(session, room).finally(() => {
+        this.#claiming = undefined
+        this.#cancelledEarly.clear()
+        this.#claimSoon()
+      })
+    })
+  }
+
+  async #claim(session: StoreSession, max: number): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#more = false
+    try {
+      const { jobs, nextAt } = await session.claim(this.#queues, max)
+      if (jobs.length === max) this.#more = true
+      else if (nextAt !== undefined) this.#wakeIn(nextAt - Date.now())
+      for (const job of jobs) this.#takeSafely(job, session)
+    } catch (error) {
+      if (session.lost.aborted || this.#stopped) return
+      this.#actions.refused(error)
+      this.#wakeIn(REFUSED_WAIT)
+    }
+  }
+
+  #wakeIn(ms: number): void {
+    if (!this.#paused) this.#timer = setTimeout(() => this.wake(), Math.min(Math.max(1, ms), MAX_TIMER))
+  }
+
+  /** A job that the runtime refuses goes back alone. */
+  #takeSafely(job: ClaimedJob, session: StoreSession): void {
+    try {
+      this.#take(job, session)
+    } catch (error) {
+      this.#actions.refused(error)
+      this.#held.delete(leaseKey(job))
+      this.#settle(session.settle(job, { as: 'release' }))
+    }
+  }
+
+  #take(job: ClaimedJob, session: StoreSession): void {
+    if (session.lost.aborted) return
+    const key = leaseKey(job)
+    if (this.#cancelledEarly.has(key)) this.#settle(session.settle(job, { as: 'cancelled', ...CANCELLED, counts: job.counts, history: job.history }))
+    // The room may be gone since the claim began.
+    else if (this.#room <= 0) {
+      this.#more = true
+      this.#settle(session.settle(job, { as: 'release' }))
+    } else {
+      this.#held.add(key)
+      const free = (): void => {
+        if (this.#held.delete(key)) this.#claimSoon()
+      }
+      this.#receive(this.#actions.deliver(job, session, { settling: free, notSettled: () => this.#held.add(key), over: free }))
+    }
+  }
+
+  #settle(settled: Promise<boolean>): void {
+    settled.catch((error: unknown) => this.#actions.refused(error))
+  }
+}

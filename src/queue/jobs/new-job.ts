@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { encodeJob } from '../../runtime/message/job.js'
+import { refusal } from '../../util/checks.js'
+import { SerializationError } from '../../wire/errors.js'
+import { workerState } from '../../worker/state.js'
+import type { NewJob, StoredOptions } from '../store/store.js'
+import { type AddSettings, type JobDefaults, readAddOptions } from './add-options.js'
+import { validName } from './names.js'
+
+/** The queue that a job is added to. */
+export interface TargetQueue {
+  readonly name: string
+  readonly defaults: JobDefaults
+  /** Bytes. */
+  readonly maxBodySize: number
+}
+
+/** Encodes a call, with the context of the job that makes it if there is no other. Throws TypeError and SerializationError. */
+export const encodeCall = (what: string, task: unknown, args: unknown, context: unknown, maxBodySize: number): Uint8Array => {
+  const name = validName('task', task)
+  if (!Array.isArray(args)) throw refusal('args', `an array: ${what}('${name}', [argument, …])`, args)
+  const given = context === undefined ? workerState().current()?.context : context
+  const { body } = encodeJob({ task: name, args, ...(given === undefined ? undefined : { context: given }) })
+  if (body.length > maxBodySize)
+    throw new SerializationError(
+      `The arguments of '${name}' take ${body.length} bytes, and maxBodySize is ${maxBodySize}: pass a path, or an id, of what is large.`,
+    )
+  return body
+}
+
+/** The part of the options that is stored with the job and comes back with each claim. */
+export const storedOptions = ({ maxAttempts, backoff, timeLimit, softTimeLimit, retryLost, keep }: AddSettings): StoredOptions =>
+  Object.fromEntries(Object.entries({ maxAttempts, backoff, timeLimit, softTimeLimit, retryLost, keep }).filter(([, value]) => value !== undefined))
+
+/** A job as it is stored. Throws TypeError and SerializationError: nothing that is refused reaches the store. */
+export const newJob = (what: string, { name, defaults, maxBodySize }: TargetQueue, task: unknown, args: unknown, given: unknown, now = Date.now()): NewJob => {
+  const settings = readAddOptions(what, defaults, given)
+  const { id = randomUUID(), delay, runAt, ttl, priority = 0, dependsOn, onFailedDependency, dedup, context } = settings
+  const expiresAt = ttl === undefined ? undefined : now + ttl
+  if (runAt !== undefined && expiresAt !== undefined && expiresAt <= runAt)
+    throw refusal('ttl', 'more than the time until runAt, or the job expires before it may begin', ttl)
+  return {
+    id,
+    queue: name,
+    task: task as string,
+    body: encodeCall(what, task, args, context, maxBodySize),
+    options: storedOptions(settings),
+    priority,
+    runAt: delay === undefined || delay === 0 ? runAt : now + delay,
+    relative: delay !== undefined && delay > 0,
+    expiresAt,
+    dependsOn,
+    onFailedDependency,
+    dedup,
+  }
+}

@@ -1,0 +1,53 @@
+/** Jobs that have ended: why by something else than their task, and how long they are kept. The same in every store. */
+import type { SerializedError } from '../../runtime/delivery.js'
+import type { JobState, Retention, StoredOptions } from './store.js'
+
+const HOUR = 3_600_000
+
+/** How long ended jobs are kept where neither job nor queue says: ms, and jobs of a queue. */
+export const DEFAULT_RETENTION = {
+  completed: { age: HOUR, count: 10_000 },
+  failed: { age: 7 * 24 * HOUR, count: 10_000 },
+} as const satisfies Retention
+
+export type EndState = 'completed' | 'failed' | 'expired' | 'cancelled'
+
+const END_STATES: readonly JobState[] = ['completed', 'failed', 'expired', 'cancelled']
+
+export const isEnded = (state: JobState): state is EndState => END_STATES.includes(state)
+
+/**
+ * How long a job that ends is kept, ms, and until how many others of its queue and state have ended; Infinity: no bound. One with a count of 0 is
+ * not kept, and does not count for others. Expired and cancelled jobs are kept like failed ones, each state with a count of its own.
+ */
+export const retentionOf = ({ keep }: StoredOptions, state: EndState): { readonly age: number; readonly count: number } => {
+  const kind = state === 'completed' ? 'completed' : 'failed'
+  const given = keep?.[kind]
+  return { age: given?.age ?? DEFAULT_RETENTION[kind].age, count: given?.count ?? DEFAULT_RETENTION[kind].count }
+}
+
+export interface EndReason {
+  readonly reason: 'cancelled' | 'dependency' | 'expired'
+  readonly error: SerializedError
+}
+
+const errorOf = (name: string, code: string, message: string): SerializedError => ({ name, message, stack: undefined, code })
+
+/** A user has cancelled it. */
+export const CANCELLED: EndReason = { reason: 'cancelled', error: errorOf('CancelledError', 'ERR_PREFORK_CANCELLED', 'The job was cancelled.') }
+
+/** Its `expiresAt` has passed before it began. */
+export const EXPIRED: EndReason = { reason: 'expired', error: errorOf('ExpiredError', 'ERR_PREFORK_EXPIRED', 'It expired before it began.') }
+
+/** What it depended on failed, expired or was cancelled, or was removed before it had ended. */
+export const DEPENDENCY_FAILED: EndReason = {
+  reason: 'dependency',
+  error: errorOf('DependencyError', 'ERR_PREFORK_DEPENDENCY', 'A job that it depends on did not succeed.'),
+}
+
+/** It waits again because its session died after it had begun. */
+export const SESSION_LOST: SerializedError = errorOf(
+  'NodeLostError',
+  'ERR_PREFORK_NODE_LOST',
+  'The process that ran it died, or was taken for dead: the job runs again.',
+)

@@ -1,0 +1,248 @@
+import { Heap } from '../../../util/heap.js'
+import { type EndState, isEnded, retentionOf } from '../ended-jobs.js'
+import { JOB_STATES, type JobSelector, type JobState, type StoreEvent } from '../store.js'
+import { matches, type Row } from './row.js'
+
+/** Something that is due at a time. It may have become void since: whoever takes it out looks at the row. */
+interface Due {
+  readonly at: number
+  readonly row: Row
+}
+
+const dueHeap = (): Heap<Due> => new Heap<Due>((a, b) => (a.at === b.at ? a.row.seq < b.row.seq : a.at < b.at))
+
+/** What keeps a second job with a key from being added. */
+interface DedupKey {
+  /** Without its body, once the job is kept no longer. */
+  job: Pick<Row, 'seq' | 'id' | 'state'>
+  /** ms since the epoch; undefined: for as long as the job is unfinished. */
+  readonly until: number | undefined
+}
+
+/** Jobs of a queue that ended in one state. */
+interface EndedRows {
+  /** How many have ended: the number of the last. */
+  last: number
+  /** By how many they are kept for, in the order in which they ended. */
+  readonly byCount: Map<number, Set<Row>>
+}
+
+const noCounts = (): Record<JobState, number> => Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as Record<JobState, number>
+
+const pairKey = (queue: string, name: string): string => `${queue.length}:${queue}:${name}`
+
+/** The jobs of a memory store with their indices and counters. It moves a job from one state to another; it does not decide when. */
+export class JobTable {
+  readonly #rows = new Map<number, Row>()
+  readonly #ids = new Map<string, Map<string, Row>>()
+  readonly #counts = new Map<string, Record<JobState, number>>()
+  readonly #waiting = new Map<string, Heap<Row>>()
+  readonly #dedup = new Map<string, DedupKey>()
+  /** Keys whose job is kept no longer. */
+  readonly #outliving = new Heap<{ readonly name: string; readonly seq: number; readonly until: number }>((a, b) => a.until < b.until)
+  /** By queue and state. */
+  readonly #ended = new Map<string, EndedRows>()
+  /** Delayed by a user. */
+  readonly delayed = dueHeap()
+  /** Delayed by their own retry. */
+  readonly retries = dueHeap()
+  readonly expiries = dueHeap()
+  readonly removals = dueHeap()
+  /** Since they were last taken. */
+  events: StoreEvent[] = []
+  #lastSeq = 0
+
+  nextSeq(): number {
+    return ++this.#lastSeq
+  }
+
+  get(seq: number): Row | undefined {
+    return this.#rows.get(seq)
+  }
+
+  byId(queue: string, id: string): Row | undefined {
+    return this.#ids.get(queue)?.get(id)
+  }
+
+  /** The job that stands for this key now. */
+  byDedupKey(queue: string, key: string, now: number): DedupKey['job'] | undefined {
+    const found = this.#dedup.get(pairKey(queue, key))
+    if (found === undefined) return undefined
+    if (!isEnded(found.job.state) || (found.until !== undefined && found.until > now)) return found.job
+    this.#dedup.delete(pairKey(queue, key))
+    return undefined
+  }
+
+  setDedupKey(row: Row, ttl: number | undefined): void {
+    this.#dropKeys(row.createdAt)
+    if (row.dedup !== undefined) this.#dedup.set(pairKey(row.queue, row.dedup), { job: row, until: ttl === undefined ? undefined : row.createdAt + ttl })
+  }
+
+  /** Those that have outlived their job, and whose time is over. */
+  #dropKeys(now: number): void {
+    for (let over = this.#outliving.peek(); over !== undefined && over.until <= now; over = this.#outliving.peek()) {
+      this.#outliving.pop()
+      if (this.#dedup.get(over.name)?.job.seq === over.seq) this.#dedup.delete(over.name)
+    }
+  }
+
+  insert(row: Row, state: JobState): void {
+    this.#rows.set(row.seq, row)
+    let ids = this.#ids.get(row.queue)
+    if (ids === undefined) {
+      ids = new Map()
+      this.#ids.set(row.queue, ids)
+    }
+    ids.set(row.id, row)
+    row.state = state
+    this.#countsOf(row.queue)[state]++
+    this.#index(row)
+    if (state === 'waiting' || state === 'delayed') this.emit(row, state)
+  }
+
+  /** `event`: what is told; undefined: nothing. */
+  move(row: Row, state: JobState, event: StoreEvent['type'] | undefined): void {
+    const counts = this.#countsOf(row.queue)
+    counts[row.state]--
+    this.#leaveEnded(row)
+    row.state = state
+    counts[state]++
+    this.#index(row)
+    if (event !== undefined) this.emit(row, event)
+  }
+
+  emit({ queue, id, seq }: Row, type: StoreEvent['type']): void {
+    this.events.push({ type, queue, id, seq })
+  }
+
+  /** `force`: its key goes too, where it would outlive it. */
+  delete(row: Row, force = false): void {
+    this.#leaveEnded(row)
+    this.#rows.delete(row.seq)
+    this.#ids.get(row.queue)?.delete(row.id)
+    this.#countsOf(row.queue)[row.state]--
+    if (row.dedup !== undefined) this.#leaveKey(row, pairKey(row.queue, row.dedup), force)
+  }
+
+  #leaveKey({ seq, id, state }: Row, name: string, force: boolean): void {
+    const key = this.#dedup.get(name)
+    if (key?.job.seq !== seq) return
+    if (force || key.until === undefined) this.#dedup.delete(name)
+    else {
+      key.job = { seq, id, state }
+      this.#outliving.push({ name, seq, until: key.until })
+    }
+  }
+
+  #index(row: Row): void {
+    const { state } = row
+    if (row.expiresAt !== undefined && !isEnded(state) && state !== 'active') this.expiries.push({ at: row.expiresAt, row })
+    if (state === 'waiting') this.#waitingOf(row.queue).push(row)
+    else if (state === 'delayed') (row.retrying ? this.retries : this.delayed).push({ at: row.runAt!, row })
+    else if (isEnded(state)) this.#retain(row, state)
+  }
+
+  /** An ended job is kept for a time, and until so many others have ended. One that is not kept pushes out no other. */
+  #retain(row: Row, state: EndState): void {
+    const { age, count } = retentionOf(row.options, state)
+    if (count === 0) {
+      this.delete(row)
+      return
+    }
+    const ended = this.#endedOf(row.queue, state)
+    row.keptTo = ++ended.last + count
+    const alike = ended.byCount.get(count) ?? new Set()
+    ended.byCount.set(count, alike.add(row))
+    for (const rows of ended.byCount.values()) {
+      for (const oldest of rows) {
+        if (oldest.keptTo > ended.last) break
+        this.delete(oldest)
+      }
+    }
+    if (age !== Number.POSITIVE_INFINITY) this.removals.push({ at: row.endedAt! + age, row })
+  }
+
+  #leaveEnded(row: Row): void {
+    const { queue, state } = row
+    if (isEnded(state)) this.#endedOf(queue, state).byCount.get(retentionOf(row.options, state).count)?.delete(row)
+  }
+
+  #endedOf(queue: string, state: EndState): EndedRows {
+    const key = pairKey(queue, state)
+    let ended = this.#ended.get(key)
+    if (ended === undefined) {
+      ended = { last: 0, byCount: new Map() }
+      this.#ended.set(key, ended)
+    }
+    return ended
+  }
+
+  #waitingOf(queue: string): Heap<Row> {
+    let heap = this.#waiting.get(queue)
+    if (heap === undefined) {
+      heap = new Heap<Row>((a, b) => (a.priority === b.priority ? a.seq < b.seq : a.priority > b.priority))
+      this.#waiting.set(queue, heap)
+    }
+    return heap
+  }
+
+  /** The most urgent job that waits in a queue. */
+  firstWaiting(queue: string): Row | undefined {
+    const heap = this.#waiting.get(queue)
+    for (let row = heap?.peek(); row !== undefined; row = heap!.peek()) {
+      if (row.state === 'waiting' && this.#rows.get(row.seq) === row) return row
+      heap!.pop()
+    }
+    return undefined
+  }
+
+  #countsOf(queue: string): Record<JobState, number> {
+    let counts = this.#counts.get(queue)
+    if (counts === undefined) {
+      counts = noCounts()
+      this.#counts.set(queue, counts)
+    }
+    return counts
+  }
+
+  counts(queues: readonly string[] | undefined): Record<string, Record<JobState, number>> {
+    const named = queues ?? [...this.#counts.keys()].filter((queue) => Object.values(this.#countsOf(queue)).some((count) => count > 0))
+    return Object.fromEntries(named.map((queue) => [queue, { ...(this.#counts.get(queue) ?? noCounts()) }]))
+  }
+
+  /** The jobs that match, by `seq` upwards. */
+  select(selector: JobSelector, limit: number, now: number, isMeant: (row: Row) => boolean = () => true): Row[] {
+    const found: Row[] = []
+    for (const row of this.#candidates(selector)) {
+      if (found.length >= limit) break
+      if (matches(row, selector, now) && isMeant(row)) found.push(row)
+    }
+    return found
+  }
+
+  #candidates({ queue, ids }: JobSelector): Iterable<Row> {
+    if (ids === undefined) return queue === undefined ? this.#rows.values() : (this.#ids.get(queue)?.values() ?? [])
+    const queues = queue === undefined ? [...this.#ids.keys()] : [queue]
+    const rows = queues.flatMap((each) => [...new Set(ids)].flatMap((id) => this.byId(each, id) ?? []))
+    return rows.sort((a, b) => a.seq - b.seq)
+  }
+}
+
+/** Takes out what is due and still stands. */
+export const takeDue = (heap: Heap<Due>, now: number, stands: (row: Row, at: number) => boolean): Row[] => {
+  const rows: Row[] = []
+  for (let due = heap.peek(); due !== undefined && due.at <= now; due = heap.peek()) {
+    heap.pop()
+    if (stands(due.row, due.at)) rows.push(due.row)
+  }
+  return rows
+}
+
+/** When the first that still stands is due; undefined: none is. */
+export const nextDue = (heap: Heap<Due>, stands: (row: Row, at: number) => boolean): number | undefined => {
+  for (let due = heap.peek(); due !== undefined; due = heap.peek()) {
+    if (stands(due.row, due.at)) return due.at
+    heap.pop()
+  }
+  return undefined
+}

@@ -1,0 +1,124 @@
+import type { Counts, HistoryEntry, SerializedError } from '../../../runtime/delivery.js'
+import { isEnded } from '../ended-jobs.js'
+import type { ClaimedJob, JobSelector, JobState, NewJob, StoredJob, StoredJobData, StoredOptions } from '../store.js'
+
+/** A job in memory. */
+export interface Row {
+  readonly seq: number
+  readonly id: string
+  readonly queue: string
+  readonly task: string
+  readonly body: Uint8Array
+  readonly options: StoredOptions
+  readonly priority: number
+  readonly createdAt: number
+  readonly onFailedDependency: 'fail' | 'run'
+  readonly dependsOn: readonly Row[]
+  state: JobState
+  runAt: number | undefined
+  /** What it waits for is its own retry, not the time that a user chose. */
+  retrying: boolean
+  expiresAt: number | undefined
+  counts: Counts
+  history: readonly HistoryEntry[]
+  /** Grows with each claim. */
+  token: number
+  session: object | undefined
+  node: string | undefined
+  begun: boolean
+  cancelRequested: boolean
+  /** Those of `dependsOn` that have not ended. */
+  readonly waitsOn: Set<Row>
+  /** Unfinished jobs that depend on this one, which has not completed. */
+  readonly dependents: Set<Row>
+  /** Answers of `dependsOn`, by id. */
+  readonly results: Map<string, Uint8Array>
+  dedup: string | undefined
+  endedAt: number | undefined
+  /** Once so many of its queue and state have ended, it is removed. */
+  keptTo: number
+  reason: string | undefined
+  error: SerializedError | undefined
+  answer: Uint8Array | undefined
+  progress: Uint8Array | undefined
+}
+
+export const FIRST_COUNTS: Counts = { attempt: 1, losses: 0, requeues: 0 }
+
+export const newRow = (seq: number, job: NewJob, dependsOn: readonly Row[], now: number): Row => ({
+  seq,
+  id: job.id,
+  queue: job.queue,
+  task: job.task,
+  body: job.body,
+  options: job.options,
+  priority: job.priority,
+  createdAt: now,
+  onFailedDependency: job.onFailedDependency,
+  dependsOn,
+  state: 'waiting',
+  runAt: job.runAt,
+  retrying: false,
+  expiresAt: job.expiresAt,
+  counts: FIRST_COUNTS,
+  history: [],
+  token: 0,
+  session: undefined,
+  node: undefined,
+  begun: false,
+  cancelRequested: false,
+  waitsOn: new Set(),
+  dependents: new Set(),
+  results: new Map(),
+  dedup: job.dedup?.key,
+  endedAt: undefined,
+  keptTo: 0,
+  reason: undefined,
+  error: undefined,
+  answer: undefined,
+  progress: undefined,
+})
+
+export const storedJob = (row: Row): StoredJob => ({
+  seq: row.seq,
+  id: row.id,
+  queue: row.queue,
+  task: row.task,
+  state: row.state,
+  priority: row.priority,
+  runAt: row.runAt,
+  expiresAt: row.expiresAt,
+  createdAt: row.createdAt,
+  endedAt: row.endedAt,
+  counts: row.counts,
+  history: row.history,
+  reason: row.reason,
+  error: row.error,
+  node: row.node,
+})
+
+export const storedJobData = (row: Row): StoredJobData => ({ ...storedJob(row), body: row.body, answer: row.answer, progress: row.progress })
+
+export const claimedJob = (row: Row): ClaimedJob => ({
+  seq: row.seq,
+  token: row.token,
+  id: row.id,
+  queue: row.queue,
+  task: row.task,
+  body: row.body,
+  options: row.options,
+  priority: row.priority,
+  expiresAt: row.expiresAt,
+  counts: row.counts,
+  history: row.history,
+  redelivered: row.token > 1,
+  results: row.dependsOn.length === 0 ? undefined : Object.fromEntries(row.results),
+})
+
+/** Whether a job matches, its queue and id aside. */
+export const matches = (row: Row, { seq, states, task, endedBefore, after }: JobSelector, now: number): boolean =>
+  (seq === undefined || row.seq === seq) &&
+  (after === undefined || row.seq > after) &&
+  (states === undefined || states.includes(row.state)) &&
+  (task === undefined || row.task === task) &&
+  (endedBefore === undefined || (isEnded(row.state) && row.endedAt! < now - endedBefore))

@@ -1,0 +1,280 @@
+import type { SerializedError } from '../../../runtime/delivery.js'
+import { CANCELLED, DEPENDENCY_FAILED, type EndState, EXPIRED, isEnded, retentionOf, SESSION_LOST } from '../ended-jobs.js'
+import { unknownDependency } from '../errors.js'
+import type { AddedJob, JobChange, JobSelector, Lease, NewJob, Outcome } from '../store.js'
+import { JobTable, nextDue, takeDue } from './job-table.js'
+import { FIRST_COUNTS, newRow, type Row } from './row.js'
+
+/** How a job that has ended came to it. */
+interface End {
+  readonly reason: string | undefined
+  readonly error: SerializedError | undefined
+  readonly answer?: Uint8Array
+}
+
+const unbegun = (row: Row): boolean => row.state === 'waiting' || row.state === 'delayed' || row.state === 'blocked'
+
+/** The states of jobs and what leads from one to the next. Each call is one transaction: it checks first, then changes. */
+export class Transitions {
+  readonly table = new JobTable()
+  /** Somebody cancels a job that is claimed. */
+  onCancel: (row: Row) => void = () => {}
+
+  // ---- adding
+
+  add(jobs: readonly NewJob[], now: number): AddedJob[] {
+    const { table } = this
+    const events = table.events.length
+    const added: Row[] = []
+    try {
+      return jobs.map((job) => this.#addOne(job, now, added))
+    } catch (error) {
+      for (const row of added.reverse()) {
+        for (const dependency of row.dependsOn) dependency.dependents.delete(row)
+        table.delete(row, true)
+      }
+      table.events.length = events
+      throw error
+    }
+  }
+
+  #addOne(job: NewJob, now: number, added: Row[]): AddedJob {
+    const { table } = this
+    const { queue, id, dedup } = job
+    const present = table.byId(queue, id) ?? (dedup === undefined ? undefined : table.byDedupKey(queue, dedup.key, now))
+    if (present !== undefined) return { seq: present.seq, id: present.id, state: present.state, added: false }
+    const dependsOn = [...new Set(job.dependsOn)].map((each) => {
+      const dependency = table.byId(queue, each)
+      if (dependency === undefined) throw unknownDependency(id, queue, each)
+      return dependency
+    })
+    const row = newRow(table.nextSeq(), job, dependsOn, now)
+    const fails = this.#await(row)
+    table.insert(row, fails || row.waitsOn.size > 0 ? 'blocked' : this.#due(row, now))
+    added.push(row)
+    table.setDedupKey(row, dedup?.ttl)
+    if (fails) this.#end(row, 'failed', DEPENDENCY_FAILED, now)
+    return { seq: row.seq, id, state: row.state, added: true }
+  }
+
+  /** Lets it wait on what it depends on. True: one of these has failed, and it is to fail as well. */
+  #await(row: Row): boolean {
+    let fails = false
+    for (const dependency of row.dependsOn) {
+      if (dependency.state === 'completed') {
+        row.results.set(dependency.id, dependency.answer!)
+        continue
+      }
+      dependency.dependents.add(row)
+      if (isEnded(dependency.state)) fails ||= row.onFailedDependency === 'fail'
+      else row.waitsOn.add(dependency)
+    }
+    return fails
+  }
+
+  #due(row: Row, now: number): 'waiting' | 'delayed' {
+    return row.runAt !== undefined && row.runAt > now ? 'delayed' : 'waiting'
+  }
+
+  // ---- claims and what becomes of them
+
+  claim(row: Row, session: object, node: string): void {
+    row.token++
+    row.session = session
+    row.node = node
+    row.begun = false
+    this.table.move(row, 'active', 'active')
+  }
+
+  /** The job of a lease; undefined: the claim is over. */
+  held({ seq, token }: Lease, session: object): Row | undefined {
+    const row = this.table.get(seq)
+    return row !== undefined && row.state === 'active' && row.token === token && row.session === session ? row : undefined
+  }
+
+  /** False: the job was cancelled before, and has ended so. */
+  settle(row: Row, outcome: Outcome, now: number): boolean {
+    const refused = row.cancelRequested && (outcome.as === 'completed' || outcome.as === 'failed' || outcome.as === 'expired')
+    if (outcome.as === 'release') this.#release(row, now)
+    else if (outcome.as === 'completed') {
+      this.#end(row, refused ? 'cancelled' : 'completed', refused ? CANCELLED : { reason: undefined, error: undefined, answer: outcome.answer }, now)
+    } else {
+      row.counts = outcome.counts
+      row.history = outcome.history
+      if (outcome.as === 'retry') this.#retryAfter(row, outcome.delay, outcome.error, now)
+      else this.#end(row, refused ? 'cancelled' : outcome.as, refused ? CANCELLED : outcome, now)
+    }
+    return !refused
+  }
+
+  #retryAfter(row: Row, delay: number, error: SerializedError, now: number): void {
+    if (row.cancelRequested) {
+      this.#end(row, 'cancelled', CANCELLED, now)
+      return
+    }
+    row.error = error
+    row.runAt = now + delay
+    row.retrying = true
+    this.#giveUp(row)
+    this.table.move(row, delay > 0 ? 'delayed' : 'waiting', 'retrying')
+  }
+
+  /** It did not begin: it waits as before. */
+  #release(row: Row, now: number): void {
+    if (row.cancelRequested) this.#end(row, 'cancelled', CANCELLED, now)
+    else {
+      this.#giveUp(row)
+      this.table.move(row, 'waiting', 'waiting')
+    }
+  }
+
+  #giveUp(row: Row): void {
+    row.session = undefined
+    row.node = undefined
+    row.begun = false
+  }
+
+  /** The session that held it is dead. */
+  lose(row: Row, now: number): void {
+    const { counts, begun } = row
+    row.counts = begun ? { ...counts, losses: counts.losses + 1 } : { ...counts, requeues: counts.requeues + 1 }
+    if (begun) {
+      row.error = SESSION_LOST
+      this.table.emit(row, 'stalled')
+    }
+    this.#release(row, now)
+  }
+
+  // ---- ends
+
+  /** Ends a job, and those that fail with it. A list, not a recursion: a chain of them may be long. */
+  #end(row: Row, state: EndState, end: End, now: number): void {
+    const ends: [Row, EndState, End][] = [[row, state, end]]
+    for (const [each, as, how] of ends) {
+      // It may have depended on two of them.
+      if (isEnded(each.state)) continue
+      for (const dependent of this.#endOne(each, as, how, now)) {
+        if (this.#dependencyEnded(dependent, each, how.answer, now)) ends.push([dependent, 'failed', DEPENDENCY_FAILED])
+      }
+    }
+  }
+
+  /** Returns the jobs that waited on it. */
+  #endOne(row: Row, state: EndState, { reason, error, answer }: End, now: number): Row[] {
+    row.endedAt = now
+    row.reason = reason
+    row.error = error
+    row.answer = answer
+    row.cancelRequested = false
+    row.session = undefined
+    for (const dependency of row.dependsOn) dependency.dependents.delete(row)
+    row.waitsOn.clear()
+    const dependents = [...row.dependents]
+    // One that has not succeeded may be retried: who still waits for others then waits for it too.
+    if (state === 'completed') row.dependents.clear()
+    this.table.move(row, state, state)
+    return dependents
+  }
+
+  /** True: it is to fail as well. */
+  #dependencyEnded(row: Row, dependency: Row, answer: Uint8Array | undefined, now: number): boolean {
+    row.waitsOn.delete(dependency)
+    if (row.state !== 'blocked') return false
+    if (answer !== undefined) row.results.set(dependency.id, answer)
+    else if (row.onFailedDependency === 'fail') return true
+    if (row.waitsOn.size === 0) {
+      const state = this.#due(row, now)
+      this.table.move(row, state, state)
+    }
+    return false
+  }
+
+  // ---- what a user changes
+
+  alter(selector: JobSelector, change: JobChange, now: number): string[] {
+    const isMeant = {
+      cancel: (row: Row): boolean => unbegun(row) || (row.state === 'active' && !row.cancelRequested),
+      retry: (row: Row): boolean => isEnded(row.state) && row.state !== 'completed',
+      promote: (row: Row): boolean => row.state === 'delayed',
+      remove: (row: Row): boolean => row.state !== 'active',
+    }[change]
+    const rows = this.table.select(selector, Math.min(selector.limit ?? 1_000, 1_000), now, isMeant)
+    // One of them may have ended with another that it depended on.
+    return rows.filter((row) => isMeant(row) && this.#alterOne(row, change, now)).map(({ id }) => id)
+  }
+
+  #alterOne(row: Row, change: JobChange, now: number): true {
+    if (change === 'cancel' && row.state !== 'active') this.#end(row, 'cancelled', CANCELLED, now)
+    else if (change === 'cancel') {
+      row.cancelRequested = true
+      this.onCancel(row)
+    } else if (change === 'retry') this.#again(row, now)
+    else if (change === 'promote') {
+      row.runAt = undefined
+      this.table.move(row, 'waiting', 'waiting')
+    } else {
+      // For those who depend on it, it has failed.
+      if (!isEnded(row.state)) this.#end(row, 'cancelled', CANCELLED, now)
+      this.table.delete(row, true)
+    }
+    return true
+  }
+
+  /** It waits again as if it were new, with its history. What it depends on and has failed does not keep it back a second time. */
+  #again(row: Row, now: number): void {
+    row.counts = FIRST_COUNTS
+    row.expiresAt = undefined
+    row.runAt = undefined
+    row.retrying = false
+    row.endedAt = undefined
+    row.reason = undefined
+    row.progress = undefined
+    row.dedup = undefined
+    this.#giveUp(row)
+    this.#await(row)
+    for (const dependent of row.dependents) if (dependent.state === 'blocked') dependent.waitsOn.add(row)
+    const state = row.waitsOn.size > 0 ? 'blocked' : this.#due(row, now)
+    this.table.move(row, state, state === 'blocked' ? undefined : state)
+  }
+
+  // ---- what time brings
+
+  /** Handles all that is due. `promote`: jobs that a user delayed are let go as well. */
+  sweep(now: number, promote: boolean): void {
+    const { table } = this
+    // One of them may have ended with another that it depended on.
+    for (const row of takeDue(table.expiries, now, this.#expires)) if (unbegun(row)) this.#end(row, 'expired', EXPIRED, now)
+    for (const row of takeDue(table.retries, now, this.#isDelayed)) table.move(row, 'waiting', 'waiting')
+    if (promote) for (const row of takeDue(table.delayed, now, this.#isDelayed)) table.move(row, 'waiting', 'waiting')
+    for (const row of takeDue(table.removals, now, this.#isOver)) table.delete(row)
+  }
+
+  /** When the next thing is due. */
+  nextDue(promote: boolean): number | undefined {
+    const { table } = this
+    return earliest(
+      nextDue(table.expiries, this.#expires),
+      nextDue(table.retries, this.#isDelayed),
+      promote ? nextDue(table.delayed, this.#isDelayed) : undefined,
+      nextDue(table.removals, this.#isOver),
+    )
+  }
+
+  /** When a job may become one that waits. */
+  nextPromotion(promote: boolean): number | undefined {
+    const { table } = this
+    return earliest(nextDue(table.retries, this.#isDelayed), promote ? nextDue(table.delayed, this.#isDelayed) : undefined)
+  }
+
+  readonly #isPresent = (row: Row): boolean => this.table.get(row.seq) === row
+  readonly #expires = (row: Row, at: number): boolean => row.expiresAt === at && unbegun(row) && this.#isPresent(row)
+  readonly #isDelayed = (row: Row, at: number): boolean => row.state === 'delayed' && row.runAt === at && this.#isPresent(row)
+  readonly #isOver = (row: Row, at: number): boolean =>
+    isEnded(row.state) && row.endedAt! + retentionOf(row.options, row.state).age === at && this.#isPresent(row)
+}
+
+/** The smallest of those that are known. */
+export const earliest = (...times: readonly (number | undefined)[]): number | undefined => {
+  const known = times.filter((time) => time !== undefined)
+  return known.length === 0 ? undefined : Math.min(...known)
+}

@@ -1,0 +1,76 @@
+import { CANCELLED, SESSION_LOST } from '../../ended-jobs.js'
+import type { Lease, Outcome } from '../../store.js'
+import type { StoreContext } from './context.js'
+import { end, ended, keep } from './end.js'
+import { checksumOf, countColumns, countsOf, historyText, type JobRow, jobRow, STATE, TIMING } from './rows.js'
+
+/** Ends a claim. False: it is over already, or the job was cancelled before and has ended so. */
+export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): boolean => {
+  const row = jobRow(context.sql.claimed.get(lease.seq, lease.token))
+  if (row === undefined) return false
+  if (row.cancel === 1 && (outcome.as === 'completed' || outcome.as === 'failed' || outcome.as === 'expired')) {
+    end(context, row, STATE.cancelled, outcome.as === 'completed' ? CANCELLED : { ...outcome, ...CANCELLED })
+    return false
+  }
+  if (outcome.as === 'completed') complete(context, row, outcome.answer)
+  else if (outcome.as === 'release') giveBack(context, row)
+  else if (outcome.as === 'retry') retry(context, row, outcome)
+  else end(context, row, STATE[outcome.as], outcome)
+  return true
+}
+
+const complete = (context: StoreContext, row: JobRow, answer: Uint8Array): void => {
+  const { sql, clock } = context
+  const { seq } = row
+  sql.complete.run(seq, clock.now, ...keep(context, row.queue, STATE.completed, row.options))
+  sql.setAnswer.run(seq, checksumOf(answer), answer)
+  ended(context, row, STATE.active, STATE.completed)
+}
+
+const retry = (context: StoreContext, row: JobRow, { delay, counts, history, error }: Outcome & { readonly as: 'retry' }): void => {
+  const { sql, clock } = context
+  if (row.cancel === 1) {
+    end(context, row, STATE.cancelled, { ...CANCELLED, counts, history })
+    return
+  }
+  const state = delay > 0 ? STATE.delayed : STATE.waiting
+  const runAt = Math.ceil(clock.relative + delay)
+  sql.giveBack.run(row.seq, state, TIMING.retry, runAt, ...countColumns(counts), historyText(history))
+  sql.setError.run(row.seq, JSON.stringify(error))
+  context.counters.moved(row.queue, STATE.active, state)
+  context.emit('retrying', row.queue, row.id, row.seq)
+  if (state === STATE.waiting) context.ready(row.queue)
+}
+
+/** It waits again as before; a job that is to be cancelled ends. */
+export const giveBack = (context: StoreContext, row: JobRow, counts = countsOf(row)): void => {
+  if (row.cancel === 1) {
+    end(context, row, STATE.cancelled, { ...CANCELLED, counts })
+    return
+  }
+  context.sql.giveBack.run(row.seq, STATE.waiting, row.timing, row.run_at, ...countColumns(counts), row.history)
+  context.counters.moved(row.queue, STATE.active, STATE.waiting)
+  context.emit('waiting', row.queue, row.id, row.seq)
+  context.ready(row.queue)
+}
+
+/** The session that held it is dead: what had begun counts a loss, what had not a requeue. The node that claims it next admits or ends it. */
+export const lose = (context: StoreContext, row: JobRow): void => {
+  const { losses, requeues, ...rest } = countsOf(row)
+  if (row.begun === 1) {
+    context.sql.setError.run(row.seq, JSON.stringify(SESSION_LOST))
+    context.emit('stalled', row.queue, row.id, row.seq)
+  }
+  giveBack(context, row, { ...rest, losses: losses + row.begun, requeues: requeues + 1 - row.begun })
+}
+
+export const began = ({ sql }: StoreContext, { seq, token }: Lease): void => {
+  sql.began.run(seq, token)
+}
+
+export const progress = (context: StoreContext, { seq, token }: Lease, value: Uint8Array): void => {
+  const row = jobRow(context.sql.claimed.get(seq, token))
+  if (row === undefined) return
+  context.sql.setProgress.run(seq, value)
+  context.emit('progress', row.queue, row.id, seq)
+}

@@ -1,0 +1,13 @@
+import { it } from 'vitest'
+import { poison } from '../../queue-soak/sessions.js'
+import { describeProofs, expectKept } from './prove.js'
+
+describeProofs('poison', () => {
+  it('a job that kills each worker fails after maxLosses beginnings, and none of 100 others beside it', async () => {
+    expectKept(await poison('worker'))
+  })
+
+  it('a job that kills each node fails after maxLosses beginnings, and none of 100 others that the nodes held', async () => {
+    expectKept(await poison('node', 300))
+  })
+})

@@ -1,0 +1,94 @@
+/**
+ * The clock and the timers of simulated processes. Code of the store calls `setTimeout`, `Date.now` and the like; a call from within a simulated
+ * process gets virtual time, any other the real one.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { syncBuiltinESMExports } from 'node:module'
+import timersPromises from 'node:timers/promises'
+
+/** The process whose code runs. */
+export interface TimeContext {
+  monotonic(): number
+  wall(): number
+  random(): number
+  /** Runs `fn` after `ms`, unless its process is dead by then. */
+  after(ms: number, fn: () => void): void
+  /** Blocks the thread. */
+  block(ms: number): void
+}
+
+export const contexts = new AsyncLocalStorage<TimeContext>()
+
+class SimTimer {
+  cancelled = false
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+}
+
+/** What a callback that is to run at once costs, ms: time passes in a loop of them too. */
+const TURN = 0.01
+
+const start = (context: TimeContext, fn: () => void, ms: number, repeats: boolean): SimTimer => {
+  const timer = new SimTimer()
+  const fire = (): void => {
+    if (timer.cancelled) return
+    if (repeats) context.after(ms, fire)
+    fn()
+  }
+  context.after(Math.max(TURN, ms), fire)
+  return timer
+}
+
+/** Replaces the functions of this process that read or wait for time, once. */
+export const installClock = (): void => {
+  const real = { setTimeout, setInterval, setImmediate, clearTimeout, dateNow: Date.now, now: performance.now.bind(performance), random: Math.random }
+  const set = globalThis as unknown as Record<string, unknown>
+  set.setTimeout = (fn: () => void, ms = 1): unknown => {
+    const context = contexts.getStore()
+    return context === undefined ? real.setTimeout(fn, ms) : start(context, fn, Math.max(1, ms), false)
+  }
+  set.setInterval = (fn: () => void, ms = 1): unknown => {
+    const context = contexts.getStore()
+    return context === undefined ? real.setInterval(fn, ms) : start(context, fn, Math.max(1, ms), true)
+  }
+  set.setImmediate = (fn: () => void): unknown => {
+    const context = contexts.getStore()
+    return context === undefined ? real.setImmediate(fn) : start(context, fn, TURN, false)
+  }
+  for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate'] as const) {
+    const clear = globalThis[name] as (timer: unknown) => void
+    set[name] = (timer: unknown): void => {
+      if (timer instanceof SimTimer) timer.cancelled = true
+      else clear(timer)
+    }
+  }
+  Date.now = () => contexts.getStore()?.wall() ?? real.dateNow()
+  Math.random = () => contexts.getStore()?.random() ?? real.random()
+  Object.defineProperty(performance, 'now', { value: () => contexts.getStore()?.monotonic() ?? real.now() })
+  const { wait } = Atomics
+  Object.defineProperty(Atomics, 'wait', {
+    value: (...args: Parameters<typeof wait>) => {
+      const context = contexts.getStore()
+      if (context === undefined) return wait(...args)
+      context.block(args[3] ?? 0)
+      return 'timed-out'
+    },
+  })
+  const { setTimeout: sleep } = timersPromises
+  const simSleep = (ms?: number, value?: unknown, options?: { signal?: AbortSignal }): Promise<unknown> => {
+    const context = contexts.getStore()
+    if (context === undefined) return sleep(ms, value, options)
+    return new Promise((resolve, reject) => {
+      context.after(ms ?? 1, () => resolve(value))
+      options?.signal?.addEventListener('abort', () => reject(options.signal!.reason))
+    })
+  }
+  ;(timersPromises as { setTimeout: unknown }).setTimeout = simSleep
+  syncBuiltinESMExports()
+}

@@ -1,0 +1,149 @@
+/** A process on a file: the store's own server, with a connection of its own, on a disk that has faults. */
+import type { Database, SqlValue, Statement } from '../../../src/queue/store/sqlite/database/node-sqlite.js'
+import type { Operation, ToHost } from '../../../src/queue/store/sqlite/protocol.js'
+import { openFile } from '../../../src/queue/store/sqlite/thread/open-file.js'
+import { StoreServer } from '../../../src/queue/store/sqlite/thread/store-server.js'
+import { contexts } from './clock.js'
+import { type Machine, SimProcess } from './process.js'
+
+/** How long a session may stand still, ms. */
+export const LEASE = 5_000
+
+/** What happens at its next commit. */
+export type CommitFault =
+  | { readonly kind: 'kill before' }
+  | { readonly kind: 'kill after' }
+  /** The disk takes so long. The lock is held meanwhile. */
+  | { readonly kind: 'slow'; readonly ms: number }
+  /** It is stopped with the lock in its hand. */
+  | { readonly kind: 'stop'; readonly ms: number }
+
+const sqlError = (errcode: number): Error => Object.assign(new Error(`SQLite error ${errcode}`), { code: 'ERR_SQLITE_ERROR', errcode })
+
+const BUSY = 5
+const FULL = 13
+
+export class FileProcess extends SimProcess {
+  commitFault: CommitFault | undefined
+  /** It dies before the statement that comes after so many. */
+  statementsLeft = Number.POSITIVE_INFINITY
+  readonly #server: StoreServer
+  #isTransaction = false
+  /** By its transaction. */
+  #changed: 'nothing' | 'sessions' | 'anything' = 'nothing'
+
+  constructor(name: string, machine: Machine, path: string) {
+    super(name, machine)
+    const file = contexts.run(this, () => openFile(path, false))
+    this.atDeath.add(() => file.database.close())
+    const port = { postMessage: (message: ToHost) => this.#toHost(message) }
+    const time = { wall: () => this.wall(), monotonic: () => this.monotonic(), boot: 'the only one' }
+    this.#server = contexts.run(
+      this,
+      () => new StoreServer({ ...file, database: this.#withFaults(file.database) }, { path, lease: LEASE }, time, port as never),
+    )
+    this.after(0, () => this.#server.start(() => this.kill()))
+  }
+
+  protected receive(id: number, operation: Operation): void {
+    this.#server.receive([{ id, operation }])
+  }
+
+  #toHost(message: ToHost): void {
+    if (!this.alive) return
+    for (const id of message.lost ?? []) this.inHost(0, () => this.events.lost(id))
+    for (const [id, value] of message.answers ?? []) this.answered(id, { value })
+    for (const [id, failure] of message.failures ?? []) this.answered(id, { failure })
+    for (const { session, lease } of message.cancels ?? []) this.inHost(0.1, () => this.events.cancel(session, lease))
+    for (const { condition } of message.conditions ?? []) this.machine.checker.condition(this, condition)
+    if (message.work === true) this.inHost(0.1, () => this.events.work())
+  }
+
+  #withFaults(database: Database): Database {
+    const prepare = (sql: string): Statement => {
+      const statement = database.prepare(sql)
+      const before = sql === 'BEGIN IMMEDIATE' ? () => this.#beforeBegin() : sql === 'COMMIT' ? () => this.#beforeCommit() : () => this.#beforeStatement()
+      const after = sql === 'COMMIT' ? () => this.#afterCommit() : sql === 'ROLLBACK' ? () => this.#end() : () => {}
+      const wrap =
+        <T>(call: (...parameters: SqlValue[]) => T) =>
+        (...parameters: SqlValue[]): T => {
+          before()
+          const result = call(...parameters)
+          after()
+          return result
+        }
+      const isBeat = sql.startsWith('UPDATE session SET beat')
+      return {
+        run: wrap((...parameters) => {
+          const done = statement.run(...parameters)
+          if (Number(done.changes) > 0 && this.#changed !== 'anything') this.#changed = isBeat ? 'sessions' : 'anything'
+          return done
+        }),
+        get: wrap((...parameters) => statement.get(...parameters)),
+        all: wrap((...parameters) => statement.all(...parameters)),
+      }
+    }
+    return {
+      prepare,
+      exec: (sql) => {
+        this.#live()
+        database.exec(sql)
+      },
+      close: () => {},
+    }
+  }
+
+  /** The code of a dead process does nothing any more. */
+  #live(): void {
+    if (!this.alive) throw new Error('killed')
+  }
+
+  #beforeStatement(): void {
+    this.#live()
+    if (this.#isTransaction && --this.statementsLeft < 0) {
+      this.machine.checker.coverage.add('killed in a transaction')
+      this.kill()
+      this.#live()
+    }
+  }
+
+  #beforeBegin(): void {
+    this.#live()
+    if (this.machine.world.now < this.machine.lockedUntil) throw sqlError(BUSY)
+    this.#isTransaction = true
+    this.#changed = 'nothing'
+    this.transactionAt = this.machine.world.now
+  }
+
+  #end(): void {
+    this.#isTransaction = false
+  }
+
+  #beforeCommit(): void {
+    this.#live()
+    const { machine, commitFault: fault } = this
+    if (fault !== undefined && fault.kind !== 'kill after') {
+      this.commitFault = undefined
+      machine.checker.coverage.add(`${fault.kind} at a commit`)
+      if (fault.kind === 'kill before') this.kill()
+      else {
+        if (fault.kind === 'stop') {
+          this.stop()
+          machine.world.schedule(fault.ms, () => this.continue())
+        }
+        this.wait(fault.ms)
+      }
+      this.#live()
+    }
+    if (machine.world.now < machine.fullUntil) throw sqlError(FULL)
+  }
+
+  #afterCommit(): void {
+    this.#end()
+    if (this.#changed !== 'nothing') this.machine.checker.committed(this, this.#changed === 'sessions')
+    if (this.commitFault?.kind !== 'kill after') return
+    this.machine.checker.coverage.add('kill after a commit')
+    this.kill()
+    this.#live()
+  }
+}

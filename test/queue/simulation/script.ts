@@ -1,0 +1,311 @@
+/** The commands of a run: what users ask for, and what goes wrong. */
+import type { Operation } from '../../../src/queue/store/sqlite/protocol.js'
+import { JOB_STATES, type JobChange, type NewJob, type StoredOptions } from '../../../src/queue/store/store.js'
+import { Random } from '../../simulation/random.js'
+import { type CommitFault, FileProcess, LEASE } from './file-process.js'
+import { QUEUES, SimHost, TASKS } from './host.js'
+import type { Machine, SimProcess } from './process.js'
+
+const HOUR = 3_600_000
+/** Most are kept for a short time only: each commit is compared with all that is stored. */
+const KEEPS: readonly StoredOptions['keep'][] = [
+  undefined,
+  { completed: { count: 0 } },
+  { completed: { count: 2 }, failed: { count: 1 } },
+  ...new Array<StoredOptions['keep']>(5).fill({ completed: { count: 6 }, failed: { count: 4 } }),
+  { completed: { age: 700 }, failed: { age: 100 } },
+]
+
+export class Script {
+  readonly #machine: Machine
+  readonly #start: (name: string) => SimProcess
+  readonly #width: number
+  readonly #hosts: SimHost[] = []
+  readonly #ids: { readonly queue: string; readonly id: string; readonly isAlone: boolean }[] = []
+  #names = 0
+  #jobs = 0
+  #random = new Random(0)
+  #isEnding = false
+  #isClosed = false
+
+  constructor(machine: Machine, processes: number, width: number, start: (name: string) => SimProcess) {
+    this.#machine = machine
+    this.#start = start
+    this.#width = width
+    for (let index = 0; index < processes; index++) this.#startProcess()
+  }
+
+  #startProcess(): void {
+    if (this.#isClosed) return
+    const name = `p${++this.#names}`
+    const { world, checker } = this.#machine
+    let process: SimProcess
+    try {
+      process = this.#start(name)
+    } catch (error) {
+      // Another one has been at the disk for longer than an opening waits.
+      if ((error as { code?: unknown }).code !== 'ERR_PREFORK_STORE_UNUSABLE') throw error
+      checker.coverage.add('a start was refused, as the file was locked')
+      world.schedule(500, () => this.#startProcess())
+      return
+    }
+    checker.processes.set(name, process)
+    world.trace(`${name} starts`)
+    // One that only adds, or claims from few queues, or has no schedulers.
+    const schedulers = this.#isEnding || !world.random.chance(0.25)
+    const queues = this.#isEnding || world.random.chance(0.7) ? QUEUES : [world.random.pick(QUEUES)]
+    const host = new SimHost(process, { queues, schedulers, width: this.#width })
+    this.#hosts.push(host)
+    process.atDeath.add(() => {
+      this.#hosts.splice(this.#hosts.indexOf(host), 1)
+      world.schedule(world.random.pick([50, 400, 2_000]), () => this.#startProcess())
+    })
+  }
+
+  get #processes(): SimProcess[] {
+    return this.#hosts.map(({ process }) => process)
+  }
+
+  /** Plays one command, and lets some time pass. */
+  async step(number: number): Promise<void> {
+    this.#random = new Random(number)
+    const random = this.#random
+    const process = this.#processes.length === 0 ? undefined : random.pick(this.#processes)
+    if (process !== undefined) this.#command(process)
+    await this.#pass(random.pick([0, 0, 1, 5, 20, 100, 400, 1_500]))
+  }
+
+  async #pass(ms: number): Promise<void> {
+    const { world } = this.#machine
+    await world.runUntil(world.now + ms)
+  }
+
+  #command(process: SimProcess): void {
+    const random = this.#random
+    const roll = random.below(100)
+    if (roll < 30) this.#add(process, random.between(1, 3))
+    else if (roll < 36) this.#add(process, random.between(4, 9))
+    else if (roll < 44) this.#flow(process)
+    else if (roll < 47) this.#badBulk(process)
+    else if (roll < 62) this.#alter(process)
+    else if (roll < 66) process.ask({ op: 'queue', name: random.pick(QUEUES), set: { paused: random.chance(0.4) } })
+    else if (roll < 69) process.ask({ op: 'queue', name: random.pick(QUEUES), set: { rate: random.pick(['10/s', '3/s', null, null]) } })
+    else if (roll < 74) this.#schedule(process)
+    else this.#fault(process)
+  }
+
+  // ---- jobs
+
+  #job(queue: string, given: Partial<NewJob> = {}, isAlone = false): NewJob {
+    const random = this.#random
+    const now = this.#machine.checker.wall()
+    const delay = random.chance(0.25) ? random.pick([10, 200, 3_000]) : undefined
+    const isRelative = random.chance(0.6)
+    const job: NewJob = {
+      id: `job ${++this.#jobs}`,
+      queue,
+      task: random.pick(TASKS),
+      body: new Uint8Array(0),
+      options: withKeep(random.pick(KEEPS)),
+      priority: random.chance(0.2) ? random.between(-2, 2) : 0,
+      runAt: delay === undefined ? undefined : now + delay,
+      relative: delay !== undefined && isRelative,
+      expiresAt: random.chance(0.15) ? now + random.pick([5, 100, 4_000]) + (delay ?? 0) : undefined,
+      dependsOn: [],
+      onFailedDependency: random.chance(0.7) ? 'fail' : 'run',
+      dedup: undefined,
+      ...given,
+    }
+    this.#ids.push({ queue, id: job.id, isAlone })
+    return job
+  }
+
+  #add(process: SimProcess, count: number): void {
+    const random = this.#random
+    const queue = random.pick(QUEUES)
+    const known = this.#ids.filter((each) => each.queue === queue).slice(-30)
+    const jobs = Array.from({ length: count }, () => {
+      const dedup = count === 1 && random.chance(0.15) ? { key: `key ${random.below(3)}`, ttl: random.pick([undefined, 500, 5_000]) } : undefined
+      const dependsOn = count === 1 && known.length > 0 && random.chance(0.2) ? [random.pick(known).id] : []
+      const again = known.filter(({ isAlone }) => isAlone)
+      const isAgain = count === 1 && again.length > 0 && random.chance(0.3)
+      return this.#job(queue, { dedup, dependsOn, ...(isAgain ? { id: random.pick(again).id, dependsOn: [] } : {}) }, count === 1)
+    })
+    process.ask({ op: 'add', jobs })
+  }
+
+  /** A parent and its children, some with children of their own. */
+  #flow(process: SimProcess): void {
+    const random = this.#random
+    const queue = random.pick(QUEUES)
+    const jobs: NewJob[] = []
+    for (let index = random.between(1, 6); index >= 0; index--) {
+      const before = jobs.map(({ id }) => id).filter(() => random.chance(0.4))
+      const isLast = index === 0
+      jobs.push(this.#job(queue, { dependsOn: isLast ? jobs.map(({ id }) => id) : before }))
+    }
+    process.ask({ op: 'add', jobs })
+  }
+
+  #badBulk(process: SimProcess): void {
+    const queue = this.#random.pick(QUEUES)
+    const jobs = [this.#job(queue), this.#job(queue), this.#job(queue, { dependsOn: ['of nobody'] }), this.#job(queue)]
+    process.ask({ op: 'add', jobs })
+  }
+
+  #alter(process: SimProcess): void {
+    const random = this.#random
+    const change = random.pick<JobChange>(['cancel', 'cancel', 'retry', 'retry', 'promote', 'remove'])
+    const queue = random.pick(QUEUES)
+    const ids = this.#ids.filter((each) => each.queue === queue).slice(-25)
+    const some = random.chance(0.8) && ids.length > 0 ? { ids: [random.pick(ids).id, random.pick(ids).id] } : { states: [random.pick(JOB_STATES)], limit: 5 }
+    process.ask({ op: 'alter', selector: { queue, ...some }, change })
+  }
+
+  #schedule(process: SimProcess): void {
+    const random = this.#random
+    const queue = random.pick(QUEUES)
+    const key = `tick ${random.below(3)}`
+    const schedule = random.chance(0.3)
+      ? null
+      : {
+          every: random.pick([300, 1_000, 2_500]),
+          catchUp: random.pick(['one', 'none', 'all'] as const),
+          task: 'ok',
+          body: new Uint8Array(0),
+          options: withKeep(random.pick(KEEPS)),
+          priority: 0,
+        }
+    process.ask({ op: 'schedule', queue, key, schedule } as Operation)
+  }
+
+  // ---- faults
+
+  #fault(process: SimProcess): void {
+    const random = this.#random
+    const { world } = this.#machine
+    const roll = random.below(100)
+    if (roll < 14) process.kill()
+    else if (roll < 22) this.#hosts.find((host) => host.process === process)!.close()
+    else if (roll < 44) {
+      // What it asks for in this moment reaches its store when it continues.
+      process.events.work()
+      process.stop()
+      const ms = random.pick([10, 500, LEASE / 2, LEASE + 1_500, LEASE + 3_000, 2 * LEASE])
+      world.schedule(ms, () => process.continue())
+    } else if (process instanceof FileProcess) this.#diskFault(process, roll)
+  }
+
+  #diskFault(process: FileProcess, roll: number): void {
+    const random = this.#random
+    const machine = this.#machine
+    const { world, checker } = machine
+    const faults: readonly CommitFault[] = [
+      { kind: 'kill before' },
+      { kind: 'kill after' },
+      { kind: 'kill after' },
+      { kind: 'slow', ms: random.pick([5, 100, 2_000]) },
+      { kind: 'stop', ms: random.pick([100, LEASE + 1_000]) },
+    ]
+    if (roll < 62) process.commitFault = random.pick(faults)
+    else if (roll < 72) process.statementsLeft = random.below(40)
+    else if (roll < 78) {
+      process.silent = true
+      world.schedule(4_000, () => {
+        process.silent = false
+      })
+    } else if (roll < 85) {
+      machine.lockedUntil = world.now + random.pick([20, 1_500, 7_000, 2 * LEASE])
+      checker.quietUntil = Math.max(checker.quietUntil, machine.lockedUntil + 2_000)
+      world.trace(`the file is locked until ${machine.lockedUntil}`)
+    } else if (roll < 92) {
+      machine.fullUntil = world.now + random.pick([50, 800, 4_000])
+      checker.quietUntil = Math.max(checker.quietUntil, machine.fullUntil + 2_000)
+      world.trace(`the disk is full until ${machine.fullUntil}`)
+    } else {
+      machine.wallOffset += random.pick([-HOUR, -20_000, 20_000, HOUR])
+      checker.jumps++
+      world.trace(`the wall clock is off by ${machine.wallOffset}`)
+    }
+  }
+
+  // ---- the end
+
+  /** All is well again: everything must end. */
+  async settle(): Promise<void> {
+    const machine = this.#machine
+    const { checker } = machine
+    this.#isEnding = true
+    machine.lockedUntil = 0
+    machine.fullUntil = 0
+    for (const process of this.#processes) {
+      process.continue()
+      process.silent = false
+      if (process instanceof FileProcess) {
+        process.commitFault = undefined
+        process.statementsLeft = Number.POSITIVE_INFINITY
+      }
+    }
+    // What was to run at a time of a clock that was set back runs now. One of the processes claims from all queues.
+    this.#startProcess()
+    if (this.#processes.some((process) => process instanceof FileProcess)) {
+      machine.wallOffset += 4 * HOUR
+      checker.jumps++
+    }
+    for (let second = 0; second < 180 && checker.violations.length === 0; second++) {
+      const process = this.#processes.at(-1)
+      if (second < 3 || second % 20 === 0) this.#open(process)
+      await this.#pass(1_000)
+      if (second >= 20 && second % 10 === 0) this.#promote(process)
+      if (this.#isDone()) break
+    }
+    if (checker.violations.length > 0) return
+    const { jobs, sessions } = checker.snapshot
+    for (const { id, state, session } of jobs.values()) checker.check(isOver(state), () => `${id} never ends: it is ${state} ${session ?? ''}`)
+    const alive = new Set(this.#processes.map(({ name }) => name))
+    for (const name of sessions.keys())
+      checker.check(alive.has(name.slice(0, name.indexOf('.'))), () => `the session ${name} of a dead process is never removed`)
+  }
+
+  /** Nothing keeps a job any more. */
+  #open(process: SimProcess | undefined): void {
+    for (const name of process === undefined ? [] : QUEUES) {
+      process!.ask({ op: 'queue', name, set: { paused: false, rate: null } })
+      for (const key of [0, 1, 2]) process!.ask({ op: 'schedule', queue: name, key: `tick ${key}`, schedule: null })
+    }
+  }
+
+  /** A delay that was asked for just before the clock jumped is off by the jump: it may be hours. What is due has been let go by now. */
+  #promote(process: SimProcess | undefined): void {
+    const { checker } = this.#machine
+    const late = [...checker.snapshot.jobs.values()].find(({ state, dueAt }) => state === 'delayed' && (dueAt ?? 0) < checker.wall() - 10_000)
+    checker.check(late === undefined, () => `${late!.id} has been due for 10 s, and is delayed`)
+    for (const queue of process === undefined ? [] : QUEUES) process!.ask({ op: 'alter', selector: { queue, states: ['delayed'] }, change: 'promote' })
+  }
+
+  #isDone(): boolean {
+    const { jobs, sessions, schedules } = this.#machine.checker.snapshot
+    const alive = new Set(this.#processes.map(({ name }) => name))
+    return (
+      schedules.size === 0 &&
+      [...jobs.values()].every(({ state }) => isOver(state)) &&
+      [...sessions.keys()].every((name) => alive.has(name.slice(0, name.indexOf('.'))))
+    )
+  }
+
+  /** All processes end in order. */
+  async close(): Promise<void> {
+    const { checker } = this.#machine
+    const hosts = [...this.#hosts]
+    this.#machine.world.trace('all end')
+    this.#isClosed = true
+    for (const host of hosts) host.close()
+    await this.#pass(5_000)
+    checker.check(this.#hosts.length === 0, () => `${this.#processes.map(({ name }) => name).join(', ')} never ends`)
+    checker.check(checker.snapshot.sessions.size === 0, () => `sessions are left: ${[...checker.snapshot.sessions.keys()].join(', ')}`)
+  }
+}
+
+const isOver = (state: string): boolean => state !== 'waiting' && state !== 'delayed' && state !== 'active' && state !== 'blocked'
+
+const withKeep = (keep: StoredOptions['keep']): StoredOptions => (keep === undefined ? {} : { keep })

@@ -1,0 +1,254 @@
+/** The operations on a file, without a thread: their plans, the clock, and what one transaction does. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { StoreClock, type TimeSource } from '../../../../src/queue/store/sqlite/database/clock.js'
+import { type Database, openDatabase } from '../../../../src/queue/store/sqlite/database/node-sqlite.js'
+import { migrate, versionOf } from '../../../../src/queue/store/sqlite/database/schema.js'
+import { SQL } from '../../../../src/queue/store/sqlite/database/statements.js'
+import { StoreContext } from '../../../../src/queue/store/sqlite/engine/context.js'
+import { Liveness, type SessionRow } from '../../../../src/queue/store/sqlite/engine/sessions.js'
+import { isAtLeast, networkFileSystem } from '../../../../src/queue/store/sqlite/thread/open-file.js'
+import type { AnyOperation, Beat } from '../../../../src/queue/store/sqlite/thread/operations.js'
+import { PendingOperations } from '../../../../src/queue/store/sqlite/thread/pending.js'
+import { MAX_SOCKET_PATH, newSocketName } from '../../../../src/queue/store/sqlite/thread/socket-path.js'
+import { ThreadState } from '../../../../src/queue/store/sqlite/thread/thread-state.js'
+import { type Result, Transactions } from '../../../../src/queue/store/sqlite/thread/transactions.js'
+import type { StoredSchedule } from '../../../../src/queue/store/store.js'
+import { newJob } from '../contract.js'
+import { hasSqlite } from './files.js'
+
+const HOUR = 3_600_000
+
+describe.skipIf(!hasSqlite)('the engine', () => {
+  let database: Database
+  let time: { wallNow: number; monotonicNow: number; boot: string }
+  let commits: number
+
+  const source = (): TimeSource => ({
+    wall: () => time.wallNow,
+    monotonic: () => time.monotonicNow,
+    get boot() {
+      return time.boot
+    },
+  })
+  const pass = (ms: number): void => {
+    time.wallNow += ms
+    time.monotonicNow += ms
+  }
+  /** A process on the database. */
+  const openProcess = (): { run: (...operations: AnyOperation[]) => Result[]; value: <T>(operation: AnyOperation) => T; state: ThreadState } => {
+    const state = new ThreadState(new Liveness(30_000))
+    const transactions = new Transactions(database, new StoreContext(database, new StoreClock(source())), state, () => {
+      commits++
+    })
+    const run = (...operations: AnyOperation[]): Result[] => transactions.run(operations)
+    const value = <T>(operation: AnyOperation): T => {
+      const [result] = run(operation)
+      if (result === undefined || typeof result === 'string' || 'error' in result) throw new Error(`failed: ${JSON.stringify(result)}`)
+      return result.value as T
+    }
+    return { run, value, state }
+  }
+  const all = (sql: string): unknown[] =>
+    database
+      .prepare(sql)
+      .all()
+      .map((row) => ({ ...row }))
+  const states = (): unknown[] => all('SELECT id, state FROM job ORDER BY seq')
+
+  beforeEach(() => {
+    database = openDatabase(':memory:')
+    migrate(database)
+    time = { wallNow: Date.now(), monotonicNow: 1_000, boot: 'first' }
+    commits = 0
+  })
+  afterEach(() => database.close())
+
+  it('has no statement that scans or sorts', () => {
+    const plans = Object.entries(SQL).map(([name, sql]) => {
+      const steps = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()
+      return `${name}: ${steps.map(({ detail }) => detail).join('; ')}`
+    })
+    expect(plans.length).toBeGreaterThan(60)
+    expect(plans.filter((plan) => /\bSCAN\b|TEMP B-TREE/.test(plan))).toEqual([])
+  })
+
+  it('migrates once, and all or nothing', () => {
+    const versions = ['CREATE TABLE a (x)', 'CREATE TABLE b (x)']
+    const old = openDatabase(':memory:')
+    migrate(old, versions.slice(0, 1))
+    expect(versionOf(old)).toBe(1)
+    old.exec('BEGIN')
+    expect(() => migrate(old, [...versions, 'nonsense'])).toThrow()
+    old.exec('ROLLBACK')
+    expect(versionOf(old)).toBe(1)
+    migrate(old, versions)
+    migrate(old, versions)
+    expect(versionOf(old)).toBe(2)
+    old.close()
+  })
+
+  it('runs a batch in one commit, and lets one that cannot be done fail alone', () => {
+    const { run } = openProcess()
+    run({ op: 'add', jobs: [newJob({ id: 'first' })] })
+    commits = 0
+    const adds = Array.from({ length: 61 }, (_, index): AnyOperation => ({ op: 'add', jobs: [newJob({ id: `${index}` })] }))
+    run(...adds.slice(0, 30))
+    expect(commits).toBe(1)
+    const bad: AnyOperation = { op: 'add', jobs: [newJob({ id: 'whole' }), newJob({ dependsOn: ['none'] })] }
+    const results = run(...adds.slice(30, 45), bad, ...adds.slice(45))
+    expect(results.filter((result) => result !== 'later' && 'error' in result)).toEqual([
+      { error: expect.objectContaining({ code: 'ERR_PREFORK_UNKNOWN_DEPENDENCY' }) },
+    ])
+    expect(all('SELECT count(*) AS n FROM job')).toEqual([{ n: 62 }])
+    expect(all('SELECT sum(n) AS n FROM counter')).toEqual([{ n: 62 }])
+    expect(all("SELECT 1 FROM job WHERE id = 'whole'")).toEqual([])
+  })
+
+  it('settles before it claims, in the same batch', () => {
+    const pending = new PendingOperations()
+    for (const op of ['claim', 'add', 'find', 'settle', 'beat'] as const) pending.add({ id: 1, operation: { op, jobs: [], max: 1 } as never })
+    expect(pending.takeBatch().map(({ operation }) => operation.op)).toEqual(['beat', 'settle', 'add', 'claim'])
+    expect(pending.takeReads().map(({ operation }) => operation.op)).toEqual(['find'])
+    pending.add({ id: 1, operation: { op: 'add', jobs: Array.from({ length: 1_200 }, () => newJob()) } })
+    pending.add({ id: 2, operation: { op: 'add', jobs: [newJob()] } })
+    expect(pending.takeBatch().length).toBe(1)
+  })
+
+  it('claims nothing under a session that is gone', () => {
+    const { value } = openProcess()
+    value({ op: 'add', jobs: [newJob()] })
+    const session = value<number>({ op: 'openSession', name: 'n', schedulers: true })
+    const claim: AnyOperation = { op: 'claim', session, queues: ['q'], max: 1 }
+    database.exec('UPDATE session SET dead = 1')
+    expect(value(claim)).toMatchObject({ jobs: [] })
+    database.exec('DELETE FROM session')
+    expect(value(claim)).toMatchObject({ jobs: [] })
+    expect(all('SELECT state, token FROM job')).toEqual([{ state: 0, token: 0 }])
+  })
+
+  it('moves at most 1,000 rows in one transaction', () => {
+    const { value, state } = openProcess()
+    const session = value<number>({ op: 'openSession', name: 'n', schedulers: true })
+    state.join(session, true)
+    const runAt = time.wallNow + 10
+    value({ op: 'add', jobs: Array.from({ length: 2_500 }, () => newJob({ runAt })) })
+    pass(20)
+    const sizes: number[] = []
+    for (let before = 0, more = true; more; ) {
+      more = value<boolean>({ op: 'sweep' })
+      const [row] = all('SELECT count(*) AS n FROM job WHERE state = 0') as { n: number }[]
+      sizes.push(row!.n - before)
+      before = row!.n
+    }
+    expect(sizes).toEqual([1_000, 1_000, 500])
+  })
+
+  describe('when the wall clock is set', () => {
+    const every: StoredSchedule = { every: HOUR, catchUp: 'one', task: 't', body: new Uint8Array(1), options: {}, priority: 0 }
+
+    it.each([HOUR, -HOUR])('by %i ms, delays and intervals go on, once; times that a user chose stand', (jump) => {
+      const first = openProcess()
+      const second = openProcess()
+      const session = first.value<number>({ op: 'openSession', name: 'n', schedulers: true })
+      first.state.join(session, true)
+      second.state.join(session, true)
+      const [runAt, at] = [time.wallNow + 60_000, time.wallNow + 30 * 60_000]
+      first.value({ op: 'add', jobs: [newJob({ id: 'delayed', runAt, relative: true }), newJob({ id: 'at', runAt: at })] })
+      first.value({ op: 'schedule', queue: 'q', key: 'k', schedule: every })
+      second.value({ op: 'sweep' })
+      time.wallNow += jump
+      pass(50_000)
+      for (const { value } of [second, first, second]) value({ op: 'sweep' })
+      expect(states()).toEqual([
+        { id: 'delayed', state: 1 },
+        { id: 'at', state: jump > 0 ? 0 : 1 },
+      ])
+      expect(second.value<{ runAt: number }>({ op: 'read', queue: 'q', id: 'delayed' }).runAt).toBe(runAt + jump)
+      expect(all('SELECT next_at - ? AS n FROM schedule'.replace('?', String(time.wallNow)))).toEqual([{ n: HOUR - 50_000 }])
+      pass(11_000)
+      second.value({ op: 'sweep' })
+      expect(states()[0]).toEqual({ id: 'delayed', state: 0 })
+    })
+
+    it('a boot is no jump: what was due while the machine was off is due', () => {
+      openProcess().value({ op: 'add', jobs: [newJob({ id: 'a', runAt: time.wallNow + 60_000, relative: true })] })
+      time = { wallNow: time.wallNow + HOUR, monotonicNow: 5, boot: 'second' }
+      const { value, state } = openProcess()
+      state.join(value<number>({ op: 'openSession', name: 'n', schedulers: true }), true)
+      value({ op: 'sweep' })
+      expect(states()).toEqual([{ id: 'a', state: 0 }])
+    })
+  })
+
+  it('starts at most so many in any second, by all processes together', () => {
+    const processes = [openProcess(), openProcess(), openProcess()]
+    const [{ value }] = processes as [ReturnType<typeof openProcess>]
+    value({ op: 'queue', name: 'q', set: { rate: '10/s' } })
+    value({ op: 'add', jobs: Array.from({ length: 100 }, () => newJob()) })
+    const session = value<number>({ op: 'openSession', name: 'n', schedulers: true })
+    const starts: number[] = []
+    for (let turn = 0; starts.length < 35; turn++) {
+      const { jobs } = processes[turn % 3]!.value<{ jobs: unknown[] }>({ op: 'claim', session, queues: ['q'], max: 10 })
+      starts.push(...jobs.map(() => time.monotonicNow))
+      pass(7)
+    }
+    const most = Math.max(...starts.map((start) => starts.filter((other) => other >= start && other <= start + 1_000).length))
+    expect(most).toBeLessThanOrEqual(11)
+    expect(starts.at(-1)! - starts[0]!).toBeLessThan(3_900)
+  })
+
+  describe('liveness', () => {
+    const row = (beat: number): SessionRow => ({ id: 1, name: 'n', socket: null, beat, dead: 0, watches: 0 })
+
+    it('is a beat that moves, as seen over a lease without a gap', () => {
+      const liveness = new Liveness(30_000)
+      const looks = (from: number, to: number, beat: number): number[] => {
+        let dead: number[] = []
+        for (let at = from; at < to; at += 1_000) dead = liveness.look([row(beat)], at)
+        return dead
+      }
+      expect(looks(0, 30_000, 1)).toEqual([])
+      expect(looks(30_000, 59_000, 2)).toEqual([])
+      // This process could not write, or stood still: what it saw before does not count.
+      expect(looks(90_000, 119_000, 2)).toEqual([])
+      expect(looks(119_000, 122_000, 2)).toEqual([1])
+    })
+
+    it('is not doubted by a process that cannot write', () => {
+      const [first, second] = [openProcess(), openProcess()]
+      const session = second.value<number>({ op: 'openSession', name: 'second', schedulers: true })
+      first.state.join(first.value<number>({ op: 'openSession', name: 'first', schedulers: true }), true)
+      second.state.join(session, true)
+      const beatOf = ({ run, state }: typeof first): number[] => {
+        const [result] = run({ op: 'beat' })
+        if (typeof result !== 'object' || 'error' in result) return []
+        return state.deadOf((result.value as Beat).rows, time.monotonicNow).map(({ id }) => id)
+      }
+      beatOf(first)
+      database.exec('PRAGMA query_only = ON')
+      for (let second = 0; second < 40; second++) {
+        pass(1_000)
+        expect(beatOf(first)).toEqual([])
+      }
+      database.exec('PRAGMA query_only = OFF')
+      expect(beatOf(first)).toEqual([])
+      for (let second = 0; second < 30; second++) {
+        pass(1_000)
+        expect(beatOf(first)).toEqual(second === 29 ? [session] : [])
+      }
+      // It beats before its end is stored.
+      beatOf(second)
+      expect(second.value({ op: 'sweepSession', session, beat: 0 })).toBe(false)
+      expect(all('SELECT dead FROM session')).toEqual([{ dead: 0 }, { dead: 0 }])
+    })
+  })
+
+  it('knows network file systems, versions, and the longest path of a socket', () => {
+    expect([0x6969, 0xef53, -11317950].map(networkFileSystem)).toEqual(['NFS', undefined, 'CIFS'])
+    expect(['3.51.2', '3.51.3', '3.9.9', '4.0'].map((version) => isAtLeast(version, [3, 51, 3]))).toEqual([false, true, false, true])
+    const name = newSocketName(`/tmp/${'d'.repeat(120)}/jobs.db`)!
+    expect(name.startsWith('/')).toBe(true)
+    expect(Buffer.byteLength(name)).toBeLessThanOrEqual(MAX_SOCKET_PATH)
+    expect(newSocketName('/tmp/jobs.db')).toMatch(/^jobs\.db-[0-9a-f]{12}\.sock$/)
+  })
+})
