@@ -31,11 +31,16 @@ export const amqpFarm: Farm = {
     return {
       publish: (name, args, options) => publisher.publish(name, [...args], options),
       async call(name, args, options) {
+        // A timer may be early by a millisecond.
+        const ends = performance.now() + options.timeout - 1
         try {
           return { kind: 'result', value: await publisher.call(name, [...args], options) }
         } catch (error) {
           if (error instanceof RemoteError) return { kind: 'failed', error }
-          if ((error as { code?: unknown }).code === 'ERR_PREFORK_CALL_TIMEOUT') return { kind: 'timeout' }
+          const { code } = error as { code?: unknown }
+          if (code === 'ERR_PREFORK_CALL_TIMEOUT') return { kind: 'timeout' }
+          // Within the time it has another reason, which its message names.
+          if (code === 'ERR_PREFORK_PUBLISH' && performance.now() >= ends) return { kind: 'unconfirmed' }
           throw error
         }
       },

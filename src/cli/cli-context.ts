@@ -1,11 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CommandError, EXIT, type ExitCode } from './exit.js'
 import type { Farm } from './farm.js'
+import type { BrokerSettings } from './settings/broker.js'
 import type { Environment } from './settings/setting.js'
 
 export interface TextStream {
   isTTY?: boolean
   write(text: string): unknown
+  /** Writes with everything else that is given in the same turn of the event loop, at its end. Absent: only `write`. */
+  writeSoon?(text: string): unknown
+  /** Writes at once what `writeSoon` was given. */
+  flush?(): void
 }
 
 /** A stream whose `write` never throws: what cannot be written is dropped. */
@@ -26,8 +31,8 @@ export interface CliContext {
   readonly stderr: OutputStream
   /** Emits the signals. */
   readonly signals: Pick<NodeJS.EventEmitter, 'on' | 'off'>
-  /** Loaded only by a command that needs a broker. */
-  farm(): Promise<Farm>
+  /** The farm behind an address. Its library is loaded only by a command that needs it. */
+  farm(broker: BrokerSettings): Promise<Farm>
 }
 
 /** The exit code of a command, once it is known whether its output was written. A reader that has exited, as `head` does, is no failure. */

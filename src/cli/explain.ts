@@ -4,6 +4,12 @@ import { CommandError, EXIT, type ExitCode } from './exit.js'
 import { BROKER_SOURCES } from './settings/broker.js'
 import { NODE_SOURCES } from './settings/work.js'
 
+/** The broker cannot be used. */
+const BROKER_CODES: ReadonlySet<unknown> = new Set([
+  ...['ERR_PREFORK_BROKER', 'ERR_PREFORK_PUBLISH'],
+  ...['ERR_PREFORK_STORE_FULL', 'ERR_PREFORK_STORE_CORRUPT', 'ERR_PREFORK_STORE_REMOVED', 'ERR_PREFORK_STORE_UNSUPPORTED', 'ERR_PREFORK_STORE_UNUSABLE'],
+])
+
 /** The line and the exit code of an error that ends the command. */
 export const explain = (error: unknown, typed: readonly string[]): [line: string | undefined, code: ExitCode] => {
   if (error instanceof CommanderError) return explainUsage(error, typed)
@@ -12,20 +18,21 @@ export const explain = (error: unknown, typed: readonly string[]): [line: string
   if (refusal !== undefined) return [oneLine(refusal), EXIT.usage]
   // By its code: the library is another bundle, with classes of its own.
   const { code } = (error ?? {}) as { code?: unknown }
-  const exitCode = code === 'ERR_PREFORK_BROKER' || code === 'ERR_PREFORK_PUBLISH' ? EXIT.broker : EXIT.failed
+  const exitCode = BROKER_CODES.has(code) ? EXIT.broker : EXIT.failed
   return [oneLine(messageOf(error)), exitCode]
 }
 
 const explainUsage = (error: CommanderError, typed: readonly string[]): [line: string | undefined, code: ExitCode] => {
   // Without a command commander prints the help, and there is nothing to add.
   if (error.code === 'commander.help') return [undefined, EXIT.usage]
-  const commands = typed.filter((each) => /^[a-z_]+$/.test(each)).slice(0, typed[0] === 'control' || typed[0] === 'dlq' ? 2 : 1)
+  const commands = typed.filter((each) => /^[a-z_]+$/.test(each)).slice(0, ['control', 'dlq', 'queue'].includes(typed[0] ?? '') ? 2 : 1)
   // An unknown command has no help of its own.
   if (error.code === 'commander.unknownCommand') commands.pop()
   return [`${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}. Try: ${['prefork', ...commands, '--help'].join(' ')}`, EXIT.usage]
 }
 
-const SOURCES: Readonly<Record<string, string>> = { ...NODE_SOURCES, ...BROKER_SOURCES }
+const SCHEDULE_SOURCES = { cron: '--cron', 'cron, timeZone': '--cron or --time-zone', every: '--every', timeZone: '--time-zone' }
+const SOURCES: Readonly<Record<string, string>> = { ...NODE_SOURCES, ...BROKER_SOURCES, ...SCHEDULE_SOURCES }
 
 /** An option that the library refuses, under the name of its flag or variable. Undefined for any other error. */
 const refusalOf = (error: unknown): string | undefined => {

@@ -2,6 +2,7 @@ import type { DeadLetter as QueuedDeadLetter } from '../amqp/operations/dead-let
 import type { PublishJobOptions } from '../amqp/publishing/publish-options.js'
 import type { ControlClient } from '../node/broker.js'
 import type { FarmNode, NodeOptions } from '../node/types.js'
+import type { Queue } from '../queue/index.js'
 import type { Counts } from '../runtime/delivery.js'
 import type { BrokerSettings } from './settings/broker.js'
 
@@ -10,6 +11,8 @@ export type PublishOptions = Pick<PublishJobOptions, 'delay' | 'priority' | 'ttl
 export type CallOutcome =
   | { readonly kind: 'result'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly error: Error }
+  /** The broker has not confirmed the job in time. */
+  | { readonly kind: 'unconfirmed' }
   | { readonly kind: 'timeout' }
 
 export interface FarmPublisher {
@@ -38,4 +41,6 @@ export interface Farm {
   retryDeadLetters(broker: BrokerSettings, queue: string, options: { ids?: readonly string[] }): Promise<number>
   /** Resolves with the number of messages that were removed. `dead`: the dead letters instead of the jobs. */
   purge(broker: BrokerSettings, queue: string, options: { dead: boolean }): Promise<number>
+  /** Opens a queue that has its jobs in a file, and closes it after `use`. Absent: the broker has none. */
+  withQueue?<T>(broker: BrokerSettings, queue: string, use: (queue: Queue) => Promise<T>): Promise<T>
 }

@@ -2,6 +2,7 @@
 import { closeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { isatty } from 'node:tty'
+import { argumentsWithoutPasswords } from '../util/redact.js'
 import { main } from './main.js'
 import { ProcessStream } from './output/output-stream.js'
 
@@ -26,6 +27,15 @@ const closeLostTerminals = (): void => {
   })
 }
 
+/** Every user of the machine can read the command line of a process. A title takes its place, and may not be longer. */
+const hidePasswords = (): void => {
+  const typed = argumentsWithoutPasswords(process.argv.slice(2))
+  if (typed !== undefined) process.title = `prefork ${typed}`
+}
+
+const stdout = new ProcessStream(process.stdout)
+process.on('exit', () => stdout.flush())
+hidePasswords()
 closeLostTerminals()
 process.stdin.on('error', () => {})
 
@@ -34,10 +44,10 @@ const code = await main(process.argv.slice(2), {
   folder: process.cwd(),
   version,
   stdin: process.stdin,
-  stdout: new ProcessStream(process.stdout),
+  stdout,
   stderr: new ProcessStream(process.stderr),
   signals: process,
-  farm: async () => (await import('./amqp-operations.js')).amqpFarm,
+  farm: async (broker) => (await import('./queue-operations.js')).farmOf(broker),
 })
 // A connection that is still closing must not delay the shell.
 process.exit(code)

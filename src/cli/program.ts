@@ -2,10 +2,10 @@ import { Command as Program } from 'commander'
 import type { Command } from '../runtime/report/commands.js'
 import { afterOutput, type CliContext } from './cli-context.js'
 import { CONTROL_COMMANDS } from './commands/control-commands.js'
-import type { ExitCode } from './exit.js'
+import { addQueueCommands, type Run } from './queue-program.js'
 import { BROKER_VARIABLES } from './settings/broker.js'
 import type { Flags } from './settings/setting.js'
-import { NODE_VARIABLES, nodeFlags } from './settings/work.js'
+import { DEFAULT_LOG_LEVEL, LOG_LEVELS, NODE_VARIABLES, nodeFlags } from './settings/work.js'
 
 const EXIT_HELP = `
 Exit codes:
@@ -18,7 +18,7 @@ Exit codes:
   6  publish --wait: the task failed; control: a node refused`
 
 /** Variables with their defaults and meaning; docs/farm-cli.md has them in a table. */
-export const VARIABLES = [...NODE_VARIABLES, ...BROKER_VARIABLES]
+export const VARIABLES = [...NODE_VARIABLES, ...BROKER_VARIABLES, ['ASYNC_FARM_LOG_LEVEL', DEFAULT_LOG_LEVEL, 'what is logged'] as const]
 
 const WORK_HELP = `
 Times are seconds, or have a unit: 15, 1.5, 500ms, 5s, 2m, 1h, 1d.
@@ -39,13 +39,11 @@ Examples:
   prefork publish sendWelcomeEmail '[42]' --delay 5s
   prefork publish add '[1, 2]' --wait`
 
-type Run = (context: CliContext) => Promise<ExitCode>
-
 /** The commands and their flags. Values are checked where they are read, so that one check serves a flag and its variable. */
 export const createProgram = (context: CliContext, onChosen: (run: Run) => void): Program => {
   const program = new Program('prefork')
   program
-    .description('Jobs from RabbitMQ in prefork worker processes: nodes, publishing, control, dead letters.')
+    .description('Jobs from RabbitMQ, or from a queue in a file, in prefork worker processes: nodes, publishing, control, dead letters.')
     .version(context.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
@@ -64,8 +62,8 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
   const command = (parent: Program, name: string, help: string): Program => parent.command(name).description(help).helpOption('-h, --help', 'print this help')
   const withBroker = (each: Program): Program =>
     each
-      .option('-b, --broker <url>', 'where RabbitMQ is (RABBITMQ_URL)')
-      .option('-v, --verbose', each.name() === 'work' ? 'log more' : 'print the stack of an error')
+      .option('-b, --broker <url>', 'where RabbitMQ is, or the file of a queue: sqlite:./jobs.db (RABBITMQ_URL)')
+      .option('-v, --verbose', each.name() === 'work' ? '--log-level debug, and the stack of an error' : 'print the stack of an error')
   const withQueues = (each: Program): Program =>
     withBroker(each).option('-q, --queue <names>', 'queues, separated by commas (ASYNC_FARM_JOBS_QUEUE)', appendValue)
   const withQueueDeclaration = (each: Program): Program =>
@@ -85,6 +83,7 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
     .option('--autoscale <min,max>', 'workers by the backlog (MIN_WORKERS, MAX_WORKERS)')
   for (const [usage, help] of nodeFlags()) work.option(usage, help)
   work
+    .option('--log-level <level>', `${LOG_LEVELS.join(', ')}; default ${DEFAULT_LOG_LEVEL} (ASYNC_FARM_LOG_LEVEL)`)
     .option('--http <port>', 'serve /healthz, /readyz and /metrics')
     .option('--http-host <host>', 'where to serve them; default 127.0.0.1')
     .option('--tui', 'a dashboard in this terminal')
@@ -141,5 +140,9 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
     .argument('[ids...]', 'their ids')
     .option('--all', 'all of them')
     .action((ids: string[], flags: Flags) => runChecked(async (context) => (await import('./commands/queues.js')).retryDead(ids, flags, context)))
+  addQueueCommands(command(program, 'queue', 'a queue in a file: its jobs, settings and schedules'), {
+    command: (parent, name, help) => withQueues(command(parent, name, help)),
+    run: runChecked,
+  })
   return program
 }

@@ -1,32 +1,12 @@
-import { fileURLToPath } from 'node:url'
-import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { CONTROL_COMMANDS } from '../../src/cli/commands/control-commands.js'
+import { helps, PREFORK, run } from './built.js'
 
-const PREFORK = fileURLToPath(new URL('../../dist/cli/prefork.js', import.meta.url))
-
-// Run by its first line, as a shell does.
-const run = async (typed: string[], env: Record<string, string> = {}) => {
-  const options = { env: { PATH: process.env.PATH, ...env }, extendEnv: false, reject: false, stripFinalNewline: false } as const
-  const { exitCode, stdout, stderr } = await execa(PREFORK, typed, options)
-  return { exitCode, stdout, stderr }
-}
-
-test.each([
+// The others: built.long.test.ts.
+helps([
   [['--help'], /Usage: prefork/],
-  [['work', '--help'], /MIN_WORKERS.*\n.*SIGTSTP/s],
-  [['publish', '--help'], /Usage: prefork publish \[options\] <task> \[args\]/],
-  [['top', '--help'], /Usage: prefork top/],
   [['control', '--help'], new RegExp(Object.keys(CONTROL_COMMANDS).join('.*'), 's')],
-  [['control', 'revoke', '--help'], /--terminate/],
-  [['purge', '--help'], /--yes/],
-  [['dlq', 'list', '--help'], /--limit/],
-  [['dlq', 'retry', '--help'], /\[ids\.\.\.\]/],
-])('%j', async (typed, text) => {
-  const { exitCode, stdout, stderr } = await run(typed)
-  expect(stdout).toMatch(text)
-  expect([exitCode, stderr]).toEqual([0, ''])
-})
+])
 
 test('the version is that of the package', async () => {
   expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)

@@ -39,7 +39,8 @@ test.each([
   [['control', 'autoscale', '8,2', '--all'], /The bounds must be two whole numbers/],
   [['control', 'rate_limit', '10', '--task', 'x', '--all'], /The limit must be a rate such as 10\/s/],
   [['control', 'rate_limit', '10/s', '--all'], /rate_limit wants one of --task NAME and --queue NAME/],
-  [['control', 'revoke', '--all'], /missing required argument 'id'\. Try: prefork control revoke --help/],
+  [['control', 'revoke', '--all'], /revoke wants an id, or --key KEY/],
+  [['control', 'revoke', '--key', 'k', '--queue', 'q', '--all'], /revoke wants no --queue with --key/],
   [['control', 'png'], /unknown command 'png' \(Did you mean ping\?\)\. Try: prefork control --help/],
   [['wrok'], /unknown command 'wrok' \(Did you mean work\?\)\. Try: prefork --help/],
   [['work', '--wokers', '2'], /unknown option '--wokers' \(Did you mean --workers\?\)\. Try: prefork work --help/],
@@ -161,6 +162,9 @@ test('publish --wait prints the result, or the reason why there is none', async 
   expect(late.stderr.text).toMatch(
     /No answer within 0\.02 s\. The job may still run: is a node at work on this queue, and knows the task\? prefork dlq list shows/,
   )
+  const held = publishing({ call: async () => ({ kind: 'unconfirmed' }) })
+  expect(await held.run('publish', 'add', '--wait', '--timeout', '5s')).toBe(4)
+  expect(held.stderr.text).toMatch(/^prefork: RabbitMQ did not confirm the job within 5 s, so that it may be stored or not\./)
   const away = publishing({ publish: () => Promise.reject(Object.assign(new Error('the broker is away'), { code: 'ERR_PREFORK_BROKER' })) })
   expect(await away.run('publish', 'add')).toBe(4)
   expect([good.closed(), bad.closed(), late.closed()]).toEqual([1, 1, 1])
@@ -169,7 +173,7 @@ test('publish --wait prints the result, or the reason why there is none', async 
 test('dead letters: readable lines on a terminal, JSON elsewhere; retried by id or all', async () => {
   const letter = {
     id: 'd1',
-    task: 'mail',
+    task: 'mail\n\u202e',
     queue: 'q',
     reason: 'failed',
     error: 'Error: no\x1b[2J',
@@ -194,9 +198,10 @@ test('dead letters: readable lines on a terminal, JSON elsewhere; retried by id 
   const piped = commandLine({ farm })
   expect(await piped.run('dlq', 'list')).toBe(0)
   expect(JSON.parse(piped.stdout.text)).toEqual(letter)
+  expect(piped.stdout.text).toContain('"mail\\n\\u202e"')
   const terminal = commandLine({ farm, terminal: true })
   expect(await terminal.run('dlq', 'list', '--limit', '5')).toBe(0)
-  expect(terminal.stdout.text).toBe('1970-01-01T00:00:00.000Z  d1  mail  q  failed  attempt 3, losses 0  Error: no\\x1b[2J\n1 shown (--limit 5).\n')
+  expect(terminal.stdout.text).toBe('1970-01-01T00:00:00.000Z  d1  mail\\n\\u202e  q  failed  attempt 3, losses 0  Error: no\\x1b[2J\n1 shown (--limit 5).\n')
   expect(await piped.run('dlq', 'retry', '--all')).toBe(0)
   expect(await piped.run('dlq', 'retry', 'd1')).toBe(0)
   expect(await piped.run('dlq', 'retry', 'd1', 'd2')).toBe(1)

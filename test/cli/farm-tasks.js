@@ -17,3 +17,5 @@ export const spin = (ms) => {
   const end = Date.now() + ms
   while (Date.now() < end);
 }
+
+export const variables = () => Object.keys(process.env)

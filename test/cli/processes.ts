@@ -8,6 +8,12 @@ import { newName, RABBITMQ_URL, removeQueues, until } from '../amqp/rabbit.js'
 export const PREFORK = fileURLToPath(new URL('../../dist/cli/prefork.js', import.meta.url))
 export const TASKS = fileURLToPath(new URL('./farm-tasks.js', import.meta.url))
 
+export const jsonLines = (text: string): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
 export interface Ended {
   readonly code: number | undefined
   readonly stdout: string

@@ -15,7 +15,7 @@ const OWN = basename(fileURLToPath(import.meta.url))
 const read = (flags: Flags = {}, env: Environment = {}) => readWork({ tasks: [`./${OWN}`], ...flags }, env, HERE)
 
 test('the defaults', () => {
-  const { broker, node, http, tui, verbose } = read()
+  const { broker, node, http, tui, logLevel } = read()
   expect(broker).toEqual({
     url: 'amqp://guest:guest@127.0.0.1:5672/',
     queues: ['async_farm.jobs'],
@@ -27,7 +27,7 @@ test('the defaults', () => {
   })
   expect(node).toMatchObject({ minWorkers: 1, maxWorkers: 10 })
   expect(node.tasks).toEqual([new URL(import.meta.url)])
-  expect([http, tui, verbose]).toEqual([undefined, false, false])
+  expect([http, tui, logLevel]).toEqual([undefined, false, 'info'])
 })
 
 test.each([
@@ -58,8 +58,26 @@ test.each([
   [{ maxLosses: '1' }, { MAX_LOSSES: '9' }, { maxLosses: 1 }],
   [{ maxJobsPerWorker: '1000', maxMemoryPerWorker: '300MB' }, {}, { maxJobsPerWorker: 1_000, maxMemoryPerWorker: 300_000_000 }],
   [{ maxMemoryPerWorker: '1.5GiB' }, {}, { maxMemoryPerWorker: 1_610_612_736 }],
+  [{ niceness: '5' }, {}, { niceness: 5 }],
 ])('a flag overrides a variable: %o over %o', (flags, env, wanted) => {
   expect(read(flags, env).node).toMatchObject(wanted)
+})
+
+test.each([
+  [{ logLevel: 'warn' }, { ASYNC_FARM_LOG_LEVEL: 'error' }, 'warn'],
+  [{}, { ASYNC_FARM_LOG_LEVEL: ' silent ' }, 'silent'],
+  [{ verbose: true }, { ASYNC_FARM_LOG_LEVEL: 'error' }, 'debug'],
+  [{ verbose: true, logLevel: 'trace' }, {}, 'trace'],
+])('the level of the log: %o over %o', (flags, env, wanted) => {
+  expect(read(flags, env).logLevel).toBe(wanted)
+})
+
+test.each([
+  [{ logLevel: 'loud' }, {}, /^--log-level must be 'trace' or .* or 'silent'; it was given 'loud'\.$/],
+  [{ logLevel: '' }, {}, /^--log-level must be/],
+  [{}, { ASYNC_FARM_LOG_LEVEL: 'INFO' }, /^ASYNC_FARM_LOG_LEVEL must be 'trace' or/],
+])('the level of the log %o %o is refused', (flags, env, message) => {
+  expect(() => read(flags, env)).toThrow(message)
 })
 
 test('the broker of flags and variables', () => {
@@ -125,7 +143,11 @@ test.each<[Flags, Environment, RegExp]>([
   [{}, { TASK_HISTORY_MAX: '1e3' }, /^TASK_HISTORY_MAX must/],
   [{}, { RABBITMQ_URL: 'http://localhost' }, /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:/],
   [{}, { RABBITMQ_URL: 'localhost:5672' }, /^RABBITMQ_URL must/],
-  [{}, { RABBITMQ_URL: 'amqp//me:s3cret@host' }, /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:\/\/user:password@host:5672\/vhost\.$/],
+  [
+    {},
+    { RABBITMQ_URL: 'amqp//me:s3cret@host' },
+    /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:\/\/user:password@host:5672\/vhost, or a queue in a file, such as sqlite:\.\/jobs\.db\.$/,
+  ],
   [{}, { ASYNC_FARM_SECRET: 'short' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters, without the white space around it\.$/],
   [{}, { ASYNC_FARM_SECRET: ' ' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters/],
   [{}, { ASYNC_FARM_SECRET: '\t\n' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters/],
@@ -140,6 +162,7 @@ test.each<[Flags, Environment, RegExp]>([
   [{ autoscale: '4,2' }, {}, /^--autoscale must be two whole numbers from 1 to 10000, least and most/],
   [{ concurrency: '11' }, {}, /^--concurrency must be at most the 10 jobs that a worker holds/],
   [{ timeLimit: '4s', softTimeLimit: '5s' }, {}, /^--time-limit must be at least/],
+  [{ niceness: '20' }, {}, /^--niceness must be a whole number from 0 to 19; it was given '20'\.$/],
   [{ maxMemoryPerWorker: '300 apples' }, {}, /^--max-memory-per-worker must be a size in bytes above 0, or with a unit/],
   [{ maxJobsPerWorker: '0' }, {}, /^--max-jobs-per-worker must be a whole number of at least 1/],
   [{ unknownTask: 'drop' }, {}, /^--unknown-task must be 'retry' or 'dead-letter'; it was given 'drop'/],

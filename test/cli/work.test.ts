@@ -120,19 +120,36 @@ test('a start that fails is one line on stderr', async () => {
 })
 
 test('on a terminal: a banner without the password, and readable lines', async () => {
-  const { node, code, stdout } = await begin(['--autoscale', '2,6', '--time-limit', '1m'], {
+  const { node, created, code, stdout } = await begin(['--autoscale', '2,6', '--time-limit', '1m', '--niceness', '5'], {
     terminal: true,
     env: { RABBITMQ_URL: 'amqp://me:s3cret@rabbit/v' },
   })
+  created[0]![1].logger!.warn({ task: 'add\n\u202e' }, 'a name\nof two lines')
   node.end(CLEAN)
   await code
   expect(stdout.text).toMatch(/prefork 1\.2\.3, Node /)
   expect(stdout.text).toMatch(/broker +amqp:\/\/me:\*\*\*@rabbit\/v/)
   expect(stdout.text).toMatch(/workers +2 to 6, by the backlog/)
-  expect(stdout.text).toMatch(/per worker +10 held, 10 at once/)
+  expect(stdout.text).toMatch(/per worker +10 held, 10 at once, nice 5\n/)
   expect(stdout.text).toMatch(/limits +hard 60 s/)
   expect(stdout.text).toMatch(/\d\d:\d\d:\d\d\.\d{3} INFO {2}Stopped: every job in flight has ended/)
+  expect(stdout.text).toMatch(/ WARN {2}a name\\nof two lines task="add\\n\\u202e"\n/)
   expect(stdout.text).not.toContain('s3cret')
+})
+
+test('the workers get the environment without the secrets of the broker', async () => {
+  const env = { PATH: '/bin', ASYNC_FARM_SECRET: 'long enough', RABBITMQ_URL: 'amqp://me:s3cret@rabbit/v' }
+  const withPassword = await begin([], { env })
+  const without = await begin([], { env: { ...env, RABBITMQ_URL: 'amqp://rabbit/v' } })
+  const envs = [withPassword, without].map(({ created }) => created[0]![1].env)
+  expect(envs).toEqual([
+    { NO_COLOR: '1', PATH: '/bin' },
+    { NO_COLOR: '1', PATH: '/bin', RABBITMQ_URL: 'amqp://rabbit/v' },
+  ])
+  for (const { node, code } of [withPassword, without]) {
+    node.end(CLEAN)
+    await code
+  }
 })
 
 test('--import is loaded before the variables are read', async () => {

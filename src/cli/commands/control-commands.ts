@@ -53,10 +53,21 @@ export const CONTROL_COMMANDS: { readonly [N in CommandName]: CommandLine<Comman
   },
   restart: plain('restart', 'replace the workers one after another; no job is dropped'),
   revoke: {
-    help: 'never start the job of this id',
-    arguments: '<id>',
-    flags: [['--terminate', 'end it if it runs']],
-    read: ([id], flags) => ({ command: 'revoke', id: id!, terminate: flags.terminate === true }),
+    help: 'never start the first job of this id that is there or comes',
+    arguments: '[id]',
+    flags: [
+      ['--queue <name>', 'only a job of this queue'],
+      ['--key <key>', 'the job of this key, in place of an id: no other job has it'],
+      ['--terminate', 'end it if it runs'],
+    ],
+    read: ([id], flags) => {
+      const { queue, key } = flags
+      if ((id === undefined) === (key === undefined)) throw new UsageError('revoke wants an id, or --key KEY.')
+      if (key !== undefined && queue !== undefined) throw new UsageError('revoke wants no --queue with --key: a key names one job in all queues.')
+      const terminate = flags.terminate === true
+      if (key !== undefined) return { command: 'revoke', key: String(key), terminate }
+      return { command: 'revoke', id: id!, terminate, ...(queue === undefined ? {} : { queue: String(queue) }) }
+    },
   },
   rate_limit: {
     help: 'limit how often jobs of a task, or of a queue, start',

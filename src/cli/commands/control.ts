@@ -6,7 +6,7 @@ import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import { toJsonLine } from '../output/output-stream.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
 import { type Flags, readSetting } from '../settings/setting.js'
-import { nodeName, nodeNames } from '../settings/values.js'
+import { nodeNames, nodeNameText } from '../settings/values.js'
 import { onSignals } from '../signals.js'
 
 /** Commands that change nothing: without an address they go to all nodes. */
@@ -27,7 +27,7 @@ export const control = async (command: Command, flags: Flags, context: CliContex
   // A node answers a restart or a shutdown when it begins, not when it has ended.
   const given = readTimeout(flags)
   const answers = to === 'all' ? 2_000 : 10_000
-  const farm = await context.farm()
+  const farm = await context.farm(broker)
   // --timeout covers the whole command. Without it, the answers have a time of their own, however long it took to connect.
   const deadline = new CommandTimeout(given ?? CONNECT_TIMEOUT + answers)
   const client = await farm.createControlClient(broker, { timeout: deadline.connectTimeout })
@@ -57,9 +57,9 @@ const hint = (secret: string | undefined): string =>
 export const top = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
   if (context.stdin.isTTY !== true || context.stdout.isTTY !== true)
     throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)
-  const node = readSetting({ flag: '--node', reader: nodeName }, flags, context.env)
-  const farm = await context.farm()
-  const client = await farm.createControlClient(readBroker(flags, context.env), { timeout: 10_000 })
+  const node = readSetting({ flag: '--node', reader: nodeNameText }, flags, context.env)
+  const broker = readBroker(flags, context.env)
+  const client = await (await context.farm(broker)).createControlClient(broker, { timeout: 10_000 })
   const { openRemote } = await import('../../dashboard/open.js')
   const { promise: closed, resolve: quit, reject: fail } = deferred()
   // Before the dashboard opens: a signal without a listener would end the process and leave the terminal in its mode.

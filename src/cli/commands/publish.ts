@@ -1,15 +1,14 @@
 import { PUBLISH_OPTIONS } from '../../amqp/publishing/publish-options.js'
 import { MAX_DELAY } from '../../amqp/topology/delay-steps.js'
 import { encodeJob } from '../../runtime/message/job.js'
-import { LIMITS } from '../../util/limits.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
 import { toJson } from '../output/output-stream.js'
-import { readBroker, readTimeout } from '../settings/broker.js'
+import { readBroker, readTimeout, storePath } from '../settings/broker.js'
 import { checkLimits, type Environment, type Flags, readSetting, type Setting } from '../settings/setting.js'
-import { count, duration, readerOf, shortText } from '../settings/values.js'
+import { duration, readerOf, shortTextWith } from '../settings/values.js'
 
 const OPTIONS = {
   delay: { flag: '--delay', reader: duration({ zero: true, max: MAX_DELAY }) },
@@ -17,8 +16,8 @@ const OPTIONS = {
   softTimeLimit: { flag: '--soft-time-limit', reader: readerOf(PUBLISH_OPTIONS.softTimeLimit) },
   timeLimit: { flag: '--time-limit', reader: readerOf(PUBLISH_OPTIONS.timeLimit) },
   priority: { flag: '--priority', reader: readerOf(PUBLISH_OPTIONS.priority) },
-  maxAttempts: { flag: '--max-attempts', reader: count(1, LIMITS.attempts) },
-  correlationId: { flag: '--correlation-id', reader: shortText('an id') },
+  maxAttempts: { flag: '--max-attempts', reader: readerOf(PUBLISH_OPTIONS.maxAttempts) },
+  correlationId: { flag: '--correlation-id', reader: shortTextWith('an id') },
 } as const satisfies { [K in keyof PublishOptions]?: Setting<unknown> }
 
 /** Refuses arguments that no message can carry (nested too deeply) before it connects. */
@@ -30,7 +29,8 @@ const checkMessage = async (task: string, args: readonly unknown[]): Promise<voi
   }
 }
 
-const readArguments = (text: string | undefined): unknown[] => {
+/** The arguments of a task, typed as JSON. */
+export const readArguments = (text: string | undefined): unknown[] => {
   if (text === undefined) return []
   let value: unknown
   try {
@@ -52,6 +52,9 @@ const readOptions = (flags: Flags, env: Environment): PublishOptions => {
   return options
 }
 
+const unconfirmedBy = ({ shown }: CommandTimeout): string =>
+  `RabbitMQ did not confirm the job within ${shown}, so that it may be stored or not. Does it hold back publishers (an alarm of memory or disk)?`
+
 /** Publishes one job; prints its id, or with `--wait` its result as JSON. */
 export const publish = async (task: string, args: string | undefined, flags: Flags, context: CliContext): Promise<ExitCode> => {
   if (task === '') throw new UsageError("The task must be the name of a task; it was given ''.")
@@ -60,15 +63,16 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const broker = readBroker(flags, context.env)
   const options = readOptions(flags, context.env)
   const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)
-  const farm = await context.farm()
+  const farm = await context.farm(broker)
   const deadline = new CommandTimeout(timeout)
+  const unconfirmed =
+    storePath(broker.url) === undefined
+      ? unconfirmedBy(deadline)
+      : `The job was not stored within ${deadline.shown}, and may be stored yet. Is the file locked, or its disk full?`
   const publisher = await farm.createPublisher(broker, { timeout: deadline.connectTimeout })
   try {
     if (flags.wait !== true) {
-      const id = await deadline.bound(
-        publisher.publish(task, given, options),
-        `RabbitMQ did not confirm the job within ${deadline.shown}, so that it may be stored or not. Does it hold back publishers (an alarm of memory or disk)?`,
-      )
+      const id = await deadline.bound(publisher.publish(task, given, options), unconfirmed)
       context.stdout.write(`${id}\n`)
       return EXIT.ok
     }
@@ -83,6 +87,8 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
         const how = (error as { code?: unknown }).code === 'ERR_PREFORK_SERIALIZATION' ? '' : ' failed'
         throw new CommandError(`${task}${how}: ${error.name}: ${error.message}`, EXIT.refused, { cause: error })
       }
+      case 'unconfirmed':
+        throw new CommandError(unconfirmed, EXIT.broker)
       case 'timeout':
         throw new CommandError(
           `No answer within ${deadline.shown}. The job may still run: is a node at work on this queue, and knows the task? prefork dlq list shows jobs that were given up; --timeout 5m waits longer.`,

@@ -1,4 +1,4 @@
-import { escapeControl } from '../../util/escape.js'
+import { escapeLine } from '../../util/escape.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { DeadLetter } from '../farm.js'
@@ -14,7 +14,7 @@ export const purge = async (flags: Flags, context: CliContext): Promise<ExitCode
   if (flags.yes !== true) {
     throw new UsageError(`This removes every ${dead ? 'dead letter of' : 'job that waits in'} ${broker.queues.join(', ')}, for good: say --yes.`)
   }
-  const farm = await context.farm()
+  const farm = await context.farm(broker)
   for (const queue of broker.queues) context.stdout.write(`${queue}: ${await farm.purge(broker, queue, { dead })} removed\n`)
   return EXIT.ok
 }
@@ -22,8 +22,8 @@ export const purge = async (flags: Flags, context: CliContext): Promise<ExitCode
 /** Prints the dead letters, oldest first; they stay in their queue. */
 export const listDead = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
   const limit = readSetting({ flag: '--limit', reader: count(1, 100_000) }, flags, context.env) ?? 100
-  const farm = await context.farm()
   const broker = readBroker(flags, context.env)
+  const farm = await context.farm(broker)
   const letters: DeadLetter[] = []
   for (const queue of broker.queues) {
     if (letters.length >= limit) break
@@ -40,7 +40,7 @@ export const listDead = async (flags: Flags, context: CliContext): Promise<ExitC
 
 const lineOf = ({ id, task, queue, reason, error, at, attempt, losses }: DeadLetter): string => {
   const when = at === undefined ? '-' : new Date(at).toISOString()
-  return escapeControl(
+  return escapeLine(
     `${when}  ${id ?? '(no id)'}  ${task ?? '(unreadable)'}  ${queue}  ${reason}  attempt ${attempt}, losses ${losses}  ${error.split('\n', 1)[0]}`,
   )
 }
@@ -49,8 +49,8 @@ const lineOf = ({ id, task, queue, reason, error, at, attempt, losses }: DeadLet
 export const retryDead = async (ids: readonly string[], flags: Flags, context: CliContext): Promise<ExitCode> => {
   if (ids.length === 0 && flags.all !== true) throw new UsageError('Which dead letters? Name their ids (prefork dlq list shows them) or say --all.')
   if (ids.length > 0 && flags.all === true) throw new UsageError('Ids and --all exclude each other.')
-  const farm = await context.farm()
   const broker = readBroker(flags, context.env)
+  const farm = await context.farm(broker)
   let sent = 0
   for (const queue of broker.queues) sent += await farm.retryDeadLetters(broker, queue, flags.all === true ? {} : { ids })
   if (sent > 0 || flags.all === true) context.stdout.write(`${sent} went back to their queues.\n`)

@@ -9,6 +9,7 @@ import { serveHttp } from '../http/server.js'
 import { banner, configuration } from '../output/banner.js'
 import { createLogger, prettyLine } from '../output/logger.js'
 import { paintFor } from '../output/output-stream.js'
+import { withoutBrokerSecrets } from '../settings/broker.js'
 import { findModules } from '../settings/modules.js'
 import type { Flags } from '../settings/setting.js'
 import { readWork, type WorkSettings } from '../settings/work.js'
@@ -49,8 +50,11 @@ const run = async (settings: WorkSettings, context: CliContext, logger: Logger, 
   const signals = new NodeSignals(logger)
   const stopListening = onSignals(context.signals, signals)
   try {
-    const farm = await context.farm()
-    const node = await Promise.race([farm.createNode(settings.broker, { ...settings.node, logger }), signals.startCancelled])
+    const farm = await context.farm(settings.broker)
+    const node = await Promise.race([
+      farm.createNode(settings.broker, { ...settings.node, env: withoutBrokerSecrets(context.env), logger }),
+      signals.startCancelled,
+    ])
     if (node === undefined) return EXIT.ok
     http?.attach(node)
     signals.node = node

@@ -49,8 +49,8 @@ const nodeFamilies = (out: Exposition, stats: NodeStats): void => {
   gauge('prefork_workers_wanted', 'Workers that the node wants now.', scale.wanted)
   gauge('prefork_workers_alive', 'Workers that are alive.', scale.alive)
   out.family('prefork_jobs_received_total', 'counter', 'Deliveries received.', [[{}, totals.received]])
-  const { succeeded, failed, retried, revoked, lost, deadLettered, recognised } = totals
-  const outcomes = Object.entries({ succeeded, failed, retried, revoked, lost, dead_lettered: deadLettered, recognised })
+  const { succeeded, failed, retried, revoked, lost, deadLettered, recognised, refused } = totals
+  const outcomes = Object.entries({ succeeded, failed, retried, revoked, lost, dead_lettered: deadLettered, recognised, refused })
   const jobs = outcomes.map(([outcome, count]): Sample => [{ outcome }, count])
   out.family('prefork_jobs_total', 'counter', 'Jobs by what became of them.', jobs)
 }

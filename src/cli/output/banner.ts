@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { withoutPassword } from '../../util/redact.js'
+import { storePath } from '../settings/broker.js'
 import { NODE_DEFAULTS, type WorkSettings } from '../settings/work.js'
 import type { Paint } from './output-stream.js'
 
@@ -16,17 +17,22 @@ const pathsOf = (given: WorkSettings['node']['tasks'] = [], folder: string): str
 /** The configuration as pairs of a name and a value. The broker's password is hidden. */
 export const configuration = (settings: WorkSettings, folder: string): [name: string, value: string][] => {
   const { broker, node, http } = settings
-  const { minWorkers, maxWorkers, prefetchPerWorker, maxLosses, shutdownGrace } = { ...NODE_DEFAULTS, ...node }
+  const { minWorkers, maxWorkers, prefetchPerWorker, niceness, maxLosses, shutdownGrace } = { ...NODE_DEFAULTS, ...node }
   const lines: [string, string | undefined][] = [
     ['node', node.name ?? `(generated) on ${hostname()}, process ${process.pid}`],
-    ['broker', withoutPassword(broker.url)],
+    ['broker', storePath(broker.url) === undefined ? withoutPassword(broker.url) : broker.url],
     ['queues', broker.queues.join(', ')],
-    ['exchanges', `${broker.controlExchange} (commands${broker.secret === undefined ? '' : ', with a secret'}), ${broker.eventExchange} (events)`],
+    [
+      'exchanges',
+      storePath(broker.url) !== undefined
+        ? undefined
+        : `${broker.controlExchange} (commands${broker.secret === undefined ? '' : ', with a secret'}), ${broker.eventExchange} (events)`,
+    ],
     ['tasks', pathsOf(node.tasks, folder)],
     ['roots', pathsOf(node.roots, folder)],
     ['imports', pathsOf(node.imports, folder)],
     ['workers', minWorkers === maxWorkers ? String(minWorkers) : `${minWorkers} to ${maxWorkers}, by the backlog`],
-    ['per worker', `${prefetchPerWorker} held, ${node.concurrency ?? prefetchPerWorker} at once`],
+    ['per worker', `${prefetchPerWorker} held, ${node.concurrency ?? prefetchPerWorker} at once${niceness === 0 ? '' : `, nice ${niceness}`}`],
     [
       'limits',
       [

@@ -1,16 +1,32 @@
-import { type Logger, pino } from 'pino'
+import { type Logger, pino, symbols } from 'pino'
 import { shownClock } from '../../dashboard/format/values.js'
-import { escapeControl } from '../../util/escape.js'
+import { escapeControl, escapeLine } from '../../util/escape.js'
 import type { TextStream } from '../cli-context.js'
 import type { Environment } from '../settings/setting.js'
+import type { LogLevel } from '../settings/work.js'
 import { type Paint, paintFor } from './output-stream.js'
 
-/** Readable lines on a terminal, JSON lines anywhere else. Written synchronously: nothing is lost when the process ends. */
-export const createLogger = (stream: TextStream, env: Environment, { verbose = false }: { verbose?: boolean } = {}): Logger => {
+/**
+ * Readable lines on a terminal, JSON lines anywhere else. Lines below a warning are written at the end of the turn of the event loop, all
+ * others at once: what precedes a crash is not lost with it.
+ */
+export const createLogger = (stream: TextStream, env: Environment, { logLevel }: { logLevel: LogLevel }): Logger => {
   const paint = paintFor(stream, env)
-  const write = (line: string) => stream.write(stream.isTTY === true ? prettyLine(line, paint) : line)
-  return pino({ level: verbose ? 'debug' : 'info', base: null }, { write })
+  const destination = {
+    // pino sets `lastLevel` before each line.
+    [symbols.needsMetadataGsym]: true,
+    lastLevel: 0,
+    write(json: string): void {
+      const line = stream.isTTY === true ? prettyLine(json, paint) : json
+      if (this.lastLevel < WARNING && stream.writeSoon !== undefined) stream.writeSoon(line)
+      else stream.write(line)
+    },
+  }
+  return pino({ level: logLevel, base: null }, destination)
 }
+
+/** As pino numbers its levels. */
+const WARNING = 40
 
 const LEVELS: Record<number, [name: string, colour: Parameters<Paint>[0]]> = {
   10: ['TRACE', 'dim'],
@@ -46,6 +62,6 @@ export const prettyLine = (json: string, paint: Paint): string => {
   }
   const [level, colour] = LEVELS[Number(line.level)] ?? ['     ', 'dim']
   const rest = Object.entries(line).flatMap(([key, value]) => (OWN.has(key) || value === undefined ? [] : [`${key}=${shownValue(value)}`]))
-  const details = rest.length === 0 ? '' : ` ${paint('dim', escapeControl(rest.join(' ')))}`
-  return `${paint('dim', clock(Number(line.time)))} ${paint(colour, level)} ${escapeControl(String(line.msg ?? ''))}${details}${escapeControl(stackOf(line.err))}\n`
+  const details = rest.length === 0 ? '' : ` ${paint('dim', escapeLine(rest.join(' ')))}`
+  return `${paint('dim', clock(Number(line.time)))} ${paint(colour, level)} ${escapeLine(String(line.msg ?? ''))}${details}${escapeControl(stackOf(line.err))}\n`
 }

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { escapeJson } from '../../util/escape.js'
 import type { OutputStream, TextStream } from '../cli-context.js'
 import type { Environment } from '../settings/setting.js'
 
@@ -6,9 +7,15 @@ interface Stream extends TextStream {
   on(event: 'error', listener: (error: Error) => void): unknown
 }
 
+/** Characters that wait for the end of the turn at most. */
+const MAX_WAITING = 65_536
+
 /** The process's stdout or stderr. A closed terminal, a reader that has exited or a full disk must not end a node that writes its log. */
 export class ProcessStream implements OutputStream {
   readonly #stream: Stream
+  /** What `writeSoon` was given in this turn. */
+  #waiting = ''
+  #endOfTurn: NodeJS.Immediate | undefined
   #failure: Error | undefined
   #listener: ((error: Error) => void) | undefined
 
@@ -23,6 +30,26 @@ export class ProcessStream implements OutputStream {
 
   /** Drops what cannot be written. The next write is tried again: the disk may have space by then. */
   write(text: string): void {
+    this.flush()
+    this.#write(text)
+  }
+
+  /** A system call for each line of the log would cost a busy node as much as the job that it is about. */
+  writeSoon(text: string): void {
+    this.#waiting += text
+    if (this.#waiting.length >= MAX_WAITING) this.flush()
+    else this.#endOfTurn ??= setImmediate(() => this.flush())
+  }
+
+  flush(): void {
+    clearImmediate(this.#endOfTurn)
+    this.#endOfTurn = undefined
+    const text = this.#waiting
+    this.#waiting = ''
+    if (text !== '') this.#write(text)
+  }
+
+  #write(text: string): void {
     try {
       this.#stream.write(text)
     } catch (error) {
@@ -58,7 +85,7 @@ const replacer = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? String(value) : value instanceof Map ? Object.fromEntries(value) : value instanceof Set ? [...value] : value
 
 /** On one line, for programs. */
-export const toJsonLine = (value: unknown): string => JSON.stringify(value, replacer) ?? 'undefined'
+export const toJsonLine = (value: unknown): string => escapeJson(JSON.stringify(value, replacer) ?? 'undefined')
 
 /** Indented, for people and programs. */
-export const toJson = (value: unknown): string => JSON.stringify(value, replacer, 2) ?? 'undefined'
+export const toJson = (value: unknown): string => escapeJson(JSON.stringify(value, replacer, 2) ?? 'undefined')

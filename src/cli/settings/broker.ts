@@ -1,9 +1,11 @@
 import { CONNECTION_OPTIONS, CONTROL_OPTIONS, QUEUE_OPTIONS } from '../../amqp/options/client-options.js'
 import { DEFAULT_QUEUE, type QueueType } from '../../amqp/topology/topology.js'
+import { DEFAULT_QUEUE as DEFAULT_FILE_QUEUE } from '../../queue/jobs/names.js'
 import { readKnown } from '../../util/option-table.js'
+import { hasPassword } from '../../util/redact.js'
 import { UsageError } from '../exit.js'
-import { type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { brokerName, brokerNames, brokerUrl, contents, duration, name, type Reader, readerOf } from './values.js'
+import { type Environment, type Flags, isTyped, readSetting, type Setting } from './setting.js'
+import { brokerAddress, brokerName, brokerNames, contents, duration, name, type Reader, readerOf, secretText } from './values.js'
 
 /** The options of `prefork/amqp`, as flags and variables set them. */
 export interface BrokerSettings {
@@ -27,7 +29,7 @@ const exchangeName = brokerName('the name of an exchange')
 
 /** By option of `prefork/amqp`, and part of it. */
 const SETTINGS = {
-  url: { flag: '--broker', variable: 'RABBITMQ_URL', reader: brokerUrl },
+  url: { flag: '--broker', variable: 'RABBITMQ_URL', reader: brokerAddress },
   'tls.ca': { variable: 'RABBITMQ_TLS_CA', reader: contents },
   'tls.cert': { variable: 'RABBITMQ_TLS_CERT', reader: contents },
   'tls.key': { variable: 'RABBITMQ_TLS_KEY', reader: contents },
@@ -46,11 +48,7 @@ const SETTINGS = {
   secret: {
     // No flag: every user of the machine can read a command line.
     variable: 'ASYNC_FARM_SECRET',
-    reader: {
-      wants: 'a text of at least 8 characters, without the white space around it',
-      read: (text: string) => (text.length >= 8 ? text : undefined),
-      secret: true,
-    },
+    reader: secretText,
     // A variable that is set is meant to protect the node: white space alone must not leave it unprotected.
     refuseBlank: true,
   },
@@ -93,8 +91,22 @@ const readTls = (url: string, flags: Flags, env: Environment): BrokerSettings['t
   return { ca, cert, key, passphrase, servername }
 }
 
+/** The file of a queue that is in one. Undefined: the address is that of a RabbitMQ. */
+export const storePath = (url: string): string | undefined => (url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined)
+
+/** A flag that would have no effect is refused. Variables may be those of other commands. */
+const refuseRabbitFlags = (flags: Flags): void => {
+  for (const { flag } of [SETTINGS.queueType, SETTINGS.priorityLevels, SETTINGS.controlExchange, SETTINGS.eventExchange])
+    if (isTyped(flag, flags)) throw new UsageError(`${flag} is for RabbitMQ: leave it out for a queue in a file.`)
+}
+
 export const readBroker = (flags: Flags, env: Environment): BrokerSettings => {
   const url = readSetting(SETTINGS.url, flags, env) ?? DEFAULTS.url
+  if (storePath(url) !== undefined) {
+    refuseRabbitFlags(flags)
+    const queues = readSetting(SETTINGS.queue, flags, env) ?? [DEFAULT_FILE_QUEUE]
+    return { ...DEFAULTS, url, tls: undefined, queues, secret: undefined }
+  }
   return {
     url,
     tls: readTls(url, flags, env),
@@ -111,3 +123,12 @@ const TIMEOUT: Setting<number> = { flag: '--timeout', reader: duration() }
 
 /** ms for the whole command, the answers and the close included. */
 export const readTimeout = (flags: Flags): number | undefined => readSetting(TIMEOUT, flags, {})
+
+/**
+ * The environment of workers: without the farm's secret, the passphrase of the key, and the address of RabbitMQ where it holds a password.
+ * Tasks, and whatever they spawn or report, need none of them.
+ */
+export const withoutBrokerSecrets = (env: Environment): Record<string, string | undefined> => {
+  const { ASYNC_FARM_SECRET: _secret, RABBITMQ_TLS_PASSPHRASE: _passphrase, RABBITMQ_URL: url, ...others } = env
+  return url === undefined || hasPassword(url) ? others : { ...others, RABBITMQ_URL: url }
+}

@@ -1,3 +1,4 @@
+import { checkLimits as checkBoth } from '../../util/checks.js'
 import { UsageError } from '../exit.js'
 import type { Reader } from './values.js'
 
@@ -28,6 +29,9 @@ const readAs = <T>(reader: Reader<T>, source: string, text: string): T => {
   return value
 }
 
+/** Whether a flag was given. */
+export const isTyped = (flag: string, flags: Flags): boolean => flags[keyOf(flag)] !== undefined
+
 /** The value of a setting, or undefined when neither flag nor variable names one. An empty variable counts as absent. */
 export const readSetting = <T>({ flag, variable, reader, refuseBlank, verbatim }: Setting<T>, flags: Flags, env: Environment): T | undefined => {
   const typed = flag === undefined ? undefined : flags[keyOf(flag)]
@@ -39,8 +43,11 @@ export const readSetting = <T>({ flag, variable, reader, refuseBlank, verbatim }
   return absent ? undefined : readAs(reader, variable!, found)
 }
 
-/** Throws UsageError for a hard time limit below the soft one, ms. */
-export const checkLimits = ({ softTimeLimit, timeLimit }: { readonly softTimeLimit?: number; readonly timeLimit?: number }): void => {
-  if (softTimeLimit !== undefined && timeLimit !== undefined && timeLimit < softTimeLimit)
+/** Throws UsageError, with the names of the flags, where the library's own check refuses both limits together. */
+export const checkLimits = (options: Parameters<typeof checkBoth>[0]): void => {
+  try {
+    checkBoth(options)
+  } catch {
     throw new UsageError('--time-limit must be at least --soft-time-limit: it ends what the soft limit only asks.')
+  }
 }

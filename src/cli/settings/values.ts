@@ -1,5 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { type ChoiceCheck, type CountCheck, millisecondsOrZero } from '../../util/checks.js'
+import { brokerUrl, controlSecret, readQueueName } from '../../amqp/options/client-options.js'
+import { shortText } from '../../amqp/publishing/publish-options.js'
+import { nodeName } from '../../node/options.js'
+import { rateText } from '../../runtime/options.js'
+import { type Check, type ChoiceCheck, type CountCheck, millisecondsOrZero } from '../../util/checks.js'
 import { LIMITS, MAX_TIMER } from '../../util/limits.js'
 import type { OptionSpec } from '../../util/option-table.js'
 
@@ -52,12 +56,23 @@ const textThat = (fits: (text: string) => boolean, wants: string): Reader<string
 
 export const name = (what: string): Reader<string> => textThat((text) => /^\S{1,255}$/.test(text), `${what} of 1 to 255 characters without white space`)
 
-/** AMQP's short strings have one byte for their length. */
-const MAX_SHORT_TEXT = 255
+const hasNoSpace = (text: string): boolean => /^\S+$/.test(text)
 
-/** A property of a message. */
-export const shortText = (what: string): Reader<string> =>
-  textThat((text) => /^\S+$/.test(text) && Buffer.byteLength(text) <= MAX_SHORT_TEXT, `${what} of 1 to ${MAX_SHORT_TEXT} bytes of UTF-8 without white space`)
+/** Whether the library's own check of the option passes it. */
+const passes =
+  (check: Check<string>) =>
+  (text: string): boolean => {
+    try {
+      check('', text)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+/** A property of a message. White space is refused here alone: it is most likely a mistake in quoting. */
+export const shortTextWith = (what: string): Reader<string> =>
+  textThat((text) => hasNoSpace(text) && passes(shortText)(text), `${what} of 1 to 255 bytes of UTF-8 without white space`)
 
 /** Several texts, separated by commas; each once. */
 const listOf = (wants: string, fits: (text: string) => boolean): Reader<string[]> => ({
@@ -68,15 +83,13 @@ const listOf = (wants: string, fits: (text: string) => boolean): Reader<string[]
   },
 })
 
-const isNodeName = (text: string): boolean => /^[\w.@:-]{1,200}$/.test(text)
+export const nodeNameText = textThat(passes(nodeName), 'the name of a node, of letters, digits and . _ @ : - (at most 200)')
 
-export const nodeName = textThat(isNodeName, 'the name of a node, of letters, digits and . _ @ : - (at most 200)')
+export const nodeNames: Reader<string[]> = listOf(nodeNameText.wants, passes(nodeName))
 
-export const nodeNames: Reader<string[]> = listOf(nodeName.wants, isNodeName)
+const isBrokerName = (text: string): boolean => hasNoSpace(text) && passes(readQueueName)(text)
 
-const isBrokerName = (text: string): boolean => /^(?!amq\.)\S+$/.test(text) && Buffer.byteLength(text) <= 200
-
-/** The name of a queue or an exchange. */
+/** The name of a queue or an exchange. White space is refused here alone, as above. */
 export const brokerName = (what: string): Reader<string> =>
   textThat(isBrokerName, `${what} of 1 to 200 bytes without white space, which does not begin with 'amq.'`)
 
@@ -111,24 +124,23 @@ export const contents: Reader<Buffer> = {
 
 export const port: Reader<number> = count(0, 65_535)
 
-export const brokerUrl: Reader<string> = {
+export const brokerAddress: Reader<string> = {
   // It may hold a password.
   secret: true,
-  wants: 'the URL of a RabbitMQ, such as amqp://user:password@host:5672/vhost',
-  read(text) {
-    try {
-      const { protocol, hostname } = new URL(text)
-      return (protocol === 'amqp:' || protocol === 'amqps:') && hostname !== '' ? text : undefined
-    } catch {
-      return undefined
-    }
-  },
+  wants: 'the URL of a RabbitMQ, such as amqp://user:password@host:5672/vhost, or a queue in a file, such as sqlite:./jobs.db',
+  read: (text) => (/^sqlite:./.test(text) ? text : passes(brokerUrl)(text) && new URL(text).hostname !== '' ? text : undefined),
+}
+
+export const secretText: Reader<string> = {
+  secret: true,
+  wants: 'a text of at least 8 characters, without the white space around it',
+  read: (text) => (passes(controlSecret)(text) ? text : undefined),
 }
 
 /** `10/s`, `600/m`, `1000/h`; `none` removes the limit. */
 export const rate: Reader<string | null> = {
   wants: "a rate such as 10/s, 600/m or 1000/h, or 'none' to remove the limit",
-  read: (text) => (text === 'none' ? null : /^[1-9]\d*\/[smh]$/.test(text) ? text : undefined),
+  read: (text) => (text === 'none' ? null : passes(rateText)(text) ? text : undefined),
 }
 
 /** The reader for an option of the library, with the bounds of the library's check. */

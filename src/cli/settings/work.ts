@@ -6,7 +6,7 @@ import { UsageError } from '../exit.js'
 import { type BrokerSettings, readBroker } from './broker.js'
 import { findModules, findRoots } from './modules.js'
 import { checkLimits, type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { count, name, nodeName, port, type Reader, range, readerOf } from './values.js'
+import { count, name, nodeNameText, oneOf, port, type Reader, range, readerOf } from './values.js'
 
 interface NodeFlag {
   /** As commander takes it. */
@@ -28,13 +28,15 @@ const FLAGS = {
   maxStall: { usage: '--max-stall <time>', variable: 'MAX_STALL_S' },
   maxJobsPerWorker: { usage: '--max-jobs-per-worker <count>' },
   maxMemoryPerWorker: { usage: '--max-memory-per-worker <size>' },
+  niceness: { usage: '--niceness <value>' },
   maxLosses: { usage: '--max-losses <count>', variable: 'MAX_LOSSES' },
   taskHistory: { usage: '--history <count>', variable: 'TASK_HISTORY_MAX' },
   softTimeLimit: { usage: '--soft-time-limit <time>' },
   timeLimit: { usage: '--time-limit <time>' },
   maxAttempts: { usage: '--max-attempts <count>' },
   unknownTask: { usage: '--unknown-task <what>' },
-  name: { usage: '--name <name>', reader: nodeName },
+  unknownTaskTimeout: { usage: '--unknown-task-timeout <time>' },
+  name: { usage: '--name <name>', reader: nodeNameText },
 } as const satisfies { [K in keyof NodeOptions]?: NodeFlag }
 
 type FlagOption = keyof typeof FLAGS
@@ -91,11 +93,17 @@ const AUTOSCALE: Setting<{ min: number; max: number }> = { flag: '--autoscale', 
 const HTTP: Setting<number> = { flag: '--http', reader: port }
 const HTTP_HOST: Setting<string> = { flag: '--http-host', reader: name('a host') }
 
+/** Levels of pino: each includes those after it. */
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+export const DEFAULT_LOG_LEVEL: LogLevel = 'info'
+const LOG_LEVEL: Setting<LogLevel> = { flag: '--log-level', variable: 'ASYNC_FARM_LOG_LEVEL', reader: oneOf(...LOG_LEVELS) }
+
 export interface WorkSettings {
   readonly broker: BrokerSettings
   readonly node: NodeOptions
   readonly http: { readonly port: number; readonly host: string } | undefined
-  readonly verbose: boolean
+  readonly logLevel: LogLevel
   readonly tui: boolean
 }
 
@@ -125,9 +133,15 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
     broker: readBroker(flags, env),
     node: options,
     http: http === undefined ? undefined : { port: http, host: host ?? '127.0.0.1' },
-    verbose: flags.verbose === true,
+    logLevel: readLogLevel(flags, env),
     tui: flags.tui === true,
   }
+}
+
+/** `--verbose` stands for `--log-level debug`, where no level is given. */
+const readLogLevel = (flags: Flags, env: Environment): LogLevel => {
+  const verbose = flags.verbose === true && flags.logLevel === undefined
+  return verbose ? 'debug' : (readSetting(LOG_LEVEL, flags, env) ?? DEFAULT_LOG_LEVEL)
 }
 
 const readScale = (flags: Flags, env: Environment): { minWorkers: number; maxWorkers: number } => {

@@ -66,6 +66,8 @@ const changes = (before: TaskRecord, event: TaskEvent): Partial<TaskRecord> => {
       return { status: 'pending', queue: event.queue, counts: event.counts, received: at, started: undefined, ended: undefined, duration: undefined }
     case 'task.started':
       return { status: 'running', started: at, worker: event.worker, counts: { ...before.counts, attempt: event.attempt } }
+    case 'task.progress':
+      return {}
     case 'task.succeeded':
       return ended('success', { duration: event.duration })
     case 'task.failed':

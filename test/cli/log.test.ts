@@ -1,0 +1,55 @@
+import { EventEmitter } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { createLogger } from '../../src/cli/output/logger.js'
+import { ProcessStream } from '../../src/cli/output/output-stream.js'
+import { LOG_LEVELS } from '../../src/cli/settings/work.js'
+
+/** stdout, as the writes that it got. */
+const fakeStdout = (given: { isTTY?: boolean } = {}) => {
+  const writes: string[] = []
+  const output = new ProcessStream(Object.assign(new EventEmitter(), given, { write: (text: string) => writes.push(text) }))
+  return { output, writes, messages: () => writes.map((each) => each.match(/(?<="msg":")[^"]+/g) ?? [each]) }
+}
+
+test.each(LOG_LEVELS)('at the level %s, lines below it are not written', (logLevel) => {
+  const { output, messages } = fakeStdout()
+  const logger = createLogger(output, {}, { logLevel })
+  const levels = LOG_LEVELS.slice(0, -1) as Exclude<(typeof LOG_LEVELS)[number], 'silent'>[]
+  for (const level of levels) logger[level](level)
+  output.flush()
+  expect(messages().flat()).toEqual(LOG_LEVELS.slice(LOG_LEVELS.indexOf(logLevel), -1))
+})
+
+test('lines of one turn are one write, at its end; a warning is written at once, behind those before it', async () => {
+  const { output, messages } = fakeStdout()
+  const logger = createLogger(output, {}, { logLevel: 'info' })
+  logger.info('1')
+  logger.info('2')
+  expect(messages()).toEqual([])
+  await nextTurn()
+  expect(messages()).toEqual([['1', '2']])
+  logger.info('3')
+  logger.warn('4')
+  expect(messages()).toEqual([['1', '2'], ['3'], ['4']])
+  logger.info('5')
+  output.write('6')
+  await nextTurn()
+  expect(messages()).toEqual([['1', '2'], ['3'], ['4'], ['5'], ['6']])
+})
+
+test('many lines do not wait for the end of the turn', () => {
+  const { output, writes } = fakeStdout()
+  const line = `${'x'.repeat(999)}\n`
+  for (let n = 0; n < 200; n++) output.writeSoon(line)
+  expect(writes.length).toBeGreaterThan(1)
+  output.flush()
+  expect(writes.join('')).toBe(line.repeat(200))
+})
+
+test('a terminal gets readable lines', () => {
+  const { output, writes } = fakeStdout({ isTTY: true })
+  createLogger(output, { NO_COLOR: '1' }, { logLevel: 'info' }).info({ job: 'a' }, 'job succeeded')
+  output.flush()
+  expect(writes).toEqual([expect.stringMatching(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}job succeeded job=a\n$/)])
+})
