@@ -1,4 +1,5 @@
 /** @import { Case } from '../types.js' */
+import alone from './alone.js'
 import buffers from './buffers.js'
 import crash from './crash.js'
 import farm from './farm.js'
@@ -17,5 +18,5 @@ import workers from './workers.js'
 
 /** The cases in the order of the tables. @type {Record<string, Case>} */
 export const CASES = Object.fromEntries(
-  [noop, rtt, objects, buffers, mixed, start, imported, queued, latency, growth, workers, recycle, crash, idle, farm].map((each) => [each.name, each]),
+  [noop, rtt, objects, buffers, mixed, start, imported, queued, latency, alone, growth, workers, recycle, crash, idle, farm].map((each) => [each.name, each]),
 )

@@ -1,46 +1,34 @@
-// The consumers: a node, and the bare client with an empty handler in its own process.
+// The consumers that run in `host.js`: a node, and the bare client with an empty handler.
 import { connect } from 'amqplib'
-import pino from 'pino'
 import { createWorker } from '../../dist/amqp/index.js'
 import { PREFETCH, WORKERS } from './plan.js'
 
-/**
- * @typedef {{ url: string, queue: string, queueType: 'quorum' | 'classic' }} Where
- * @typedef {{ done(): number, close(): Promise<unknown> }} Consumer
- */
+/** @import { Where } from './plan.js' */
 
-/** @param {Where} where @param {object} [more] @returns {Promise<Consumer>} */
-const node = async ({ url, queue, queueType }, more) => {
-  const worker = await createWorker({
-    url,
-    queue,
-    queueType,
-    controlExchange: `${queue}.control`,
-    eventExchange: `${queue}.events`,
-    tasks: new URL('../tasks.js', import.meta.url),
-    minWorkers: WORKERS,
-    maxWorkers: WORKERS,
-    prefetchPerWorker: PREFETCH / WORKERS,
-    ...more,
-  })
-  return { done: () => worker.stats().totals.succeeded, close: () => worker.shutdown() }
-}
-
-/** @type {Record<string, (where: Where) => Promise<Consumer>>} */
-export const CONSUMERS = {
-  node: (where) => node(where),
-  /** Logs like `prefork work`: a line of JSON for each job. */
-  'node-logging': (where) => node(where, { logger: pino({ level: 'info' }, pino.destination({ dest: '/dev/null', sync: false })) }),
+/** Each opens, and returns how it is closed. @type {Record<string, (where: Where) => Promise<() => Promise<unknown>>>} */
+export const HOSTED = {
+  async node({ url, queue, queueType }) {
+    const worker = await createWorker({
+      url,
+      queue,
+      queueType: /** @type {'quorum' | 'classic'} */ (queueType),
+      controlExchange: `${queue}.control`,
+      eventExchange: `${queue}.events`,
+      tasks: new URL('../tasks.js', import.meta.url),
+      minWorkers: WORKERS,
+      maxWorkers: WORKERS,
+      prefetchPerWorker: PREFETCH / WORKERS,
+    })
+    return () => worker.shutdown()
+  },
+  // With the options of the socket that amqplib has by default: with `noDelay` it is slower.
   async client({ url, queue }) {
-    const connection = await connect(url, { noDelay: true })
+    const connection = await connect(url)
     const channel = await connection.createChannel()
     await channel.prefetch(PREFETCH)
-    let done = 0
     await channel.consume(queue, (message) => {
-      if (message === null) return
-      channel.ack(message)
-      done++
+      if (message !== null) channel.ack(message)
     })
-    return { done: () => done, close: () => connection.close() }
+    return () => connection.close()
   },
 }

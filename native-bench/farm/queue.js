@@ -15,26 +15,27 @@ export const brokerProblem = async () => {
   }
 }
 
-/** Creates a queue with so many no-ops. @param {number} jobs @param {'quorum' | 'classic'} queueType */
+/** Creates a queue with so many no-ops, whose bodies differ: those of real jobs do. @param {number} jobs @param {string} queueType */
 export const fullQueue = async (jobs, queueType) => {
   const { connect } = await import('amqplib')
   const { createPublisher } = await import('../../dist/amqp/index.js')
   const queue = `prefork.bench.${randomBytes(6).toString('hex')}`
-  const publisher = await createPublisher({ url: BROKER_URL, queue, queueType })
+  const publisher = await createPublisher({ url: BROKER_URL, queue, queueType: /** @type {'quorum' | 'classic'} */ (queueType) })
   await publisher.publishMany(
     'noop',
     (function* () {
-      for (let n = 0; n < jobs; n++) yield []
+      for (let n = 0; n < jobs; n++) yield [{ user: n, email: `user-${n}@example.com`, at: Date.now() + n }]
     })(),
   )
   await publisher.close()
+  const connection = await connect(BROKER_URL)
+  const channel = await connection.createChannel()
+  const ready = async () => (await channel.checkQueue(queue)).messageCount
   const remove = async () => {
-    const connection = await connect(BROKER_URL)
-    const channel = await connection.createChannel()
     await channel.deleteQueue(queue)
     await channel.deleteQueue(`${queue}.dlq`)
     for (const each of ['control', 'events']) await channel.deleteExchange(`${queue}.${each}`)
     await connection.close()
   }
-  return { queue, remove }
+  return { queue, ready, remove }
 }

@@ -55,6 +55,7 @@ export const GROUPS = [
       column('HTTP p99 beside no-ops, ms', 'latency/noop-50MB/httpP99'),
       column('1 KB objects', 'latency/1KB-50MB/httpP99'),
       column('1 ms jobs', 'latency/1ms-50MB/httpP99'),
+      column("a job alone: host's CPU, µs", 'alone/warm/hostMicros'),
       column('idle worker PSS, MB', 'idle/4w/shareMB'),
       column('resident, MB', 'idle/4w/residentMB'),
     ],
@@ -72,10 +73,12 @@ export const GROUPS = [
   {
     title: 'No-ops from RabbitMQ',
     columns: [
-      column('quorum queue: jobs/s', 'farm/quorum/perSecond'),
+      column('quorum queue: prefork work, jobs/s', 'farm/quorum/perSecond'),
+      column('createWorker', 'farm/quorum/libraryPerSecond'),
       column('bare client/s', 'farm/quorum/clientPerSecond'),
       column('ratio', 'farm/quorum/ratio'),
-      column('classic queue: jobs/s', 'farm/classic/perSecond'),
+      column('classic queue: prefork work, jobs/s', 'farm/classic/perSecond'),
+      column('createWorker', 'farm/classic/libraryPerSecond'),
       column('bare client/s', 'farm/classic/clientPerSecond'),
       column('ratio', 'farm/classic/ratio'),
     ],
