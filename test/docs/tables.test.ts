@@ -9,9 +9,14 @@ import { CALL_OPTIONS, PUBLISH_OPTIONS } from '../../src/amqp/publishing/publish
 import { VARIABLES } from '../../src/cli/program.js'
 import { nodeFlags } from '../../src/cli/settings/work.js'
 import { NODE_OPTIONS, readNodeOptions } from '../../src/node/options.js'
+import { CANCEL_OPTIONS } from '../../src/pool/jobs/cancellation.js'
 import { MAP_OPTIONS } from '../../src/pool/jobs/map.js'
 import { RUN_OPTIONS } from '../../src/pool/jobs/run-options.js'
 import { POOL_OPTIONS, readOptions } from '../../src/pool/options.js'
+import { createQueue, QUEUE_OPTIONS as QUEUE } from '../../src/queue/face/create-queue.js'
+import { createWorker as createQueueWorker, WORKER_OPTIONS as QUEUE_WORKER_OPTIONS } from '../../src/queue/face/create-worker.js'
+import { SCHEDULE_OPTIONS } from '../../src/queue/face/schedules.js'
+import { ADD_OPTIONS, JOB_DEFAULTS } from '../../src/queue/jobs/add-options.js'
 import { RUNTIME_OPTIONS } from '../../src/runtime/options.js'
 import type { OptionSpec } from '../../src/util/option-table.js'
 import { readPage } from './document.js'
@@ -93,6 +98,7 @@ describe('the options of the pool', () => {
   it('are those of the page, with their units and defaults', () => {
     checkPage(table('Options of the pool'), POOL_OPTIONS, readOptions({ tasks: '/tasks.js' }))
     checkPage(table('Options of a job'), RUN_OPTIONS)
+    checkPage(table('Options of cancel'), CANCEL_OPTIONS)
     const { ordered, concurrency } = MAP_OPTIONS
     checkPage(table('Options of map'), { ordered, concurrency })
   })
@@ -100,6 +106,7 @@ describe('the options of the pool', () => {
   it('are those of the docstrings', () => {
     checkDocstrings('src/pool/types.ts', 'PoolOptions', POOL_OPTIONS)
     checkDocstrings('src/pool/types.ts', 'RunOptions', RUN_OPTIONS)
+    checkDocstrings('src/pool/types.ts', 'CancelOptions', CANCEL_OPTIONS)
     const { ordered, concurrency } = MAP_OPTIONS
     checkDocstrings('src/pool/types.ts', 'MapOptions', { ordered, concurrency })
   })
@@ -139,6 +146,32 @@ describe('the options of a node, a publisher and a publication', () => {
   it('are all there for a caller, and no others', async () => {
     expect(namesIn(await createWorker({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(WORKER_OPTIONS).sort())
     expect(namesIn(await createPublisher({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(PUBLISHER_OPTIONS).sort())
+  })
+})
+
+describe('the options of a queue, its jobs, schedules and nodes', () => {
+  const page = 'docs/queue.md'
+  const ofNode = rest(QUEUE_WORKER_OPTIONS, NODE_OPTIONS)
+
+  it('are those of the page, with their units and defaults', () => {
+    checkPage(table('Options of a queue', page), QUEUE)
+    checkPage(table('Options of a queued job', page), ADD_OPTIONS)
+    checkPage(table('Options of a schedule', page), SCHEDULE_OPTIONS)
+    checkPage(table("Options of a queue's worker", page), ofNode)
+  })
+
+  it('are those of the docstrings', () => {
+    checkDocstrings('src/queue/face/create-queue.ts', 'QueueOptions', QUEUE)
+    checkDocstrings('src/queue/jobs/add-options.ts', 'JobDefaults', JOB_DEFAULTS)
+    checkDocstrings('src/queue/jobs/add-options.ts', 'AddOptions', rest(ADD_OPTIONS, JOB_DEFAULTS))
+    const { task: _, args: __, ...timing } = SCHEDULE_OPTIONS
+    checkDocstrings('src/queue/face/schedules.ts', 'ScheduleOptions', timing)
+    checkDocstrings('src/queue/face/create-worker.ts', 'WorkerOptions', ofNode)
+  })
+
+  it('are all there for a caller, and no others', async () => {
+    expect(namesIn(await createQueue({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(QUEUE).sort())
+    expect(namesIn(await createQueueWorker({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(QUEUE_WORKER_OPTIONS).sort())
   })
 })
 
@@ -185,6 +218,7 @@ const JOB: Record<keyof prefork.Job, true> = {
   id: true,
   name: true,
   state: true,
+  worker: true,
   accepted: true,
   attempt: true,
   began: true,

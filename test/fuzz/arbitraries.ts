@@ -151,9 +151,9 @@ const short = (target: Target): fc.Arbitrary<Buffer> =>
 const values = fc.oneof(unstructured, mutated(valid), mutated(short('values')))
 
 const KINDS: Record<Exclude<Target, 'values'>, readonly number[]> = {
-  results: [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26],
+  results: [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27],
   lifeline: [48, 49, 50, 51, 52],
-  jobs: [1, 2, 3],
+  jobs: [1, 2, 3, 4],
 }
 
 const frame = (target: Exclude<Target, 'values'>): fc.Arbitrary<Buffer> =>

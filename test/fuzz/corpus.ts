@@ -17,3 +17,14 @@ export type Target = keyof typeof corpus
 export const entries = (target: Target): [name: string, bytes: Buffer][] => Object.entries(corpus[target]).map(([name, text]) => [name, bytesOf(text)])
 
 export const targets = Object.keys(corpus) as Target[]
+
+/** Entries that take seconds of CPU. */
+const SLOW = new Set(['plain: a million empty objects', 'v8: a sparse array of 30 million'])
+
+/** The entries of each target that are slow, or those that are not. */
+export const corpusOf = (slow: boolean): [target: Target, name: string, bytes: Buffer][] =>
+  targets.flatMap((target) =>
+    entries(target)
+      .filter(([name]) => SLOW.has(name) === slow)
+      .map(([name, bytes]): [Target, string, Buffer] => [target, name, bytes]),
+  )

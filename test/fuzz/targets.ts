@@ -1,9 +1,11 @@
 /** The readers of received bytes, called as the pool or the worker calls them. With invalid bytes they may throw a PreforkError and nothing else. */
+import { CallFunctions, JobCalls } from '../../src/pool/jobs/calls.js'
 import { lifelineDecoder, resultsDecoder, type WorkerMessageHandler } from '../../src/pool/worker/message-decoder.js'
 import { decode } from '../../src/wire/codec/index.js'
 import { PreforkError } from '../../src/wire/errors.js'
 import { FIXED_BYTES } from '../../src/wire/frame.js'
 import { frameReader } from '../../src/wire/frame-reader.js'
+import { Kind } from '../../src/wire/messages.js'
 import { appendCallerStack, decodeError } from '../../src/wire/remote-error/index.js'
 import { FrameParser } from '../../src/worker/io/frame-parser.js'
 import { WorkerJob } from '../../src/worker/jobs/job.js'
@@ -35,6 +37,8 @@ export const readValue = (bytes: Buffer): void => {
   appendCallerStack(error, '    at caller (file:///caller.js:1:1)')
 }
 
+const NO_CALLS = new CallFunctions('calls', {})
+
 /** Decodes the value of each message, as the pool does. */
 const listener = (received: string[]): WorkerMessageHandler => {
   const record =
@@ -49,8 +53,10 @@ const listener = (received: string[]): WorkerMessageHandler => {
     startFailed: record('startFailed'),
     accepted: record('accepted'),
     answered: record('answered'),
-    item: record('item'),
-    progressed: record('progressed'),
+    sent: (delivery, kind, payload) => {
+      record('sent')(delivery, kind, payload)
+      if (kind === Kind.CALL) allowPreforkError('a call', () => new JobCalls(NO_CALLS).receive('job', 1, payload as Buffer, { add: () => {} }))
+    },
     log: record('log'),
     fault: record('fault'),
     bye: record('bye'),

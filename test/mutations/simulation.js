@@ -41,6 +41,18 @@ export const mutations = [
     put: '    if (this.#window === concurrency) return',
   },
   {
+    breaks: 'more milliseconds of work are written ahead than the guide says',
+    file: 'src/pool/queue/task-meters.ts',
+    find: 'const AHEAD_MS = 1.5',
+    put: 'const AHEAD_MS = 4',
+  },
+  {
+    breaks: 'jobs are written ahead to a worker that runs a long one',
+    file: 'src/pool/queue/dispatcher.ts',
+    find: ' && !jobs.running.some(this.#isLong)',
+    put: '',
+  },
+  {
     breaks: 'a spare worker takes jobs of the job queue',
     file: 'src/pool/queue/dispatcher.ts',
     find: '      !worker.spare &&\n      worker.recalls === 0 &&\n',
@@ -61,9 +73,9 @@ export const mutations = [
   },
   {
     breaks: 'the queue accepts one job more than maxQueue',
-    file: 'src/pool/jobs/submission.ts',
-    find: '    if (queued >= settings.maxQueue) {',
-    put: '    if (queued > settings.maxQueue) {',
+    file: 'src/pool/pool-state.ts',
+    find: '    return this.queued >= maxQueue',
+    put: '    return this.queued > maxQueue',
   },
   // ---- recall and cancellation
   {
@@ -75,8 +87,8 @@ export const mutations = [
   {
     breaks: 'a recall that takes no job back never ends',
     file: 'src/pool/worker/worker.ts',
-    find: '    if (this.#recalls > 0) this.#recalls--\n    this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))\n',
-    put: '    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n    this.#listener.onRecalled(this, back)\n',
+    find: '    if (this.#recalls > 0) this.#recalls--\n    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))\n',
+    put: '    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n    this.#listener.onRecalled(this, back)\n',
   },
   {
     breaks: 'a recall is answered before the claim word is closed',
@@ -93,13 +105,13 @@ export const mutations = [
   {
     breaks: 'CANCEL is not sent',
     file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '      worker.cancel(job, error)\n      if (running)',
-    put: '      if (running)',
+    find: '    if (!running || grace > 0) worker.cancel(job, reason, interruptFor)\n',
+    put: '',
   },
   {
     breaks: 'a cancelled job that does not end does not cost its worker',
     file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '      if (running) this.#watchCancelled(worker, job)\n',
+    find: '    if (running) this.#cancelGrace.begin(worker, job)\n',
     put: '',
   },
   {
@@ -108,12 +120,54 @@ export const mutations = [
     find: '      if (job.isSettled) job.markBegan(job.attempt > 1)\n      else if',
     put: '      if (job.isSettled) continue\n      if',
   },
+  {
+    breaks: "a job with cancel: 'ask' rejects while its task runs",
+    file: 'src/pool/jobs/job-lifecycle.ts',
+    find: 'if (worker === undefined || !job.spec.asks) this.settle(',
+    put: 'this.settle(',
+  },
+  {
+    breaks: 'a job that was asked to end runs again when its worker dies',
+    file: 'src/pool/jobs/jobs-of-dead-worker.ts',
+    find: '    if (job.cancellation !== undefined) jobs.endCancelled(job, job.cancellation)\n    else if (job.isSettled)',
+    put: '    if (job.isSettled)',
+  },
+  {
+    breaks: 'a job that was asked to end before its acceptance was known may run for ever',
+    file: 'src/pool/jobs/job-lifecycle.ts',
+    find: '    if (job.cancellation !== undefined) this.#cancelGrace.begin(worker, job)\n    if (job.isSettled) return\n',
+    put: '    if (job.isSettled) {\n      if (job.cancellation !== undefined) this.#cancelGrace.begin(worker, job)\n      return\n    }\n',
+  },
+  {
+    breaks: 'a job that was asked to end and reaches its soft limit fails with that limit',
+    file: 'src/pool/jobs/job-lifecycle.ts',
+    find: 'else if ((flags & FLAG_INTERRUPTED) !== 0 || (job.streaming',
+    put: 'else if ((job.streaming',
+  },
+  {
+    breaks: 'the grace that a cancellation names is ignored',
+    file: 'src/pool/jobs/job.ts',
+    find: 'this.#owner.cancel(this, reason, readGrace(options))',
+    put: '(readGrace(options), this.#owner.cancel(this, reason))',
+  },
+  {
+    breaks: 'a second cancellation does not shorten the grace',
+    file: 'src/pool/jobs/cancel-grace.ts',
+    find: '    this.begin(worker, job)\n',
+    put: '',
+  },
+  {
+    breaks: "leaving a stream with cancel: 'ask' does not wait for its generator",
+    file: 'src/pool/jobs/stream.ts',
+    find: '    if (this.#job?.isSettled === false) await this.#job.settled\n',
+    put: '',
+  },
   // ---- settling
   {
     breaks: 'a job may settle twice',
     file: 'src/pool/jobs/job-lifecycle.ts',
-    find: '    if (job.isSettled) return\n    const pool = this.#pool\n',
-    put: '    const pool = this.#pool\n',
+    find: 'hub.now()): void {\n    if (job.isSettled) return\n    const pool = this.#pool\n    if (job.state',
+    put: 'hub.now()): void {\n    const pool = this.#pool\n    if (job.state',
   },
   {
     breaks: 'ACCEPTED is handled a microtask later, after the READY of the same chunk',
@@ -159,9 +213,9 @@ export const mutations = [
   },
   {
     breaks: 'an idle pool keeps its host alive',
-    file: 'src/pool/queue/job-intake.ts',
-    find: '    this.#holding = false\n    this.#pool.hub.release()\n',
-    put: '    this.#holding = false\n',
+    file: 'src/pool/pool-state.ts',
+    find: '    if (--this.unsettled === 0) this.hub.release()',
+    put: '    this.unsettled--',
   },
   {
     breaks: 'close() waits only for queued jobs',
@@ -253,8 +307,8 @@ export const mutations = [
   {
     breaks: 'ACCEPTED is not flushed before the task runs',
     file: 'src/worker/jobs/job-loop.ts',
-    find: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
-    put: '    this.output.putHead(Kind.ACCEPTED, 0, job)\n',
+    find: '    if (!this.#recorded(job)) this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
+    put: '    if (!this.#recorded(job)) this.output.putHead(Kind.ACCEPTED, 0, job)\n',
   },
   {
     breaks: 'a job that settles asynchronously does not free its slot for a waiting job',
@@ -273,8 +327,8 @@ export const mutations = [
   {
     breaks: 'a worker whose main thread is blocked after its jobs is never replaced',
     file: 'src/pool/fleet/stall-detector.ts',
-    find: 'if (beats < BEATS || !runsNothing(worker)) return',
-    put: 'if (beats < 1_000_000 || !runsNothing(worker)) return',
+    find: '    if (beats < BEATS) return\n',
+    put: '    if (beats < 1_000_000) return\n',
   },
   {
     breaks: 'without a watchdog, a written job that is never accepted is not detected',
@@ -313,5 +367,69 @@ export const mutations = [
     file: 'src/pool/fleet/fleet.ts',
     find: '!(worker.isUp || worker.isStarting) || worker === doubled',
     put: '!worker.isUp || worker === doubled',
+  },
+
+  // ---- the acceptance record
+  {
+    breaks: 'the record of a dead worker is not read',
+    file: 'src/pool/worker/worker.ts',
+    find: '    this.recorded.acceptIfRecorded()\n    this.#listener.onExit(this)',
+    put: '    this.#listener.onExit(this)',
+  },
+  {
+    breaks: 'a job is begun without its record',
+    file: 'src/worker/jobs/job-loop.ts',
+    find: '    if (!record.record(job.delivery, at)) return false\n',
+    put: '',
+  },
+
+  // ---- calls of tasks
+  {
+    breaks: 'calls: a REPLY is dropped with the jobs that wait in the worker',
+    file: 'src/worker/jobs/job-loop.ts',
+    find: '        this.#calls.reply(bytes, start, end)\n',
+    put: '        if (this.#waiting.size === 0) this.#calls.reply(bytes, start, end)\n',
+  },
+  {
+    breaks: 'calls: a CALL is dropped while a recall is under way',
+    file: 'src/pool/worker/worker-events.ts',
+    find: "    if (this.#pool.phase === 'terminating') return\n    calls.receive",
+    put: "    if (this.#pool.phase === 'terminating' || worker.recalls > 0) return\n    calls.receive",
+  },
+  {
+    breaks: 'calls: an answer goes to any job that has a call of its number',
+    file: 'src/worker/jobs/outgoing-calls.ts',
+    find: '    const calls = this.#jobs.get(deliveryOf(bytes, body))\n',
+    put: '    const calls = [...this.#jobs.values()].find(({ pending }) => pending.has(callNumberOf(bytes, payload)))\n',
+  },
+  {
+    breaks: 'calls: those that a job leaves behind are never rejected',
+    file: 'src/worker/jobs/job-loop.ts',
+    find: '    if ((job.flags & FLAG_CALLS) !== 0) this.#calls.jobEnded(job)\n',
+    put: '',
+  },
+  {
+    breaks: 'calls: those of an attempt do not end with it',
+    file: 'src/pool/jobs/job.ts',
+    find: '    this.spec.calls?.end()\n',
+    put: '',
+  },
+  {
+    breaks: 'calls: answers are written only when something else is',
+    file: 'src/wire/frame-writer.ts',
+    find: 'while (this.#takeUrgent() || !this.empty) {',
+    put: 'while (!this.empty) {\n        this.#takeUrgent()',
+  },
+  {
+    breaks: 'calls: a CALL does not show that its job was accepted',
+    file: 'src/pool/worker/worker.ts',
+    find: '  sent(delivery: number, kind: SentKind, payload: Buffer): void {\n    const job = this.recorded.running(delivery, this.#results.at)\n',
+    put: '  sent(delivery: number, kind: SentKind, payload: Buffer): void {\n    const job = this.jobs.running.get(delivery)\n',
+  },
+  {
+    breaks: 'calls: a task may make one more than the host takes',
+    file: 'src/worker/jobs/outgoing-calls.ts',
+    find: 'calls.pending.size >= MAX_CALLS',
+    put: 'calls.pending.size > MAX_CALLS',
   },
 ]

@@ -15,8 +15,8 @@ import { MAX_TRANSIT_MS } from './pipe.js'
 import { isEndless, resultOf } from './plans.js'
 import type { SimProcess } from './process.js'
 import type { World } from './world.js'
+import type { WriteAheadRule } from './write-ahead.js'
 
-const CANCEL_GRACE = 1_000
 const HEARTBEAT_TIMEOUT = 7_000
 /** Rounding error of sums of times, ms. */
 const EPSILON = 0.001
@@ -32,13 +32,15 @@ export class PromiseChecker {
   readonly #history: History
   readonly #coverage: Coverage
   readonly #processes: Map<number, SimProcess>
+  readonly #writeAhead: WriteAheadRule
 
-  constructor(config: RunConfig, world: World, history: History, coverage: Coverage, processes: Map<number, SimProcess>) {
+  constructor(config: RunConfig, world: World, history: History, coverage: Coverage, processes: Map<number, SimProcess>, writeAhead: WriteAheadRule) {
     this.#config = config
     this.#world = world
     this.#history = history
     this.#coverage = coverage
     this.#processes = processes
+    this.#writeAhead = writeAhead
     history.onJobTransition = (job, from, to) => this.#checkTransition(job, from, to)
     history.onSettled = (job) => this.#checkOutcome(job)
     history.onExecution = (job, execution) => this.#checkIsolation(job, execution)
@@ -48,33 +50,48 @@ export class PromiseChecker {
 
   #checkTransition(job: JobHistory, from: JobState, to: JobState): void {
     const record = job.record!
+    if (from === 'accepted' && to === 'cancelled' && record.spec.asks) this.#checkAsked(job)
     if (from === 'queued' && to === 'writing') {
+      this.#checkNoCalls(job)
       this.#checkOrder(job)
+      this.#writeAhead.check(record)
       this.#check(
-        this.#processes.get(record.worker)?.killed === undefined,
-        () => `promise 2: job ${job.number} was sent to worker ${record.worker} after the pool had killed it`,
+        this.#processes.get(record.holder)?.killed === undefined,
+        () => `promise 2: job ${job.number} was sent to worker ${record.holder} after the pool had killed it`,
       )
     }
     if (to === 'queued' || to === 'lost') {
-      const process = this.#processes.get(record.worker)
+      const process = this.#processes.get(record.holder)
       if (from === 'writing' || from === 'written') {
         // The pool closes the pipes when it handles the worker's exit. Before that, a recall returned the job, which is no put-back.
-        if (to === 'queued' && process?.lifeline.destroyed) {
+        if (to === 'queued' && process?.lifeline.destroyed && job.askedAttempt === undefined) {
           job.putBacks++
           this.#check(job.putBacks <= this.#config.maxPutBacks, () => `promise 2: job ${job.number} was put back ${job.putBacks} times`)
         }
-        const execution = job.executions.find(({ worker, delivery }) => worker === record.worker && delivery === record.delivery)
-        this.#check(execution === undefined, () => `promise 1: job ${job.number} was put back from worker ${record.worker}, where it had begun`)
+        const execution = job.executions.find(({ worker, delivery }) => worker === record.holder && delivery === record.delivery)
+        this.#check(execution === undefined, () => `promise 1: job ${job.number} was put back from worker ${record.holder}, where it had begun`)
       }
       if (from === 'accepted' && to === 'queued') job.retries++
       if (from === 'accepted' && process !== undefined && !process.pipeBroken && !this.terminated) {
         this.#check(
           !process.main.answeredAt.has(record.delivery),
-          () => `promise 3: job ${job.number} counts as lost, but its complete result was in the pipe of worker ${record.worker}`,
+          () => `promise 3: job ${job.number} counts as lost, but its complete result was in the pipe of worker ${record.holder}`,
         )
-        this.#check(!process.alive, () => `promise 3: job ${job.number} counts as lost, but worker ${record.worker} is alive`)
+        this.#check(!process.alive, () => `promise 3: job ${job.number} counts as lost, but worker ${record.holder} is alive`)
       }
     }
+  }
+
+  /** A job that was asked to end rejects with the reason only when its task runs no more, and has given no answer. */
+  #checkAsked({ number, record, running }: JobHistory): void {
+    const { holder, delivery } = record!
+    this.#check(running === undefined, () => `promise 4: job ${number} was asked to end, and rejected while it runs in worker ${running?.worker}`)
+    const process = this.#processes.get(holder)
+    if (process === undefined || process.pipeBroken || this.terminated || process.watchdog.interrupted.has(delivery)) return
+    this.#check(
+      !process.main.answeredAt.has(delivery),
+      () => `promise 4: job ${number} was asked to end and rejected with the reason, but its complete result was in the pipe of worker ${holder}`,
+    )
   }
 
   /** A job that is taken from the job queue must be the first of the waiting jobs. */
@@ -101,11 +118,19 @@ export class PromiseChecker {
     }
   }
 
+  /** The calls of an attempt end with it. */
+  #checkNoCalls({ number, record }: JobHistory): void {
+    const left = record?.spec.calls?.outstanding ?? 0
+    this.#check(left === 0, () => `calls: job ${number} has ${left} unanswered calls and does not run`)
+  }
+
   // ---- outcomes of jobs
 
   #checkOutcome(job: JobHistory): void {
     const { outcome, record, plan } = job
     if (outcome === undefined || record === undefined || plan === undefined) return
+    this.#checkNoCalls(job)
+    if (job.askedAttempt !== undefined) this.#coverage.outcome(`asked to end: ${record.state}`)
     this.#world.trace(`job ${job.number} settled: ${'value' in outcome ? 'a value' : String(outcome.error)}`)
     if ('value' in outcome) {
       this.#coverage.outcome('succeeded')
@@ -131,8 +156,12 @@ export class PromiseChecker {
   #objectionTo(job: JobHistory, error: unknown): string | undefined {
     const { plan, record } = job
     const last = job.executions.at(-1)
-    const process = this.#processes.get(record!.worker)
-    if (record!.state === 'cancelled' && !(error instanceof PoolClosedError)) return job.cancelledAt === undefined ? 'the job was not cancelled' : undefined
+    const process = this.#processes.get(record!.holder)
+    if (record!.state === 'cancelled' && !(error instanceof PoolClosedError)) {
+      if (job.cancelledAt === undefined) return 'the job was not cancelled'
+      return error === job.cancelReason ? undefined : `the reason was ${String(job.cancelReason)}`
+    }
+    if (job.askedAttempt !== undefined) return this.#objectionToAnswer(job, error)
     if (error instanceof WorkerLostError) {
       if (error.accepted) return process === undefined || process.alive ? 'its worker is alive' : this.#objectionToLoss(job, process, error)
       if (job.executions.length > 0) return 'the job had begun'
@@ -148,6 +177,16 @@ export class PromiseChecker {
     if (error instanceof SerializationError) return plan!.kind === 'unsendable' ? undefined : 'its argument and result can be sent'
     if (error instanceof RangeError) return plan!.kind === 'throw' ? undefined : 'the task threw no error'
     return 'no event explains the error'
+  }
+
+  /** A job that was asked to end fails only with an error of its task. */
+  #objectionToAnswer({ plan, cancelReason }: JobHistory, error: unknown): string | undefined {
+    if (error instanceof SerializationError) return plan!.kind === 'unsendable' ? undefined : 'its result can be sent'
+    if (error instanceof RangeError) return plan!.kind === 'throw' ? undefined : 'the task threw no error'
+    // The reason of its signal is that of the cancellation, or the soft limit that had passed before.
+    const isReason =
+      error instanceof Error && (error.message === (cancelReason as Error).message || /^The soft time limit of \d+ ms has passed$/.test(error.message))
+    return isReason && plan!.kind === 'sleep' && plan!.eager ? undefined : 'it was asked to end, and its task threw no such error'
   }
 
   #objectionToLoss(job: JobHistory, process: SimProcess, { reason, signal }: WorkerLostError): string | undefined {
@@ -194,9 +233,9 @@ export class PromiseChecker {
       checkReason(process.pipeBroken || process.upAt === undefined || process.upAt > process.helloAt! + deadlineOf(reason) - MAX_TRANSIT_MS)
     else if (reason.includes('did not end within')) {
       const wasCancelled = ({ delivery }: Execution): boolean => killed.unread || process.watchdog.cancelRequests.has(delivery)
-      checkReason(
-        this.#unanswered(worker, at).some(({ job, execution }) => at - this.#cancelledAt(job, at) >= CANCEL_GRACE - EPSILON && wasCancelled(execution)),
-      )
+      checkReason(this.#unanswered(worker, at).some(({ job, execution }) => at >= graceEndsAt(job) - EPSILON && wasCancelled(execution)))
+    } else if (reason.includes('with a grace of 0 ms')) {
+      checkReason(this.#unanswered(worker, at).some(({ job }) => at >= graceEndsAt(job) - EPSILON))
     } else if (reason.includes('ran longer than')) {
       checkReason(this.#unanswered(worker, at).some(({ job, execution, endedAt }) => endedAt - execution.beganAt >= limitOf(job) - MAX_TRANSIT_MS))
     } else if (reason.includes('did not turn')) checkReason(process.watchdog.claimsClosed)
@@ -218,11 +257,6 @@ export class PromiseChecker {
     )
   }
 
-  /** When the job was cancelled, ms; `at` if it was not. -Infinity for the job of a stream, whose cancellation is not recorded. */
-  #cancelledAt({ cancelledAt, record }: JobHistory, at: number): number {
-    return cancelledAt ?? (record === undefined ? Number.NEGATIVE_INFINITY : at)
-  }
-
   // ---- the end of the run
 
   /** Checks every job and every worker after the pool has closed. */
@@ -235,6 +269,12 @@ export class PromiseChecker {
       this.#check(job.settled === 1, () => `promise 3: job ${number} (${plan.kind}) is in state ${record.state} and settled ${job.settled} times`)
       const began = executions.length > 0
       this.#check(job.reportedBegan !== undefined, () => `promise 1: the pool did not report whether job ${number} began`)
+      const { askedAttempt } = job
+      if (askedAttempt !== undefined)
+        this.#check(
+          executions.every(({ attempt }) => attempt <= askedAttempt),
+          () => `promise 4: job ${number} was asked to end in attempt ${askedAttempt}, and ran again`,
+        )
       if (began) this.#check(job.reportedBegan === true, () => `promise 1: job ${number} began, but the pool reported that it did not`)
       this.#check(!(record.state === 'succeeded' && isEndless(plan)), () => `promise 5: job ${number} succeeded, but its task never ends`)
     }
@@ -248,6 +288,9 @@ export class PromiseChecker {
     this.#history.check(holds, message)
   }
 }
+
+/** When the job's process may be ended, ms; Infinity if it was not cancelled. -Infinity for the job of a stream or map, whose cancellation is not recorded. */
+const graceEndsAt = ({ graceEndsAt: at, record }: JobHistory): number => at ?? (record === undefined ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY)
 
 const deadlineOf = (reason: string): number => Number(/within (\d+) ms/.exec(reason)?.[1])
 const limitOf = ({ record }: JobHistory): number => {

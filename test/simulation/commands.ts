@@ -7,6 +7,10 @@ import { drawPlan, isEndless, type Plan, type TaskName } from './plans.js'
 import type { Random } from './random.js'
 import type { Simulation } from './script.js'
 
+const CANCEL_GRACE = 1_000
+/** How long it takes to end the process of a job that is cancelled with a grace of 0, at the most, ms. */
+const END_WITHIN = 300
+
 export type Command = (random: Random) => void | Promise<void>
 
 /** The commands of a script: calls of the pool, and faults. */
@@ -60,6 +64,9 @@ export class Commands {
       [1, (random) => this.#crashingRetries(random)],
       [7, (random) => this.#cancel(random)],
       [2, (random) => this.#abort(random)],
+      [1, () => this.#endCancelled()],
+      [1, (random) => this.#cancelOnItsWay(random)],
+      [1, (random) => (random.chance(0.2) ? this.#cancelAfterStall(random) : undefined)],
       [3, (random) => this.consumers.open(random)],
       [4, (random) => this.consumers.read(random)],
       [2, (random) => this.consumers.returnOne(random)],
@@ -108,8 +115,10 @@ export class Commands {
     if (random.chance(endless ? 0.4 : 0.12)) options.softTimeLimit = random.pick([1, 20, 300])
     if (random.chance(endless ? 0.4 : 0.12)) options.timeLimit = random.pick([300, 1_000, 3_000])
     if (random.chance(0.05)) options.context = { key: plan.key }
+    if (plan.kind === 'call' ? endless || random.chance(0.95) : random.chance(0.05)) options.calls = this.#simulation.calls.functions
     const controller = random.chance(0.1) ? new AbortController() : undefined
     if (controller !== undefined) options.signal = controller.signal
+    if (plan.key % 4 === 3) options.cancel = 'ask'
     const taskName = name ?? (plan.kind === 'noop' ? (random.chance(0.8) ? 'quick' : 'mixed') : random.pick(['mixed', 'slow'] as const))
     const job = this.submitPlan(taskName, plan, options)
     if (controller !== undefined) this.#controllers.push({ controller, job })
@@ -119,6 +128,8 @@ export class Commands {
     const { pool, history, world, checker, config } = this.#simulation
     const queued = config.maxQueue === undefined ? 0 : pool.stats().queued
     const record = pool.submit(name, [plan], options) as unknown as JobRecord
+    // As with `run`, whose caller has no job to look at.
+    if (world.random.chance(0.6) && options.softTimeLimit === undefined && options.timeLimit === undefined) Object.assign(record.spec, { unobserved: true })
     world.trace(`job ${record.number} submitted: ${plan.kind} ${plan.ms} ms ${JSON.stringify(options)}`)
     const job = history.observe(record, plan)
     job.retryLost = options.retryLost ?? 0
@@ -171,27 +182,82 @@ export class Commands {
 
   #cancel(random: Random): void {
     const pending = this.jobs.filter(({ record }) => !record!.isSettled)
-    if (pending.length > 0) this.cancelJob(random.pick(pending))
+    if (pending.length > 0) this.cancelJob(random.pick(pending), random.pick([undefined, undefined, undefined, 0, 0, 40, 3_000]))
   }
 
-  cancelJob(job: JobHistory): void {
+  cancelJob(job: JobHistory, grace?: number): void {
     const { history, world } = this.#simulation
     const record = job.record!
     const { state } = record
-    world.trace(`job ${job.number} is cancelled`)
-    job.cancelledAt = world.now
-    const cancelled = record.cancel(new Error(`cancelled ${job.number}`))
-    history.check(cancelled && record.isSettled, () => `promise 4: job ${job.number} was in state ${state}, and cancel() did not settle it at once`)
+    world.trace(`job ${job.number} is cancelled${grace === undefined ? '' : ` with a grace of ${grace} ms`}`)
+    const reason = new Error(`cancelled ${job.number}`)
+    this.#noteCancellation(job, reason, grace)
+    const cancelled = record.cancel(reason, { grace })
+    const asked = job.askedAttempt !== undefined
+    history.check(cancelled && record.isSettled === !asked, () => `promise 4: job ${job.number} was in state ${state}, and cancel() did not settle it at once`)
+    if (grace === 0 && state === 'accepted') this.#checkEnd(job)
     if (state === 'queued' && record.attempt === 1)
       history.check(record.mayHaveBegun === false, () => `promise 1: job ${job.number} was waiting, but the pool reports that it may have begun`)
   }
 
+  /** A job that is cancelled while its worker takes it up. */
+  async #cancelOnItsWay(random: Random): Promise<void> {
+    this.#submit(random, random.pick(['never', 'sleep', 'noop']), 'slow')
+    const job = this.jobs.at(-1)!
+    await this.wait(() => random.pick([0.05, 0.1, 0.2, 0.4]))(random)
+    if (!job.record!.isSettled) this.cancelJob(job, random.pick([undefined, 0]))
+  }
+
+  /** A job that blocks its worker's main thread for longer than the pool waits for one that runs no job, and is cancelled then. */
+  async #cancelAfterStall(random: Random): Promise<void> {
+    this.submitPlan('mixed', { ...drawPlan(random, this.nextKey(), 'hang'), padding: undefined }, {})
+    const job = this.jobs.at(-1)!
+    await this.wait(() => random.between(9_000, 13_000))(random)
+    if (!job.record!.isSettled) this.cancelJob(job)
+  }
+
+  /** Ends the process of a job that has rejected and still runs. */
+  #endCancelled(): void {
+    const { history, world } = this.#simulation
+    const job = this.jobs.find(({ record, cancelledAt, running }) => cancelledAt !== undefined && record!.isSettled && running !== undefined)
+    // Its acceptance may not be known yet: then it is ended later.
+    if (job === undefined || !job.record!.accepted || job.record!.attempt > 1) return
+    world.trace(`cancelled job ${job.number} is ended`)
+    this.#noteCancellation(job, undefined, 0)
+    history.check(!job.record!.cancel(undefined, { grace: 0 }), () => `promise 4: cancel() of job ${job.number}, which has settled, returned true`)
+    this.#checkEnd(job)
+  }
+
+  /** To be called before a job is cancelled. */
+  #noteCancellation(job: JobHistory, reason: unknown, grace: number | undefined): void {
+    const { now } = this.#simulation.world
+    const record = job.record!
+    const first = job.cancelledAt === undefined
+    job.cancelledAt ??= now
+    job.cancelReason ??= reason
+    if (first || grace !== undefined) job.graceEndsAt = Math.min(job.graceEndsAt ?? Number.POSITIVE_INFINITY, now + (grace ?? CANCEL_GRACE))
+    if (first && record.spec.asks && record.state !== 'queued') job.askedAttempt = record.attempt
+  }
+
+  /** With a grace of 0 the process of a running job is ended at once. */
+  #checkEnd(job: JobHistory): void {
+    const { history, world, host, processes } = this.#simulation
+    const { now } = world
+    world.schedule(END_WITHIN, () => {
+      const { running } = job
+      // A host that stalls does nothing at once.
+      if (running === undefined || host.stalledUntil > now) return
+      const isKilled = processes.get(running.worker)?.killed !== undefined
+      history.check(isKilled, () => `promise 4: job ${job.number} was cancelled with a grace of 0 ms and runs on in worker ${running.worker}`)
+    })
+  }
+
   #abort(random: Random): void {
-    const { world } = this.#simulation
     if (this.#controllers.length === 0) return
     const { controller, job } = random.pick(this.#controllers)
-    job.cancelledAt ??= world.now
-    controller.abort(new Error(`aborted ${job.number}`))
+    const reason = new Error(`aborted ${job.number}`)
+    if (!controller.signal.aborted && !job.record!.isSettled) this.#noteCancellation(job, reason, undefined)
+    controller.abort(reason)
   }
 
   #resize(random: Random): void {

@@ -20,6 +20,8 @@ export interface RunConfig {
   readonly cutShare: number
   /** The longest time until the reader of a pipe sees its bytes, ms. */
   readonly latency: number
+  /** Workers have an acceptance record. */
+  readonly record: boolean
   /** How long the host takes to read its clock, ms. */
   readonly clockReadCost: number
 }

@@ -33,11 +33,11 @@ export class Consumers {
   // ---- streams
 
   open(random: Random): void {
-    const { pool, world } = this.#simulation
+    const { pool, world, calls } = this.#simulation
     const retries = random.below(2)
     const plan = { ...drawPlan(random, this.#nextKey(), 'items'), ms: random.pick([0, 0, 1, 10]), retries }
     world.trace(`stream ${plan.key} of ${plan.count} items`)
-    const iterator = pool.stream('items', [plan], { retryLost: retries })
+    const iterator = pool.stream('items', [plan], { retryLost: retries, calls: calls.functions, cancel: asks(plan) })
     const stream: Stream = { plan, iterator, received: 0, pendingReads: 0, ended: false, returned: false, failed: false }
     this.#streams.push(stream)
     this.#read(stream, random.between(1, 5))
@@ -55,8 +55,14 @@ export class Consumers {
 
   #return(stream: Stream): void {
     stream.returned = true
-    this.#simulation.world.trace(`stream ${stream.plan.key} is returned`)
-    void stream.iterator.return?.(undefined)
+    const { world, history } = this.#simulation
+    const { plan, iterator } = stream
+    world.trace(`stream ${plan.key} is returned`)
+    this.#track(`return of stream ${plan.key}`, async () => {
+      await iterator.return?.(undefined)
+      const runs = asks(plan) !== undefined && [...history.jobs.values()].some((job) => job.key === plan.key && job.running !== undefined)
+      history.check(!runs, () => `promise 4: stream ${plan.key} was left, and its generator still runs`)
+    })
   }
 
   #read(stream: Stream, times: number): void {
@@ -95,6 +101,7 @@ export class Consumers {
       for await (const value of pool.map(
         'quick',
         plans.map((plan): [Plan] => [plan]),
+        { cancel: asks(plans[0]!) },
       )) {
         const expected = JSON.stringify(resultOf(plans[count]!, 1))
         history.check(JSON.stringify(value) === expected, () => `promise 7: a map yielded ${JSON.stringify(value)}, not ${expected}`)
@@ -186,5 +193,8 @@ export class Consumers {
     ]
   }
 }
+
+/** Half of them wait for their jobs when they are left. */
+const asks = ({ key }: Plan): 'ask' | undefined => (key % 2 === 0 ? 'ask' : undefined)
 
 const isOpen = ({ ended, returned }: Stream): boolean => !ended && !returned

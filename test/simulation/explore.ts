@@ -20,6 +20,7 @@ const configs: fc.Arbitrary<RunConfig> = fc
     capacity: fc.constantFrom(65_536, 65_536, 4_096, 200_000, 512),
     cutShare: fc.constantFrom(0.1, 0.5, 1),
     latency: fc.constantFrom(0.05, 0.5, 3),
+    record: fc.constantFrom(true, true, true, false),
     clockReadCost: fc.constantFrom(0, 0, 0, 0.01, 0.3),
   })
   .map(({ low, ...config }) => ({ ...config, min: low < config.workers && low < 3 ? low : undefined }))

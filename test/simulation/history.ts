@@ -25,8 +25,15 @@ export class JobHistory {
   outcome: { value: unknown } | { error: unknown } | undefined
   /** The pool's report whether the job began. */
   reportedBegan: boolean | undefined
-  /** When the script cancelled it, ms. */
+  /** When the script cancelled it first, ms. */
   cancelledAt: number | undefined
+  cancelReason: unknown
+  /** When its process may be ended, ms, if it runs; each cancellation may bring that nearer. */
+  graceEndsAt: number | undefined
+  /** It was cancelled when it may have begun, and settles once its task has ended (`cancel: 'ask'`). Its attempt then. */
+  askedAttempt: number | undefined
+  /** The key of its plan, once its task has begun. */
+  key: number | undefined
   /** The number of workers that died while they held the job unaccepted. A job that a recall returned before does not count. */
   putBacks = 0
   /** The number of further attempts after a loss. */
@@ -81,6 +88,8 @@ export class Coverage {
   readonly workerTransitions = new Map<string, number>(WORKER_TRANSITIONS.map((transition) => [transition, 0]))
   readonly faults = new Map<string, number>()
   readonly outcomes = new Map<string, number>()
+  /** By how they settled in the task. */
+  readonly calls = new Map<string, number>()
   runs = 0
   steps = 0
   jobs = 0
@@ -92,6 +101,10 @@ export class Coverage {
 
   outcome(name: string): void {
     this.outcomes.set(name, (this.outcomes.get(name) ?? 0) + 1)
+  }
+
+  call(name: string): void {
+    this.calls.set(name, (this.calls.get(name) ?? 0) + 1)
   }
 
   /** The transitions that no run has made. */
@@ -107,6 +120,7 @@ export class Coverage {
       table('transitions of jobs', this.jobTransitions),
       table('transitions of workers', this.workerTransitions),
       table('outcomes', this.outcomes),
+      table('calls of tasks', this.calls),
       table('faults', this.faults),
     ].join('\n')
   }

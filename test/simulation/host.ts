@@ -62,6 +62,11 @@ export class Host implements Clock {
     this.#scheduleTurn()
   }
 
+  afterCode(fn: () => void): void {
+    this.#world.mayHaveSettled = true
+    process.nextTick(fn)
+  }
+
   keepAlive(): KeepAlive {
     return {
       hold: () => {

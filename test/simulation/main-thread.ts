@@ -1,4 +1,4 @@
-import type { ProcessExit } from '../../src/pool/worker/launcher.js'
+import type { ProcessExit } from '../../src/pool/worker/launch/launcher.js'
 import { Kind } from '../../src/wire/messages.js'
 import type { JobLoop } from '../../src/worker/jobs/job-loop.js'
 import type { Pipe } from './pipe.js'
@@ -63,6 +63,11 @@ export class MainThread {
   /** Nothing blocks the thread: its event loop may turn. */
   get canTurn(): boolean {
     return this.#process.alive && !this.#process.frozen && !this.#suspended && this.hung === undefined && this.#effects.length === 0
+  }
+
+  /** The time on its clock, ms: its code runs at once, and what it spends counts here. */
+  get time(): number {
+    return this.#effects.reduce((time, effect) => time + (effect.kind === 'busy' ? effect.ms : 0), this.#context.world.now)
   }
 
   // ---- what runs on the thread

@@ -8,6 +8,7 @@ import type { Random } from './random.js'
  * - `exit` and `crash` end the process.
  * - `detached` returns a result and leaves a timer behind whose code blocks the main thread forever.
  * - `ident` returns the id of its worker.
+ * - `call` calls functions of the host.
  */
 export type PlanKind =
   | 'noop'
@@ -24,6 +25,7 @@ export type PlanKind =
   | 'items'
   | 'unsendable'
   | 'ident'
+  | 'call'
 
 export interface Plan {
   readonly key: number
@@ -46,13 +48,17 @@ export type TaskName = (typeof TASKS)[number]
 export const resultOf = (plan: Plan, attempt: number): unknown => ({ key: plan.key, attempt, padding: plan.padding?.length ?? 0 })
 export const itemOf = (plan: Plan, index: number): string => `${plan.key}/${index}`
 
+/** It calls a function that never answers, and waits for it. */
+export const awaitsForever = ({ kind, count }: Plan): boolean => kind === 'call' && count >= 38
+
 /** The job never ends by itself: only a limit or a cancellation ends it. */
-export const isEndless = ({ kind }: Plan): boolean => kind === 'never' || kind === 'hang' || kind === 'stuck'
+export const isEndless = (plan: Plan): boolean => plan.kind === 'never' || plan.kind === 'hang' || plan.kind === 'stuck' || awaitsForever(plan)
 
 const WEIGHTED: readonly PlanKind[] = [
   ...new Array<PlanKind>(14).fill('noop'),
   ...new Array<PlanKind>(5).fill('busy'),
   ...new Array<PlanKind>(7).fill('sleep'),
+  ...new Array<PlanKind>(4).fill('call'),
   'throw',
   'throw',
   'progress',

@@ -1,9 +1,10 @@
-import type { LaunchedProcess, ProcessExit } from '../../src/pool/worker/launcher.js'
+import type { AcceptanceRecord, LaunchedProcess, ProcessExit } from '../../src/pool/worker/launch/launcher.js'
 import { encode } from '../../src/wire/codec/index.js'
 import { FRAME_HEAD } from '../../src/wire/frame.js'
 import { Kind, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../src/wire/messages.js'
 import { JobLoop } from '../../src/worker/jobs/job-loop.js'
 import { TaskRegistry } from '../../src/worker/tasks/load.js'
+import type { SimCalls } from './calls.js'
 import type { Coverage, History } from './history.js'
 import type { Host, Pollable } from './host.js'
 import { SimLink } from './link.js'
@@ -31,6 +32,8 @@ export interface ProcessSettings {
   watchdog: boolean
   maxMessageSize: number
   measureMemory: boolean
+  /** It has an acceptance record. */
+  record: boolean
 }
 
 /** What all processes of a run share. */
@@ -39,6 +42,7 @@ export interface SimulationContext {
   host: Host
   history: History
   coverage: Coverage
+  calls: SimCalls
   pipeConditions: PipeConditions
   /** Capacity of a pipe of the kernel, bytes. */
   capacity: number
@@ -57,6 +61,7 @@ export class SimProcess implements LaunchedProcess {
   readonly results: SimSocket
   readonly lifeline: SimSocket
   readonly stdout = undefined
+  readonly record: AcceptanceRecord | undefined
   readonly stderr: SimSocket
   readonly main: MainThread
   readonly watchdog: Watchdog
@@ -79,6 +84,7 @@ export class SimProcess implements LaunchedProcess {
   killed: { at: number; sinceFrame: number; recentGap: number; unread: boolean } | undefined
   readonly #context: SimulationContext
   readonly #exit: Pollable
+  #recorded: { delivery: number; at: number } | undefined
   #onExit: ((exit: ProcessExit) => void)[] = []
   readonly #stderrPipe: Pipe
 
@@ -102,6 +108,7 @@ export class SimProcess implements LaunchedProcess {
     this.lifeline = new SimSocket(world, host, pipeConditions, { read: up, write: down })
     this.stderr = new SimSocket(world, host, pipeConditions, { read: this.#stderrPipe })
     this.#exit = { readyAt: 0, poll: () => {} }
+    this.record = settings.record ? { offset: 0, read: () => this.#recorded, close: () => {} } : undefined
     const scope = new SimScope()
     this.main = new MainThread(this, context, { jobs, results })
     const link = new SimLink(this.main, settings.concurrency)
@@ -110,6 +117,7 @@ export class SimProcess implements LaunchedProcess {
     this.loop = new JobLoop({
       config: settings,
       write: (chunks) => this.main.write(chunks),
+      record: settings.record ? { now: () => this.main.time, record: (delivery, at) => this.#recordAcceptance(delivery, at) } : undefined,
       link,
       clock: { now: () => world.now, wall: () => world.now, later: (ms, fn) => this.main.later(ms, fn) },
       rss: () => this.rss,
@@ -121,7 +129,7 @@ export class SimProcess implements LaunchedProcess {
       onFault: (error) => history.addViolation(`worker ${id} reported a fault: ${String(error)}`),
     })
     this.main.loop = this.loop
-    const registry = new TaskRegistry(simTasks(this, scope, history))
+    const registry = new TaskRegistry(simTasks(this, scope, context))
     if (start.hello !== Number.POSITIVE_INFINITY) world.schedule(start.hello, () => this.main.post(() => this.#hello(start, registry)))
   }
 
@@ -175,6 +183,17 @@ export class SimProcess implements LaunchedProcess {
     }
   }
 
+  #recordAcceptance(delivery: number, at: number): boolean {
+    const { world, coverage } = this.#context
+    coverage.fault('acceptance recorded (no fault)')
+    // A task may have closed the descriptor.
+    if (world.random.chance(0.05)) return false
+    this.main.afterEffects(() => {
+      this.#recorded = { delivery, at: Math.min(at, world.now) }
+    })
+    return true
+  }
+
   /** Every accepted job has settled: runs the stop hooks, sends BYE and exits. */
   #exitAfterBye(): void {
     this.main.busy(this.#context.world.random.pick([0, 1, 5, 30]))
@@ -202,6 +221,8 @@ export class SimProcess implements LaunchedProcess {
     this.#stderrPipe.closeWriter()
     this.#exit.poll = () => {
       for (const fn of this.#onExit) fn(exit)
+      // As Node does, also with a stream that is paused.
+      for (const stream of [this.results, this.lifeline, this.stderr]) stream.resume()
     }
     host.markReady(this.#exit, world.random.next() * exitReports.latency)
   }

@@ -3,6 +3,7 @@ import { readOptions } from '../../src/pool/options.js'
 import { Pool } from '../../src/pool/pool.js'
 import { transitions } from '../../src/pool/worker/lifecycle.js'
 import { WorkerStartError } from '../../src/wire/errors.js'
+import { SimCalls } from './calls.js'
 import { PromiseChecker } from './checker.js'
 import { optionsOf, type RunConfig } from './config.js'
 import { Faults } from './faults.js'
@@ -11,6 +12,7 @@ import { Host } from './host.js'
 import { SimProcess, type SimulationContext } from './process.js'
 import { Script } from './script.js'
 import { World } from './world.js'
+import { WriteAheadRule } from './write-ahead.js'
 
 export interface RunReport {
   readonly violations: readonly string[]
@@ -38,13 +40,16 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
   const host = new Host(world)
   host.clockReadCost = config.clockReadCost
   const history = new History(world, coverage)
+  const writeAhead = new WriteAheadRule(config, history)
+  const endObservation = writeAhead.observe()
   const processes = new Map<number, SimProcess>()
-  const checker = new PromiseChecker(config, world, history, coverage, processes)
+  const checker = new PromiseChecker(config, world, history, coverage, processes, writeAhead)
   const context: SimulationContext = {
     world,
     host,
     history,
     coverage,
+    calls: new SimCalls(host, history, coverage),
     pipeConditions: { latency: config.latency, cutShare: config.cutShare },
     capacity: config.capacity,
     watchdogReplies: { latency: 0.5 },
@@ -74,6 +79,7 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
           watchdog: settings.watchdog,
           maxMessageSize: settings.maxMessageSize,
           measureMemory: true,
+          record: config.record,
         },
         faults.nextStart(),
       )
@@ -85,7 +91,7 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
   )
   pool.on('workerExit', (exit) => checker.workerExited(exit))
   coverage.runs++
-  const script = new Script({ config, world, host, history, checker, faults, processes, pool, hub, coverage })
+  const script = new Script({ config, world, host, history, checker, faults, processes, pool, hub, coverage, calls: context.calls })
   try {
     if (await script.start()) {
       for (const step of steps) {
@@ -98,6 +104,7 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
     await script.close()
     if (history.violations.length === 0) {
       checker.checkAtEnd()
+      context.calls.checkAtEnd()
       const remaining = { ...hub.registered(), ...host.pendingWork, processes: [...processes.values()].filter(({ alive }) => alive).length }
       history.check(
         Object.values(remaining).every((count) => count === 0),
@@ -109,6 +116,8 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
     history.addViolation(
       error instanceof WorkerStartError ? `promise 8: no worker could be started: ${error.message}` : `an error was thrown: ${(error as Error).stack}`,
     )
+  } finally {
+    endObservation()
   }
   return { violations: history.violations, trace: world.traceLines ?? [] }
 }

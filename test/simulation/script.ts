@@ -1,6 +1,7 @@
 import type { Hub } from '../../src/hub/index.js'
 import type { Pool } from '../../src/pool/pool.js'
 import { WorkerStartError } from '../../src/wire/errors.js'
+import type { SimCalls } from './calls.js'
 import type { PromiseChecker } from './checker.js'
 import { Commands } from './commands.js'
 import type { RunConfig } from './config.js'
@@ -25,6 +26,7 @@ export interface Simulation {
   pool: Pool
   hub: Hub
   coverage: Coverage
+  calls: SimCalls
 }
 
 /** How long the pool may take to settle every job after the last fault and command, ms. */
@@ -185,7 +187,7 @@ export class Script {
   #unsettled(): string {
     const jobs = this.#commands.jobs.filter(({ settled }) => settled === 0)
     return [
-      ...jobs.map(({ number, record, plan }) => `job ${number} (${plan!.kind}) is ${record!.state} in worker ${record!.worker}`),
+      ...jobs.map(({ number, record, plan }) => `job ${number} (${plan!.kind}) is ${record!.state} in worker ${record!.holder}`),
       ...this.#commands.consumers.pending(),
     ].join('; ')
   }

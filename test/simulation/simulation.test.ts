@@ -1,3 +1,3 @@
 import { playRuns } from './play-runs.js'
 
-playRuns(200)
+playRuns(25)

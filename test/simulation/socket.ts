@@ -33,6 +33,7 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
   #corked = false
   #failure: Error | undefined
   #ended = false
+  #paused = false
 
   constructor(world: World, host: Host, pipeConditions: PipeConditions, { read, write }: { read?: Pipe; write?: Pipe }) {
     this.#world = world
@@ -72,6 +73,15 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
     this.#corked = false
     this.#flush()
     if (this.#needDrain && this.#length === 0) this.#schedulePoll()
+  }
+
+  pause(): void {
+    this.#paused = true
+  }
+
+  resume(): void {
+    this.#paused = false
+    this.#schedulePoll()
   }
 
   destroy(): void {
@@ -115,14 +125,14 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
 
   #pollReadable(from: Pipe): void {
     const { random } = this.#world
-    while (from.size > 0 && !this.destroyed) {
+    while (from.size > 0 && !this.destroyed && !this.#paused) {
       const cut = random.chance(this.#pipeConditions.cutShare)
       const chunk = from.take(cut ? random.between(1, from.size) : 65_536)
       for (const listener of this.#listeners.data) listener(chunk)
       // The next turn reads the remaining bytes.
       if (cut && random.chance(0.5)) break
     }
-    if (this.destroyed) return
+    if (this.destroyed || this.#paused) return
     // Bytes that are already there are found by the next poll.
     if (from.size > 0) this.#host.markReady(this, 0)
     else if (from.writerClosed && !this.#ended) {

@@ -1,22 +1,27 @@
+import type { WorkerJob } from '../../src/worker/jobs/job.js'
 import type { RegisteredTask } from '../../src/worker/tasks/load.js'
-import type { Execution, History } from './history.js'
+import type { Execution } from './history.js'
 import { itemOf, type Plan, resultOf, TASKS } from './plans.js'
-import type { SimProcess } from './process.js'
+import type { SimProcess, SimulationContext } from './process.js'
 import type { SimScope } from './scope.js'
 
 /** The tasks of a simulated worker. They do what their plan says, and record their start and end in the history. */
-export const simTasks = (process: SimProcess, scope: SimScope, history: History): RegisteredTask[] => {
+export const simTasks = (process: SimProcess, scope: SimScope, { history, calls }: SimulationContext): RegisteredTask[] => {
   const { main } = process
 
   /** Records the start of the task. A task calls `end` before its result is written. */
-  const begin = (plan: Plan): { attempt: number; delivery: number; signal: AbortSignal; progress: (value: unknown) => void; end: () => void } => {
+  const begin = (
+    plan: Plan,
+  ): { attempt: number; delivery: number; signal: AbortSignal; progress: (value: unknown) => void; end: () => void; job: WorkerJob } => {
     const job = scope.current()!
     let execution: Execution | undefined
     main.afterEffects(() => {
       if (plan.retries !== undefined) history.job(job.number).retryLost = plan.retries
+      history.job(job.number).key = plan.key
       execution = history.begin(job.number, process.id, job.delivery, job.attempt)
     })
     return {
+      job,
       attempt: job.attempt,
       delivery: job.delivery,
       get signal() {
@@ -83,6 +88,13 @@ export const simTasks = (process: SimProcess, scope: SimScope, history: History)
           else signal.addEventListener('abort', stop, { once: true })
         })
       }
+      case 'call':
+        return calls.run(process, job.job, plan).then((answered) => {
+          job.end()
+          // The host has cancelled it.
+          if (!answered) throw job.signal.reason
+          return value
+        })
       case 'never':
         return new Promise(() => {})
       case 'hang':
@@ -117,11 +129,23 @@ export const simTasks = (process: SimProcess, scope: SimScope, history: History)
       }
       return { done: false, value: itemOf(plan, sent++) }
     }
+    let asked = 0
+    const callsHost = plan.key % 3 === 0
+    const stepUnlessEnded = (answered: boolean): IteratorResult<unknown> => {
+      if (answered) return step()
+      end()
+      throw job.signal.reason
+    }
     const generator = {
       [Symbol.asyncIterator]() {
         return this
       },
-      next: () => (plan.ms === 0 ? Promise.resolve(step()) : new Promise((resolve) => main.later(plan.ms, () => resolve(step())))),
+      next: () =>
+        callsHost
+          ? calls.make(process, job.job, asked++, 'value', plan.ms, plan.padding).then(stepUnlessEnded)
+          : plan.ms === 0
+            ? Promise.resolve(step())
+            : new Promise((resolve) => main.later(plan.ms, () => resolve(step()))),
       return: () => {
         end()
         return Promise.resolve({ done: true, value: undefined })

@@ -35,13 +35,15 @@ export class Watchdog {
   claimsClosed = false
   /** Deliveries whose CANCEL it has read. */
   readonly cancelRequests = new Set<number>()
+  /** Deliveries whose task it has terminated. */
+  readonly interrupted = new Set<number>()
   readonly #process: SimProcess
   readonly #context: SimulationContext
   readonly #settings: ProcessSettings
   readonly #fromHost: Pipe
   readonly #toHost: Pipe
   readonly #link: SimLink
-  readonly #reader: Generator<undefined, never, Buffer>
+  readonly #reader: Generator<boolean | undefined, never, Buffer>
   readonly #running = new Map<number, LimitedJob>()
   /** Frames that do not fit into the pipe to the host yet. */
   #unsent: Buffer[] = []
@@ -122,14 +124,14 @@ export class Watchdog {
 
   #softLimit(delivery: number): void {
     this.#send(Kind.LIMIT, LimitStage.SOFT, delivery, 0)
-    this.#stopJob(delivery, 'soft', () => this.#process.loop.onSoftLimit(delivery, this.#running.get(delivery)?.soft ?? 0))
+    this.#stopJob(delivery, 'soft', this.#settings.cancelGrace, () => this.#process.loop.onSoftLimit(delivery, this.#running.get(delivery)?.soft ?? 0))
   }
 
   /**
    * Stops a job: requests it on the main thread, then interrupts the call where that is safe. A job that has not stopped after
-   * `cancelGrace` is reported to the host, which kills the worker.
+   * `grace` ms is reported to the host, which kills the worker.
    */
-  #stopJob(delivery: number, cause: 'soft' | 'cancel', requestStop: () => void): void {
+  #stopJob(delivery: number, cause: 'soft' | 'cancel', grace: number, requestStop: () => void): void {
     const { world } = this.#context
     const { main, loop } = this.#process
     let handled = false
@@ -141,20 +143,20 @@ export class Watchdog {
       if (handled || main.hung?.delivery !== delivery || !main.hung.safe) return
       main.interrupted(() => {
         handled = true
+        this.interrupted.add(delivery)
         // The task is terminated before it records its own end.
         const job = [...this.#context.history.jobs.values()].find(({ running }) => running?.worker === this.#process.id && running.delivery === delivery)
         if (job?.running !== undefined) this.#context.history.end(job.running)
         loop.onInterrupted(delivery, cause, 'at hang (tasks.js:1:1)')
       })
     }
-    const { cancelGrace } = this.#settings
-    for (const share of [0.01, 0.1, 0.5]) world.schedule(share * cancelGrace, () => this.#deferWhileFrozen(interrupt))
+    for (const share of [0.01, 0.1, 0.5]) world.schedule(share * grace, () => this.#deferWhileFrozen(interrupt))
     const giveUp = (): void => {
       if (handled || !this.#running.has(delivery)) return
       if (main.isWriteBlocked) world.schedule(50, () => this.#deferWhileFrozen(giveUp))
       else this.#reportExpired(LimitStage.STUCK, delivery)
     }
-    world.schedule(cancelGrace, () => this.#deferWhileFrozen(giveUp))
+    world.schedule(grace, () => this.#deferWhileFrozen(giveUp))
   }
 
   #reportExpired(stage: LimitStage, delivery: number): void {
@@ -199,12 +201,14 @@ export class Watchdog {
       case Kind.CANCEL:
         this.cancelRequests.add(delivery)
         this.#onLifeline(() => {
-          const reason = decode(body.subarray(FIXED_BYTES), 4)
+          const reason = decode(body.subarray(FIXED_BYTES), 8)
+          const interruptFor = body.readUInt32LE(FIXED_BYTES + 4)
           const lastClaimed = this.#recall(body.readUInt32LE(FIXED_BYTES))
           if (delivery > lastClaimed) return
-          const requestStop = (): void => this.#process.loop.onCancel(delivery, reason)
-          if (this.#settings.watchdog) this.#stopJob(delivery, 'cancel', requestStop)
-          else requestStop()
+          const requestStop = (): void => this.#process.loop.onCancel(delivery, reason, interruptFor === 0)
+          if (!this.#settings.watchdog) requestStop()
+          else if (interruptFor > 0) this.#stopJob(delivery, 'cancel', interruptFor, requestStop)
+          else this.#process.main.post(requestStop)
         })
         return
       case Kind.SOFT_LIMIT_REQUEST:

@@ -24,14 +24,20 @@ export class World {
   mayHaveSettled = false
   readonly #heap: ScheduledEvent[] = []
   #seq = 0
+  #isTraceOver = false
 
   constructor(seed: number, traced: boolean) {
     this.random = new Random(seed)
     this.traceLines = traced ? [] : undefined
   }
 
+  /** What comes after is not recorded. */
+  endTrace(): void {
+    this.#isTraceOver = true
+  }
+
   trace(text: string): void {
-    this.traceLines?.push(`${this.now.toFixed(2).padStart(10)}  ${text}`)
+    if (!this.#isTraceOver) this.traceLines?.push(`${this.now.toFixed(2).padStart(10)}  ${text}`)
   }
 
   schedule(ms: number, fn: () => void | Promise<void>): ScheduledEvent {
@@ -60,6 +66,17 @@ export class World {
         this.mayHaveSettled = false
         await settlePromises()
       }
+    }
+    if (time > this.now) this.now = time
+  }
+
+  /** As `runUntil`, in the midst of an event: reactions of promises wait until it has ended. */
+  runNested(time: number): void {
+    for (let next = this.#heap[0]; next !== undefined && next.at <= time; next = this.#heap[0]) {
+      this.#pop()
+      if (next.cancelled) continue
+      if (next.at > this.now) this.now = next.at
+      void next.fn()
     }
     if (time > this.now) this.now = time
   }

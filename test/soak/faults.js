@@ -192,6 +192,7 @@ export class Faults {
     else if (kind === 'stall') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, random.int(20, 200))
     else if (kind === 'resize') {
       target.wanted = random.int(Math.max(1, target.size - 1), target.size + 1)
+      this.#ledger.resized(target.name)
       target.pool.resize(target.wanted)
     } else if (kind === 'restart') {
       const restart = target.pool.restart()

@@ -33,6 +33,10 @@ const BY_NAME = {
   pidOf: { kind: 'broadcast', retry: 0, may: ['value'] },
 }
 
+/** The pool has shrunk, by itself or by `resize`: the share of a broadcast for a worker that is not wanted any more has no answer. */
+const placeIsGone = ({ options, resized }, plan, error) =>
+  plan.kind === 'broadcast' && (resized || typeof options.workers === 'object') && /^No worker is left to answer the broadcast/.test(error?.message)
+
 /** A recorded cause explains the death of a worker for so long, ms. */
 const CAUSE_WINDOW_MS = 30_000
 /** ms between the exit of a worker and the search for its cause: the journal is read at least twice in between. */
@@ -116,7 +120,7 @@ export class Ledger {
   // ---- events of the pool
 
   watch(name, pool, options) {
-    const own = { name, pool, options, submitted: 0, putBack: 0, retried: 0, deaths: 0, unproven: 0 }
+    const own = { name, pool, options, resized: false, submitted: 0, putBack: 0, retried: 0, deaths: 0, unproven: 0 }
     this.#pools.set(name, own)
     const pending = new Set()
     this.pending.set(name, pending)
@@ -222,6 +226,10 @@ export class Ledger {
     })
   }
 
+  resized(name) {
+    this.#pools.get(name).resized = true
+  }
+
   /** Checks at once whether the plan allows this end of the job. */
   #verifyOutcome(own, job, error) {
     const { plan, settled } = job
@@ -232,7 +240,7 @@ export class Ledger {
       return
     }
     if (state === 'cancelled') {
-      if (plan.cancelled !== true && plan.cancellable !== true) unexpected('was cancelled without a call')
+      if (plan.cancelled !== true && plan.cancellable !== true && !placeIsGone(own, plan, error)) unexpected(`was cancelled without a call: ${error}`)
       if (plan.reason !== undefined && error !== plan.reason) unexpected(`was cancelled with another reason: ${error}`)
       worker?.causes.set('cancel', performance.now())
       return

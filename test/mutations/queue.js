@@ -1,0 +1,150 @@
+/**
+ * Plausible bugs of the queue's stores. The simulation of the stores alone must catch each of them. `find` must occur exactly once in `file`;
+ * `put` replaces it.
+ */
+export const mutations = [
+  // ---- transactions and batches
+  {
+    breaks: 'answers are sent before COMMIT',
+    file: 'src/queue/store/sqlite/thread/transactions.ts',
+    find: '      this.#commit.run()\n',
+    put: '      setTimeout(() => {\n        try {\n          this.#commit.run()\n        } catch {}\n      }, 0)\n',
+  },
+  {
+    breaks: 'a COMMIT that fails is answered as if it had succeeded',
+    file: 'src/queue/store/sqlite/thread/transactions.ts',
+    find: '      this.#commit.run()\n',
+    put: '      try {\n        this.#commit.run()\n      } catch {}\n',
+  },
+  {
+    breaks: 'what a transaction counted stays when it is rolled back',
+    file: 'src/queue/store/sqlite/engine/context.ts',
+    find: '    this.counters.forget()\n',
+    put: '',
+  },
+  {
+    breaks: 'one add that cannot be done rejects its batch',
+    file: 'src/queue/store/sqlite/thread/transactions.ts',
+    find: '    if (operations.length === 1 || isOfFile(together.error)) return',
+    put: '    if (!isOfFile(together.error) || operations.length > 0) return',
+  },
+  {
+    breaks: 'claims come before what is added and settled in their batch',
+    file: 'src/queue/store/sqlite/thread/operations.ts',
+    find: '  claim: 5,\n',
+    put: '  claim: 0,\n',
+  },
+  // ---- claims and settlements
+  {
+    breaks: 'a session that is gone claims',
+    file: 'src/queue/store/sqlite/database/statements.ts',
+    find: '    WHERE seq = ?1 AND state = 0 AND EXISTS (SELECT 1 FROM session WHERE id = ?2 AND dead = 0)`',
+    put: '    WHERE seq = ?1 AND state = 0`',
+  },
+  {
+    breaks: 'the token is not compared at a settlement',
+    file: 'src/queue/store/sqlite/database/statements.ts',
+    find: "claimed: 'SELECT * FROM job WHERE seq = ?1 AND token = ?2 AND state = 2'",
+    put: "claimed: 'SELECT * FROM job WHERE seq = ?1 AND ?2 > 0 AND state = 2'",
+  },
+  {
+    breaks: 'the token does not grow with a claim',
+    file: 'src/queue/store/sqlite/database/statements.ts',
+    find: 'token = token + 1, begun = 0',
+    put: 'token = max(token, 1), begun = 0',
+  },
+  {
+    breaks: 'losses are counted by claims',
+    file: 'src/queue/store/sqlite/engine/settle.ts',
+    find: 'losses: losses + row.begun, requeues: requeues + 1 - row.begun',
+    put: 'losses: losses + 1, requeues',
+  },
+  {
+    breaks: 'a queue that is paused is claimed from',
+    file: 'src/queue/store/sqlite/engine/claim.ts',
+    find: 'row === undefined || row.paused === 1',
+    put: 'row === undefined',
+  },
+  {
+    breaks: 'a rate limit forgets what has started',
+    file: 'src/queue/store/sqlite/engine/claim.ts',
+    find: '      if (source.bucket !== undefined) context.sql.setFullAt.run(source.queue, source.bucket.take(1, monotonic))\n',
+    put: '      source.bucket?.take(1, monotonic)\n',
+  },
+  // ---- counters
+  {
+    breaks: 'a retry is not counted',
+    file: 'src/queue/store/sqlite/engine/settle.ts',
+    find: '  context.counters.moved(row.queue, STATE.active, state)\n',
+    put: '',
+  },
+  {
+    breaks: 'a job that is removed is still counted',
+    file: 'src/queue/store/sqlite/engine/end.ts',
+    find: '  counters.change(queue, state, -1)\n',
+    put: '',
+  },
+  // ---- sessions and sweeps
+  {
+    breaks: 'a session counts as still while nobody could write',
+    file: 'src/queue/store/sqlite/engine/sessions.ts',
+    find: '    if (monotonic - this.#lastLook > Math.min(MAX_GAP, this.#lease)) this.#seen.clear()\n',
+    put: '',
+  },
+  {
+    breaks: 'any error of its socket says that a process is dead',
+    file: 'src/queue/store/sqlite/thread/peers.ts',
+    find: "      isDead = error.code === 'ECONNREFUSED'\n",
+    put: '      isDead = error.code !== undefined\n',
+  },
+  {
+    breaks: 'a session is removed before what it holds is given back',
+    file: 'src/queue/store/sqlite/engine/sessions.ts',
+    find: '  for (const row of rows) change(context, row)\n',
+    put: '  for (const row of rows.slice(1)) change(context, row)\n',
+  },
+  // ---- dependencies, schedules, time
+  {
+    breaks: 'a parent is released outside of the transaction that ends its child',
+    file: 'src/queue/store/sqlite/engine/end.ts',
+    find: '  return row.awaited === 0 ? [] : release(context, row.seq, state === STATE.completed)\n',
+    put: '  if (row.awaited !== 0) setImmediate(() => release(context, row.seq, state === STATE.completed))\n  return []\n',
+  },
+  {
+    breaks: 'a parent waits for one child only',
+    file: 'src/queue/store/sqlite/engine/end.ts',
+    find: '  if (pending > 0) return\n',
+    put: '',
+  },
+  {
+    breaks: 'a tick adds its job, and the schedule does not go on',
+    file: 'src/queue/store/sqlite/engine/schedules.ts',
+    find: '    if (sql.advance.run(row.queue!, row.key!, row.next_at!, nextAt ?? null).changes === 0) continue\n',
+    put: '    if (nextAt === undefined) sql.advance.run(row.queue!, row.key!, row.next_at!, null)\n',
+  },
+  {
+    breaks: 'the next tick is counted from now on',
+    file: 'src/queue/schedules/ticks.ts',
+    find: '  return { ticks: missed ? [] : [last], nextAt: nextTick(schedule, last) }\n',
+    put: '  return { ticks: missed ? [] : [last, last], nextAt: nextTick(schedule, last) }\n',
+  },
+  {
+    breaks: 'a delay does not move with the wall clock',
+    file: 'src/queue/store/sqlite/database/clock.ts',
+    find: 'Math.round(offset - this.#stored.offset) : 0',
+    put: '0 : 0',
+  },
+  // ---- the store in memory
+  {
+    breaks: 'in memory, a job ends twice with two that it waits for',
+    file: 'src/queue/store/memory/transitions.ts',
+    find: '      if (isEnded(each.state)) continue\n',
+    put: '',
+  },
+  {
+    breaks: 'in memory, a settlement does not compare the token',
+    file: 'src/queue/store/memory/transitions.ts',
+    find: "row.state === 'active' && row.token === token && row.session === session",
+    put: "row.state === 'active' && token > 0 && session !== undefined",
+  },
+]
