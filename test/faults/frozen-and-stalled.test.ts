@@ -56,11 +56,13 @@ describe('promises 3, 8: a busy worker', () => {
   it('is not killed when the host blocks its own event loop for seconds', async () => {
     const pool = await startPool({ ...QUICK, workers: 2, aliveTimeout: 500 })
     const pids = await allUp(pool, 2)
+    // On a slow machine a first start may have taken longer than `aliveTimeout`.
+    const { workersDied, workersStarted } = pool.stats().totals
     const jobs = [pool.submit('sleep', [200, 'short']), pool.submit('sleep', [3_500, 'long'])]
     await until('both run', () => jobs.every((job) => job.accepted))
     blockHost(3_000)
     expect(await Promise.all(jobs.map((job) => job.result))).toEqual(['short', 'long'])
     expect(await allUp(pool, 2)).toEqual(pids)
-    expect(pool.stats().totals).toMatchObject({ workersDied: 0, workersStarted: 2 })
+    expect(pool.stats().totals).toMatchObject({ workersDied, workersStarted })
   })
 })
