@@ -75,9 +75,8 @@ export const queueFarm: Farm = {
   },
 
   async createControlClient({ url }) {
-    throw new UsageError(
-      `Commands reach nodes over RabbitMQ alone. For ${url}: prefork queue shows and changes its jobs, prefork work --tui shows a node, and signals stop and pause it.`,
-    )
+    checkThere(url)
+    return await (await library()).createControlClient({ store: url })
   },
 
   listDeadLetters: ({ url }, name, { limit }) =>

@@ -5,11 +5,16 @@
  * exports: nobody else is to write into its file.
  */
 
+export type { ControlClient } from '../node/broker.js'
+export { ControlError } from '../node/control/socket-connection.js'
 export type { FarmNode, NodeOptions, ShutdownReport } from '../node/index.js'
 export type { Backoff, Counts, DeadReason, HistoryEntry, SerializedError } from '../runtime/delivery.js'
 export { RemoteError } from '../runtime/errors.js'
+export type { Address, Answer, Command } from '../runtime/report/commands.js'
+export type { FarmEvent } from '../runtime/report/report.js'
 export type { HookInfo, NodeHook } from './broker/hooks.js'
 export { JobRemovedError, QueueActiveError, QueueClosedError, ResultTimeoutError } from './errors.js'
+export { type ControlClientOptions, createControlClient } from './face/create-control-client.js'
 export { createQueue, type QueueOptions } from './face/create-queue.js'
 export { createWorker, type RunWorkerOptions, runWorker, type WorkerOptions } from './face/create-worker.js'
 export type { JobQuery } from './face/job-query.js'

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { ControlClient } from '../../node/broker.js'
+import { AnswerQueue, type ControlRequest, readControlRequest } from '../../node/control/request.js'
 import type { Address, Answer, Command } from '../../runtime/report/commands.js'
+import { readAnswer, readEvents, toJson } from '../../runtime/report/messages.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
 import { plainObject } from '../../util/checks.js'
 import { notify } from '../../util/notify.js'
@@ -22,33 +24,9 @@ import {
   type FirstConnectionOptions,
 } from '../options/client-options.js'
 import { REPLY_TO } from '../publishing/calls.js'
-import { declareExchanges } from '../topology/topology.js'
+import { declareExchanges, EVENT_KEY, JSON_TYPE } from '../topology/topology.js'
 import { BoundQueue } from './bound-queue.js'
-import { EVENT_KEY, JSON_TYPE, readAnswer, readEvents, toJson } from './messages.js'
-import { type ControlRequest, readControlRequest } from './request.js'
 import { sign } from './signature.js'
-
-/** The answers to one request, in order of arrival. `undefined` in the queue is its end, an error ends it with a rejection. */
-class AnswerQueue {
-  readonly #ready: (Answer | Error | undefined)[] = []
-  #wake: (() => void) | undefined
-
-  push(answer: Answer | Error | undefined): void {
-    this.#ready.push(answer)
-    this.#wake?.()
-  }
-
-  async next(): Promise<Answer | undefined> {
-    while (this.#ready.length === 0) {
-      const pushed = deferred()
-      this.#wake = pushed.resolve
-      await pushed.promise
-    }
-    const answer = this.#ready.shift()
-    if (answer instanceof Error) throw answer
-    return answer
-  }
-}
 
 interface ControlClientSettings extends Endpoint {
   readonly controlExchange: string

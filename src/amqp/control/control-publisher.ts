@@ -1,9 +1,9 @@
+import { writeEvents } from '../../runtime/report/messages.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
 import type { AmqpMessage, PublishOptions } from '../connection/client.js'
 import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
-import { declareExchanges } from '../topology/topology.js'
-import { EVENT_KEY, JSON_TYPE, NODES_KEY, writeEvents } from './messages.js'
+import { declareExchanges, EVENT_KEY, JSON_TYPE, NODES_KEY } from '../topology/topology.js'
 
 /** ms that an event may wait for others in its batch. */
 const BATCH_DELAY = 50

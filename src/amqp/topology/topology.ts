@@ -6,6 +6,13 @@ export const DEFAULT_QUEUE = 'async_farm.jobs'
 export const DEFAULT_CONTROL_EXCHANGE = 'async_farm.supervisor'
 export const DEFAULT_EVENT_EXCHANGE = 'async_farm.worker'
 
+/** The content type of what goes over both exchanges. */
+export const JSON_TYPE = 'application/json'
+/** The key under which every event is published to the direct exchange. */
+export const EVENT_KEY = 'event'
+/** The key of the direct exchange under which a node asks the others. A node that answers is bound to it: without one, RabbitMQ returns the message. */
+export const NODES_KEY = 'nodes'
+
 /** Levels of priority at most. With quorum queues each level is a queue of its own. */
 export const MAX_LEVELS = 10
 

@@ -4,7 +4,7 @@ import type { CliContext } from '../cli-context.js'
 import { CONNECT_TIMEOUT, CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import { toJsonLine } from '../output/output-stream.js'
-import { readBroker, readTimeout } from '../settings/broker.js'
+import { type BrokerSettings, readBroker, readTimeout, storePath } from '../settings/broker.js'
 import { type Flags, readSetting } from '../settings/setting.js'
 import { nodeNames, nodeNameText } from '../settings/values.js'
 import { onSignals } from '../signals.js'
@@ -42,18 +42,23 @@ export const control = async (command: Command, flags: Flags, context: CliContex
       context.stdout.write(`${toJsonLine(answer)}\n`)
     }
     const silent = to === 'all' ? [] : to.filter((node) => !answered.has(node))
-    if (silent.length > 0) throw new CommandError(`No answer within ${shown} from ${silent.join(', ')}.${hint(broker.secret)}`, EXIT.noAnswer)
-    if (answered.size === 0) throw new CommandError(`No node answered within ${shown}.${hint(broker.secret)}`, EXIT.noAnswer)
+    if (silent.length > 0 || answered.size === 0) throw new CommandError(noAnswer(broker, silent, shown), EXIT.noAnswer)
     return refused ? EXIT.refused : EXIT.ok
   } finally {
     await deadline.closing(client.close())
   }
 }
 
-const hint = (secret: string | undefined): string =>
-  ` Is it at work, on this broker and these exchanges${secret === undefined ? ', and without a secret (ASYNC_FARM_SECRET)' : ', with the same ASYNC_FARM_SECRET'}?`
+/** `silent`: the nodes that were named; none: all were asked. */
+const noAnswer = ({ url, secret }: BrokerSettings, silent: readonly string[], shown: string): string => {
+  const from = silent.join(', ')
+  // The nodes of a file are known: only one that is there is waited for.
+  if (storePath(url) !== undefined) return `${from === '' ? 'No node' : `No node ${from}`} is at work on ${url}, or it does not answer within ${shown}.`
+  const first = from === '' ? `No node answered within ${shown}.` : `No answer within ${shown} from ${from}.`
+  return `${first} Is it at work, on this broker and these exchanges${secret === undefined ? ', and without a secret (ASYNC_FARM_SECRET)' : ', with the same ASYNC_FARM_SECRET'}?`
+}
 
-/** The dashboard of any node, over the control exchange. */
+/** The dashboard of any node, over the broker. */
 export const top = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
   if (context.stdin.isTTY !== true || context.stdout.isTTY !== true)
     throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)

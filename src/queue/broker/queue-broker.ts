@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Broker, Consumption, NodeControl } from '../../node/broker.js'
+import type { Broker, Consumption } from '../../node/broker.js'
+import { ControlSocket } from '../../node/control/control-socket.js'
 import type { Delivery } from '../../runtime/delivery.js'
-import type { Command } from '../../runtime/report/commands.js'
 import { exponentialDelay } from '../../util/backoff.js'
 import { isOver } from '../store/errors.js'
 import type { Store, StoreCondition, StoreSession } from '../store/store.js'
@@ -31,17 +31,10 @@ export interface QueueBrokerSettings {
 export class QueueBroker extends EventEmitter implements Broker {
   readonly kind: string
   readonly queues: readonly string[]
-  readonly control: NodeControl = {
-    onCommand: (handler) => {
-      this.#command = handler
-    },
-    heard: false,
-    emit: () => {},
-  }
+  readonly control: ControlSocket
   readonly #store: Store
   readonly #settings: QueueBrokerSettings
   readonly #limits: AnswerLimits
-  #command: (command: Command) => Promise<unknown> = async () => {}
   #session: StoreSession | undefined
   #claims: Claims | undefined
   #giveBack: (queue: string) => void = () => {}
@@ -55,6 +48,7 @@ export class QueueBroker extends EventEmitter implements Broker {
     super()
     this.kind = store.kind
     this.queues = settings.queues
+    this.control = new ControlSocket(settings.name, (message) => this.emit('warning', message))
     this.#store = store
     this.#settings = settings
     this.#limits = {
@@ -70,6 +64,7 @@ export class QueueBroker extends EventEmitter implements Broker {
 
   async connect(): Promise<void> {
     await this.#store.open()
+    if (this.#store.file !== undefined) await this.control.open(this.#store.file)
   }
 
   /** Runs the start-up hooks first: when one fails, nothing was claimed. */
@@ -139,7 +134,9 @@ export class QueueBroker extends EventEmitter implements Broker {
 
   /** The runtime ends it as a revoked job. */
   #cancel(key: string): void {
-    this.#command({ command: 'revoke', key, terminate: true }).catch((error: Error) => this.emit('warning', `A job could not be cancelled: ${error.message}`))
+    this.control
+      .command({ command: 'revoke', key, terminate: true })
+      .catch((error: Error) => this.emit('warning', `A job could not be cancelled: ${error.message}`))
   }
 
   #onCondition(condition: StoreCondition, error = new Error(`The store is ${condition}.`)): void {
@@ -171,6 +168,7 @@ export class QueueBroker extends EventEmitter implements Broker {
 
   async close(): Promise<void> {
     this.#closed.abort()
+    await this.control.close()
     await this.#claims?.stop()
     const warn = (what: string, error: unknown): void => void this.emit('warning', `${what}: ${error instanceof Error ? error.message : String(error)}`)
     // A store that has failed keeps neither the hooks from being called nor itself from being closed.

@@ -9,6 +9,8 @@ import type { Counts, DeadReason, HistoryEntry, SerializedError } from '../../ru
  */
 export interface Store {
   readonly kind: 'sqlite' | 'memory'
+  /** The real path of its file, once it is open. Undefined: it is in memory. */
+  readonly file?: string | undefined
   /** Opens the store: creates or migrates it. Rejects with StoreError when it cannot be used; the message says what to do. */
   open(): Promise<void>
   /**

@@ -53,6 +53,7 @@ export class SqliteStore implements Store {
   readonly #listeners = new Set<() => void>()
   /** Those that listened before the store was open. */
   readonly #early = new Set<(thread: StoreThreadLink) => void>()
+  #file: string | undefined
   #thread: StoreThreadLink | undefined
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
@@ -60,6 +61,10 @@ export class SqliteStore implements Store {
   constructor(path: string, options: SqliteOptions = {}) {
     this.#path = path
     this.#options = options
+  }
+
+  get file(): string | undefined {
+    return this.#file
   }
 
   open(): Promise<void> {
@@ -76,7 +81,9 @@ export class SqliteStore implements Store {
       )
     }
     const { lease = LEASE, wallOffset, exclusive } = this.#options
-    this.#thread = await StoreThreadLink.of({ path: await realPathOf(this.#path), lease, wallOffset, exclusive })
+    const path = await realPathOf(this.#path)
+    this.#thread = await StoreThreadLink.of({ path, lease, wallOffset, exclusive })
+    this.#file = path
     for (const listen of this.#early) listen(this.#thread)
     this.#early.clear()
   }

@@ -9,7 +9,6 @@ import { Liveness, type SessionRow } from '../../../../src/queue/store/sqlite/en
 import { isAtLeast, networkFileSystem } from '../../../../src/queue/store/sqlite/thread/open-file.js'
 import type { AnyOperation, Beat } from '../../../../src/queue/store/sqlite/thread/operations.js'
 import { PendingOperations } from '../../../../src/queue/store/sqlite/thread/pending.js'
-import { MAX_SOCKET_PATH, newSocketName } from '../../../../src/queue/store/sqlite/thread/socket-path.js'
 import { ThreadState } from '../../../../src/queue/store/sqlite/thread/thread-state.js'
 import { type Result, Transactions } from '../../../../src/queue/store/sqlite/thread/transactions.js'
 import type { StoredSchedule } from '../../../../src/queue/store/store.js'
@@ -243,12 +242,8 @@ describe.skipIf(!hasSqlite)('the engine', () => {
     })
   })
 
-  it('knows network file systems, versions, and the longest path of a socket', () => {
+  it('knows network file systems and versions', () => {
     expect([0x6969, 0xef53, -11317950].map(networkFileSystem)).toEqual(['NFS', undefined, 'CIFS'])
     expect(['3.51.2', '3.51.3', '3.9.9', '4.0'].map((version) => isAtLeast(version, [3, 51, 3]))).toEqual([false, true, false, true])
-    const name = newSocketName(`/tmp/${'d'.repeat(120)}/jobs.db`)!
-    expect(name.startsWith('/')).toBe(true)
-    expect(Buffer.byteLength(name)).toBeLessThanOrEqual(MAX_SOCKET_PATH)
-    expect(newSocketName('/tmp/jobs.db')).toMatch(/^jobs\.db-[0-9a-f]{12}\.sock$/)
   })
 })

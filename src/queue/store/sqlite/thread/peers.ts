@@ -1,8 +1,8 @@
 import { chmodSync, renameSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { boundPath, newSocketName, socketPath } from '../../../../util/socket-path.js'
 import type { StoreEvent } from '../../store.js'
 import type { SessionRow } from '../engine/sessions.js'
-import { boundPath, newSocketName, socketPath } from './socket-path.js'
 
 /** What processes on one file tell each other. It is best effort: the file is the truth. */
 export type PeerMessage =

@@ -20,19 +20,19 @@ const privateFolder = (parent: string): string | undefined => {
 }
 
 /**
- * A new name for the socket of a process that uses the database at `path`: beside it, as a name, for a process that knows the folder under another
+ * A new name for a socket that belongs to the file at `path`: beside it, as a name, for a process that knows the folder under another
  * path; or absolute, in a private folder of the temporary directory, where the path would be too long. It is never used twice.
  */
-export const newSocketName = (path: string, temporary = tmpdir()): string | undefined => {
+export const newSocketName = (path: string, extension: 'sock' | 'ctl' = 'sock', temporary = tmpdir()): string | undefined => {
   const unique = randomBytes(6).toString('hex')
-  const name = `${basename(path)}-${unique}.sock`
+  const name = `${basename(path)}-${unique}.${extension}`
   if (Buffer.byteLength(join(dirname(path), name)) <= MAX_SOCKET_PATH) return name
   const folder = privateFolder(temporary)
-  const short = folder === undefined ? undefined : join(folder, `${createHash('sha256').update(path).digest('hex').slice(0, 16)}-${unique}.sock`)
+  const short = folder === undefined ? undefined : join(folder, `${createHash('sha256').update(path).digest('hex').slice(0, 16)}-${unique}.${extension}`)
   return short !== undefined && Buffer.byteLength(short) <= MAX_SOCKET_PATH ? short : undefined
 }
 
-export const socketPath = (database: string, name: string): string => (isAbsolute(name) ? name : join(dirname(database), name))
+export const socketPath = (file: string, name: string): string => (isAbsolute(name) ? name : join(dirname(file), name))
 
 /** The path that a socket is bound to before it gets its own one: no longer than that. */
 export const boundPath = (path: string): string => path.replace(/\.sock$/, '.bind')

@@ -1,13 +1,8 @@
-/** The messages on the control and event exchanges, as JSON: a client in any language can read and answer them. */
-import type { Address, Answer, Command } from '../../runtime/report/commands.js'
-import { isFarmEvent } from '../../runtime/report/read-report.js'
-import type { FarmEvent } from '../../runtime/report/report.js'
+/** Commands, answers and events as JSON, whatever carries them: a client in any language can read and write them. */
+import type { Address, Answer, Command } from './commands.js'
+import { isFarmEvent } from './read-report.js'
+import type { FarmEvent } from './report.js'
 
-export const JSON_TYPE = 'application/json'
-/** The key under which every event is published to the direct exchange. */
-export const EVENT_KEY = 'event'
-/** The key of the direct exchange under which a node asks the others. A node that answers is bound to it: without one, RabbitMQ returns the message. */
-export const NODES_KEY = 'nodes'
 /** Bytes of a command at most. */
 const MAX_COMMAND = 1_048_576
 

@@ -1,8 +1,9 @@
-/** Reads the arguments of `client.ask`. They are checked here: a node drops an invalid command without an answer. */
+/** The arguments of `client.ask`, and the answers. They are checked here: a node drops an invalid command without an answer. */
 
-import type { Address } from '../../runtime/report/commands.js'
+import type { Address, Answer } from '../../runtime/report/commands.js'
+import { toJson } from '../../runtime/report/messages.js'
 import { arrayOf, isString, milliseconds, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
-import { toJson } from './messages.js'
+import { deferred } from '../../util/with-timeout.js'
 
 const DEFAULT_TIMEOUT = 2_000
 
@@ -41,4 +42,26 @@ export const readControlRequest = (to: unknown, command: unknown, options: unkno
   const address = readAddress(to)
   checkCommand(command)
   return { to: address, body: toJson({ to: address, command }), timeout: readTimeout(options) }
+}
+
+/** The answers to one request, in order of arrival. `undefined` in the queue is its end, an error ends it with a rejection. */
+export class AnswerQueue {
+  readonly #ready: (Answer | Error | undefined)[] = []
+  #wake: (() => void) | undefined
+
+  push(answer: Answer | Error | undefined): void {
+    this.#ready.push(answer)
+    this.#wake?.()
+  }
+
+  async next(): Promise<Answer | undefined> {
+    while (this.#ready.length === 0) {
+      const pushed = deferred()
+      this.#wake = pushed.resolve
+      await pushed.promise
+    }
+    const answer = this.#ready.shift()
+    if (answer instanceof Error) throw answer
+    return answer
+  }
 }

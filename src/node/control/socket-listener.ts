@@ -1,0 +1,91 @@
+import type { Socket } from 'node:net'
+import { readEvents } from '../../runtime/report/messages.js'
+import type { FarmEvent } from '../../runtime/report/report.js'
+import { deferred, withTimeout } from '../../util/with-timeout.js'
+import { isDead, LISTEN_REQUEST, openConnection } from './socket-connection.js'
+import type { SocketFile, SocketFolder } from './socket-folder.js'
+
+/** ms between two looks for nodes that are new. */
+const LOOK_INTERVAL = 1_000
+/** ms that nodes have for their first line. */
+const FIRST_LINE_TIMEOUT = 1_000
+
+const nodeIn = (line: string): string | undefined => {
+  try {
+    const { node, error } = JSON.parse(line) as { node?: unknown; error?: unknown }
+    return typeof node === 'string' && error === undefined ? node : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Listens to all nodes of a folder, also to those that come later. */
+export class SocketListener {
+  readonly #folder: SocketFolder
+  readonly #receive: (event: FarmEvent) => void
+  /** By entry of the folder. */
+  readonly #connections = new Map<string, Socket>()
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(folder: SocketFolder, receive: (event: FarmEvent) => void) {
+    this.#folder = folder
+    this.#receive = receive
+  }
+
+  /** Resolves when every node that is there sends its events. Rejects when the nodes cannot be looked for, or none of them can be asked. */
+  async start(): Promise<void> {
+    const connected = await this.#look()
+    if (this.#isStopped) return
+    this.#timer = setInterval(() => this.#look().catch(() => {}), LOOK_INTERVAL)
+    const errors = (await withTimeout(Promise.all(connected), FIRST_LINE_TIMEOUT, () => [])).map((error) => error !== undefined && !isDead(error) && error)
+    const [first] = errors
+    if (first instanceof Error && errors.every((each) => each instanceof Error)) throw first
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearInterval(this.#timer)
+    for (const socket of this.#connections.values()) socket.destroy()
+  }
+
+  async #look(): Promise<Promise<NodeJS.ErrnoException | undefined>[]> {
+    const found = await this.#folder.find()
+    return this.#isStopped ? [] : found.filter(({ entry }) => !this.#connections.has(entry)).map((file) => this.#connect(file))
+  }
+
+  /** Resolves when the node sends its events, or with why it does not. `lost`: the node whose connection was lost. If it is dead, it has not said so itself. */
+  #connect(file: SocketFile, lost?: string): Promise<NodeJS.ErrnoException | undefined> {
+    const { promise, resolve } = deferred<NodeJS.ErrnoException | undefined>()
+    let node: string | undefined
+    let isDown = false
+    const line = (text: string): void => {
+      if (node === undefined) {
+        node = nodeIn(text)
+        if (node === undefined) socket.destroy()
+        resolve(undefined)
+        return
+      }
+      for (const event of readEvents(Buffer.from(text))) {
+        isDown ||= event.type === 'node.down'
+        if (!this.#isStopped) this.#receive(event)
+      }
+    }
+    const closed = (error: NodeJS.ErrnoException | undefined): void => {
+      this.#connections.delete(file.entry)
+      resolve(error)
+      if (this.#isStopped) return
+      if (error !== undefined && isDead(error)) this.#died(file, lost)
+      // Dead, or a listener that was too slow: the answer comes at once.
+      else if (node !== undefined && !isDown) void this.#connect(file, node)
+    }
+    const socket = openConnection(file.path, LISTEN_REQUEST, { line, closed })
+    this.#connections.set(file.entry, socket)
+    return promise
+  }
+
+  #died(file: SocketFile, node: string | undefined): void {
+    void this.#folder.remove(file)
+    if (node !== undefined) this.#receive({ type: 'node.down', node, at: Date.now(), reason: 'its process has died' })
+  }
+}
