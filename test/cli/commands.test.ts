@@ -99,6 +99,8 @@ test('each answer is a line of JSON; a refusal and a missing answer have their o
   const none = controlled()
   expect(await none.run('control', 'ping')).toBe(5)
   expect(none.stderr.text).toMatch(/No node answered within 2 s/)
+  expect(await none.run('control', 'ping', '--node', 'alpha', '--broker', 'sqlite:./jobs.db')).toBe(5)
+  expect(none.stderr.text).toContain('No node alpha is at work on sqlite:./jobs.db, or it does not answer within 10 s.')
 })
 
 const publishing = (publisher: Partial<FarmPublisher>) => {

@@ -1,5 +1,5 @@
 /** The built command line over a queue in a file, with no server. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
@@ -56,7 +56,66 @@ describe('prefork over a queue in a file', () => {
     expect(await second.stop()).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('has no commands to nodes, and says what there is', async () => {
-    expect(await run('control', 'ping')).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('prefork queue shows and changes its jobs') })
+  it.skipIf(!hasSqlite)('sends commands to nodes; a killed one is not waited for', { timeout: 120_000 }, async () => {
+    const [alpha, beta] = ['alpha', 'beta'].map((name) => start('work', '--tasks', TASKS, '--workers', '1', '--name', name)) as [Prefork, Prefork]
+    await Promise.all([alpha.says('node up'), beta.says('node up')])
+    const both = await run('control', 'ping')
+    expect(both).toMatchObject({ code: 0, stderr: '' })
+    expect(jsonLines(both.stdout)).toHaveLength(2)
+    expect(jsonLines(both.stdout)).toEqual(
+      expect.arrayContaining(
+        ['alpha', 'beta'].map((node) => expect.objectContaining({ node, ok: true, value: expect.objectContaining({ state: 'running' }) })),
+      ),
+    )
+
+    expect(await run('control', 'pause', '--all')).toMatchObject({ code: 0 })
+    const id = (await run('publish', 'add', '[1, 2]')).stdout.trim()
+    expect(jsonLines((await run('control', 'stats', '--node', 'alpha')).stdout)).toMatchObject([
+      { node: 'alpha', value: { state: 'paused', queues: ['default'] } },
+    ])
+    expect(jsonLines((await run('queue', 'show', id)).stdout)).toMatchObject([{ state: 'waiting' }])
+    expect(await run('control', 'resume', '--all')).toMatchObject({ code: 0 })
+    await until('it has run', async () => jsonLines((await run('queue', 'show', id)).stdout)[0]!.state === 'completed')
+
+    expect(await run('control', 'stack', '99', '--node', 'beta')).toMatchObject({ code: 6, stdout: expect.stringContaining('There is no worker 99') })
+    expect(await run('control', 'pause')).toMatchObject({ code: 2, stderr: expect.stringContaining('pause needs an address') })
+    expect(await run('control', 'ping', '--control-exchange', 'x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--control-exchange is for RabbitMQ'),
+    })
+    // A node that is not there is not waited for either: the time limit is longer than the test's.
+    const gone = await run('control', 'ping', '--node', 'gamma', '--timeout', '10m')
+    expect(gone).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('No node gamma is at work on sqlite:') })
+
+    await beta.stop('SIGKILL')
+    const left = await run('control', 'ping', '--timeout', '10m')
+    expect([left.code, jsonLines(left.stdout).map(({ node }) => node)]).toEqual([0, ['alpha']])
+    expect(await run('control', 'shutdown', '--node', 'alpha')).toMatchObject({ code: 0 })
+    expect(await alpha.ended).toMatchObject({ code: 0, stderr: '' })
+    expect(await run('control', 'ping', '--timeout', '10m')).toMatchObject({ code: 5, stderr: expect.stringContaining('No node is at work on sqlite:') })
+    expect(readdirSync(folder).filter((name) => name.endsWith('.ctl'))).toEqual([])
+  })
+
+  it.skipIf(!hasSqlite)('shows nodes in top, also one that comes, and one that dies', { timeout: 120_000 }, async (context) => {
+    context.skip(process.platform !== 'linux', 'the terminal is made by script of util-linux')
+    const node = start('work', '--tasks', TASKS, '--workers', '1', '--name', 'alpha')
+    await node.says('node up')
+    const typed = [process.execPath, PREFORK, 'top', '--broker', broker].map((each) => `'${each}'`).join(' ')
+    const env = { PATH: process.env.PATH, NO_COLOR: '1', TERM: 'xterm' }
+    const top = new Prefork(execa('script', ['-qfec', `stty rows 24 cols 80; exec ${typed}`, '/dev/null'], { ...OPTIONS, env }))
+    started.push(top)
+    await top.says('prefork alpha')
+    top.process.stdin!.write('+')
+    await top.says('grow: done')
+    await top.says(/2 of 2/)
+    await run('publish', 'add', '[1, 2]')
+    await top.says(/success +add/)
+    const other = start('work', '--tasks', TASKS, '--workers', '1', '--name', 'beta')
+    await top.says('2 nodes')
+    await other.stop()
+    await node.stop('SIGKILL')
+    await top.says('prefork alpha down (its process has died)')
+    top.process.stdin!.write('q')
+    expect(await top.ended).toMatchObject({ code: 0 })
   })
 })
