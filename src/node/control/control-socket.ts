@@ -41,7 +41,6 @@ export class ControlSocket implements NodeControl {
 
   /** Listens beside `file`, a real path. Without a socket the node goes on, and says so. */
   async open(file: string): Promise<void> {
-    if (this.#closed.signal.aborted) return
     const folder = new SocketFolder(file)
     try {
       this.#file = await this.#server.listen(folder)
@@ -49,6 +48,7 @@ export class ControlSocket implements NodeControl {
     } catch (error) {
       this.#warn(`Neither commands nor other nodes reach this node, as it has no control socket: ${(error as Error).message}`)
     }
+    // It was closed meanwhile.
     if (this.#closed.signal.aborted) await this.#end()
   }
 

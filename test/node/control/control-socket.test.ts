@@ -165,7 +165,7 @@ describe('events', () => {
     await until('nobody listens', () => !control.heard && !later.control.heard)
   })
 
-  it('that were emitted before the end still arrive, and the node is not taken for dead', async () => {
+  it('that were emitted before the end still arrive', async () => {
     const file = newFile()
     const { control } = await startNode(file, 'alpha', done)
     const heard: FarmEvent[] = []
@@ -174,6 +174,24 @@ describe('events', () => {
     control.emit(down)
     await control.close()
     await until('it has arrived', () => heard.length > 0)
+    expect(heard).toEqual([down])
+  })
+
+  it('say once that a node is down', async () => {
+    const file = newFile()
+    const down: FarmEvent = { type: 'node.down', reason: 'a command', node: 'alpha', at: 1 }
+    let end = (): void => {}
+    const { path, stopListening } = await startOther(file, (socket) => {
+      socket.write('{"node":"alpha"}\n')
+      end = () => void socket.end(`${JSON.stringify([down])}\n`)
+    })
+    const heard: FarmEvent[] = []
+    await operator(file).listen((event) => heard.push(event))
+    const stopped = stopListening()
+    end()
+    await stopped
+    // It is found to be dead, and has said so before.
+    await until('its socket is gone', () => lstatSync(path, { throwIfNoEntry: false }) === undefined)
     expect(heard).toEqual([down])
   })
 

@@ -39,7 +39,7 @@ it('a command is executed once, whatever follows it, and a flood behind it ends 
   expect([runs, read.text]).toEqual([1, '{"node":"alpha","ok":true,"value":"pong"}\n'])
   const flood = await connectTo(file)
   flood.socket.write('{"to":"all","command":{"command":"stats"}}\n')
-  const timer = setInterval(() => flood.socket.write('x'.repeat(20_000)), 1)
+  const timer = setInterval(() => flood.socket.write('x\n'.repeat(10_000)), 1)
   onTestFinished(() => clearInterval(timer))
   flood.readAll()
   await until('it is closed', () => flood.read.isClosed)

@@ -54,17 +54,20 @@ export const startOther = async (file: string, serve: (socket: Socket) => void) 
   const server = createServer((socket) => {
     sockets.add(socket)
     socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    // Unread, its end would not be seen.
+    socket.resume()
     serve(socket)
   })
   await new Promise<void>((resolve) => server.listen(`${path}.b`, resolve))
   renameSync(`${path}.b`, path)
+  const stopListening = (): Promise<unknown> => new Promise((resolve) => server.close(resolve))
   const die = async (): Promise<void> => {
-    const closed = new Promise((resolve) => server.close(resolve))
+    const closed = stopListening()
     for (const socket of sockets) socket.destroy()
     await closed
   }
   onTestFinished(die)
-  return { path, die }
+  return { path, die, stopListening }
 }
 
 /** A connection to the only node of a file, and what it has read. */
