@@ -168,7 +168,8 @@ export class QueueBroker extends EventEmitter implements Broker {
 
   async close(): Promise<void> {
     this.#closed.abort()
-    await this.control.close()
+    // An operator that does not read must not keep the jobs from others.
+    const controlClosed = this.control.close()
     await this.#claims?.stop()
     const warn = (what: string, error: unknown): void => void this.emit('warning', `${what}: ${error instanceof Error ? error.message : String(error)}`)
     // A store that has failed keeps neither the hooks from being called nor itself from being closed.
@@ -176,5 +177,6 @@ export class QueueBroker extends EventEmitter implements Broker {
     this.#session = undefined
     await this.#settings.hooks.stop((error) => warn('A shutdown hook has failed', error))
     await this.#store.close()
+    await controlClosed
   }
 }

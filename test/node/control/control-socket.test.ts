@@ -1,7 +1,6 @@
 /** Control sockets between nodes and operators, over real sockets. */
 import { chmodSync, lstatSync, readlinkSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { execa } from 'execa'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Command } from '../../../src/runtime/report/commands.js'
 import type { FarmEvent } from '../../../src/runtime/report/report.js'
@@ -105,10 +104,16 @@ describe('a socket', () => {
     const file = newFile()
     await startNode(file, 'alpha', done)
     chmodSync(dirname(file), 0o755)
-    const socket = join(dirname(file), entriesBeside(file)[0]!)
-    const script = `require('node:net').connect(${JSON.stringify(socket)}).on('error', ({ code }) => console.log(code)).on('connect', () => process.exit(9))`
-    const { stdout } = await execa(process.execPath, ['-e', script], { uid: 65_534, gid: 65_534, cwd: '/' })
-    expect(stdout).toBe('EACCES')
+    const client = operator(file)
+    const refused = { code: 'ERR_PREFORK_CONTROL', message: `The nodes at ${file} cannot be asked: they belong to another user.` }
+    process.seteuid!(65_534)
+    try {
+      await expect(answersTo(client, 'all', { command: 'ping' })).rejects.toMatchObject(refused)
+      await expect(client.listen(() => {})).rejects.toMatchObject(refused)
+    } finally {
+      process.seteuid!(0)
+    }
+    expect(await answersTo(client, 'all', { command: 'ping' })).toMatchObject([{ node: 'alpha', ok: true }])
   })
 
   it('lies in a private folder where its path would be too long, with a link beside the file', async () => {
