@@ -8,6 +8,15 @@ const pong = async (): Promise<unknown> => 'pong'
 const PING = '{"to":"all","command":{"command":"ping"}}\n'
 const answered = async (file: string): Promise<void> => expect(await answersTo(operator(file), 'all', { command: 'ping' })).toMatchObject([{ ok: true }])
 
+const fakeTimeouts = (): void => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+}
+/** Waits without a timer. */
+const turns = async (over: () => boolean): Promise<void> => {
+  while (!over()) await new Promise(setImmediate)
+}
+
 it.each([
   ['no JSON', 'hello\n', /^\{"node":"alpha","ok":false,"error":"This is no request\. A command is a line such as /],
   ['no command', '{"to":"all"}\n', /This is no request/],
@@ -53,7 +62,15 @@ it('a listener that does not read is disconnected, and others get the events', a
   await until('it listens', () => control.heard)
   const value = 'x'.repeat(4_000)
   const heard: FarmEvent[] = []
-  const stop = await operator(file).listen((event) => heard.push(event))
+  let others = false
+  const stop = await operator(file).listen((event) => {
+    if (event.type === 'task.progress') heard.push(event)
+    else others = true
+  })
+  await until('another one listens', () => {
+    control.emit({ type: 'worker.up', worker: 1, pid: 1, node: 'alpha', at: 1 })
+    return others
+  })
   for (let sent = 0; sent < 2_500; sent += 500) {
     for (let i = 0; i < 500; i++) control.emit({ type: 'task.progress', id: `${sent + i}`, name: 'a', worker: 1, value, node: 'alpha', at: 1 })
     await until('the others have read', () => heard.length === sent + 500)
@@ -66,6 +83,8 @@ it('a listener that does not read is disconnected, and others get the events', a
 })
 
 it('answers that nobody reads are bounded, over all connections', async () => {
+  // However slow the machine is, they are not given up meanwhile.
+  fakeTimeouts()
   const file = newFile()
   const value = 'x'.repeat(30 * 1_048_576)
   await startNode(file, 'alpha', async ({ command }) => (command === 'snapshot' ? value : 'pong'))
@@ -83,22 +102,18 @@ it('answers that nobody reads are bounded, over all connections', async () => {
   const third = await connectTo(file)
   third.readAll()
   third.socket.write('{"to":"all","command":{"command":"snapshot"}}\n')
-  await until('it is answered', () => third.read.isClosed)
+  await turns(() => third.read.isClosed)
   expect(third.read.text).toContain('"ok":false,"error":"The answer is too large, beside those that others do not read')
   await answered(file)
 })
 
 it('connections are bounded, and end without a request', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
+  fakeTimeouts()
   const file = newFile()
   await startNode(file, 'alpha', pong)
   const idle = await Promise.all(Array.from({ length: 64 }, () => connectTo(file)))
   const refused = await connectTo(file)
   refused.readAll()
-  const turns = async (over: () => boolean): Promise<void> => {
-    while (!over()) await new Promise(setImmediate)
-  }
   await turns(() => refused.read.isClosed)
   expect(idle.some(({ read }) => read.isClosed)).toBe(false)
   for (const { readAll } of idle) readAll()

@@ -50,6 +50,7 @@ describe.skipIf(!hasSqlite)('the nodes of a file', () => {
     expect(await ask({ command: 'ping' })).toMatchObject([{ node: 'alpha', ok: true, value: { state: 'running' } }])
     const heard: FarmEvent[] = []
     const stop = await client.listen((event) => heard.push(event))
+    await until('its heartbeat', () => heard.length > 0)
     await (await queue.add('echo', [1], { id: 'one' })).result()
     await until('it is told', () => heard.some(({ type }) => type === 'task.succeeded'))
     expect(heard.filter((event) => 'id' in event)).toMatchObject(
