@@ -25,6 +25,8 @@ export class SocketListener {
   readonly #receive: (event: FarmEvent) => void
   /** By entry of the folder. */
   readonly #connections = new Map<string, Socket>()
+  /** By entry, the nodes whose connection was lost. Those that are dead have not said so themselves. */
+  readonly #lost = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
 
@@ -54,11 +56,12 @@ export class SocketListener {
     return this.#isStopped ? [] : found.filter(({ entry }) => !this.#connections.has(entry)).map((file) => this.#connect(file))
   }
 
-  /** Resolves when the node sends its events, or with why it does not. `lost`: the node whose connection was lost. If it is dead, it has not said so itself. */
-  #connect(file: SocketFile, lost?: string): Promise<NodeJS.ErrnoException | undefined> {
+  /** Resolves when the node sends its events, or with why it does not. */
+  #connect(file: SocketFile): Promise<NodeJS.ErrnoException | undefined> {
     const { promise, resolve } = deferred<NodeJS.ErrnoException | undefined>()
     let node: string | undefined
     let isDown = false
+    let hasEvents = false
     const line = (text: string): void => {
       if (node === undefined) {
         node = nodeIn(text)
@@ -66,6 +69,7 @@ export class SocketListener {
         resolve(undefined)
         return
       }
+      hasEvents = true
       for (const event of readEvents(Buffer.from(text))) {
         isDown ||= event.type === 'node.down'
         if (!this.#isStopped) this.#receive(event)
@@ -75,17 +79,23 @@ export class SocketListener {
       this.#connections.delete(file.entry)
       resolve(error)
       if (this.#isStopped) return
-      if (error !== undefined && isDead(error)) this.#died(file, lost)
-      // Dead, or a listener that was too slow: the answer comes at once.
-      else if (node !== undefined && !isDown) void this.#connect(file, node)
+      if (error !== undefined && isDead(error)) this.#died(file)
+      else if (isDown) this.#lost.delete(file.entry)
+      else if (node !== undefined) {
+        this.#lost.set(file.entry, node)
+        // Dead, or this listener was too slow: the answer comes at once. One that only greets is asked at the next look.
+        if (hasEvents) void this.#connect(file)
+      }
     }
     const socket = openConnection(file.path, LISTEN_REQUEST, { line, closed })
     this.#connections.set(file.entry, socket)
     return promise
   }
 
-  #died(file: SocketFile, node: string | undefined): void {
+  #died(file: SocketFile): void {
     void this.#folder.remove(file)
+    const node = this.#lost.get(file.entry)
+    this.#lost.delete(file.entry)
     if (node !== undefined) this.#receive({ type: 'node.down', node, at: Date.now(), reason: 'its process has died' })
   }
 }

@@ -137,6 +137,20 @@ it('listeners are bounded', async () => {
   await answered(file)
 })
 
+it('a node that ends each connection is not asked again and again', async () => {
+  const file = newFile()
+  let connections = 0
+  await startOther(file, (socket) => {
+    connections++
+    socket.end('{"node":"alpha"}\n')
+  })
+  const stop = await operator(file).listen(() => {})
+  // It would be asked many times in as many turns.
+  for (let turn = 0; turn < 2_000; turn++) await new Promise(setImmediate)
+  expect(connections).toBeLessThan(100)
+  await stop()
+})
+
 it('an operator takes nothing from a process that is no node', async () => {
   const file = newFile()
   await startOther(file, (socket) => socket.end('nonsense\n'))
