@@ -63,19 +63,26 @@ export const admin = async (url = RABBITMQ_URL) => {
 /** The delay queues that tests use. Each level has more than 600. */
 const STEPS = DELAY_STEPS.filter((step) => step <= 60_000)
 
-/** Deletes everything whose name begins with one of these. */
+/** The suffixes of the levels of priority that a queue may have. */
+const LEVELS = ['', ...Array.from({ length: 9 }, (_, i) => `.p${i + 1}`)]
+
+/** Deletes everything whose name begins with one of these. Hundreds of requests for each level: most queues have one. */
 export const removeQueues = async (names: Iterable<string>, exchanges: Iterable<string>, url = RABBITMQ_URL): Promise<void> => {
   const { onChannel, close } = await admin(url)
-  const levels = ['', ...Array.from({ length: 9 }, (_, i) => `.p${i + 1}`)]
-  await onChannel(async (channel) => {
-    for (const name of names) {
+  for (const name of names) {
+    // RabbitMQ refuses to check a queue that does not exist, and closes the channel.
+    const levels = await onChannel((channel) => channel.checkQueue(`${name}${LEVELS[1]}`)).then(
+      () => LEVELS,
+      () => [''],
+    )
+    await onChannel(async (channel) => {
       for (const level of levels) {
         await channel.deleteQueue(`${name}${level}`)
         for (const step of STEPS) await channel.deleteQueue(`${name}${level}.delay.${step}ms`)
       }
       await channel.deleteQueue(`${name}.dlq`)
-    }
-  })
+    })
+  }
   // RabbitMQ refuses to delete an exchange in use, and closes the channel.
   for (const exchange of exchanges) await onChannel((channel) => channel.deleteExchange(exchange, { ifUnused: true })).catch(() => {})
   await close()
