@@ -1,12 +1,8 @@
-/** The ways in which a consumer ends, each with a long job in flight; faults.long.test.ts has those that need a broker of their own. */
-
-import { connect } from 'amqplib'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { AmqpChannel } from '../../src/amqp/connection/client.js'
 import { declareQueue } from '../../src/amqp/topology/topology.js'
 import type { Settlement } from '../../src/runtime/delivery.js'
 import { NO_ERROR } from '../fixtures/memory-broker.js'
-import { throughFault } from './held-job.js'
 import {
   acknowledge,
   admin,
@@ -22,26 +18,10 @@ import {
   untilStored,
   withRabbit,
 } from './rabbit.js'
+import { consumedOn, jobGoesOn, watchChannels } from './running-job.js'
 import { type TcpProxy, tcpProxy } from './tcp-proxy.js'
 
 const again: Settlement = { kind: 'republish', why: 'failed', error: NO_ERROR, delay: 0, counts: { attempt: 2, losses: 0, requeues: 0 }, history: [] }
-
-/** Records the channels that consume queues, so that a test can cause an error on one. */
-interface Channel {
-  ack(message: { fields: { deliveryTag: number } }): void
-  consume(queue: string, ...rest: unknown[]): unknown
-}
-const consumedOn = new Map<string, Channel>()
-const watchChannels = async (): Promise<void> => {
-  const connection = await connect(RABBITMQ_URL)
-  const prototype = Object.getPrototypeOf(await connection.createChannel()) as Channel
-  await connection.close()
-  const { consume } = prototype
-  prototype.consume = function (this: Channel, queue, ...rest) {
-    consumedOn.set(queue, this)
-    return consume.call(this, queue, ...rest)
-  }
-}
 
 withRabbit('a consumer is restored', () => {
   const { queue, broker, settings, cleanUp } = isolatedTopology()
@@ -137,18 +117,8 @@ withRabbit('a consumer is restored', () => {
     },
   )
 
-  describe.each(['quorum', 'classic'] as const)('%s: a job that a worker runs meanwhile completes, once:', (queueType) => {
-    it('the connection is cut', () => throughFault({ url: RABBITMQ_URL, nodeUrl: proxy.url, queueType }, () => proxy.cut()))
-
-    it('a channel error', () => throughFault({ url: RABBITMQ_URL, queueType }, (held) => consumedOn.get(held)!.ack({ fields: { deliveryTag: 999 } })))
-
-    it('the queue is deleted, and published to at once', () =>
-      throughFault({ url: RABBITMQ_URL, queueType, redelivered: false }, async (held) => {
-        const { onChannel, close } = await admin()
-        await onChannel((channel) => channel.deleteQueue(held))
-        await close()
-      }))
-  })
+  // With classic queues: running-job.long.test.ts.
+  jobGoesOn(['quorum'], () => proxy)
 
   it('a channel error: only the deliveries of its queue are delivered again', async () => {
     const other = `${queue}.other`

@@ -3,7 +3,7 @@ import { startHost } from '../fixtures/hosts.js'
 import { exits } from './host-exits.js'
 
 describe('promise 6: a host with nothing left to do', () => {
-  exits(['never ran a job', 'has a stream half read', 'has terminated'])
+  exits(['never ran a job', 'has a stream half read', 'has closed', 'has terminated'])
 })
 
 describe('promise 5: a host whose wall clock jumps', () => {

@@ -3,6 +3,18 @@ import { ERRORS, hostsInTrouble } from './host-in-trouble.js'
 
 describe('promises 3, 8, 9: a host', () => {
   hostsInTrouble({
+    'whose worker gets no more memory from the kernel fails that job alone': {
+      limited: 0,
+      large: 'RangeError',
+      kept: true,
+      heap: expect.stringMatching(/^(WorkerLostError|RangeError)$/),
+      again: true,
+    },
+    'with a frozen Error and frozen iterator prototypes gets results and errors': {
+      names: ERRORS,
+      mapped: [1, 2],
+      sent: 'Error',
+    },
     'that blocks its event loop for 5 s while workers answer counts every answer': {
       slept: ['slept', 'slept too'],
       marks: 200,

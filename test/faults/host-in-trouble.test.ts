@@ -1,15 +1,9 @@
 import { describe, expect } from 'vitest'
-import { ERRORS, hostsInTrouble } from './host-in-trouble.js'
+import { hostsInTrouble } from './host-in-trouble.js'
 
 describe('promises 3, 8, 9: a host', () => {
+  // The others: host-in-trouble.long.test.ts.
   hostsInTrouble({
-    'whose worker gets no more memory from the kernel fails that job alone': {
-      limited: 0,
-      large: 'RangeError',
-      kept: true,
-      heap: expect.stringMatching(/^(WorkerLostError|RangeError)$/),
-      again: true,
-    },
     'whose task module creates a pool while it loads gets an error that names the module': {
       answered: expect.stringMatching(/Error$/),
       named: true,
@@ -21,11 +15,6 @@ describe('promises 3, 8, 9: a host', () => {
       slept: 'slept',
       cancelled: 'TimeoutError',
       workersDied: 1,
-    },
-    'with a frozen Error and frozen iterator prototypes gets results and errors': {
-      names: ERRORS,
-      mapped: [1, 2],
-      sent: 'Error',
     },
   })
 })

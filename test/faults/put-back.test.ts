@@ -16,7 +16,7 @@ const heldWorker = async (pool: TestPool) => {
 }
 
 describe('promises 1, 2: jobs that a dead worker had not accepted', () => {
-  crashing(8)
+  crashing(3)
 
   it('run elsewhere, each once, in their original order', async () => {
     // A window of five: the holder and four jobs behind it are written, the other four wait in the job queue.

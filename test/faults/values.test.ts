@@ -137,7 +137,7 @@ describe('promise 7: values', () => {
         const arrived = await values.pool.run('echoAll', args)
         return isDeepStrictEqual(arrived, expected)
       }),
-      { numRuns: 150 },
+      { numRuns: 50 },
     )
   })
 

@@ -7,15 +7,6 @@ describe('promises 1, 3: a worker that dies during a job', () => {
   // The others: worker-dies.long.test.ts.
   deaths((how) => OFTEN.includes(how))
 
-  it('of an exhausted heap while it decodes arguments loses the accepted job alone', async () => {
-    const pool = await startPool({ execArgv: ['--max-old-space-size=24'], dispatch: 'fast' })
-    const large = Array.from({ length: 10_000 }, (_, index) => String(index).repeat(1_000))
-    const culprit = pool.submit('echo', [large])
-    const next = pool.submit('echo', ['small'])
-    expect(await failure(culprit.result)).toMatchObject({ name: 'WorkerLostError', accepted: true })
-    expect(await next.result).toBe('small')
-  })
-
   it('loses the jobs beside it too, and no others', async () => {
     const pool = await startPool({ watchdog: false, workers: 2, concurrency: 3 })
     const journal = new Journal()

@@ -334,7 +334,7 @@ describe('with a broker that is polled, a node', () => {
     const table = new JobTable()
     const { node, broker } = await start(table, { minWorkers: 2, prefetchPerWorker: 6, concurrency: 3 })
     const journal = new Journal()
-    const ids = Array.from({ length: 200 }, (_, index) => table.add(`j${index}`, 'sleepThenMark', [index % 7, journal.path, `j${index}`]))
+    const ids = Array.from({ length: 100 }, (_, index) => table.add(`j${index}`, 'sleepThenMark', [index % 7, journal.path, `j${index}`]))
     let most = 0
     broker.onClaim = () => {
       most = Math.max(most, broker.leases.size)

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { ShutdownDeadline } from '../../src/node/shutdown.js'
 import { settled, startNode } from '../fixtures/nodes.js'
 import { gone, Journal, Latch, until } from '../fixtures/support.js'
-import { shutdownsUnderLoad } from './shutdown.js'
 
 describe('a shutdown', () => {
   it('lets running jobs end, requeues jobs that have not started at once, and takes no more', async () => {
@@ -118,8 +117,6 @@ describe('a shutdown', () => {
     expect(farm.server.ready.map(({ id }) => id)).toEqual(['x'])
   })
 })
-
-shutdownsUnderLoad(100)
 
 it('a rolling restart under load loses no job', async () => {
   const farm = await startNode({ minWorkers: 2, concurrency: 3 })

@@ -1,3 +1,4 @@
 import { playRuns } from './play-runs.js'
 
-playRuns(25)
+// More: first-half.long.test.ts and second-half.long.test.ts.
+playRuns(10)

@@ -29,5 +29,6 @@ test('a deque behaves as an array does, through its growth and around its end', 
       }
       expect(deque.drain()).toEqual(model)
     }),
+    { numRuns: 40 },
   )
 })

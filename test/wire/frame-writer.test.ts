@@ -83,7 +83,7 @@ describe('the frame writer', () => {
         expect(stream.bytes.equals(all)).toBe(true)
         expect([writer.empty, writer.bytes, states.at(-1)]).toEqual([true, all.length, states.length === 0 ? undefined : 'idle'])
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 

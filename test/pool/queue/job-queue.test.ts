@@ -78,7 +78,7 @@ describe('the queue', () => {
         expect(queue.drain()).toEqual(model.waiting)
         expect([queue.size, queue.peek()]).toEqual([0, undefined])
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     )
   })
 
@@ -217,7 +217,7 @@ describe('jobs that take turns', () => {
         }
         expect(queue.size).toBe(0)
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     )
   })
 })

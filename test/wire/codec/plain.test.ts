@@ -177,7 +177,7 @@ describe('bytes that no writer made', () => {
           expect((error as { code?: string }).code).toBe('ERR_PREFORK_SERIALIZATION')
         }
       }),
-      { numRuns: 6_000 },
+      { numRuns: 2_000 },
     )
   })
 })
