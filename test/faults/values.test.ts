@@ -4,6 +4,7 @@ import { SerializationError } from 'prefork'
 import { describe, expect, it } from 'vitest'
 import type { Pool } from '../../src/pool/pool.js'
 import { pidOf, sharedPool, startPool } from '../fixtures/pools.js'
+import { runs } from '../fixtures/runs.js'
 import { failure, Journal, Latch } from '../fixtures/support.js'
 
 const cyclic = (): unknown => {
@@ -137,7 +138,7 @@ describe('promise 7: values', () => {
         const arrived = await values.pool.run('echoAll', args)
         return isDeepStrictEqual(arrived, expected)
       }),
-      { numRuns: 50 },
+      { numRuns: runs(150, 50) },
     )
   })
 

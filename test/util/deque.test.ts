@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Deque } from '../../src/util/deque.js'
+import { runs } from '../fixtures/runs.js'
 
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.constant('push' as const) },
@@ -29,6 +30,6 @@ test('a deque behaves as an array does, through its growth and around its end', 
       }
       expect(deque.drain()).toEqual(model)
     }),
-    { numRuns: 40 },
+    { numRuns: runs(100, 40) },
   )
 })

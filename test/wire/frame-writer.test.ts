@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { FIXED_BYTES, JOB_FIXED_BYTES } from '../../src/wire/frame.js'
 import { FrameWriter, type JobHead } from '../../src/wire/frame-writer.js'
 import { Kind } from '../../src/wire/messages.js'
+import { runs } from '../fixtures/runs.js'
 import { FakeWritable } from '../hub/fakes.js'
 
 const setUp = () => {
@@ -83,7 +84,7 @@ describe('the frame writer', () => {
         expect(stream.bytes.equals(all)).toBe(true)
         expect([writer.empty, writer.bytes, states.at(-1)]).toEqual([true, all.length, states.length === 0 ? undefined : 'idle'])
       }),
-      { numRuns: 150 },
+      { numRuns: runs(300, 150) },
     )
   })
 

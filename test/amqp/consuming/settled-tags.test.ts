@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { SettledTags } from '../../../src/amqp/consuming/settled-tags.js'
+import { runs } from '../../fixtures/runs.js'
 
 it('the floor is the last tag before the first unsettled one, however far apart the tags are', () => {
   fc.assert(
@@ -43,7 +44,7 @@ it('deliveries that stay unsettled during hundreds of thousands of later ones ho
         expect(tags.floor).toBe(floor())
       }
     }),
-    { numRuns: 5 },
+    { numRuns: runs(20, 5) },
   )
 })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { JobQueue, MOST_PASSED } from '../../../src/pool/queue/job-queue.js'
+import { runs } from '../../fixtures/runs.js'
 import { collectGarbage } from '../gc.js'
 
 interface Item {
@@ -78,7 +79,7 @@ describe('the queue', () => {
         expect(queue.drain()).toEqual(model.waiting)
         expect([queue.size, queue.peek()]).toEqual([0, undefined])
       }),
-      { numRuns: 30 },
+      { numRuns: runs(100, 30) },
     )
   })
 
@@ -217,7 +218,7 @@ describe('jobs that take turns', () => {
         }
         expect(queue.size).toBe(0)
       }),
-      { numRuns: 30 },
+      { numRuns: runs(100, 30) },
     )
   })
 })

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decode } from '../../../src/wire/codec/index.js'
+import { runs } from '../../fixtures/runs.js'
 import { sent, wire } from './help.js'
 import { difference } from './same.js'
 
@@ -177,7 +178,7 @@ describe('bytes that no writer made', () => {
           expect((error as { code?: string }).code).toBe('ERR_PREFORK_SERIALIZATION')
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(6_000, 2_000) },
     )
   })
 })

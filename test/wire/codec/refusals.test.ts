@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decode, encode } from '../../../src/wire/codec/index.js'
 import { SerializationError } from '../../../src/wire/errors.js'
+import { runs } from '../../fixtures/runs.js'
 import { refusal, sent, wire } from './help.js'
 
 // The types of Node leave it to those of browsers.
@@ -183,7 +184,7 @@ describe('bytes that are no value', () => {
       fc.property(fc.constantFrom(0, 4, 8, 9, 16, 17, 18, 19, 32, 36, 255), fc.uint8Array({ maxLength: 60 }), (format, bytes) =>
         attempt(Buffer.concat([Buffer.from([format]), bytes])),
       ),
-      { numRuns: 2_000 },
+      { numRuns: runs(5_000, 2_000) },
     )
     attempt(Buffer.alloc(0))
   })
@@ -211,7 +212,7 @@ describe('bytes that are no value', () => {
           attempt(bytes.subarray(0, bytes.length - cut))
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: runs(5_000, 2_000) },
     )
   })
 
