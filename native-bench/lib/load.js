@@ -61,15 +61,16 @@ const WARM_AT_MOST_SECONDS = 6
  * that copy large Buffers, the code would not be compiled by then.
  * @param {number} outstanding
  * @param {(caller: number) => Promise<void>} call
+ * @param {number} [atMostSeconds]
  */
-export const warmUp = async (outstanding, call) => {
+export const warmUp = async (outstanding, call, atMostSeconds = WARM_AT_MOST_SECONDS) => {
   const began = performance.now()
   const cpu = process.cpuUsage()
   let calls = 0
   const cold = () => {
     const passed = (performance.now() - began) / 1_000
     if (passed < WARM_AT_LEAST_SECONDS) return true
-    if (passed >= WARM_AT_MOST_SECONDS) return false
+    if (passed >= atMostSeconds) return false
     const { user, system } = process.cpuUsage(cpu)
     return calls < WARM_CALLS || (user + system) / 1e6 < WARM_CPU_SECONDS
   }
