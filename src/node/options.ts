@@ -89,6 +89,7 @@ export const NODE_OPTIONS = {
     "nice value of a worker's main thread, 0 to 19, or the node's where that is higher; above 0, the node gets the CPU first",
   ),
   maxStall: option('ms', milliseconds, undefined, 'a worker whose event loop has not turned for so long is ended'),
+  cancelGrace: option('ms', milliseconds, 1_000, 'time that a task has to react to a cancellation or a soft limit, before its worker is ended'),
   shutdownGrace: option('ms', millisecondsOrZero, 15_000, 'time that jobs in flight have when the node shuts down'),
   heartbeatInterval: option('ms', milliseconds, 1_000, 'time between two heartbeats, of workers and of the node'),
 } satisfies OptionTable<NodeOptions>

@@ -5,7 +5,7 @@ import type { NodeSettings } from './options.js'
 
 /** The options of a node's pool. The pool's own autoscaler is off: the node sets the number of workers. */
 export const poolOptions = (settings: NodeSettings): PoolOptions => {
-  const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit } = settings
+  const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit, cancelGrace } = settings
   const { env, maxJobsPerWorker, maxMemoryPerWorker, niceness, logger } = settings
   return {
     tasks: roots.length > 0 ? [...tasks, pathTaskModule()] : tasks,
@@ -15,6 +15,7 @@ export const poolOptions = (settings: NodeSettings): PoolOptions => {
     heartbeatInterval,
     softTimeLimit,
     timeLimit,
+    cancelGrace,
     maxJobsPerWorker,
     maxMemoryPerWorker,
     niceness,

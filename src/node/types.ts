@@ -56,6 +56,8 @@ export interface NodeOptions {
   niceness?: number
   /** A worker whose event loop has not turned for this time is ended, ms. Default none. */
   maxStall?: number
+  /** ms that a task has to react to a cancellation or a soft limit, before its worker is ended. Default 1,000. */
+  cancelGrace?: number
   /** ms that jobs in flight have at a shutdown. Default 15,000. */
   shutdownGrace?: number
   /** ms between two heartbeats, of workers and of the node. Default 1,000. */

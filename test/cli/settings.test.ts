@@ -52,6 +52,7 @@ test.each([
   [{ prefetch: '7' }, { PREFETCH_PER_WORKER: '20' }, { prefetchPerWorker: 7 }],
   [{ workers: '4' }, { MIN_WORKERS: '2', MAX_WORKERS: '3' }, { minWorkers: 4, maxWorkers: 4 }],
   [{ autoscale: '2,6' }, { MAX_WORKERS: '3' }, { minWorkers: 2, maxWorkers: 6 }],
+  [{ cancelGrace: '5s' }, {}, { cancelGrace: 5_000 }],
   [{ grace: '500ms' }, { WORKER_SHUTDOWN_GRACE_S: '20' }, { shutdownGrace: 500 }],
   [{ scaleInterval: '2m' }, {}, { scaleCheckInterval: 120_000 }],
   [{ timeLimit: '1.5d' }, {}, { timeLimit: 129_600_000 }],

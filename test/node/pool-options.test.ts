@@ -15,3 +15,7 @@ it('the number of workers is fixed, though the node scales', () => {
 it('the workers have the niceness of the node', () => {
   expect([optionsOf({}).niceness, optionsOf({ niceness: 7 }).niceness]).toEqual([0, 7])
 })
+
+it('tasks have as long to react to a cancellation as the node says', () => {
+  expect([optionsOf({}).cancelGrace, optionsOf({ cancelGrace: 5_000 }).cancelGrace]).toEqual([1_000, 5_000])
+})

@@ -23,6 +23,7 @@ const FLAGS = {
   scaleUpBatch: { usage: '--scale-up-batch <count>', variable: 'SCALE_UP_BATCH_SIZE' },
   scaleDownBatch: { usage: '--scale-down-batch <count>', variable: 'SCALE_DOWN_BATCH_SIZE' },
   scaleCheckInterval: { usage: '--scale-interval <time>', variable: 'SCALE_CHECK_INTERVAL_S' },
+  cancelGrace: { usage: '--cancel-grace <time>' },
   shutdownGrace: { usage: '--grace <time>', variable: 'WORKER_SHUTDOWN_GRACE_S' },
   heartbeatInterval: { usage: '--heartbeat <time>', variable: 'HEARTBEAT_INTERVAL_S' },
   maxStall: { usage: '--max-stall <time>', variable: 'MAX_STALL_S' },
