@@ -61,6 +61,22 @@ describe.skipIf(!hasSqlite)('a store in a file', () => {
     expect(await result).toMatchObject({ code })
   })
 
+  it('has no session when no result is waited for any more, and another one for the next', async () => {
+    const sessions = (): number => file.sql((database) => database.prepare('SELECT count(*) AS n FROM session').get()!.n as number)
+    const queue = await open()
+    const job = await queue.add('echo', ['late'])
+    for (let times = 0; times < 2; times++) {
+      const waiting = expect(job.result({ timeout: 100 })).rejects.toMatchObject({ code: 'ERR_PREFORK_RESULT_TIMEOUT' })
+      await until('it has a session', () => sessions() === 1)
+      await waiting
+      await until('its session has ended', () => sessions() === 0)
+    }
+    const result = job.result()
+    await until('it has a session', () => sessions() === 1)
+    await startNode()
+    expect(await result).toBe('late')
+  })
+
   it('stores what was added before it was closed', async () => {
     const queue = await open()
     const adds = Array.from({ length: 3 }, (_, index) => queue.add('echo', [index], { id: `${index}` }))

@@ -8,6 +8,8 @@ import type { ThreadState } from './thread-state.js'
 
 /** ms for which a process without a session believes the list of sessions that it has read. */
 const LIST_AGE = 1_000
+/** ms for which the session of a listener outlives it: who waits for one result after the other opens no session for each. */
+const WATCH_LINGER = 2_000
 
 /** What the sessions ask of the server. */
 interface Server {
@@ -39,6 +41,7 @@ export class Members {
   #listed = Number.NEGATIVE_INFINITY
   /** The session of a listener is being opened. */
   #isJoining = false
+  #lingering: NodeJS.Timeout | undefined
 
   constructor(path: string, alone: boolean, context: StoreContext, state: ThreadState, host: HostMessages, server: Server) {
     this.#alone = alone
@@ -84,8 +87,18 @@ export class Members {
     this.#state.watches = on
     this.#setWatched()
     if (on) await this.#listen()
+    else this.#endWatcherLater()
     if (this.#state.own.size > 0) this.#server.ask({ operation: { op: 'watch', on } })
     else this.keepWatching()
+  }
+
+  /** A session without a listener would beat, which is a write to the disk each second, until the store is closed. */
+  #endWatcherLater(): void {
+    clearTimeout(this.#lingering)
+    this.#lingering = setTimeout(() => {
+      const { watcher, watches } = this.#state
+      if (watcher !== undefined && !watches) this.release(watcher, () => this.#host.flush())
+    }, WATCH_LINGER)
   }
 
   /** Its last session is gone, or it had none. */
@@ -94,7 +107,10 @@ export class Members {
     this.#isJoining = true
     const joined = (session?: unknown): void => {
       this.#isJoining = false
-      if (session !== undefined) this.#state.join(session as number, false, true)
+      if (session === undefined) return
+      this.#state.join(session as number, false, true)
+      // Nobody listens any more.
+      if (!this.#state.watches) this.#endWatcherLater()
     }
     this.#server.ask({ operation: { op: 'openSession', name: '', schedulers: false }, done: joined, failed: joined })
   }
@@ -158,6 +174,7 @@ export class Members {
   }
 
   end(): void {
+    clearTimeout(this.#lingering)
     this.#peers.close(this.#state.own.size > 0)
   }
 

@@ -30,6 +30,10 @@ export class ThreadState {
     if (this.#watcher === session) this.#watcher = undefined
   }
 
+  get watcher(): number | undefined {
+    return this.#watcher
+  }
+
   /** The sessions that are dead. To be called after each beat that was stored, at `monotonic`: while none can be, no session is seen to stand still. */
   deadOf(rows: readonly SessionRow[], monotonic: number): SessionRow[] {
     const others = rows.filter(({ id }) => !this.own.has(id))
