@@ -1,5 +1,5 @@
 import type { AnyTasks } from '../../pool/jobs/task-types.js'
-import { bytes, plainObject } from '../../util/checks.js'
+import { bytes, plainObject, refusal } from '../../util/checks.js'
 import { type OptionTable, option, readOptions } from '../../util/option-table.js'
 import { type JobDefaults, jobDefaults } from '../jobs/add-options.js'
 import { DEFAULT_MAX_SIZE, DEFAULT_QUEUE, validName } from '../jobs/names.js'
@@ -33,6 +33,7 @@ export const QUEUE_OPTIONS = {
  * @throws {StoreError} the store cannot be used: the message says what to do
  */
 export const createQueue = async <T = AnyTasks>(options: QueueOptions): Promise<Queue<T>> => {
+  if (options === undefined) throw refusal('options', "an object: createQueue({ store: 'sqlite:./jobs.db' })", options)
   const { store: address, queue, defaults, maxBodySize } = readOptions(QUEUE_OPTIONS, 'createQueue', plainObject('options', options))
   const store = await makeStore(address)
   try {

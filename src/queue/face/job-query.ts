@@ -1,4 +1,4 @@
-import { type Check, choice, countFrom, OptionError, objectWith } from '../../util/checks.js'
+import { type Check, choice, countFrom, OptionError, objectWith, refusal } from '../../util/checks.js'
 import { type OptionTable, option, readOptions } from '../../util/option-table.js'
 import { validName } from '../jobs/names.js'
 import { JOB_STATES, type JobSelector, type JobState } from '../store/store.js'
@@ -46,5 +46,7 @@ export const selectorOf = (what: string, queue: string, query: unknown): JobSele
 export const changeSelector = (what: string, queue: string, meant: unknown): JobSelector => {
   if (typeof meant === 'string') return { queue, ids: [validName('id', meant)] }
   if (Array.isArray(meant)) return { queue, ids: listOf(validName)('ids', meant) }
+  if (typeof meant !== 'object' || meant === null)
+    throw refusal('jobs', "an id, an array of ids, or a query such as { states: ['failed'] }; {} means all jobs", meant)
   return selectorOf(what, queue, meant)
 }

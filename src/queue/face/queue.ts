@@ -1,7 +1,7 @@
 import type { ShutdownReport } from '../../node/index.js'
 import type { AnyTasks, RunName, TaskArgs, TaskResult } from '../../pool/jobs/task-types.js'
 import { rateText } from '../../runtime/options.js'
-import { flag, nonEmptyString, objectWith, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
+import { countFrom, flag, nonEmptyString, objectWith, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
 import { QueueActiveError, QueueClosedError } from '../errors.js'
 import type { AddOptions } from '../jobs/add-options.js'
 import { flowJobs, MAX_JOBS } from '../jobs/flow.js'
@@ -183,8 +183,11 @@ export class Queue<T = AnyTasks> implements AsyncDisposable {
   }
 
   /** Removes ended jobs: all of them, or those that ended longer than `age` ms ago and in these states. Resolves with their number. */
-  async clean({ age, states = ENDED }: { age?: number; states?: readonly JobState[] } = {}): Promise<number> {
-    return (await this.remove({ states, ...(age === undefined ? undefined : { endedBefore: age }) })).length
+  async clean(options: { age?: number; states?: readonly JobState[] } = {}): Promise<number> {
+    // A misspelt option would remove more than was meant.
+    const { age, states = ENDED } = objectWith('options', options, ['age', 'states'])
+    const endedBefore = age === undefined ? undefined : countFrom(0)('age', age)
+    return (await this.remove({ states: states as readonly JobState[], ...(endedBefore === undefined ? undefined : { endedBefore }) })).length
   }
 
   /** Removes the jobs that wait, and with `delayed: true` those that are delayed. What runs goes on. Resolves with their number. */

@@ -21,12 +21,12 @@ const heldStore = () => {
       return { id, queue, seq: Number(id) } as StoredJobData
     },
   } as unknown as Store
-  const tell = (type: StoreEvent['type'], seq: number): void => watcher({ type, queue: 'q', id: String(seq), seq })
+  const send = (type: StoreEvent['type'], seq: number): void => watcher({ type, queue: 'q', id: String(seq), seq })
   const open = (): void => {
     isOpen = true
     for (const resolve of held) resolve()
   }
-  return { store, tell, open, reads, held }
+  return { store, send, open, reads, held }
 }
 
 const listenTo = (...names: QueueEventName[]) => {
@@ -39,8 +39,8 @@ const listenTo = (...names: QueueEventName[]) => {
 }
 
 it('jobs of events that gathered are read together, a number at once, and told in their order', async () => {
-  const { tell, open, held, reads, told } = listenTo('completed')
-  for (let seq = 1; seq <= 100; seq++) tell('completed', seq)
+  const { send, open, held, reads, told } = listenTo('completed')
+  for (let seq = 1; seq <= 100; seq++) send('completed', seq)
   await until('some are read together', () => held.length === 32)
   open()
   await until('all are told', () => told.length === 100)
@@ -50,20 +50,20 @@ it('jobs of events that gathered are read together, a number at once, and told i
 })
 
 it('the newest progress of a job stands for those that wait', async () => {
-  const { tell, open, told } = listenTo('progress', 'completed')
-  tell('completed', 1)
-  for (let times = 0; times < 50; times++) tell('progress', 2)
-  tell('completed', 2)
+  const { send, open, told } = listenTo('progress', 'completed')
+  send('completed', 1)
+  for (let times = 0; times < 50; times++) send('progress', 2)
+  send('completed', 2)
   open()
   await until('the end is told', () => told.includes('completed 2'))
   expect(told).toEqual(['completed 1', 'progress 2', 'completed 2'])
 })
 
 it('what exceeds the backlog is told as dropped; ends of jobs are the last to be left out', async () => {
-  const { tell, open, told } = listenTo('waiting', 'completed', 'dropped')
-  tell('completed', 1)
-  for (let seq = 1; seq <= 10_100; seq++) tell('waiting', seq)
-  for (let seq = 2; seq <= 20_000; seq++) tell('completed', seq)
+  const { send, open, told } = listenTo('waiting', 'completed', 'dropped')
+  send('completed', 1)
+  for (let seq = 1; seq <= 10_100; seq++) send('waiting', seq)
+  for (let seq = 2; seq <= 20_000; seq++) send('completed', seq)
   open()
   await until('what was left out is told', () => told.some((line) => line.startsWith('dropped')))
   expect(told.filter((line) => line.startsWith('completed'))).toHaveLength(20_000)
@@ -74,8 +74,8 @@ it('what exceeds the backlog is told as dropped; ends of jobs are the last to be
 it('ends of jobs that are left out cause a warning where nobody listens to it', async () => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   onTestFinished(() => warn.mockRestore())
-  const { tell, open, told } = listenTo('completed')
-  for (let seq = 1; seq <= 100_500; seq++) tell('completed', seq)
+  const { send, open, told } = listenTo('completed')
+  for (let seq = 1; seq <= 100_500; seq++) send('completed', seq)
   open()
   await until('it has warned', () => warn.mock.calls.length > 0)
   expect(told).toHaveLength(100_000)

@@ -36,6 +36,12 @@ describe('createQueue', () => {
     expect(await message(createQueue(options as never))).toContain(text)
   })
 
+  it('says what it wants where it is given nothing', async () => {
+    expect(await message(createQueue(undefined as never))).toBe(
+      "TypeError: Option 'options' must be an object: createQueue({ store: 'sqlite:./jobs.db' }); it was given undefined.",
+    )
+  })
+
   it('shares a memory store by name, until the last is closed', async () => {
     const [first, second] = [await createQueue({ store: 'memory:shared' }), await createQueue({ store: 'memory:shared' })]
     await first.add('x', [])
@@ -218,6 +224,9 @@ describe('jobs', () => {
     const queue = await open()
     await queue.addBulk(['a', 'b', 'c', 'd'].map((id) => ({ task: 'x', args: [], options: { id, ...(id > 'b' ? { delay: 60_000 } : {}) } })))
     await queue.cancel(['a', 'c'])
+    expect(await message(queue.clean({ state: ['failed'] } as never))).toMatch(/Unknown option 'state' of options; did you mean 'states'/)
+    expect(await message(queue.clean({ age: '1h' } as never))).toMatch(/^TypeError: Option 'age' must be/)
+    expect(await message(queue.cancel(undefined as never))).toMatch(/'jobs' must be an id, an array of ids, or a query/)
     expect(await queue.clean({ age: 60_000 })).toBe(0)
     expect(await queue.clean({ states: ['failed'] })).toBe(0)
     expect(await queue.clean()).toBe(2)
