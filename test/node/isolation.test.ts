@@ -1,8 +1,10 @@
 // A job that came back again and again runs alone: see also test/amqp/isolation.test.ts.
+import { fileURLToPath } from 'node:url'
 import type { FarmNode, NodeOptions } from 'prefork/node'
 import { expect, it } from 'vitest'
 import { storedMessage } from '../fixtures/memory-broker.js'
 import { startUnder } from '../fixtures/nodes.js'
+import { fixture } from '../fixtures/pools.js'
 import { JobTable, PullingBroker } from '../fixtures/pulling-broker.js'
 import { Journal, Latch, until } from '../fixtures/support.js'
 
@@ -80,6 +82,38 @@ it('the body of a suspect is decoded only when it is alone', async () => {
   running.open()
   await done(table)
   expect(table.dead).toMatchObject([{ message: { id: 'broken' }, settlement: { reason: 'undecodable' } }])
+})
+
+it('a suspect that no task may lose so often is ended before its body is decoded', async () => {
+  const table = new JobTable()
+  await start(table, { maxLosses: 3 })
+  const broken = (id: string, more: object): void => table.store({ ...storedMessage(id, 'mark', [], more), body: Buffer.of(0xc1) })
+  broken('dead', { returned: 5 })
+  broken('too few', { returned: 4 })
+  broken('more allowed', { returned: 6, retryLost: 4 })
+  broken('fewer allowed', { returned: 5, retryLost: 0 })
+  broken('counted by the broker', { returned: 2, counts: { losses: 3 } })
+  broken('never begun', { returned: 2, counts: { requeues: 21 } })
+  await done(table)
+  expect(table.dead.map(({ message, settlement: { reason, counts } }) => [message.id, reason, counts.losses]).sort()).toEqual([
+    ['counted by the broker', 'lost', 3],
+    ['dead', 'lost', 3],
+    ['fewer allowed', 'lost', 3],
+    ['more allowed', 'undecodable', 0],
+    ['never begun', 'redelivered', 0],
+    ['too few', 'undecodable', 0],
+  ])
+})
+
+it.each([
+  ['some task of its node', { tasks: [fixture('farm-tasks.js'), fixture('many-lives.js')] }],
+  ['a task that is found by its path', { roots: [fileURLToPath(fixture('.'))] }],
+])('a suspect that %s may lose so often is decoded', async (_, options) => {
+  const table = new JobTable()
+  await start(table, { maxLosses: 2, ...options })
+  table.store({ ...storedMessage('broken', 'mark', [], { returned: 7 }), body: Buffer.of(0xc1) })
+  await done(table)
+  expect(table.dead).toMatchObject([{ settlement: { reason: 'undecodable' } }])
 })
 
 it('a suspect that waits for a rate leaves the node to the others', async () => {

@@ -1,6 +1,6 @@
 import { decodeReply } from 'prefork/runtime'
 import { describe, expect, it } from 'vitest'
-import { NO_HEADERS } from '../fixtures/memory-broker.js'
+import { MemoryBroker, MemoryServer, NO_HEADERS, storedMessage } from '../fixtures/memory-broker.js'
 import { eventsOf, runsOf, settled, sharedNode, startNode } from '../fixtures/nodes.js'
 import { until } from '../fixtures/support.js'
 
@@ -243,7 +243,6 @@ describe('a message that cannot become a job', () => {
 })
 
 it('the runtime republishes an uncounted redelivery with its count before it runs, and dead-letters it after too many', async () => {
-  const { MemoryBroker, MemoryServer } = await import('../fixtures/memory-broker.js')
   const server = new MemoryServer()
   const farm = await startNode({}, server, new MemoryBroker(server, { countedHere: true }))
   const store = (id: string, requeues: number): void => {
@@ -261,4 +260,12 @@ it('the runtime republishes an uncounted redelivery with its count before it run
   expect(server.acknowledged).toEqual(['again'])
   const shown = reply(server.replies.find(({ id }) => id === 'again')?.body)
   expect(shown).toMatchObject({ value: { delivery: { requeues: 3 } } })
+})
+
+it('the runtime counts an uncounted redelivery before it decodes it: decoding may be what ends the node', async () => {
+  const server = new MemoryServer()
+  const farm = await startNode({}, server, new MemoryBroker(server, { countedHere: true }))
+  server.store({ ...storedMessage('bomb', 'shown', [], {}), body: Buffer.of(0xc1), redelivered: true })
+  await settled(farm)
+  expect(server.republished).toMatchObject([{ id: 'bomb', settlement: { why: 'untried', counts: { requeues: 1 } } }])
 })

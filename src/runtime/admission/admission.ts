@@ -59,7 +59,9 @@ export class Admission {
 
   enter(job: ActiveJob): void {
     job.returned = this.#isolation.unexplained(job.key, job.returned)
-    if (job.returned < UNCOUNTED_RETURNS) this.#unpack(job)
+    const { redelivered, countedHere } = job.deliveries[0]!
+    if (redelivered && countedHere) this.#completion.republishUntried(job, new RedeliveredError(), 0)
+    else if (job.returned < UNCOUNTED_RETURNS) this.#unpack(job)
     else {
       this.#undecoded.add(job)
       this.check(job)
@@ -106,11 +108,6 @@ export class Admission {
   #decoded(job: ActiveJob, message: JobMessage): void {
     if (job.phase === 'done') return
     job.message = message
-    const [delivery] = job.deliveries
-    if (delivery?.redelivered && delivery.countedHere) {
-      this.#completion.republishUntried(job, new RedeliveredError(), 0)
-      return
-    }
     const { id, queue, counts } = job
     job.historyEntry = this.#state.tasks.add({
       id,
@@ -148,7 +145,7 @@ export class Admission {
   }
 
   #decodeAlone(job: ActiveJob): void {
-    if (!this.#isolation.admit(job)) return
+    if (this.#isExhausted(job, this.#mostRetryLost) || !this.#isolation.admit(job)) return
     this.#undecoded.delete(job)
     this.#unpack(job)
   }
@@ -179,15 +176,26 @@ export class Admission {
     )
   }
 
-  /** A job that was lost or returned too often before does not begin once more. */
   #found(job: ActiveJob, target: Target): void {
     job.target = target
-    const why = this.#state.policy.exhausted(job, target.options.retryLost)
-    if (why === undefined) this.check(job)
-    else if (why === 'lost') {
+    if (!this.#isExhausted(job, target.options.retryLost)) this.check(job)
+  }
+
+  /** A job that was lost or returned too often before does not begin once more: it becomes a dead letter. */
+  #isExhausted(job: ActiveJob, retryLost: number | undefined): boolean {
+    const why = this.#state.policy.exhausted(job, retryLost)
+    if (why === 'lost') {
       job.losses += nodeLosses(job)
       this.#completion.deadLetter(job, why, new LostTooOftenError(job.totalLosses))
-    } else this.#completion.deadLetter(job, why, new RedeliveredError())
+    } else if (why !== undefined) this.#completion.deadLetter(job, why, new RedeliveredError())
+    return why !== undefined
+  }
+
+  /** What the task of a job may have at most that is not decoded. Nothing is known of tasks that are found by their path. */
+  get #mostRetryLost(): number {
+    const { pool, settings } = this.#state
+    if (settings.roots.length > 0) return Number.POSITIVE_INFINITY
+    return Math.max(settings.maxLosses - 1, ...pool.tasks.map((name) => pool.taskInfo(name)?.retryLost ?? 0))
   }
 
   #unknown(job: ActiveJob): void {
