@@ -68,7 +68,7 @@ const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
     runtime: new Runtime(pool, {
       ...runtimeOptions(settings, report, hasListeners),
       onWaiting: (jobs) => prefetch.setWaiting(jobs),
-      onIsolating: (active) => prefetch.setIsolating(active),
+      onIntake: (intake) => prefetch.setIntake(intake),
       revocationSpent: ({ id, queue, key }) => broker.control.tellNodes?.({ command: 'revocation_spent', id, queue, key, node: settings.name }),
     }),
     prefetch,

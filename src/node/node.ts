@@ -103,7 +103,7 @@ export class Node implements FarmNode, CommandTarget {
     this.#depth = depth ?? this.#depth
     const { workers } = pool.stats()
     // A quiet or paused node takes no jobs, nor does one that runs a job alone: the backlog is no reason to scale.
-    if (this.#state === 'running' && !prefetch.isolating) scale.check(depth, idleWorkers(workers))
+    if (this.#state === 'running' && prefetch.intake === 'all') scale.check(depth, idleWorkers(workers))
     prefetch.check(upWorkers(workers), scale.wanted)
   }
 

@@ -1,3 +1,4 @@
+import type { Intake } from '../runtime/admission/isolation.js'
 import type { Delivery } from '../runtime/delivery.js'
 import type { Broker, Consumption } from './broker.js'
 
@@ -20,8 +21,10 @@ export class PrefetchControl {
   /** The previous check already found fewer workers than `#workers`. */
   #fewerBefore = false
   #pausedByOperator = false
-  /** A job is to run alone. */
-  #isolating = false
+  /** Less than 'all' while jobs are to run alone. */
+  #intake: Intake = 'all'
+  /** The capacity that the consumption was given last. */
+  #given = 0
   /** The consumption is paused. */
   #paused = false
   /** The last pause, until it has taken effect. */
@@ -34,7 +37,7 @@ export class PrefetchControl {
   }
 
   get capacity(): number {
-    return this.#workers * this.#prefetchPerWorker * (1 + this.#extra)
+    return this.#intake === 'one' ? 1 : this.#workers * this.#prefetchPerWorker * (1 + this.#extra)
   }
 
   /** The capacity grows at once, and shrinks at the next `check`. */
@@ -50,7 +53,7 @@ export class PrefetchControl {
   #setExtra(extra: number): void {
     if (extra === this.#extra || this.#stopped) return
     this.#extra = extra
-    if (this.#workers > 0) this.#consumption?.setCapacity(this.capacity)
+    this.#giveCapacity()
   }
 
   start(up: number, wanted: number, receive: (delivery: Delivery) => void, giveBack: (queue: string) => void): void {
@@ -83,14 +86,23 @@ export class PrefetchControl {
     await this.#apply()
   }
 
-  get isolating(): boolean {
-    return this.#isolating
+  get intake(): Intake {
+    return this.#intake
   }
 
-  /** While a job is to run alone, no more are taken. Resolves when that is so. */
-  setIsolating(active: boolean): Promise<void> {
-    this.#isolating = active
+  /** How many jobs may be taken. Resolves when that is so. */
+  setIntake(intake: Intake): Promise<void> {
+    this.#intake = intake
+    if (intake !== 'none') this.#giveCapacity()
     return this.#apply()
+  }
+
+  /** A capacity of 0 is a pause: in AMQP, a prefetch of 0 means no limit. */
+  #giveCapacity(): void {
+    const { capacity } = this
+    if (this.#workers === 0 || this.#stopped || capacity === this.#given) return
+    this.#given = capacity
+    this.#consumption?.setCapacity(capacity)
   }
 
   /** Takes no more jobs, for good. */
@@ -103,18 +115,18 @@ export class PrefetchControl {
     if (workers === this.#workers || this.#stopped) return
     this.#workers = workers
     if (this.#consumption === undefined && workers > 0 && this.#receive !== undefined) {
-      this.#consumption = this.#broker.consume(this.capacity, this.#receive, this.#giveBack)
+      this.#given = this.capacity
+      this.#consumption = this.#broker.consume(this.#given, this.#receive, this.#giveBack)
       this.#apply().catch(() => {})
       return
     }
-    // A capacity of 0 is a pause: in AMQP, a prefetch of 0 means no limit.
-    if (workers > 0) this.#consumption?.setCapacity(this.capacity)
+    this.#giveCapacity()
     // An error here is a lost consumer. The broker restores it in the state that was last asked for.
     this.#apply().catch(() => {})
   }
 
   async #apply(): Promise<void> {
-    const pause = this.#pausedByOperator || this.#isolating || this.#workers === 0
+    const pause = this.#pausedByOperator || this.#intake === 'none' || this.#workers === 0
     if (this.#stopped || this.#consumption === undefined) return
     if (pause !== this.#paused) {
       this.#paused = pause

@@ -17,6 +17,7 @@ import {
 } from '../util/checks.js'
 import { LIMITS } from '../util/limits.js'
 import { type OptionTable, type OptionValues, option, readOptions } from '../util/option-table.js'
+import type { Intake } from './admission/isolation.js'
 import { parseRate } from './admission/rate-limits.js'
 import type { SpentRevocation } from './admission/revocations.js'
 import type { Backoff } from './delivery.js'
@@ -36,10 +37,11 @@ export interface RuntimeOptions {
   /** Receives how many jobs wait for a rate limit, whenever that changes: they take up no room. Default none. */
   onWaiting?: (jobs: number) => void
   /**
-   * Receives true when nothing more is to be delivered, as a job is to run alone, and false when that is over. The job begins when the
-   * promise that it returns is settled. Without it, whatever is delivered meanwhile is given back at once. Default none.
+   * Receives 'none' when nothing more is to be delivered, as a job is to run alone, then 'one' (one unsettled job at a time: more such jobs
+   * may follow) or 'all'. The job begins when the promise that it returns is settled. Without it, whatever is delivered meanwhile is given back
+   * at once. Default none.
    */
-  onIsolating?: (active: boolean) => void | Promise<void>
+  onIntake?: (intake: Intake) => void | Promise<void>
   /** False: no listener just now; the most frequent events (received, started, succeeded) are not made. Default: always true. */
   heard?: () => boolean
   /** Real paths of the folders below which `module/path#export` may name a task. Default none. */
@@ -136,7 +138,7 @@ const functionThat =
 const listener = functionThat<(event: FarmEventBody) => void>('gets each event')
 const revocationListener = functionThat<(spent: SpentRevocation) => void>('gets each revocation that has met its job')
 const waitingListener = functionThat<(jobs: number) => void>('gets the number of jobs that wait')
-const isolationListener = functionThat<(active: boolean) => void | Promise<void>>('gets true when a job is to run alone')
+const intakeListener = functionThat<(intake: Intake) => void | Promise<void>>('gets how much may be delivered while jobs are to run alone')
 const predicate = functionThat<() => boolean>('returns true or false')
 
 const paths: Check<readonly string[]> = (name, value) => arrayOf(name, value, 'an array of paths', 'a path', isString)
@@ -191,11 +193,11 @@ export const RUNTIME_OPTIONS = {
     'gets how many jobs wait for a rate limit, whenever that changes',
     'none',
   ),
-  onIsolating: option(
+  onIntake: option(
     'function',
-    isolationListener,
-    (): ((active: boolean) => void | Promise<void>) => () => {},
-    'gets true when nothing more is to be delivered, as a job is to run alone, and false when that is over',
+    intakeListener,
+    (): ((intake: Intake) => void | Promise<void>) => () => {},
+    "gets 'none' when nothing more is to be delivered, as a job is to run alone, then 'one' (one unsettled job at a time) or 'all'",
     'none',
   ),
   heard: option('function', predicate, () => (): boolean => true, 'false: no listener just now; the most frequent events are not made', 'always true'),

@@ -153,6 +153,18 @@ it('of many suspects one runs at a time, and all others with room for them', asy
   }
 })
 
+it('suspects that follow each other are taken one by one, so that none is given back again and again', async () => {
+  const table = new JobTable()
+  const journal = new Journal()
+  const node = await start(table)
+  for (let n = 0; n < 12; n++) table.add(`j${n}`, 'nap', [0, journal.path, `j${n}`], { returned: 2 })
+  await done(table)
+  expect(journal.lines).toHaveLength(24)
+  const { received } = node.stats().totals
+  // Six that gathered first, the others one by one; twice more if the machine was slow meanwhile.
+  expect(received).toBeLessThan(12 + 3 * 6)
+})
+
 it('each return beyond the second counts as a loss, but fewer than three end no job', async () => {
   const table = new JobTable()
   const journal = new Journal()

@@ -42,6 +42,7 @@ export class Admission {
     this.#isolation = new Isolation(
       {
         settling: () => state.settler.size > 0,
+        isOnlyJob: (job) => state.active.size === 1 && job.phase !== 'done',
         othersRun: (job) => state.active.values().some((each) => each !== job && each.phase === 'submitted'),
         begin: (job) => this.check(job),
         giveBack: (job) => completion.requeue(job),
@@ -51,7 +52,7 @@ export class Admission {
           state.log?.warn({ job: job.id, task: job.name, returned: job.returned }, 'job came back again: it runs alone, as it may have ended its node')
           giveBackOthers(job)
         },
-        isolating: async (active) => state.settings.onIsolating(active),
+        intake: async (intake) => state.settings.onIntake(intake),
       },
       state.settings.memory,
     )

@@ -7,12 +7,17 @@ import { type QueueClock, systemClock } from './rate-limits.js'
  * cancels come back, too.
  */
 const GATHER = 50
+/** ms that the node takes one job at a time after a job was alone: what holds the only place must not keep others out for longer. */
+const NARROW = 100
 /** ms between two looks whether the chosen job is alone. Two in a row must find that: the last settlements are on their way to the broker. */
 const INTERVAL = 10
 /** ms, at most: until the broker stops to deliver, until the other jobs have ended, until the job begins, and that it is alone. */
 const MAX_WAIT = 30_000
 /** ms, at most, for settlements once the other jobs have ended: a broker that takes none for hours is no reason to wait. */
 const SETTLE_WAIT = 1_000
+
+/** How much may be delivered: 'one' unsettled job of each queue at a time. */
+export type Intake = 'all' | 'one' | 'none'
 
 /** The part of a job that its isolation reads. */
 export interface ReturnedJob {
@@ -21,6 +26,8 @@ export interface ReturnedJob {
 }
 
 export interface IsolationActions<Job> {
+  /** Whether no other job is here at all. */
+  isOnlyJob(job: Job): boolean
   /** Whether there is another job in the pool. */
   othersRun(job: Job): boolean
   /** Whether a settlement is in progress. */
@@ -34,8 +41,8 @@ export interface IsolationActions<Job> {
   withdraw(job: Job): void
   /** Gives everything back that has not begun, besides this job: also what waits here. */
   giveBackOthers(job: Job): void
-  /** True: nothing is to be delivered any more, as nothing may begin. Resolves when that is so. */
-  isolating(active: boolean): Promise<void>
+  /** Resolves when that is so: 'none' as nothing may begin, and 'one' because such jobs seldom come alone. What is not delivered need not be given back. */
+  intake(intake: Intake): Promise<void>
 }
 
 /**
@@ -54,6 +61,8 @@ export class Isolation<Job extends ReturnedJob> {
   readonly #gathered = new Set<Job>()
   /** The broker was told to deliver nothing more. */
   #stopping = false
+  /** Idle, and the broker was told to deliver one job at a time. */
+  #narrow = false
   #isolated: Job | undefined
   /** Isolations so far: what one has asked for may come in the next. */
   #round = 0
@@ -96,7 +105,13 @@ export class Isolation<Job extends ReturnedJob> {
 
   #gather(job: Job): void {
     this.#gathered.add(job)
-    if (!this.#stopping) this.#wakeIn(GATHER, () => this.#stopDeliveries())
+    if (this.#narrow) this.#stopDeliveries(this.#actions.isOnlyJob(job))
+    else if (!this.#stopping) this.#wakeIn(GATHER, () => this.#stopDeliveries())
+  }
+
+  #widen(): void {
+    this.#narrow = false
+    this.#actions.intake('all').catch(() => {})
   }
 
   /** The job runs. Only from now on it is alone: it may have waited for a worker. */
@@ -109,20 +124,27 @@ export class Isolation<Job extends ReturnedJob> {
   /** The job is over, or is not here any more. */
   leave(job: Job): void {
     if (this.#phase === 'idle') return
-    if (job === this.#isolated || (this.#gathered.delete(job) && this.#gathered.size === 0)) this.#end()
+    if (job === this.#isolated) this.#end(this.#phase === 'alone')
+    else if (this.#gathered.delete(job) && this.#gathered.size === 0) this.#end()
   }
 
-  #stopDeliveries(): void {
+  /** `onlyJob`: nothing else is here. */
+  #stopDeliveries(onlyJob = false): void {
     this.#stopping = true
+    this.#narrow = false
     const round = this.#round
-    const choose = (): void => {
-      if (this.#phase === 'gathering' && this.#round === round) this.#choose()
+    const choose = (isAlone: boolean): void => {
+      if (this.#phase === 'gathering' && this.#round === round) this.#choose(isAlone)
     }
-    this.#wakeIn(MAX_WAIT, choose)
-    this.#actions.isolating(true).then(choose, choose)
+    this.#wakeIn(MAX_WAIT, () => choose(false))
+    this.#actions.intake('none').then(
+      () => choose(onlyJob),
+      () => choose(false),
+    )
   }
 
-  #choose(): void {
+  /** `isAlone`: the broker has stopped to deliver, and has the settlements of all that was here before. */
+  #choose(isAlone: boolean): void {
     let chosen: Job | undefined
     for (const each of this.#gathered) if (chosen === undefined || each.returned > chosen.returned) chosen = each
     if (chosen === undefined || chosen.returned < UNCOUNTED_RETURNS) {
@@ -133,7 +155,8 @@ export class Isolation<Job extends ReturnedJob> {
     this.#isolated = chosen
     this.#gathered.clear()
     this.#actions.giveBackOthers(chosen)
-    this.#awaitOthers(chosen, this.#clock.now() + MAX_WAIT)
+    if (isAlone && this.#actions.isOnlyJob(chosen) && !this.#actions.settling()) this.#begin(chosen)
+    else this.#awaitOthers(chosen, this.#clock.now() + MAX_WAIT)
   }
 
   /** `ended`: when the other jobs were first found to have ended. `found`: so often in a row nothing was found to wait for. */
@@ -161,7 +184,8 @@ export class Isolation<Job extends ReturnedJob> {
     this.#actions.begin(job)
   }
 
-  #end(): void {
+  /** `narrow`: the next may be such a job, too. */
+  #end(narrow = false): void {
     const waiting = [...this.#gathered]
     this.#gathered.clear()
     this.#isolated = undefined
@@ -170,7 +194,9 @@ export class Isolation<Job extends ReturnedJob> {
     this.#phase = 'idle'
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
-    this.#actions.isolating(false).catch(() => {})
+    this.#narrow = narrow
+    if (narrow) this.#wakeIn(NARROW, () => this.#widen())
+    this.#actions.intake(narrow ? 'one' : 'all').catch(() => {})
     for (const job of waiting) this.#actions.begin(job)
   }
 

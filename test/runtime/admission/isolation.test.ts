@@ -14,19 +14,20 @@ const job = (id: string, returned = 0): Job => ({ id, returned })
 const setUp = (stopped: Promise<void> = Promise.resolve()) => {
   const clock = new VirtualClock()
   const log: string[] = []
-  const state = { others: false, settling: false }
+  const state = { others: false, settling: false, only: true }
   const isolation: Isolation<Job> = new Isolation<Job>(
     {
       othersRun: () => state.others,
+      isOnlyJob: () => state.only,
       settling: () => state.settling,
       begin: (each) => void (isolation.admit(each) && log.push(`begin ${each.id}`)),
       giveBack: (each) => void log.push(`give back ${each.id}`),
       withdraw: (each) => void log.push(`withdraw ${each.id}`),
       postpone: (each) => void log.push(`postpone ${each.id}`),
       giveBackOthers: (each) => void log.push(`give back all but ${each.id}`),
-      isolating: async (active) => {
-        log.push(active ? 'stop' : 'go on')
-        if (active) await stopped
+      intake: async (intake) => {
+        log.push({ none: 'stop', one: 'one at a time', all: 'go on' }[intake])
+        if (intake === 'none') await stopped
       },
     },
     10,
@@ -199,6 +200,85 @@ describe('isolation', () => {
     await goTo(100)
     await goTo(120)
     expect(log.slice(2)).toEqual(['stop', 'give back all but late', 'begin late'])
+  })
+
+  describe('that follows another', () => {
+    const afterOne = async () => {
+      const it = setUp()
+      const first = job('first', 2)
+      it.isolation.admit(first)
+      await it.goTo(50)
+      await it.goTo(70)
+      it.isolation.began(first)
+      it.isolation.leave(first)
+      expect(it.log.splice(0)).toEqual(['stop', 'give back all but first', 'begin first', 'one at a time'])
+      return it
+    }
+
+    it('begins as soon as nothing is delivered any more, where nothing else is here', async () => {
+      const { isolation, log, clock, goTo } = await afterOne()
+      expect(isolation.admit(job('new'))).toBe(true)
+      await goTo(169)
+      const next = job('next', 2)
+      expect(isolation.admit(next)).toBe(false)
+      await turn()
+      expect(log.splice(0)).toEqual(['stop', 'give back all but next', 'begin next'])
+      isolation.began(next)
+      isolation.leave(next)
+      await goTo(268)
+      expect(log).toEqual(['one at a time'])
+      await goTo(269)
+      expect(log).toEqual(['one at a time', 'go on'])
+      expect(clock.timers.size).toBe(0)
+    })
+
+    it.each([
+      ['when it comes', true],
+      ['when it is chosen', false],
+    ])('waits for the others where there are others %s', async (_, early) => {
+      const { isolation, log, state, goTo } = await afterOne()
+      state.only = !early
+      isolation.admit(job('next', 2))
+      state.only = early
+      await turn()
+      expect(log.splice(0)).toEqual(['stop', 'give back all but next'])
+      await goTo(90)
+      expect(log).toEqual(['begin next'])
+    })
+
+    it('waits for settlements', async () => {
+      const { isolation, log, state, goTo } = await afterOne()
+      state.settling = true
+      isolation.admit(job('next', 2))
+      await turn()
+      await goTo(80)
+      expect(log.splice(0)).toEqual(['stop', 'give back all but next'])
+      state.settling = false
+      await goTo(100)
+      expect(log).toEqual(['begin next'])
+    })
+
+    it('gathers again once all was delivered for a while', async () => {
+      const { isolation, log, goTo } = await afterOne()
+      await goTo(170)
+      isolation.admit(job('next', 2))
+      await goTo(219)
+      expect(log).toEqual(['go on'])
+      await goTo(220)
+      expect(log).toEqual(['go on', 'stop', 'give back all but next'])
+    })
+
+    it('has the node take all again while the earlier job still runs', async () => {
+      const { isolation, log, goTo } = setUp()
+      const long = job('long', 2)
+      isolation.admit(long)
+      await goTo(50)
+      await goTo(70)
+      isolation.began(long)
+      await goTo(30_070)
+      isolation.leave(long)
+      expect(log).toEqual(['stop', 'give back all but long', 'begin long', 'go on'])
+    })
   })
 
   it('does not suspect a job for what the node has seen itself', () => {
