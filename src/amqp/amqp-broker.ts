@@ -3,10 +3,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Broker, Consumption, WorkAhead } from '../node/broker.js'
 import type { Delivery } from '../runtime/delivery.js'
 import { AdminChannel } from './connection/admin-channel.js'
-import type { AmqpConnection } from './connection/client.js'
+import type { AmqpConnection, AmqpMessage } from './connection/client.js'
 import { ReconnectingConnection } from './connection/reconnecting-connection.js'
+import type { Consumer } from './consuming/channel-generation.js'
 import { AmqpConsumption } from './consuming/consumption.js'
 import { AmqpDelivery, type SettlementContext } from './consuming/delivery.js'
+import { GivenBackJobs } from './consuming/given-back.js'
 import { AmqpNodeControl } from './control/node-control.js'
 import { BrokerError } from './errors.js'
 import { consumerArguments, consumerTimeoutFor, featureWarnings, readFeatures } from './features.js'
@@ -66,7 +68,7 @@ export class AmqpBroker implements Broker {
     this.#admin = new AdminChannel(this.#consuming)
     this.#publisher = new ConfirmingPublisher(this.#publishing)
     this.#jobs = new JobPublisher(this.#publisher, this.#admin, settings.shape)
-    this.#settlement = { node, jobs: this.#jobs, publisher: this.#publisher }
+    this.#settlement = { node, jobs: this.#jobs, publisher: this.#publisher, givenBack: new GivenBackJobs(this.#publishing) }
     const { controlExchange, eventExchange, secret } = settings
     this.control = new AmqpNodeControl(this.#consuming, this.#publishing, { node, controlExchange, eventExchange, secret, warn })
   }
@@ -146,6 +148,9 @@ export class AmqpBroker implements Broker {
     if (this.#consumption !== undefined) throw new BrokerError('A broker consumes once: use resume() of the consumption that there is.')
     const { queues, shape, consumerTimeout } = this.#settings
     const timeout = consumerTimeout ?? consumerTimeoutFor(this.#longestDelivery)
+    const settlement = this.#settlement
+    const deliver = (message: AmqpMessage, consumer: Consumer, base: string): void =>
+      receive(new AmqpDelivery(message, consumer, base, shape.queueType === 'classic', settlement, () => deliver(message, consumer, base)))
     this.#consumption = new AmqpConsumption(this.#consuming, {
       sources: queues.flatMap((base) => queuesBehind(base, shape).map((queue) => ({ base, queue }))),
       shape,
@@ -153,7 +158,8 @@ export class AmqpBroker implements Broker {
         const properties = this.#consuming.current?.connection.serverProperties
         return properties === undefined ? {} : consumerArguments(readFeatures(properties), shape, timeout)
       },
-      receive: (message, consumer, base) => receive(new AmqpDelivery(message, consumer, base, shape.queueType === 'classic', this.#settlement)),
+      receive: deliver,
+      givenBack: settlement.givenBack,
       warn: (message) => this.#warn(message),
     })
     this.#consumption.setCapacity(capacity)

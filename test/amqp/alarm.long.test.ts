@@ -2,7 +2,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect } from 'amqplib'
 import { createPublisher, createWorker, type WorkerOptions } from 'prefork/amqp'
+import { encodeJob } from 'prefork/runtime'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { ownNames } from '../cli/processes.js'
 import { fixture } from '../fixtures/pools.js'
@@ -73,6 +75,38 @@ withServer('during an alarm', () => {
       await started.command({ command: 'resume' })
       await until('it scales', () => started.stats().scale.wanted === 3)
       await until('the others are done', () => started.stats().totals.succeeded === 5 && started.stats().depth === 0)
+    } finally {
+      writeFileSync(held[0]!, '')
+      await started.shutdown({ grace: 0 })
+    }
+  }, 180_000)
+
+  it('jobs that came back before and are given back for one that runs alone come to the node again', async () => {
+    const out = await createPublisher({ url: server.url, queue })
+    await out.publish('hold', [...held, 'held'])
+    await out.close()
+    const connection = await connect(server.url)
+    const channel = await connection.createConfirmChannel()
+    const add = (id: string, returns: number): void => {
+      const { body, contentType } = encodeJob({ task: 'mark', args: [held[1]!, id] })
+      channel.sendToQueue(queue, body, { contentType, messageId: id, headers: { returns }, persistent: true })
+    }
+    for (const id of ['a', 'b', 'c']) add(id, 1)
+    add('suspect', 2)
+    await channel.waitForConfirms()
+    await connection.close()
+    await server.alarm(true)
+    const started = await node({ prefetchPerWorker: 8, concurrency: 1 })
+    try {
+      await until('the first job runs', () => done().length === 1)
+      await until('the others are given back', () => started.stats().held === 2)
+      writeFileSync(held[0]!, '')
+      await until('all have run', () => started.stats().totals.succeeded === 5)
+      expect(done().slice(1).sort()).toEqual(['-held', 'a', 'b', 'c', 'suspect'])
+      expect(done().indexOf('suspect')).toBe(2)
+      await server.alarm(false)
+      await until('none is left', () => started.stats().held === 0 && started.stats().depth === 0)
+      expect(started.stats().totals.succeeded).toBe(5)
     } finally {
       writeFileSync(held[0]!, '')
       await started.shutdown({ grace: 0 })

@@ -2,18 +2,23 @@ import type { Consumption } from '../../node/broker.js'
 import type { AmqpMessage } from '../connection/client.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import type { Consumer } from './channel-generation.js'
+import type { GivenBackJobs } from './given-back.js'
 import { type ConsumerSettings, QueueConsumer } from './queue-consumer.js'
 
 interface ConsumptionSettings extends Omit<ConsumerSettings, 'base' | 'queue' | 'receive'> {
   readonly sources: readonly Pick<ConsumerSettings, 'base' | 'queue'>[]
   receive(message: AmqpMessage, consumer: Consumer, base: string): void
+  readonly givenBack: GivenBackJobs
 }
 
 /** The consumers of a node's queues, which share its capacity. */
 export class AmqpConsumption implements Consumption {
   readonly #consumers: readonly QueueConsumer[]
 
-  constructor(connection: ReconnectingConnection, { sources, receive, ...shared }: ConsumptionSettings) {
+  readonly #givenBack: GivenBackJobs
+
+  constructor(connection: ReconnectingConnection, { sources, receive, givenBack, ...shared }: ConsumptionSettings) {
+    this.#givenBack = givenBack
     this.#consumers = sources.map(
       ({ base, queue }) => new QueueConsumer(connection, { ...shared, base, queue, receive: (message, consumer) => receive(message, consumer, base) }),
     )
@@ -34,11 +39,13 @@ export class AmqpConsumption implements Consumption {
   }
 
   async pause(): Promise<void> {
+    this.#givenBack.pause()
     await Promise.all(this.#consumers.map((consumer) => consumer.pause()))
   }
 
   resume(): void {
     for (const consumer of this.#consumers) consumer.resume()
+    this.#givenBack.resume()
   }
 
   stop(): Promise<void> {

@@ -17,12 +17,14 @@ import {
 import type { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import type { JobPublisher } from '../publishing/job-publisher.js'
 import type { Consumer } from './channel-generation.js'
+import type { GivenBackJobs } from './given-back.js'
 
 /** The parts that a settlement uses. They are the same for all deliveries of a node. */
 export interface SettlementContext {
   readonly node: string
   readonly jobs: JobPublisher
   readonly publisher: ConfirmingPublisher
+  readonly givenBack: GivenBackJobs
 }
 
 /** ms that the broker may take to confirm the answer to a `call`. */
@@ -53,8 +55,14 @@ export class AmqpDelivery implements Delivery {
   #progress: { readonly value: unknown } | undefined
   #sendsProgress = false
 
-  /** `queue`: the name of the queue in the node's options, whichever of the queues behind it delivered. */
-  constructor(message: AmqpMessage, consumer: Consumer, queue: string, countedHere: boolean, context: SettlementContext) {
+  readonly #deliverAgain: () => void
+
+  /**
+   * `queue`: the name of the queue in the node's options, whichever of the queues behind it delivered. `deliverAgain`: hands the same message to the
+   * node once more.
+   */
+  constructor(message: AmqpMessage, consumer: Consumer, queue: string, countedHere: boolean, context: SettlementContext, deliverAgain: () => void) {
+    this.#deliverAgain = deliverAgain
     this.#message = message
     this.#consumer = consumer
     this.#context = context
@@ -98,12 +106,18 @@ export class AmqpDelivery implements Delivery {
     const { queue, body, counts, headers, returned } = this
     const returns = Math.max(readEarlierReturns(this.#message), Math.min(returned, UNCOUNTED_RETURNS))
     const options = republished(this.#message, { delay: 0, counts, history: headers.history }, returns)
+    const job = {
+      gone: this.gone,
+      publish: () => this.#context.jobs.publish({ queue, body, options }),
+      acknowledge: () => this.#settleOnChannel('ack'),
+      deliverAgain: this.#deliverAgain,
+    }
     try {
-      await this.#context.jobs.publish({ queue, body, options })
+      if (await this.#context.givenBack.giveBack(job)) return { settled: job.acknowledge(), published: true }
+      return SETTLED
     } catch {
       return this.#requeue()
     }
-    return { settled: this.#settleOnChannel('ack'), published: true }
   }
 
   async #publishAndAcknowledge(settlement: PublishedSettlement): Promise<SettleResult> {
