@@ -140,6 +140,11 @@ describe('the policy', () => {
     expect(policy().lost(tried({}, { retryLost: 0 }, 1), undefined, new Error('x'))).toMatchObject({ kind: 'dead-letter' })
   })
 
+  it('never tries again what can never succeed', () => {
+    const generator = Object.assign(new Error('x'), { code: 'ERR_PREFORK_STREAM' })
+    expect(policy().failed(tried(), generator)).toMatchObject({ kind: 'dead-letter', reason: 'refused', counts: { attempt: 1 } })
+  })
+
   it('counts attempts and keeps the losses', () => {
     expect(policy().failed(tried({ attempt: 2 }, {}, 1), new Error('x'))).toMatchObject({
       kind: 'republish',
