@@ -489,6 +489,17 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         expect(Object.keys((await claimOne(session)).results!).sort()).toEqual(['a', 'b'])
       })
 
+      it('that failed and are retried give their answer to a job that waits no longer', async () => {
+        await add({ id: 'a' }, { id: 'last', dependsOn: ['a'], onFailedDependency: 'run' })
+        const session = await openSession()
+        await session.settle(await claimOne(session), FAILED)
+        await store.alter({ queue: 'q', ids: ['a'] }, 'retry')
+        expect(await states('a', 'last')).toEqual(['waiting', 'waiting'])
+        const [a] = await claim(session, 1)
+        await session.settle(a!, COMPLETED)
+        expect(Object.keys((await claimOne(session)).results!)).toEqual(['a'])
+      })
+
       it('released before their time is come wait for it', async () => {
         await add({ id: 'a' }, { id: 'b', dependsOn: ['a'], runAt: Date.now() + 60_000 })
         const session = await openSession()
@@ -582,6 +593,14 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         await add({ id: 'b', dependsOn: ['a'] })
         await store.alter({ queue: 'q', ids: ['b'] }, 'retry')
         expect(await stateOf('b')).toBe('waiting')
+      })
+
+      it('remove takes a job once that is not kept when it ends', async () => {
+        const options = { keep: { failed: { count: 0 } } }
+        await add({ id: 'a', options }, { id: 'b', options, dependsOn: ['a'] }, { id: 'c' })
+        await store.alter({ queue: 'q', ids: ['a', 'b'] }, 'remove')
+        expect(await states('a', 'b', 'c')).toEqual([undefined, undefined, 'waiting'])
+        expect(await store.counts(['q'])).toMatchObject({ q: { waiting: 1, blocked: 0, failed: 0, cancelled: 0 } })
       })
 
       it('remove takes what is not active', async () => {

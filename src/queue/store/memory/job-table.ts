@@ -115,12 +115,18 @@ export class JobTable {
     this.events.push({ type, queue, id, seq })
   }
 
-  /** `force`: its key goes too, where it would outlive it. */
+  has(row: Row): boolean {
+    return this.#rows.get(row.seq) === row
+  }
+
+  /** `force`: its key goes too, where it would outlive it. It may be gone already: it has just ended, and is not kept. */
   delete(row: Row, force = false): void {
-    this.#leaveEnded(row)
-    this.#rows.delete(row.seq)
-    this.#ids.get(row.queue)?.delete(row.id)
-    this.#countsOf(row.queue)[row.state]--
+    if (this.has(row)) {
+      this.#leaveEnded(row)
+      this.#rows.delete(row.seq)
+      this.#ids.get(row.queue)?.delete(row.id)
+      this.#countsOf(row.queue)[row.state]--
+    }
     if (row.dedup !== undefined) this.#leaveKey(row, pairKey(row.queue, row.dedup), force)
   }
 

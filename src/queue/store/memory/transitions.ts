@@ -179,9 +179,10 @@ export class Transitions {
   /** True: it is to fail as well. */
   #dependencyEnded(row: Row, dependency: Row, answer: Uint8Array | undefined, now: number): boolean {
     row.waitsOn.delete(dependency)
-    if (row.state !== 'blocked') return false
+    // Also for one that no longer waits for it: it failed before, and a user let it run again.
     if (answer !== undefined) row.results.set(dependency.id, answer)
-    else if (row.onFailedDependency === 'fail') return true
+    if (row.state !== 'blocked') return false
+    if (answer === undefined && row.onFailedDependency === 'fail') return true
     if (row.waitsOn.size === 0) {
       const state = this.#due(row, now)
       this.table.move(row, state, state)
@@ -199,8 +200,8 @@ export class Transitions {
       remove: (row: Row): boolean => row.state !== 'active',
     }[change]
     const rows = this.table.select(selector, Math.min(selector.limit ?? 1_000, 1_000), now, isMeant)
-    // One of them may have ended with another that it depended on.
-    return rows.filter((row) => isMeant(row) && this.#alterOne(row, change, now)).map(({ id }) => id)
+    // One of them may have ended with another that it depended on, or pushed out one that had ended.
+    return rows.filter((row) => this.table.has(row) && isMeant(row) && this.#alterOne(row, change, now)).map(({ id }) => id)
   }
 
   #alterOne(row: Row, change: JobChange, now: number): true {
