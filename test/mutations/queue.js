@@ -71,6 +71,18 @@ export const mutations = [
     find: '      if (source.bucket !== undefined) context.sql.setFullAt.run(source.queue, source.bucket.take(1, monotonic))\n',
     put: '      source.bucket?.take(1, monotonic)\n',
   },
+  {
+    breaks: 'a job that is to be cancelled waits again when it is released or its session dies',
+    file: 'src/queue/store/sqlite/engine/settle.ts',
+    find: '  if (row.cancel === 1) {\n    end(context, row, STATE.cancelled, { ...CANCELLED, counts })\n    return\n  }\n',
+    put: '',
+  },
+  {
+    breaks: 'a job that is to be cancelled is retried',
+    file: 'src/queue/store/sqlite/engine/settle.ts',
+    find: '  if (row.cancel === 1) {\n    end(context, row, STATE.cancelled, { ...CANCELLED, counts, history })\n    return\n  }\n',
+    put: '',
+  },
   // ---- counters
   {
     breaks: 'a retry is not counted',
@@ -103,6 +115,30 @@ export const mutations = [
     find: '  for (const row of rows) change(context, row)\n',
     put: '  for (const row of rows.slice(1)) change(context, row)\n',
   },
+  {
+    breaks: 'a session that stands still is looked for by the wall clock',
+    file: 'src/queue/store/sqlite/thread/members.ts',
+    find: 'this.#context.clock.monotonic)) this.#sweep(row)',
+    put: 'this.#context.clock.now)) this.#sweep(row)',
+  },
+  {
+    breaks: 'a session is swept although it has beaten since',
+    file: 'src/queue/store/sqlite/database/statements.ts',
+    find: 'WHERE id = ?1 AND (dead = 1 OR beat = ?2)',
+    put: 'WHERE id = ?1 AND (dead = 1 OR beat >= ?2)',
+  },
+  {
+    breaks: 'no process looks for sessions that stand still',
+    file: 'src/queue/store/sqlite/thread/members.ts',
+    find: '    for (const row of this.#state.deadOf(rows, this.#context.clock.monotonic)) this.#sweep(row)\n',
+    put: '',
+  },
+  {
+    breaks: 'a socket on which nobody listens says nothing',
+    file: 'src/queue/store/sqlite/thread/peers.ts',
+    find: '      if (isDead) this.#events.onDead(name)\n',
+    put: '      if (isDead) return\n',
+  },
   // ---- dependencies, schedules, time
   {
     breaks: 'a parent is released outside of the transaction that ends its child',
@@ -134,6 +170,18 @@ export const mutations = [
     find: 'Math.round(offset - this.#stored.offset) : 0',
     put: '0 : 0',
   },
+  {
+    breaks: 'an ended job goes while its answer is needed',
+    file: 'src/queue/store/sqlite/engine/end.ts',
+    find: '    if (!force && sql.edgeFrom.get(seq) !== undefined) return false\n',
+    put: '',
+  },
+  {
+    breaks: 'a job that is retried is not waited for again',
+    file: 'src/queue/store/sqlite/engine/alter.ts',
+    find: '    if (dependent.state === STATE.blocked) sql.setPending.run(dependent.seq, (dependent.pending ?? 0) + 1)\n',
+    put: '    if (dependent.state === STATE.blocked) sql.setPending.run(dependent.seq, dependent.pending ?? 0)\n',
+  },
   // ---- the store in memory
   {
     breaks: 'in memory, a job ends twice with two that it waits for',
@@ -146,5 +194,35 @@ export const mutations = [
     file: 'src/queue/store/memory/transitions.ts',
     find: "row.state === 'active' && row.token === token && row.session === session",
     put: "row.state === 'active' && token > 0 && session !== undefined",
+  },
+  {
+    breaks: 'in memory, a job that is retried is not waited for again',
+    file: 'src/queue/store/memory/transitions.ts',
+    find: "    for (const dependent of row.dependents) if (dependent.state === 'blocked') dependent.waitsOn.add(row)\n",
+    put: '',
+  },
+  {
+    breaks: 'in memory, a job that has failed is forgotten by those that depend on it',
+    file: 'src/queue/store/memory/transitions.ts',
+    find: "    if (state === 'completed') row.dependents.clear()\n",
+    put: '    row.dependents.clear()\n',
+  },
+  {
+    breaks: 'in memory, a job that is to be cancelled waits again',
+    file: 'src/queue/store/memory/transitions.ts',
+    find: "    if (row.cancelRequested) this.#end(row, 'cancelled', CANCELLED, now)\n    else {\n",
+    put: '    {\n',
+  },
+  {
+    breaks: 'in memory, a job that is to be cancelled is retried',
+    file: 'src/queue/store/memory/transitions.ts',
+    find: "    if (row.cancelRequested) {\n      this.#end(row, 'cancelled', CANCELLED, now)\n      return\n    }\n",
+    put: '',
+  },
+  {
+    breaks: 'in memory, a job does not get the answers of what it depended on',
+    file: 'src/queue/store/memory/transitions.ts',
+    find: '    if (answer !== undefined) row.results.set(dependency.id, answer)\n',
+    put: '',
   },
 ]

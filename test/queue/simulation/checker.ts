@@ -22,8 +22,8 @@ export interface LastBeat {
 /** What a job may not do before, on the clock that nobody sets. */
 export interface Delay {
   readonly until: number
-  /** Jumps of the wall clock by then. */
-  readonly jumps: number
+  /** What small corrections had put the wall clock forward by, by then: they shorten delays. */
+  readonly corrected: number
 }
 
 const leaseKey = (seq: number, token: number): string => `${seq} ${token}`
@@ -56,7 +56,14 @@ export class Checker {
   readonly #bulkIds: { readonly queue: string; readonly ids: readonly string[] }[] = []
   /** In the order of their ends, by queue and state. */
   readonly #ended = new Map<string, { readonly seq: number; readonly commit: number }[]>()
-  jumps = 0
+  /** What small corrections have put the wall clock forward by, ms. */
+  corrected = 0
+  /** What each job depended on when it was added. */
+  readonly dependencies = new Map<number, readonly number[]>()
+  /** Jobs that were seen completed, and that no user has removed: their answers are there for those that depend on them. */
+  readonly storedAnswers = new Map<number, string>()
+  /** Since when a process has beaten without a pause, and its last beat. */
+  readonly steady = new Map<SimProcess, { readonly since: number; readonly last: number }>()
 
   constructor(world: World, coverage: Coverage) {
     this.world = world
@@ -73,6 +80,13 @@ export class Checker {
 
   check(holds: boolean, text: () => string): void {
     if (!holds) this.violate(text())
+  }
+
+  /** One of its sessions that are not dead has not beaten for so long. */
+  hasStoodStill(process: SimProcess, ms: number): boolean {
+    return [...this.snapshot.sessions].some(
+      ([name, { dead }]) => !dead && this.ownerOf(name) === process && this.world.now - (this.lastBeats.get(name)?.at ?? this.world.now) >= ms,
+    )
   }
 
   ownerOf(session: string): SimProcess | undefined {
@@ -137,8 +151,10 @@ export class Checker {
     this.snapshot = after
     this.#countEnds(before, after)
     checkCommit(this, process, before, after)
-    this.#checkBulks(after)
-    for (const { seq, id } of after.jobs.values()) {
+    this.#checkBulks(process, after)
+    for (const { seq, id, state, dependsOn } of after.jobs.values()) {
+      if (state === 'completed') this.storedAnswers.set(seq, id)
+      if (!this.dependencies.has(seq) && dependsOn.length > 0) this.dependencies.set(seq, dependsOn)
       const known = this.everStored.get(seq)
       this.check(known === undefined || known === id, () => `the number ${seq} of the job ${known} was given to ${id}`)
       this.everStored.set(seq, id)
@@ -146,8 +162,10 @@ export class Checker {
   }
 
   /** All or none. */
-  #checkBulks(after: Snapshot): void {
+  #checkBulks(process: SimProcess | undefined, after: Snapshot): void {
     if (this.#bulkIds.length === 0) return
+    // What is removed, or ended and not kept, in the transaction that adds it is never seen.
+    if (process !== undefined && [...process.asked.values()].some(({ operation: { op } }) => op === 'alter')) return
     const fresh = new Set([...after.jobs.values()].filter(({ seq }) => !this.everStored.has(seq)).map(({ queue, id }) => `${queue} ${id}`))
     if (fresh.size === 0) return
     for (const { queue, ids } of this.#bulkIds) {
@@ -192,7 +210,11 @@ export class Checker {
 
   #claimed(process: SimProcess, { session, max, queues }: Ask<'claim'>, { jobs }: Claim): void {
     this.check(jobs.length <= max, () => `${jobs.length} jobs for a claim of ${max}`)
-    for (const { seq, id, token } of jobs) {
+    for (const { seq, id, token, results } of jobs) {
+      for (const before of this.dependencies.get(seq) ?? []) {
+        const needed = this.storedAnswers.get(before)
+        this.check(needed === undefined || results?.[needed] !== undefined, () => `${id} (${seq}) was given without the answer of ${needed}`)
+      }
       const row = this.snapshot.jobs.get(seq)
       const isOwn = row?.state === 'active' && row.token === token && row.session?.startsWith(`${process.name}.`) === true
       this.check(isOwn, () => `${process.name} was given ${id} (${seq}, token ${token}), which it does not hold: ${JSON.stringify(row)}`)

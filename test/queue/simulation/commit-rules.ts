@@ -58,7 +58,7 @@ export const checkCommit = (checker: Checker, process: SimProcess | undefined, b
     new JobRules(checker, process, batch, before, after, old, row).check()
   }
   checkState(checker, after)
-  for (const old of before.jobs.values()) if (!after.jobs.has(old.seq)) checkRemoval(checker, process, batch, after, old)
+  for (const old of before.jobs.values()) if (!after.jobs.has(old.seq)) checkRemoval(checker, process, batch, before, after, old)
   checkTicks(checker, before, after, (queue, key) => batch.some('schedule', (asked) => asked.queue === queue && asked.key === key))
   if (after.shift !== before.shift) checker.coverage.add('the clock moved delays')
 }
@@ -103,11 +103,31 @@ const checkSessions = (checker: Checker, process: SimProcess | undefined, before
   const { lastBeats, world } = checker
   for (const [name, { beat, dead }] of after.sessions) {
     const owner = checker.ownerOf(name)!
-    if (lastBeats.get(name)?.beat !== beat) lastBeats.set(name, { beat, at: world.now, stoppedFor: owner.stoppedFor })
+    const hasBeaten = lastBeats.get(name)?.beat !== beat
+    if (hasBeaten && owner === process && lastBeats.has(name)) checkSearch(checker, process, after)
+    if (hasBeaten) lastBeats.set(name, { beat, at: world.now, stoppedFor: owner.stoppedFor })
     if (dead && before.sessions.get(name)?.dead === false) checkDeath(checker, process, name, owner)
   }
   for (const [name, { dead }] of before.sessions) {
     if (!after.sessions.has(name) && !dead) checkDeath(checker, process, name, checker.ownerOf(name)!)
+  }
+}
+
+/** Beats of a process that are further apart are no proof that it could look for dead sessions, ms. */
+const MAX_PAUSE = 2_500
+/** How long a session may stand still before one that looks for dead sessions has swept it, ms. */
+const MAX_STILL = LEASE + 4_000
+
+/** `process` has beaten. What has stood still for long, while it could look for that all the time, must be gone. */
+const checkSearch = (checker: Checker, process: SimProcess, { sessions }: Snapshot): void => {
+  const { lastBeats, steady, world } = checker
+  const seen = steady.get(process)
+  const since = seen !== undefined && world.now - seen.last <= MAX_PAUSE ? seen.since : world.now
+  steady.set(process, { since, last: world.now })
+  for (const [name, { dead }] of sessions) {
+    const from = Math.max(since, lastBeats.get(name)?.at ?? world.now, checker.quietUntil)
+    if (!dead && checker.ownerOf(name) !== process && world.now - from > MAX_STILL)
+      checker.violate(`the session ${name} has stood still for ${(world.now - from).toFixed(0)} ms, and ${process.name} has not swept it`)
   }
 }
 
@@ -203,7 +223,10 @@ class JobRules {
       else if (again) this.#must(!isEnded(row.state) || row.state === 'cancelled' || row.state === 'expired', () => `it was settled as ${outcome.as}`)
       else this.#must(row.state === (old.cancel ? 'cancelled' : outcome.as) || this.#batch.alters(old, 'retry'), () => `it was settled as ${outcome.as}`)
       if (outcome.as === 'retry' && row.state === 'delayed')
-        this.#checker.retryDelays.set(row.seq, { until: (this.#process?.transactionAt ?? this.#checker.world.now) + outcome.delay, jumps: this.#checker.jumps })
+        this.#checker.retryDelays.set(row.seq, {
+          until: (this.#process?.transactionAt ?? this.#checker.world.now) + outcome.delay,
+          corrected: this.#checker.corrected,
+        })
       return
     }
     this.#must(session === undefined || session.dead, () => `its claim by ${old.session} ended with no settlement, and the session lives`)
@@ -239,7 +262,8 @@ class JobRules {
     const dueUnmoved = old.dueAt ?? 0
     this.#must(Math.min(due, dueUnmoved) <= wall, () => `it is due in ${due - wall} ms`)
     const delay = this.#checker.retryDelays.get(old.seq)
-    this.#must(delay === undefined || this.#checker.world.now >= delay.until - 2, () => `its retry is due in ${delay!.until - this.#checker.world.now} ms`)
+    const early = 2 + this.#checker.corrected - (delay?.corrected ?? 0)
+    this.#must(delay === undefined || this.#checker.world.now >= delay.until - early, () => `its retry is due in ${delay!.until - this.#checker.world.now} ms`)
     this.#checker.retryDelays.delete(old.seq)
   }
 
@@ -277,13 +301,16 @@ class JobRules {
 
 // ---- removals
 
-const checkRemoval = (checker: Checker, process: SimProcess | undefined, batch: Batch, after: Snapshot, old: SnapshotJob): void => {
+const checkRemoval = (checker: Checker, process: SimProcess | undefined, batch: Batch, before: Snapshot, after: Snapshot, old: SnapshotJob): void => {
   const what = `${old.seq} of ${old.queue}: ${old.id}, ${old.state},`
   checker.coverage.add(`${old.state} → gone`)
   // Of jobs that end together, those that are kept until few others have ended are gone at once.
   const outcome = old.state === 'active' ? batch.settlement(old.seq, old.token) : undefined
   if (outcome !== undefined) checker.settledAs.set(`${old.seq} ${old.token}`, outcome.as)
-  if (batch.alters(old, 'remove') && old.state !== 'active') return
+  if (batch.alters(old, 'remove') && old.state !== 'active') {
+    checker.storedAnswers.delete(old.seq)
+    return
+  }
   const keepsFew = (['completed', 'failed'] as const).some((kind) => old.options.keep?.[kind]?.count !== undefined)
   if (!isEnded(old.state)) {
     checker.check(keepsFew, () => `${what} is gone, and had not ended`)
@@ -298,6 +325,8 @@ const checkRemoval = (checker: Checker, process: SimProcess | undefined, batch: 
   const isOver =
     old.endedAt! + age <= wall || alike.length >= count || checker.endedSince(old) >= count || batch.some('alter', ({ change }) => change === 'remove')
   checker.check(isOver, () => `${what} is gone before its time: it ended ${wall - old.endedAt!} ms ago`)
-  const needed = [...after.jobs.values()].find(({ state, dependsOn }) => !isEnded(state) && dependsOn.includes(old.seq))
+  // The transaction may have forgotten the dependency with the job.
+  const isUnfinished = (job: SnapshotJob | undefined): boolean => job !== undefined && !isEnded(job.state)
+  const needed = [...before.jobs.values()].find((job) => isUnfinished(job) && isUnfinished(after.jobs.get(job.seq)) && job.dependsOn.includes(old.seq))
   checker.check(needed === undefined || checker.copiesAnswers, () => `${what} is gone, and ${needed!.id} needs its answer`)
 }

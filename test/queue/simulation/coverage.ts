@@ -68,6 +68,8 @@ export const REQUIRED = {
     'stop at a commit',
     'a live session was taken for dead',
     'a dead process was found by its socket',
+    'a dead process was found by its beat',
+    'a sweep was late',
     'the clock moved delays',
     'condition: full',
     'condition: locked',

@@ -17,6 +17,8 @@ export type CommitFault =
   | { readonly kind: 'slow'; readonly ms: number }
   /** It is stopped with the lock in its hand. */
   | { readonly kind: 'stop'; readonly ms: number }
+  /** It beats, sees that `victim` has stood still for so many ms, and is stopped. `victim` goes on and beats before it does. */
+  | { readonly kind: 'late sweep'; readonly victim: SimProcess; readonly still: number }
 
 const sqlError = (errcode: number): Error => Object.assign(new Error(`SQLite error ${errcode}`), { code: 'ERR_SQLITE_ERROR', errcode })
 
@@ -29,6 +31,8 @@ export class FileProcess extends SimProcess {
   statementsLeft = Number.POSITIVE_INFINITY
   readonly #server: StoreServer
   #isTransaction = false
+  /** In its transaction. */
+  #hasBeaten = false
   /** By its transaction. */
   #changed: 'nothing' | 'sessions' | 'anything' = 'nothing'
 
@@ -36,6 +40,7 @@ export class FileProcess extends SimProcess {
     super(name, machine)
     const file = contexts.run(this, () => openFile(path, false))
     this.atDeath.add(() => file.database.close())
+    this.listens = !machine.world.random.chance(0.15)
     const port = { postMessage: (message: ToHost) => this.#toHost(message) }
     const time = { wall: () => this.wall(), monotonic: () => this.monotonic(), boot: 'the only one' }
     this.#server = contexts.run(
@@ -76,6 +81,7 @@ export class FileProcess extends SimProcess {
       return {
         run: wrap((...parameters) => {
           const done = statement.run(...parameters)
+          if (isBeat) this.#hasBeaten = true
           if (Number(done.changes) > 0 && this.#changed !== 'anything') this.#changed = isBeat ? 'sessions' : 'anything'
           return done
         }),
@@ -112,6 +118,7 @@ export class FileProcess extends SimProcess {
     if (this.machine.world.now < this.machine.lockedUntil) throw sqlError(BUSY)
     this.#isTransaction = true
     this.#changed = 'nothing'
+    this.#hasBeaten = false
     this.transactionAt = this.machine.world.now
   }
 
@@ -119,10 +126,21 @@ export class FileProcess extends SimProcess {
     this.#isTransaction = false
   }
 
+  /** What it does with what it has read waits until it continues. */
+  #sweepLate({ victim, still }: CommitFault & { readonly kind: 'late sweep' }): void {
+    const { checker, world } = this.machine
+    if (!this.#hasBeaten || !checker.hasStoodStill(victim, still)) return
+    this.commitFault = undefined
+    checker.coverage.add('a sweep was late')
+    this.stop()
+    victim.continue()
+    world.schedule(2_500, () => this.continue())
+  }
+
   #beforeCommit(): void {
     this.#live()
     const { machine, commitFault: fault } = this
-    if (fault !== undefined && fault.kind !== 'kill after') {
+    if (fault !== undefined && fault.kind !== 'kill after' && fault.kind !== 'late sweep') {
       this.commitFault = undefined
       machine.checker.coverage.add(`${fault.kind} at a commit`)
       if (fault.kind === 'kill before') this.kill()
@@ -141,6 +159,7 @@ export class FileProcess extends SimProcess {
   #afterCommit(): void {
     this.#end()
     if (this.#changed !== 'nothing') this.machine.checker.committed(this, this.#changed === 'sessions')
+    if (this.commitFault?.kind === 'late sweep') this.#sweepLate(this.commitFault)
     if (this.commitFault?.kind !== 'kill after') return
     this.machine.checker.coverage.add('kill after a commit')
     this.kill()

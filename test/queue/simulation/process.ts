@@ -50,6 +50,8 @@ export abstract class SimProcess implements TimeContext, SocketOwner {
   readonly asked = new Map<number, Asked>()
   alive = true
   silent = false
+  /** False: it could not make a socket. */
+  listens = true
   /** It was asked to end its session. It may be answered before that is done. */
   isClosing = false
   /** When its transaction began; undefined: all of it happens at once. */

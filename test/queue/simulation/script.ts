@@ -1,12 +1,14 @@
 /** The commands of a run: what users ask for, and what goes wrong. */
 import type { Operation } from '../../../src/queue/store/sqlite/protocol.js'
-import { JOB_STATES, type JobChange, type NewJob, type StoredOptions } from '../../../src/queue/store/store.js'
+import { JOB_STATES, type JobChange, type JobSelector, type JobState, type NewJob, type StoredOptions } from '../../../src/queue/store/store.js'
 import { Random } from '../../simulation/random.js'
 import { type CommitFault, FileProcess, LEASE } from './file-process.js'
 import { QUEUES, SimHost, TASKS } from './host.js'
 import type { Machine, SimProcess } from './process.js'
 
 const HOUR = 3_600_000
+/** So many seconds' corrections of the wall clock, in a row, look like a lease that is over. Each is too small to be taken for a jump, ms. */
+const CORRECTION = 1_900
 /** Most are kept for a short time only: each commit is compared with all that is stored. */
 const KEEPS: readonly StoredOptions['keep'][] = [
   undefined,
@@ -15,6 +17,14 @@ const KEEPS: readonly StoredOptions['keep'][] = [
   ...new Array<StoredOptions['keep']>(5).fill({ completed: { count: 6 }, failed: { count: 4 } }),
   { completed: { age: 700 }, failed: { age: 100 } },
 ]
+
+/** The states of the jobs that users change, mostly. */
+const USUAL_STATES: Readonly<Record<JobChange, readonly JobState[]>> = {
+  cancel: ['active', 'active', 'active', 'waiting', 'blocked'],
+  retry: ['failed', 'failed', 'cancelled', 'expired'],
+  promote: ['delayed'],
+  remove: ['completed', 'failed', 'waiting', 'blocked'],
+}
 
 export class Script {
   readonly #machine: Machine
@@ -83,14 +93,15 @@ export class Script {
   #command(process: SimProcess): void {
     const random = this.#random
     const roll = random.below(100)
-    if (roll < 30) this.#add(process, random.between(1, 3))
-    else if (roll < 36) this.#add(process, random.between(4, 9))
-    else if (roll < 44) this.#flow(process)
-    else if (roll < 47) this.#badBulk(process)
-    else if (roll < 62) this.#alter(process)
-    else if (roll < 66) process.ask({ op: 'queue', name: random.pick(QUEUES), set: { paused: random.chance(0.4) } })
-    else if (roll < 69) process.ask({ op: 'queue', name: random.pick(QUEUES), set: { rate: random.pick(['10/s', '3/s', null, null]) } })
-    else if (roll < 74) this.#schedule(process)
+    if (roll < 26) this.#add(process, random.between(1, 3))
+    else if (roll < 32) this.#add(process, random.between(4, 9))
+    else if (roll < 42) this.#flow(process)
+    else if (roll < 44) this.#badBulk(process)
+    else if (roll < 59) this.#alter(process)
+    else if (roll < 65) this.#changeDependency(process)
+    else if (roll < 68) process.ask({ op: 'queue', name: random.pick(QUEUES), set: { paused: random.chance(0.4) } })
+    else if (roll < 71) process.ask({ op: 'queue', name: random.pick(QUEUES), set: { rate: random.pick(['10/s', '3/s', null, null]) } })
+    else if (roll < 75) this.#schedule(process)
     else this.#fault(process)
   }
 
@@ -112,7 +123,7 @@ export class Script {
       relative: delay !== undefined && isRelative,
       expiresAt: random.chance(0.15) ? now + random.pick([5, 100, 4_000]) + (delay ?? 0) : undefined,
       dependsOn: [],
-      onFailedDependency: random.chance(0.7) ? 'fail' : 'run',
+      onFailedDependency: random.chance(0.6) ? 'fail' : 'run',
       dedup: undefined,
       ...given,
     }
@@ -155,11 +166,31 @@ export class Script {
 
   #alter(process: SimProcess): void {
     const random = this.#random
-    const change = random.pick<JobChange>(['cancel', 'cancel', 'retry', 'retry', 'promote', 'remove'])
+    const change = random.pick<JobChange>(['cancel', 'cancel', 'cancel', 'cancel', 'retry', 'retry', 'retry', 'promote', 'remove'])
     const queue = random.pick(QUEUES)
     const ids = this.#ids.filter((each) => each.queue === queue).slice(-25)
-    const some = random.chance(0.8) && ids.length > 0 ? { ids: [random.pick(ids).id, random.pick(ids).id] } : { states: [random.pick(JOB_STATES)], limit: 5 }
-    process.ask({ op: 'alter', selector: { queue, ...some }, change })
+    const kind = random.below(10)
+    const selector: JobSelector =
+      kind < 3 && ids.length > 0
+        ? { ids: [random.pick(ids).id, random.pick(ids).id] }
+        : kind < 4
+          ? { states: [random.pick(JOB_STATES)], limit: 5 }
+          : { states: [random.pick(USUAL_STATES[change])], limit: random.between(1, 3) }
+    process.ask({ op: 'alter', selector: { queue, ...selector }, change })
+    // Its loss is one of the ways in which a claim of a cancelled job ends.
+    if (change === 'cancel' && random.chance(0.15)) random.pick(this.#processes).kill()
+  }
+
+  /** A user cancels one of several jobs that another waits for, or lets it run again. */
+  #changeDependency(process: SimProcess): void {
+    const { jobs } = this.#machine.checker.snapshot
+    const blocked = [...jobs.values()].filter(({ state, tolerant, dependsOn }) => state === 'blocked' && tolerant && dependsOn.length > 1)
+    if (blocked.length === 0) return
+    const { queue, dependsOn } = this.#random.pick(blocked)
+    const before = dependsOn.flatMap((seq) => jobs.get(seq) ?? [])
+    const failed = before.find(({ state }) => state === 'failed' || state === 'cancelled')
+    const { id } = failed ?? before[0]!
+    process.ask({ op: 'alter', selector: { queue, ids: [id] }, change: failed === undefined ? 'cancel' : 'retry' })
   }
 
   #schedule(process: SimProcess): void {
@@ -207,7 +238,8 @@ export class Script {
       { kind: 'slow', ms: random.pick([5, 100, 2_000]) },
       { kind: 'stop', ms: random.pick([100, LEASE + 1_000]) },
     ]
-    if (roll < 62) process.commitFault = random.pick(faults)
+    if (roll < 56) process.commitFault = random.pick(faults)
+    else if (roll < 62) this.#lateSweep(process)
     else if (roll < 72) process.statementsLeft = random.below(40)
     else if (roll < 78) {
       process.silent = true
@@ -222,11 +254,26 @@ export class Script {
       machine.fullUntil = world.now + random.pick([50, 800, 4_000])
       checker.quietUntil = Math.max(checker.quietUntil, machine.fullUntil + 2_000)
       world.trace(`the disk is full until ${machine.fullUntil}`)
-    } else {
-      machine.wallOffset += random.pick([-HOUR, -20_000, 20_000, HOUR])
-      checker.jumps++
-      world.trace(`the wall clock is off by ${machine.wallOffset}`)
-    }
+    } else if (roll < 96) this.#setClock(random.pick([-HOUR, -20_000, 20_000, HOUR]))
+    else for (let second = 0; second < 6; second++) world.schedule(second * 1_000, () => this.#setClock(CORRECTION))
+  }
+
+  #setClock(by: number): void {
+    const machine = this.#machine
+    machine.wallOffset += by
+    if (by === CORRECTION) machine.checker.corrected += by
+    machine.world.trace(`the wall clock is off by ${machine.wallOffset}`)
+  }
+
+  /** A process is stopped until another has found that it stands still, and beats before that one can act. */
+  #lateSweep(process: FileProcess): void {
+    const { world } = this.#machine
+    const others = this.#processes.filter((each) => each !== process)
+    if (others.length === 0) return
+    const victim = this.#random.pick(others)
+    victim.stop()
+    world.schedule(LEASE + 4_000, () => victim.continue())
+    process.commitFault = { kind: 'late sweep', victim, still: LEASE + this.#random.below(1_000) }
   }
 
   // ---- the end
@@ -249,8 +296,7 @@ export class Script {
     // What was to run at a time of a clock that was set back runs now. One of the processes claims from all queues.
     this.#startProcess()
     if (this.#processes.some((process) => process instanceof FileProcess)) {
-      machine.wallOffset += 4 * HOUR
-      checker.jumps++
+      this.#setClock(4 * HOUR)
     }
     for (let second = 0; second < 180 && checker.violations.length === 0; second++) {
       const process = this.#processes.at(-1)

@@ -10,6 +10,8 @@ export interface SocketOwner {
   readonly alive: boolean
   /** Its sockets accept nothing and refuse nothing. */
   readonly silent: boolean
+  /** False: it cannot make a socket. */
+  readonly listens: boolean
   after(ms: number, fn: () => void): void
   /** Called at its death. */
   readonly atDeath: Set<() => void>
@@ -93,6 +95,10 @@ class SimServer extends EventEmitter {
 
   listen(path: string, done: () => void): this {
     const process = owner()
+    if (!process.listens) {
+      process.after(LATENCY, () => this.emit('error', new Error('EACCES')))
+      return this
+    }
     const listener: Listener = { listening: true, process, accept: this.#accept }
     this.#listener = listener
     files.set(path, listener)
