@@ -10,7 +10,7 @@ const CPU_SECONDS = 400
 const TIMEOUT_MS = 3_600_000
 
 /** Of the stores: a run takes a second, of which the disk has a part. */
-const STORE_RUNS = 30
+const STORE_RUNS = 60
 
 /** Plays runs with the mutated copy until one fails. A simulation that hangs or crashes has failed too. */
 export const bySimulation = (copy, _mutation) => playRuns(copy, 'test/simulation/main.ts', RUNS)

@@ -238,7 +238,7 @@ export class Script {
       { kind: 'slow', ms: random.pick([5, 100, 2_000]) },
       { kind: 'stop', ms: random.pick([100, LEASE + 1_000]) },
     ]
-    if (roll < 56) process.commitFault = random.pick(faults)
+    if (roll < 52) process.commitFault = random.pick(faults)
     else if (roll < 62) this.#lateSweep(process)
     else if (roll < 72) process.statementsLeft = random.below(40)
     else if (roll < 78) {
