@@ -2,7 +2,7 @@
 
 import { isEnded } from '../../../src/queue/store/ended-jobs.js'
 import type { Operation } from '../../../src/queue/store/sqlite/protocol.js'
-import { type AddedJob, type Claim, JOB_STATES, type JobState, type StoreCondition } from '../../../src/queue/store/store.js'
+import { type AddedJob, type Claim, JOB_STATES, type JobState, type Lease, type StoreCondition } from '../../../src/queue/store/store.js'
 import type { World } from '../../simulation/world.js'
 import { checkCommit } from './commit-rules.js'
 import type { Coverage } from './coverage.js'
@@ -48,6 +48,8 @@ export class Checker {
   readonly retryDelays = new Map<number, Delay>()
   /** Times of claims, by queue with a limit. */
   readonly starts = new Map<string, number[]>()
+  /** When each queue that is paused was. */
+  readonly pausedSince = new Map<string, number>()
   readonly ticks = new Set<string>()
   /** A job has the answers of those that it depended on: these may go. */
   copiesAnswers = false
@@ -135,6 +137,20 @@ export class Checker {
     if (this.world.traceLines !== undefined) this.world.trace(`${process.name} asks ${describe(operation)}`)
   }
 
+  /** A job begins in a host that has not heard that its session `own` is lost. `giveBack`: how long its queue may have been paused; undefined: it was stopped. */
+  begins(host: string, { seq, token }: Lease, own: string, giveBack: number | undefined): void {
+    this.coverage.add('broker: a job begins')
+    const row = this.snapshot.jobs.get(seq)
+    const what = `${host} begins ${row?.id ?? 'a job that is gone'} (${seq}, token ${token})`
+    this.check(!this.confirmedEnds.has(seq) || this.retried.has(seq), () => `${what} after its end was confirmed`)
+    // A host that was stopped may not know yet that its session is dead.
+    if (this.snapshot.sessions.get(own)?.dead !== false) return
+    this.check(row?.state === 'active' && row.token === token && row.session === own, () => `${what}, and its claim is over: ${JSON.stringify(row)}`)
+    const since = row === undefined ? undefined : this.pausedSince.get(row.queue)
+    const isLate = giveBack !== undefined && since !== undefined && this.world.now - Math.max(since, this.quietUntil) > giveBack
+    this.check(!isLate, () => `${what}, whose queue has been paused for ${this.world.now - since!} ms`)
+  }
+
   condition(process: SimProcess, condition: StoreCondition): void {
     this.world.trace(`${process.name} is told: ${condition}`)
     this.coverage.add(`condition: ${condition}`)
@@ -150,6 +166,10 @@ export class Checker {
     const after = this.read(before, sessionsOnly)
     this.snapshot = after
     this.#countEnds(before, after)
+    for (const [queue, { paused }] of after.queues) {
+      if (!paused) this.pausedSince.delete(queue)
+      else if (!this.pausedSince.has(queue)) this.pausedSince.set(queue, this.world.now)
+    }
     checkCommit(this, process, before, after)
     this.#checkBulks(process, after)
     for (const { seq, id, state, dependsOn } of after.jobs.values()) {

@@ -54,6 +54,14 @@ const MEMORY = [
   'a bulk was refused',
   'a job was there already',
   'ticks',
+  'broker: a job begins',
+  'broker: acknowledge',
+  'broker: republish',
+  'broker: dead-letter',
+  'broker: requeue',
+  'broker: revoked',
+  'broker: a job is cancelled',
+  'broker: a paused queue gets a job back',
 ] as const
 
 /** What runs must reach, or they show less than they claim. */
@@ -70,6 +78,7 @@ export const REQUIRED = {
     'a dead process was found by its socket',
     'a dead process was found by its beat',
     'a sweep was late',
+    'broker: a session was lost',
     'the clock moved delays',
     'condition: full',
     'condition: locked',

@@ -60,7 +60,11 @@ export class FileProcess extends SimProcess {
     for (const [id, value] of message.answers ?? []) this.answered(id, { value })
     for (const [id, failure] of message.failures ?? []) this.answered(id, { failure })
     for (const { session, lease } of message.cancels ?? []) this.inHost(0.1, () => this.events.cancel(session, lease))
-    for (const { condition } of message.conditions ?? []) this.machine.checker.condition(this, condition)
+    for (const { condition } of message.conditions ?? []) {
+      this.machine.checker.condition(this, condition)
+      this.inHost(0.1, () => this.events.condition(condition))
+    }
+    if (message.settings === true) this.inHost(0.1, () => this.events.settings())
     if (message.work === true) this.inHost(0.1, () => this.events.work())
   }
 

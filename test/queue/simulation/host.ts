@@ -24,12 +24,12 @@ export const TASKS = [
   'poison',
 ]
 
-const ERROR = { name: 'Error', message: 'it fails', stack: undefined, code: undefined }
+export const ERROR = { name: 'Error', message: 'it fails', stack: undefined, code: undefined }
 const EMPTY = new Uint8Array(0)
-const HISTORY: readonly HistoryEntry[] = []
+export const HISTORY: readonly HistoryEntry[] = []
 /** A job that has taken so many processes with it is not run again. */
-const MAX_LOSSES = 2
-const MAX_REQUEUES = 8
+export const MAX_LOSSES = 2
+export const MAX_REQUEUES = 8
 
 interface Active {
   readonly job: ClaimedJob
@@ -42,7 +42,14 @@ export interface HostSettings {
   readonly schedulers: boolean
 }
 
-export class SimHost {
+export interface Host {
+  readonly process: SimProcess
+  /** Ends it in order. */
+  close(): void
+}
+
+/** A host that does also what the broker does not: it settles claims late and twice. */
+export class SimHost implements Host {
   readonly process: SimProcess
   readonly #settings: HostSettings
   readonly #active = new Map<string, Active>()
@@ -57,6 +64,7 @@ export class SimHost {
     this.process = process
     this.#settings = settings
     process.events = {
+      ...process.events,
       work: () => this.#claim(),
       lost: (session) => this.#lost(session),
       cancel: (session, lease) => this.#cancelled(session, lease),

@@ -98,6 +98,7 @@ export class MemoryProcess extends SimProcess {
     const id = ++this.#lastSession
     this.#sessions.set(id, session)
     session.onWork(() => this.inHost(0.1, () => this.events.work()))
+    session.onSettings(() => this.inHost(0.1, () => this.events.settings()))
     session.onCancel((lease) => this.inHost(0.1, () => this.events.cancel(id, lease)))
     session.lost.addEventListener('abort', () => this.inHost(0, () => this.events.lost(id)))
     return id

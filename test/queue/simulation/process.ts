@@ -1,6 +1,6 @@
 /** A simulated process with a store: it may be killed, and stopped for as long as one likes, at any moment. */
 import type { Failure, Operation } from '../../../src/queue/store/sqlite/protocol.js'
-import type { Lease } from '../../../src/queue/store/store.js'
+import type { Lease, StoreCondition } from '../../../src/queue/store/store.js'
 import type { World } from '../../simulation/world.js'
 import type { Checker } from './checker.js'
 import { contexts, type TimeContext } from './clock.js'
@@ -30,6 +30,8 @@ export interface HostEvents {
   work(): void
   lost(session: number): void
   cancel(session: number, lease: Lease): void
+  settings(): void
+  condition(condition: StoreCondition): void
 }
 
 export type Answer = { readonly value: unknown } | { readonly failure: Failure }
@@ -56,7 +58,7 @@ export abstract class SimProcess implements TimeContext, SocketOwner {
   isClosing = false
   /** When its transaction began; undefined: all of it happens at once. */
   transactionAt: number | undefined
-  events: HostEvents = { work: () => {}, lost: () => {}, cancel: () => {} }
+  events: HostEvents = { work: () => {}, lost: () => {}, cancel: () => {}, settings: () => {}, condition: () => {} }
   /** Since when it has been stopped, and for how long it was before. */
   #stoppedAt: number | undefined
   #stoppedFor = 0

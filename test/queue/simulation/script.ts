@@ -2,8 +2,9 @@
 import type { Operation } from '../../../src/queue/store/sqlite/protocol.js'
 import { JOB_STATES, type JobChange, type JobSelector, type JobState, type NewJob, type StoredOptions } from '../../../src/queue/store/store.js'
 import { Random } from '../../simulation/random.js'
+import { BrokerHost } from './broker-host.js'
 import { type CommitFault, FileProcess, LEASE } from './file-process.js'
-import { QUEUES, SimHost, TASKS } from './host.js'
+import { type Host, QUEUES, SimHost, TASKS } from './host.js'
 import type { Machine, SimProcess } from './process.js'
 
 const HOUR = 3_600_000
@@ -30,7 +31,7 @@ export class Script {
   readonly #machine: Machine
   readonly #start: (name: string) => SimProcess
   readonly #width: number
-  readonly #hosts: SimHost[] = []
+  readonly #hosts: Host[] = []
   readonly #ids: { readonly queue: string; readonly id: string; readonly isAlone: boolean }[] = []
   #names = 0
   #jobs = 0
@@ -64,7 +65,7 @@ export class Script {
     // One that only adds, or claims from few queues, or has no schedulers.
     const schedulers = this.#isEnding || !world.random.chance(0.25)
     const queues = this.#isEnding || world.random.chance(0.7) ? QUEUES : [world.random.pick(QUEUES)]
-    const host = new SimHost(process, { queues, schedulers, width: this.#width })
+    const host = new (world.random.chance(0.5) ? BrokerHost : SimHost)(process, { queues, schedulers, width: this.#width })
     this.#hosts.push(host)
     process.atDeath.add(() => {
       this.#hosts.splice(this.#hosts.indexOf(host), 1)
@@ -112,11 +113,13 @@ export class Script {
     const now = this.#machine.checker.wall()
     const delay = random.chance(0.25) ? random.pick([10, 200, 3_000]) : undefined
     const isRelative = random.chance(0.6)
+    const task = random.pick(TASKS)
     const job: NewJob = {
       id: `job ${++this.#jobs}`,
       queue,
-      task: random.pick(TASKS),
-      body: new Uint8Array(0),
+      task,
+      // What a host of the broker knows of the task.
+      body: Buffer.from(task),
       options: withKeep(random.pick(KEEPS)),
       priority: random.chance(0.2) ? random.between(-2, 2) : 0,
       runAt: delay === undefined ? undefined : now + delay,
@@ -203,7 +206,7 @@ export class Script {
           every: random.pick([300, 1_000, 2_500]),
           catchUp: random.pick(['one', 'none', 'all'] as const),
           task: 'ok',
-          body: new Uint8Array(0),
+          body: Buffer.from('ok'),
           options: withKeep(random.pick(KEEPS)),
           priority: 0,
         }

@@ -1,0 +1,234 @@
+/** A host with the queue's own broker. The runtime of the node is a model: it holds deliveries, begins them and settles each once. */
+
+import type { Consumption } from '../../../src/node/broker.js'
+import { NodeHooks } from '../../../src/queue/broker/hooks.js'
+import { QueueBroker } from '../../../src/queue/broker/queue-broker.js'
+import type { Delivery, Settlement } from '../../../src/runtime/delivery.js'
+import { type AskingSession, AskingStore } from './asking-store.js'
+import { contexts, type TimeContext } from './clock.js'
+import { ERROR, HISTORY, type Host, type HostSettings, MAX_LOSSES, MAX_REQUEUES } from './host.js'
+import type { SimProcess } from './process.js'
+
+interface Held {
+  readonly delivery: Delivery
+  readonly session: AskingSession
+  /** For how long its process had been stopped when it came. */
+  readonly stoppedFor: number
+  begun: boolean
+  settling: boolean
+}
+
+/** A queue is paused for so long before its jobs must have been given back, ms. */
+const GIVE_BACK = 3_000
+
+export class BrokerHost implements Host {
+  readonly process: SimProcess
+  readonly #store: AskingStore
+  readonly #broker: QueueBroker
+  readonly #width: number
+  readonly #held = new Set<Held>()
+  readonly #time: TimeContext
+  #capacity: number
+  #consumption: Consumption | undefined
+  #isPaused = false
+  #isClosing = false
+
+  constructor(process: SimProcess, { queues, schedulers, width }: HostSettings) {
+    this.process = process
+    this.#width = width
+    this.#capacity = width
+    // The loop of the host goes on while its thread is at the disk.
+    this.#time = {
+      monotonic: () => process.monotonic(),
+      wall: () => process.wall(),
+      random: () => process.random(),
+      after: (ms, fn) => process.inHost(ms, () => contexts.run(this.#time, fn)),
+      block: () => {},
+    }
+    this.#store = new AskingStore(process)
+    const hooks = new NodeHooks({ store: 'memory:', node: process.name, queues }, [], [])
+    const onFatal = (error: Error): void => this.#checker.violate(`the broker of ${process.name} has failed: ${error.message}`)
+    this.#broker = new QueueBroker(this.#store, { queues, name: process.name, schedulers, maxResultSize: 1_000, hooks, onFatal })
+    const each = (tell: (session: AskingSession) => void): void =>
+      contexts.run(this.#time, () => {
+        for (const session of this.#store.sessions.values()) if (!session.lost.aborted) tell(session)
+      })
+    const { condition } = process.events
+    process.events = {
+      work: () => each((session) => session.wake()),
+      settings: () => each((session) => session.settingsChanged()),
+      condition: (now) => contexts.run(this.#time, () => condition(now)),
+      lost: (session) => contexts.run(this.#time, () => this.#lost(session)),
+      cancel: (session, lease) => contexts.run(this.#time, () => this.#store.sessions.get(session)?.cancelled(lease)),
+    }
+    this.#broker.control.onCommand(async (command) => {
+      if (command.command === 'revoke') this.#revoke(String(command.key))
+    })
+    this.#later(0, () => this.#start())
+    this.#later(this.#random.pick([500, 2_000]), () => this.#vary())
+  }
+
+  get #random(): SimProcess['machine']['world']['random'] {
+    return this.process.machine.world.random
+  }
+
+  get #checker(): SimProcess['machine']['checker'] {
+    return this.process.machine.checker
+  }
+
+  #later(ms: number, fn: () => void): void {
+    this.#time.after(ms, () => {
+      if (!this.#isClosing) fn()
+    })
+  }
+
+  #start(): void {
+    this.#broker.start().then(
+      () => {
+        if (this.#isClosing) return
+        this.#consumption ??= this.#broker.consume(
+          this.#capacity,
+          (delivery) => this.#receive(delivery),
+          (queue) => this.#giveBack(queue),
+        )
+      },
+      () => this.#later(300, () => this.#start()),
+    )
+  }
+
+  /** Its node gets more or fewer workers, or takes no jobs for a while. */
+  #vary(): void {
+    const consumption = this.#consumption
+    this.#later(this.#random.pick([500, 2_000]), () => this.#vary())
+    if (consumption === undefined) return
+    if (this.#random.chance(0.6)) {
+      this.#capacity = this.#random.between(1, this.#width)
+      consumption.setCapacity(this.#capacity)
+    } else
+      void consumption.pause().then(() => {
+        if (this.#isClosing) return
+        this.#isPaused = true
+        this.#later(this.#random.pick([1, 300]), () => {
+          this.#isPaused = false
+          consumption.resume()
+        })
+      })
+  }
+
+  #lost(session: number): void {
+    this.#checker.coverage.add('broker: a session was lost')
+    this.#store.sessions.get(session)?.lose()
+  }
+
+  // ---- deliveries
+
+  #receive(delivery: Delivery): void {
+    const checker = this.#checker
+    const what = `${delivery.id} (${delivery.key}) comes to ${this.process.name}`
+    const unsettled = [...this.#held].filter(({ settling }) => !settling)
+    checker.check(unsettled.length < this.#capacity, () => `${what}, which holds ${unsettled.length}: it has room for ${this.#capacity}`)
+    checker.check(!delivery.gone.aborted, () => `${what}, and its session is lost`)
+    checker.check(!this.#isPaused, () => `${what}, which takes none`)
+    const session = [...this.#store.sessions.values()].find(({ lost }) => lost === delivery.gone)!
+    const held: Held = { delivery, session, stoppedFor: this.process.stoppedFor, begun: false, settling: false }
+    this.#held.add(held)
+    delivery.gone.addEventListener('abort', () => this.#gone(held))
+    const { losses, requeues } = delivery.counts
+    if (losses > MAX_LOSSES || requeues > MAX_REQUEUES) this.#settle(held, this.#dead(delivery, 'lost'))
+    else this.#while(held, this.#random.pick([0, 0, 1, 10, 100, 5_000]), () => this.#begin(held))
+  }
+
+  /** While it is held, and neither gone nor being settled. */
+  #while(held: Held, ms: number, fn: () => void): void {
+    this.#later(ms, () => {
+      if (this.#held.has(held) && !held.settling && !held.delivery.gone.aborted) fn()
+    })
+  }
+
+  #begin(held: Held): void {
+    const { delivery, session } = held
+    const task = delivery.body.toString()
+    if (task === 'release' && this.#random.chance(0.6)) {
+      this.#settle(held, { kind: 'requeue' })
+      return
+    }
+    const seq = Number(delivery.key)
+    const wasStopped = this.process.stoppedFor !== held.stoppedFor
+    this.#checker.begins(this.process.name, { seq, token: session.tokens.get(seq)! }, session.name, wasStopped ? undefined : GIVE_BACK)
+    held.begun = true
+    delivery.began?.(1)
+    if (this.#random.chance(0.1)) delivery.progress?.(1)
+    if (task === 'poison') this.#later(this.#random.pick([0, 5, 50]), () => this.process.kill())
+    else this.#while(held, task === 'slow' ? this.#random.between(200, 3_000) : this.#random.pick([0, 1, 5, 30]), () => this.#finish(held, task))
+  }
+
+  #finish(held: Held, task: string): void {
+    const { delivery } = held
+    const { attempt } = delivery.counts
+    const counts = { ...delivery.counts, attempt: attempt + 1 }
+    const fails = task === 'bad' || (task === 'flaky' && attempt < 3)
+    if (!fails) this.#settle(held, { kind: 'acknowledge' })
+    else if (attempt >= 3) this.#settle(held, this.#dead(delivery, 'failed'))
+    else this.#settle(held, { kind: 'republish', why: 'failed', error: ERROR, delay: this.#random.pick([0, 20, 300, 2_000]), counts, history: HISTORY })
+  }
+
+  #dead({ counts }: Delivery, reason: 'lost' | 'failed'): Settlement {
+    return { kind: 'dead-letter', reason, error: ERROR, counts, history: HISTORY }
+  }
+
+  /** A settlement that the store refuses is tried again while its claim stands. */
+  #settle(held: Held, settlement: Settlement): void {
+    const { delivery } = held
+    held.settling = true
+    Promise.resolve(delivery.settle(settlement, { ok: true, value: delivery.id })).then(
+      ({ settled }) => {
+        this.#held.delete(held)
+        if (settled) this.#checker.coverage.add(`broker: ${settlement.kind}`)
+      },
+      () => {
+        held.settling = false
+        if (delivery.gone.aborted) this.#drop(held)
+        else this.#while(held, 100, () => this.#settle(held, settlement))
+      },
+    )
+  }
+
+  /** What runs is ended. It may be done before that. */
+  #gone(held: Held): void {
+    if (held.settling || !this.#held.has(held)) return
+    if (!held.begun) this.#drop(held)
+    else
+      this.#later(this.#random.pick([0, 50, 1_500]), () => {
+        if (this.#random.chance(0.3)) this.#settle(held, { kind: 'acknowledge' })
+        else this.#drop(held)
+      })
+  }
+
+  #drop(held: Held): void {
+    if (this.#held.delete(held)) held.delivery.ended?.()
+  }
+
+  #giveBack(queue: string): void {
+    for (const held of this.#held) {
+      if (held.begun || held.settling || held.delivery.queue !== queue) continue
+      this.#checker.coverage.add('broker: a paused queue gets a job back')
+      this.#settle(held, { kind: 'requeue' })
+    }
+  }
+
+  #revoke(key: string): void {
+    for (const held of this.#held) {
+      if (held.delivery.key !== key) continue
+      this.#checker.coverage.add('broker: a job is cancelled')
+      this.#while(held, held.begun ? this.#random.pick([1, 50]) : 0, () => this.#settle(held, { kind: 'revoked' }))
+    }
+  }
+
+  close(): void {
+    if (this.#isClosing) return
+    this.#isClosing = true
+    contexts.run(this.#time, () => {
+      this.#broker.close().catch((error: Error) => this.#checker.violate(`the broker of ${this.process.name} does not close: ${error.message}`))
+    })
+  }
+}
