@@ -9,7 +9,7 @@ import { contexts, type TimeContext } from './clock.js'
 import { ERROR, HISTORY, type Host, type HostSettings, MAX_LOSSES, MAX_REQUEUES } from './host.js'
 import type { SimProcess } from './process.js'
 
-interface Held {
+interface ActiveJob {
   readonly delivery: Delivery
   readonly session: AskingSession
   /** For how long its process had been stopped when it came. */
@@ -26,7 +26,7 @@ export class BrokerHost implements Host {
   readonly #store: AskingStore
   readonly #broker: QueueBroker
   readonly #width: number
-  readonly #held = new Set<Held>()
+  readonly #held = new Set<ActiveJob>()
   readonly #time: TimeContext
   #capacity: number
   #consumption: Consumption | undefined
@@ -49,9 +49,9 @@ export class BrokerHost implements Host {
     const hooks = new NodeHooks({ store: 'memory:', node: process.name, queues }, [], [])
     const onFatal = (error: Error): void => this.#checker.violate(`the broker of ${process.name} has failed: ${error.message}`)
     this.#broker = new QueueBroker(this.#store, { queues, name: process.name, schedulers, maxResultSize: 1_000, hooks, onFatal })
-    const each = (tell: (session: AskingSession) => void): void =>
+    const each = (notify: (session: AskingSession) => void): void =>
       contexts.run(this.#time, () => {
-        for (const session of this.#store.sessions.values()) if (!session.lost.aborted) tell(session)
+        for (const session of this.#store.sessions.values()) if (!session.lost.aborted) notify(session)
       })
     const { condition } = process.events
     process.events = {
@@ -130,7 +130,7 @@ export class BrokerHost implements Host {
     checker.check(!delivery.gone.aborted, () => `${what}, and its session is lost`)
     checker.check(!this.#isPaused, () => `${what}, which takes none`)
     const session = [...this.#store.sessions.values()].find(({ lost }) => lost === delivery.gone)!
-    const held: Held = { delivery, session, stoppedFor: this.process.stoppedFor, begun: false, settling: false }
+    const held: ActiveJob = { delivery, session, stoppedFor: this.process.stoppedFor, begun: false, settling: false }
     this.#held.add(held)
     delivery.gone.addEventListener('abort', () => this.#gone(held))
     const { losses, requeues } = delivery.counts
@@ -139,13 +139,13 @@ export class BrokerHost implements Host {
   }
 
   /** While it is held, and neither gone nor being settled. */
-  #while(held: Held, ms: number, fn: () => void): void {
+  #while(held: ActiveJob, ms: number, fn: () => void): void {
     this.#later(ms, () => {
       if (this.#held.has(held) && !held.settling && !held.delivery.gone.aborted) fn()
     })
   }
 
-  #begin(held: Held): void {
+  #begin(held: ActiveJob): void {
     const { delivery, session } = held
     const task = delivery.body.toString()
     if (task === 'release' && this.#random.chance(0.6)) {
@@ -162,7 +162,7 @@ export class BrokerHost implements Host {
     else this.#while(held, task === 'slow' ? this.#random.between(200, 3_000) : this.#random.pick([0, 1, 5, 30]), () => this.#finish(held, task))
   }
 
-  #finish(held: Held, task: string): void {
+  #finish(held: ActiveJob, task: string): void {
     const { delivery } = held
     const { attempt } = delivery.counts
     const counts = { ...delivery.counts, attempt: attempt + 1 }
@@ -177,7 +177,7 @@ export class BrokerHost implements Host {
   }
 
   /** A settlement that the store refuses is tried again while its claim stands. */
-  #settle(held: Held, settlement: Settlement): void {
+  #settle(held: ActiveJob, settlement: Settlement): void {
     const { delivery } = held
     held.settling = true
     Promise.resolve(delivery.settle(settlement, { ok: true, value: delivery.id })).then(
@@ -194,7 +194,7 @@ export class BrokerHost implements Host {
   }
 
   /** What runs is ended. It may be done before that. */
-  #gone(held: Held): void {
+  #gone(held: ActiveJob): void {
     if (held.settling || !this.#held.has(held)) return
     if (!held.begun) this.#drop(held)
     else
@@ -204,7 +204,7 @@ export class BrokerHost implements Host {
       })
   }
 
-  #drop(held: Held): void {
+  #drop(held: ActiveJob): void {
     if (this.#held.delete(held)) held.delivery.ended?.()
   }
 

@@ -2,6 +2,7 @@
 
 import type { Claim, ClaimedJob, Lease, Outcome } from '../../../src/queue/store/store.js'
 import type { HistoryEntry } from '../../../src/runtime/delivery.js'
+import { encodeReply } from '../../../src/runtime/message/reply.js'
 import type { Answer, SimProcess } from './process.js'
 
 export const QUEUES = ['a', 'b', 'c'] as const
@@ -26,6 +27,7 @@ export const TASKS = [
 
 export const ERROR = { name: 'Error', message: 'it fails', stack: undefined, code: undefined }
 const EMPTY = new Uint8Array(0)
+const ANSWER = encodeReply({ ok: true, value: 1 })
 export const HISTORY: readonly HistoryEntry[] = []
 /** A job that has taken so many processes with it is not run again. */
 export const MAX_LOSSES = 2
@@ -102,7 +104,7 @@ export class SimHost implements Host {
 
   /** As a host does that does not know that its claim is over. */
   #settleLate(job: ClaimedJob, session: number, ms: number): void {
-    this.process.inHost(ms, () => this.process.ask({ op: 'settle', session, lease: leaseOf(job), outcome: { as: 'completed', answer: EMPTY } }))
+    this.process.inHost(ms, () => this.process.ask({ op: 'settle', session, lease: leaseOf(job), outcome: { as: 'completed', answer: ANSWER } }))
   }
 
   // ---- claims
@@ -175,7 +177,7 @@ export class SimHost implements Host {
     }
     const fails = job.task === 'bad' || (job.task === 'flaky' && attempt < 3)
     if (!fails) {
-      this.#settle(active, { as: 'completed', answer: EMPTY })
+      this.#settle(active, { as: 'completed', answer: ANSWER })
       if (job.task === 'twice') this.#settleLate(job, this.#session!, 0)
     } else if (attempt < 3) {
       const counts = { ...job.counts, attempt: attempt + 1 }
