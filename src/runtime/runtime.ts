@@ -107,6 +107,8 @@ export class Runtime {
   #isRedeliveryOf(present: ActiveJob, { identity }: ActiveJob, { redelivered }: Delivery): boolean {
     const { ambiguous } = this.#state
     if (identity === undefined || present.identity !== identity) return false
+    // A broker that keeps the cancellation delivers the job again only when somebody lets it run anew.
+    if (present.isRevoked && present.keepsAnswer) return false
     if (redelivered === false) ambiguous.set(identity, true)
     // A message taken for the other of two would be acknowledged without a run. So both run.
     return !ambiguous.has(identity)

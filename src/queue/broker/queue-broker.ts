@@ -83,6 +83,8 @@ export class QueueBroker extends EventEmitter implements Broker {
     this.#session = session
     this.#claims?.use(session)
     this.emit('connected')
+    // It may be lost before its opener knows it.
+    if (session.lost.aborted) void this.#lost(session)
   }
 
   async #lost(session: StoreSession): Promise<void> {

@@ -73,7 +73,9 @@ export class MemorySession implements StoreSession, DatabaseSession {
 
   /** @internal */
   cancelled(lease: Lease): void {
-    queueMicrotask(() => notify(this.#onCancel, lease))
+    queueMicrotask(() => {
+      if (!this.#closed) notify(this.#onCancel, lease)
+    })
   }
 
   /** @internal Once for all that comes in one turn. */
