@@ -7,6 +7,7 @@ import type { AddOptions } from '../jobs/add-options.js'
 import { flowJobs, MAX_JOBS } from '../jobs/flow.js'
 import { scheduleKey, validName } from '../jobs/names.js'
 import { newJob, type TargetQueue } from '../jobs/new-job.js'
+import { readClock } from '../store/clock-jumps.js'
 import type { JobChange, JobState, NewJob, Store, StoredJob } from '../store/store.js'
 import { type RunWorkerOptions, runWorker } from './create-worker.js'
 import { changeSelector, type JobQuery, selectorOf } from './job-query.js'
@@ -31,8 +32,6 @@ export interface QueueSettings extends TargetQueue {
   readonly address: string
 }
 
-/** Jobs of one change of the store. */
-const PAGE = 1_000
 const ENDED: readonly JobState[] = ['completed', 'failed', 'expired', 'cancelled']
 
 /** A queue in a store; made by `createQueue`. Its methods reject with StoreError when the store cannot do what they ask. */
@@ -68,11 +67,11 @@ export class Queue<T = AnyTasks> implements AsyncDisposable {
   /** Adds up to 10,000 jobs: all or none. One that depends on another comes after it. Rejects as `add`. */
   async addBulk(jobs: readonly BulkJob<T>[]): Promise<QueueJob[]> {
     if (!Array.isArray(jobs) || jobs.length > MAX_JOBS) throw refusal('jobs', `an array of at most ${MAX_JOBS} jobs { task, args, options }`, jobs)
-    const now = Date.now()
+    const clock = readClock()
     return this.#add(
       jobs.map((each: unknown, index) => {
         const { task, args, options } = objectWith(`jobs[${index}]`, each, ['task', 'args', 'options'])
-        return newJob(`jobs[${index}]`, this.#settings, task, args, options, now)
+        return newJob(`jobs[${index}]`, this.#settings, task, args, options, clock)
       }),
     )
   }
@@ -212,16 +211,8 @@ export class Queue<T = AnyTasks> implements AsyncDisposable {
     await store.queue(this.name, { paused: false, rate: null })
   }
 
-  /** A page after the other, for a transaction is to be short. */
   async #alter(change: JobChange, meant: unknown): Promise<string[]> {
-    const { limit = Number.POSITIVE_INFINITY, ...selector } = changeSelector(`queue.${change}`, this.name, meant)
-    const changed: string[] = []
-    for (;;) {
-      const most = Math.min(PAGE, limit - changed.length)
-      const page = await this.#open.alter({ ...selector, limit: most }, change)
-      changed.push(...page)
-      if (page.length < most || changed.length >= limit) return changed
-    }
+    return [...(await this.#open.alter(changeSelector(`queue.${change}`, this.name, meant), change))]
   }
 
   // ---- running

@@ -3,6 +3,7 @@ import { encodeJob } from '../../runtime/message/job.js'
 import { refusal } from '../../util/checks.js'
 import { SerializationError } from '../../wire/errors.js'
 import { workerState } from '../../worker/state.js'
+import { readClock } from '../store/clock-jumps.js'
 import type { NewJob, StoredOptions } from '../store/store.js'
 import { type AddSettings, type JobDefaults, readAddOptions } from './add-options.js'
 import { validName } from './names.js'
@@ -33,12 +34,20 @@ export const storedOptions = ({ maxAttempts, backoff, timeLimit, softTimeLimit, 
   Object.fromEntries(Object.entries({ maxAttempts, backoff, timeLimit, softTimeLimit, retryLost, keep }).filter(([, value]) => value !== undefined))
 
 /** A job as it is stored. Throws TypeError and SerializationError: nothing that is refused reaches the store. */
-export const newJob = (what: string, { name, defaults, maxBodySize }: TargetQueue, task: unknown, args: unknown, given: unknown, now = Date.now()): NewJob => {
+export const newJob = (
+  what: string,
+  { name, defaults, maxBodySize }: TargetQueue,
+  task: unknown,
+  args: unknown,
+  given: unknown,
+  { now, offset } = readClock(),
+): NewJob => {
   const settings = readAddOptions(what, defaults, given)
   const { id = randomUUID(), delay, runAt, ttl, priority = 0, dependsOn, onFailedDependency, dedup, context } = settings
   const expiresAt = ttl === undefined ? undefined : now + ttl
   if (runAt !== undefined && expiresAt !== undefined && expiresAt <= runAt)
     throw refusal('ttl', 'more than the time until runAt, or the job expires before it may begin', ttl)
+  const relative = delay !== undefined && delay > 0
   return {
     id,
     queue: name,
@@ -46,8 +55,9 @@ export const newJob = (what: string, { name, defaults, maxBodySize }: TargetQueu
     body: encodeCall(what, task, args, context, maxBodySize),
     options: storedOptions(settings),
     priority,
-    runAt: delay === undefined || delay === 0 ? runAt : now + delay,
-    relative: delay !== undefined && delay > 0,
+    runAt: relative ? now + delay : runAt,
+    relative,
+    ...(relative ? { clockOffset: offset } : undefined),
     expiresAt,
     dependsOn,
     onFailedDependency,

@@ -3,7 +3,7 @@ import type { Counts, DeadReason, HistoryEntry, SerializedError } from '../../ru
 /**
  * What a queue and its workers ask of a store: `sqlite/` keeps jobs in a file, `memory/` in this process. Both pass the same contract tests.
  *
- * Every method that changes jobs is one transaction, and resolves after its commit. Methods may share a commit. A method rejects with
+ * Every method that changes jobs, but `alter`, is one transaction, and resolves after its commit. Methods may share a commit. A method rejects with
  * StoreError when the store is full, corrupt, closed, or was removed; nothing has changed then. A store that is only busy keeps trying.
  * Times are ms since the epoch (wall clock) unless they are durations.
  */
@@ -20,9 +20,15 @@ export interface Store {
   add(jobs: readonly NewJob[]): Promise<readonly AddedJob[]>
   /** Registers a process that will claim jobs. */
   openSession(info: SessionInfo): Promise<StoreSession>
-  /** Changes jobs that match; resolves with their ids, at most 1,000 for each call. */
+  /**
+   * Changes the jobs that match, of those that there are at the call; resolves with their ids. Each transaction looks at MAX_ALTERED jobs at most, and
+   * others may come between: when it rejects, some may have been changed.
+   */
   alter(selector: JobSelector, change: JobChange): Promise<readonly string[]>
-  /** The jobs that match, by `seq` upwards, at most `limit` (default 100, at most 1,000). */
+  /**
+   * The jobs that match, by `seq` upwards, at most `limit` (default 100, at most 1,000). They are of one moment, unless more than MAX_FOUND are to be
+   * looked at to find them: then of one for each part.
+   */
   find(selector: JobSelector): Promise<readonly StoredJob[]>
   /** One job with its body, answer and progress; undefined: there is none. */
   read(queue: string, id: string): Promise<StoredJobData | undefined>
@@ -87,6 +93,8 @@ export interface NewJob {
   readonly runAt: number | undefined
   /** `runAt` was given as a delay: it moves with the wall clock when that is set. */
   readonly relative: boolean
+  /** What the wall clock was ahead of the monotonic one, `hrtime`, when `runAt` was computed from a delay, ms. A store that finds it set since then moves `runAt` with it. */
+  readonly clockOffset?: number
   /** It must not begin after. */
   readonly expiresAt: number | undefined
   /** Ids of jobs of the same queue, or earlier in the same call, that must end first. */
@@ -162,6 +170,10 @@ export type Outcome =
   /** It did not begin: it waits again as before. */
   | { readonly as: 'release' }
 
+/** Jobs that one transaction of `alter` looks at, and one turn of `find`, at most. */
+export const MAX_ALTERED = 1_000
+export const MAX_FOUND = 10_000
+
 /** Which jobs: each field that is given must hold. */
 export interface JobSelector {
   readonly queue?: string
@@ -174,6 +186,7 @@ export interface JobSelector {
   readonly endedBefore?: number
   /** Only those after this `seq`, for the next page. */
   readonly after?: number
+  /** Of a change: default all. */
   readonly limit?: number
 }
 

@@ -139,7 +139,7 @@ export class FileReader {
 /** Reads a store in memory without letting it act. */
 export const readMemory = (database: MemoryDatabase, queues: readonly string[]): Snapshot => {
   const { table } = database.jobs
-  const jobs = table.select({}, Number.POSITIVE_INFINITY, 0).map((row): [number, SnapshotJob] => [
+  const jobs = [...table.candidates({})].map((row): [number, SnapshotJob] => [
     row.seq,
     {
       seq: row.seq,

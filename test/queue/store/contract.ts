@@ -1,6 +1,7 @@
 /** What every store must do, whatever keeps its jobs. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readClock } from '../../../src/queue/store/clock-jumps.js'
 import type {
   Claim,
   ClaimedJob,
@@ -27,6 +28,8 @@ export interface SharedJobs {
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 const text = (value: Uint8Array | undefined): string | undefined => (value === undefined ? undefined : Buffer.from(value).toString())
+
+const HOUR = 3_600_000
 
 /** A time that the store of a busy machine has not reached when its next calls are done, ms. */
 const SOON = 1_000
@@ -391,6 +394,16 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         expect((await claimOne(full)).id).toBe('a')
       })
 
+      it.each([HOUR, -HOUR])('that was asked for before the wall clock was set by %i ms is as long as before', async (jump) => {
+        const { now, offset } = readClock()
+        // What its caller saw, before the clock was set.
+        await add({ id: 'a', runAt: now - jump + SOON, relative: true, clockOffset: offset - jump })
+        const { runAt, state } = (await store.read('q', 'a'))!
+        expect(state).toBe('delayed')
+        expect(Math.abs(runAt! - now - SOON)).toBeLessThan(SOON)
+        expect((await claimOne(await openSession())).id).toBe('a')
+      })
+
       it('ends with a promotion', async () => {
         await add({ id: 'a', runAt: Date.now() + 60_000 }, { id: 'b' })
         expect(await store.alter({ queue: 'q' }, 'promote')).toEqual(['a'])
@@ -609,6 +622,22 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         await claimOne(await openSession())
         expect([...(await store.alter({ queue: 'q', ids: ['done', 'active', 'a'] }, 'remove'))].sort()).toEqual(['a', 'done'])
         expect(await states('done', 'active', 'a', 'b')).toEqual([undefined, 'active', undefined, 'failed'])
+      })
+
+      it('go over any number of jobs, and count them all', async () => {
+        for (let at = 0; at < 3_000; at += 1_000) {
+          await add(...Array.from({ length: 1_000 }, (_, index) => ({ id: `${at + index}`, task: index % 10 === 0 ? 'rare' : 'common', priority: index % 4 })))
+        }
+        expect(new Set(await store.alter({ queue: 'q', task: 'rare' }, 'cancel')).size).toBe(300)
+        expect(await store.alter({ queue: 'q', states: ['cancelled'], limit: 2 }, 'retry')).toEqual(['0', '10'])
+        expect((await store.alter({ queue: 'q', limit: 1_500 }, 'cancel')).length).toBe(1_500)
+        expect((await store.alter({ queue: 'q', ids: Array.from({ length: 3_000 }, (_, id) => `${id}`) }, 'retry')).length).toBe(1_798)
+        expect((await store.find({ queue: 'q', task: 'rare', limit: 1_000 })).length).toBe(300)
+        expect((await store.find({ queue: 'q', states: ['waiting', 'failed'], limit: 1_000 })).map(({ id }) => Number(id))).toEqual(
+          Array.from({ length: 1_000 }, (_, id) => id),
+        )
+        expect((await store.alter({ queue: 'q' }, 'remove')).length).toBe(3_000)
+        expect(await store.counts()).toEqual({})
       })
 
       it('select by state, task, age and page, at most so many', async () => {

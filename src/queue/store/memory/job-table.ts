@@ -1,15 +1,8 @@
 import { Heap } from '../../../util/heap.js'
 import { type EndState, isEnded, retentionOf } from '../ended-jobs.js'
 import { JOB_STATES, type JobSelector, type JobState, type StoreEvent } from '../store.js'
-import { matches, type Row } from './row.js'
-
-/** Something that is due at a time. It may have become void since: whoever takes it out looks at the row. */
-interface Due {
-  readonly at: number
-  readonly row: Row
-}
-
-const dueHeap = (): Heap<Due> => new Heap<Due>((a, b) => (a.at === b.at ? a.row.seq < b.row.seq : a.at < b.at))
+import { matches, type Row, type Timing } from './row.js'
+import { heapByTime, RowHeap } from './row-heap.js'
 
 /** What keeps a second job with a key from being added. */
 interface DedupKey {
@@ -27,6 +20,8 @@ interface EndedRows {
   readonly byCount: Map<number, Set<Row>>
 }
 
+const runAt = (row: Row): number | undefined => row.runAt
+
 const noCounts = (): Record<JobState, number> => Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as Record<JobState, number>
 
 const pairKey = (queue: string, name: string): string => `${queue.length}:${queue}:${name}`
@@ -36,18 +31,17 @@ export class JobTable {
   readonly #rows = new Map<number, Row>()
   readonly #ids = new Map<string, Map<string, Row>>()
   readonly #counts = new Map<string, Record<JobState, number>>()
-  readonly #waiting = new Map<string, Heap<Row>>()
+  readonly #waiting = new Map<string, RowHeap>()
   readonly #dedup = new Map<string, DedupKey>()
   /** Keys whose job is kept no longer. */
   readonly #outliving = new Heap<{ readonly name: string; readonly seq: number; readonly until: number }>((a, b) => a.until < b.until)
   /** By queue and state. */
   readonly #ended = new Map<string, EndedRows>()
-  /** Delayed by a user. */
-  readonly delayed = dueHeap()
-  /** Delayed by their own retry. */
-  readonly retries = dueHeap()
-  readonly expiries = dueHeap()
-  readonly removals = dueHeap()
+  /** Those that are delayed, by what they wait for. */
+  readonly delayed: Readonly<Record<Timing, RowHeap>> = { at: heapByTime(runAt), delay: heapByTime(runAt), retry: heapByTime(runAt) }
+  readonly expiries = heapByTime(({ expiresAt }) => expiresAt, 'expiryIndex')
+  /** Ended ones that are not kept for ever. */
+  readonly removals = heapByTime(({ keptUntil }) => keptUntil)
   /** Since they were last taken. */
   events: StoreEvent[] = []
   #lastSeq = 0
@@ -104,7 +98,7 @@ export class JobTable {
   move(row: Row, state: JobState, event: StoreEvent['type'] | undefined): void {
     const counts = this.#countsOf(row.queue)
     counts[row.state]--
-    this.#leaveEnded(row)
+    this.#leave(row)
     row.state = state
     counts[state]++
     this.#index(row)
@@ -122,7 +116,7 @@ export class JobTable {
   /** `force`: its key goes too, where it would outlive it. It may be gone already: it has just ended, and is not kept. */
   delete(row: Row, force = false): void {
     if (this.has(row)) {
-      this.#leaveEnded(row)
+      this.#leave(row)
       this.#rows.delete(row.seq)
       this.#ids.get(row.queue)?.delete(row.id)
       this.#countsOf(row.queue)[row.state]--
@@ -142,10 +136,22 @@ export class JobTable {
 
   #index(row: Row): void {
     const { state } = row
-    if (row.expiresAt !== undefined && !isEnded(state) && state !== 'active') this.expiries.push({ at: row.expiresAt, row })
+    if (row.expiresAt !== undefined && !isEnded(state) && state !== 'active') this.expiries.push(row)
     if (state === 'waiting') this.#waitingOf(row.queue).push(row)
-    else if (state === 'delayed') (row.retrying ? this.retries : this.delayed).push({ at: row.runAt!, row })
+    else if (state === 'delayed') this.delayed[row.timing].push(row)
     else if (isEnded(state)) this.#retain(row, state)
+  }
+
+  /** Takes it out of the indices of its state. */
+  #leave(row: Row): void {
+    const { state, queue } = row
+    this.expiries.delete(row)
+    if (state === 'waiting') this.#waitingOf(queue).delete(row)
+    else if (state === 'delayed') for (const heap of Object.values(this.delayed)) heap.delete(row)
+    else if (isEnded(state)) {
+      this.removals.delete(row)
+      this.#endedOf(queue, state).byCount.get(retentionOf(row.options, state).count)?.delete(row)
+    }
   }
 
   /** An ended job is kept for a time, and until so many others have ended. One that is not kept pushes out no other. */
@@ -165,12 +171,8 @@ export class JobTable {
         this.delete(oldest)
       }
     }
-    if (age !== Number.POSITIVE_INFINITY) this.removals.push({ at: row.endedAt! + age, row })
-  }
-
-  #leaveEnded(row: Row): void {
-    const { queue, state } = row
-    if (isEnded(state)) this.#endedOf(queue, state).byCount.get(retentionOf(row.options, state).count)?.delete(row)
+    row.keptUntil = age === Number.POSITIVE_INFINITY ? undefined : row.endedAt! + age
+    if (row.keptUntil !== undefined) this.removals.push(row)
   }
 
   #endedOf(queue: string, state: EndState): EndedRows {
@@ -183,10 +185,10 @@ export class JobTable {
     return ended
   }
 
-  #waitingOf(queue: string): Heap<Row> {
+  #waitingOf(queue: string): RowHeap {
     let heap = this.#waiting.get(queue)
     if (heap === undefined) {
-      heap = new Heap<Row>((a, b) => (a.priority === b.priority ? a.seq < b.seq : a.priority > b.priority))
+      heap = new RowHeap((a, b) => (a.priority === b.priority ? a.seq < b.seq : a.priority > b.priority))
       this.#waiting.set(queue, heap)
     }
     return heap
@@ -194,12 +196,7 @@ export class JobTable {
 
   /** The most urgent job that waits in a queue. */
   firstWaiting(queue: string): Row | undefined {
-    const heap = this.#waiting.get(queue)
-    for (let row = heap?.peek(); row !== undefined; row = heap!.peek()) {
-      if (row.state === 'waiting' && this.#rows.get(row.seq) === row) return row
-      heap!.pop()
-    }
-    return undefined
+    return this.#waiting.get(queue)?.peek()
   }
 
   #countsOf(queue: string): Record<JobState, number> {
@@ -216,17 +213,16 @@ export class JobTable {
     return Object.fromEntries(named.map((queue) => [queue, { ...(this.#counts.get(queue) ?? noCounts()) }]))
   }
 
-  /** The jobs that match, by `seq` upwards. */
-  select(selector: JobSelector, limit: number, now: number, isMeant: (row: Row) => boolean = () => true): Row[] {
-    const found: Row[] = []
-    for (const row of this.#candidates(selector)) {
-      if (found.length >= limit) break
-      if (matches(row, selector, now) && isMeant(row)) found.push(row)
+  /** The jobs that a selector may mean, by `seq` upwards: those that there are at the first call, unless they are removed before their turn. */
+  *candidates(selector: JobSelector): Generator<Row> {
+    const last = this.#lastSeq
+    for (const row of this.#named(selector)) {
+      if (row.seq > last) return
+      if (this.#rows.get(row.seq) === row) yield row
     }
-    return found
   }
 
-  #candidates({ queue, ids }: JobSelector): Iterable<Row> {
+  #named({ queue, ids }: JobSelector): Iterable<Row> {
     if (ids === undefined) return queue === undefined ? this.#rows.values() : (this.#ids.get(queue)?.values() ?? [])
     const queues = queue === undefined ? [...this.#ids.keys()] : [queue]
     const rows = queues.flatMap((each) => [...new Set(ids)].flatMap((id) => this.byId(each, id) ?? []))
@@ -234,21 +230,20 @@ export class JobTable {
   }
 }
 
-/** Takes out what is due and still stands. */
-export const takeDue = (heap: Heap<Due>, now: number, stands: (row: Row, at: number) => boolean): Row[] => {
+/** Those of the candidates that match, at most so many, from so many that are looked at; the next call goes on. `isLast`: there are no more. */
+export const nextMatching = (
+  candidates: Iterator<Row>,
+  selector: JobSelector,
+  now: number,
+  most: number,
+  lookAt: number,
+  isMeant: (row: Row) => boolean = () => true,
+): { readonly rows: Row[]; readonly isLast: boolean } => {
   const rows: Row[] = []
-  for (let due = heap.peek(); due !== undefined && due.at <= now; due = heap.peek()) {
-    heap.pop()
-    if (stands(due.row, due.at)) rows.push(due.row)
+  for (let looked = 0; looked < lookAt && rows.length < most; looked++) {
+    const next = candidates.next()
+    if (next.done) return { rows, isLast: true }
+    if (matches(next.value, selector, now) && isMeant(next.value)) rows.push(next.value)
   }
-  return rows
-}
-
-/** When the first that still stands is due; undefined: none is. */
-export const nextDue = (heap: Heap<Due>, stands: (row: Row, at: number) => boolean): number | undefined => {
-  for (let due = heap.peek(); due !== undefined; due = heap.peek()) {
-    if (stands(due.row, due.at)) return due.at
-    heap.pop()
-  }
-  return undefined
+  return { rows, isLast: rows.length >= most }
 }

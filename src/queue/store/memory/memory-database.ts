@@ -1,7 +1,7 @@
 import { parseRate, TokenBucket } from '../../../runtime/admission/rate-limits.js'
-import { MAX_TIMER } from '../../../util/limits.js'
 import { notify } from '../../../util/notify.js'
 import { jobOfTick, nextTick, readableTicks, sameTiming } from '../../schedules/ticks.js'
+import { JumpDetector } from '../clock-jumps.js'
 import type { Claim, Lease, QueueState, SessionInfo, StoredSchedule, StoreEvent } from '../store.js'
 import { claimedJob } from './row.js'
 import { earliest, Transitions } from './transitions.js'
@@ -25,6 +25,9 @@ interface Schedule extends StoredSchedule {
   readonly nextAt: number | undefined
 }
 
+/** ms until it is seen at the latest that the wall clock was set, while something is due at a time. */
+const LOOK = 5_000
+
 const NO_SETTINGS: QueueSettings = { paused: false, rate: null, bucket: undefined }
 
 /** What the memory stores of one name share: jobs, settings, schedules, sessions. It acts by itself when something is due, while it has users. */
@@ -35,6 +38,7 @@ export class MemoryDatabase {
   /** By queue, then by key. */
   readonly #schedules = new Map<string, Map<string, Schedule>>()
   readonly #listeners = new Set<(event: StoreEvent) => void>()
+  readonly #jumps = new JumpDetector()
   #timer: NodeJS.Timeout | undefined
   #users = 0
   readonly #onUnused: () => void
@@ -61,12 +65,24 @@ export class MemoryDatabase {
   /** Runs one transaction: first what is due, then `change`. Its events are told after it. */
   run<T>(change: (now: number) => T): T {
     const now = Date.now()
+    const jump = this.#jumps.jump(now, performance.now())
+    if (jump !== 0) this.#jumped(jump)
     try {
       this.#sweep(now)
       return change(now)
     } finally {
       this.#told()
       this.#wakeAt(earliest(this.jobs.nextDue(this.#promotes), this.#nextTickAt()))
+    }
+  }
+
+  /** Delays and intervals go on as if the wall clock had not been set. */
+  #jumped(jump: number): void {
+    this.jobs.shift += jump
+    for (const ofQueue of this.#schedules.values()) {
+      for (const [key, schedule] of ofQueue) {
+        if (schedule.every !== undefined && schedule.nextAt !== undefined) ofQueue.set(key, { ...schedule, nextAt: schedule.nextAt + jump })
+      }
     }
   }
 
@@ -84,7 +100,7 @@ export class MemoryDatabase {
     clearTimeout(this.#timer)
     if (at === undefined || this.#users === 0) return
     // A store alone does not keep the process alive.
-    this.#timer = setTimeout(() => this.run(() => {}), Math.min(Math.max(1, at - Date.now()), MAX_TIMER)).unref()
+    this.#timer = setTimeout(() => this.run(() => {}), Math.min(Math.max(1, at - Date.now()), LOOK)).unref()
   }
 
   // ---- events

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { storeClosed } from '../errors.js'
 import type {
   AddedJob,
@@ -14,6 +15,8 @@ import type {
   StoreEvent,
   StoreSession,
 } from '../store.js'
+import { MAX_ALTERED, MAX_FOUND } from '../store.js'
+import { nextMatching } from './job-table.js'
 import { MemoryDatabase } from './memory-database.js'
 import { MemorySession } from './memory-session.js'
 import { storedJob, storedJobData } from './row.js'
@@ -56,18 +59,36 @@ export class MemoryStore implements Store {
     })
   }
 
-  alter(selector: JobSelector, change: JobChange): Promise<readonly string[]> {
-    return this.#run((now) => this.#database.jobs.alter(selector, change, now))
+  async alter(selector: JobSelector, change: JobChange): Promise<readonly string[]> {
+    const { jobs } = this.#database
+    const { limit = Number.POSITIVE_INFINITY } = selector
+    const candidates = jobs.table.candidates(selector)
+    const all: string[] = []
+    for (;;) {
+      const { ids, isLast } = await this.#run((now) => jobs.alter(candidates, selector, change, now, limit - all.length, MAX_ALTERED))
+      for (const id of ids) all.push(id)
+      if (isLast) return all
+      await setImmediate()
+    }
   }
 
-  find(selector: JobSelector): Promise<readonly StoredJob[]> {
-    return this.#run((now) => this.#database.jobs.table.select(selector, Math.min(selector.limit ?? 100, 1_000), now).map(storedJob))
+  async find(selector: JobSelector): Promise<readonly StoredJob[]> {
+    const { jobs } = this.#database
+    const most = Math.min(selector.limit ?? 100, 1_000)
+    const candidates = jobs.table.candidates(selector)
+    const found: StoredJob[] = []
+    for (;;) {
+      const { rows, isLast } = await this.#run((now) => nextMatching(candidates, selector, now, most - found.length, MAX_FOUND))
+      for (const row of rows) found.push(storedJob(row, jobs.shift))
+      if (isLast) return found
+      await setImmediate()
+    }
   }
 
   read(queue: string, id: string): Promise<StoredJobData | undefined> {
     return this.#run(() => {
       const row = this.#database.jobs.table.byId(queue, id)
-      return row === undefined ? undefined : storedJobData(row)
+      return row === undefined ? undefined : storedJobData(row, this.#database.jobs.shift)
     })
   }
 

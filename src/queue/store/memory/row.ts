@@ -1,9 +1,19 @@
 import type { Counts, HistoryEntry, SerializedError } from '../../../runtime/delivery.js'
+import { runAtOf } from '../clock-jumps.js'
 import { isEnded } from '../ended-jobs.js'
 import type { ClaimedJob, JobSelector, JobState, NewJob, StoredJob, StoredJobData, StoredOptions } from '../store.js'
 
+/** What `runAt` is: a time that a user chose, the end of a delay that a user chose, or the end of the wait before a retry. */
+export type Timing = 'at' | 'delay' | 'retry'
+
+/** Where a row lies in the heap of its state, and in that of its expiry; -1: in none. */
+export interface HeapIndices {
+  heapIndex: number
+  expiryIndex: number
+}
+
 /** A job in memory. */
-export interface Row {
+export interface Row extends HeapIndices {
   readonly seq: number
   readonly id: string
   readonly queue: string
@@ -13,11 +23,12 @@ export interface Row {
   readonly priority: number
   readonly createdAt: number
   readonly onFailedDependency: 'fail' | 'run'
-  readonly dependsOn: readonly Row[]
+  /** None, once it has completed. */
+  dependsOn: readonly Row[]
   state: JobState
+  timing: Timing
+  /** Of 'at': by the wall clock. Of the others: by the time of delays, which is the wall clock without its jumps. */
   runAt: number | undefined
-  /** What it waits for is its own retry, not the time that a user chose. */
-  retrying: boolean
   expiresAt: number | undefined
   counts: Counts
   history: readonly HistoryEntry[]
@@ -35,6 +46,8 @@ export interface Row {
   readonly results: Map<string, Uint8Array>
   dedup: string | undefined
   endedAt: number | undefined
+  /** ms since the epoch; undefined: for ever. */
+  keptUntil: number | undefined
   /** Once so many of its queue and state have ended, it is removed. */
   keptTo: number
   reason: string | undefined
@@ -45,7 +58,22 @@ export interface Row {
 
 export const FIRST_COUNTS: Counts = { attempt: 1, losses: 0, requeues: 0 }
 
-export const newRow = (seq: number, job: NewJob, dependsOn: readonly Row[], now: number): Row => ({
+/** The time of delays. */
+export interface RelativeTime {
+  /** What is to be added to it to get the wall clock's, ms. */
+  readonly shift: number
+  /** What the wall clock is ahead of the monotonic one, ms. */
+  readonly offset: number
+}
+
+const relativeRunAt = (job: NewJob, { shift, offset }: RelativeTime): number | undefined => {
+  const runAt = runAtOf(job, offset)
+  return runAt === undefined || !job.relative ? runAt : runAt - shift
+}
+
+export const newRow = (seq: number, job: NewJob, dependsOn: readonly Row[], now: number, time: RelativeTime): Row => ({
+  heapIndex: -1,
+  expiryIndex: -1,
   seq,
   id: job.id,
   queue: job.queue,
@@ -57,8 +85,8 @@ export const newRow = (seq: number, job: NewJob, dependsOn: readonly Row[], now:
   onFailedDependency: job.onFailedDependency,
   dependsOn,
   state: 'waiting',
-  runAt: job.runAt,
-  retrying: false,
+  timing: job.relative ? 'delay' : 'at',
+  runAt: relativeRunAt(job, time),
   expiresAt: job.expiresAt,
   counts: FIRST_COUNTS,
   history: [],
@@ -72,6 +100,7 @@ export const newRow = (seq: number, job: NewJob, dependsOn: readonly Row[], now:
   results: new Map(),
   dedup: job.dedup?.key,
   endedAt: undefined,
+  keptUntil: undefined,
   keptTo: 0,
   reason: undefined,
   error: undefined,
@@ -79,14 +108,15 @@ export const newRow = (seq: number, job: NewJob, dependsOn: readonly Row[], now:
   progress: undefined,
 })
 
-export const storedJob = (row: Row): StoredJob => ({
+/** `shift`: what is added to the time of a delay. */
+export const storedJob = (row: Row, shift: number): StoredJob => ({
   seq: row.seq,
   id: row.id,
   queue: row.queue,
   task: row.task,
   state: row.state,
   priority: row.priority,
-  runAt: row.runAt,
+  runAt: row.runAt === undefined || row.timing === 'at' ? row.runAt : row.runAt + shift,
   expiresAt: row.expiresAt,
   createdAt: row.createdAt,
   endedAt: row.endedAt,
@@ -97,7 +127,12 @@ export const storedJob = (row: Row): StoredJob => ({
   node: row.node,
 })
 
-export const storedJobData = (row: Row): StoredJobData => ({ ...storedJob(row), body: row.body, answer: row.answer, progress: row.progress })
+export const storedJobData = (row: Row, shift: number): StoredJobData => ({
+  ...storedJob(row, shift),
+  body: row.body,
+  answer: row.answer,
+  progress: row.progress,
+})
 
 export const claimedJob = (row: Row): ClaimedJob => ({
   seq: row.seq,

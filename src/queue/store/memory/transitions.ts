@@ -1,9 +1,10 @@
 import type { SerializedError } from '../../../runtime/delivery.js'
-import { CANCELLED, DEPENDENCY_FAILED, type EndState, EXPIRED, isEnded, retentionOf, SESSION_LOST } from '../ended-jobs.js'
+import { monotonicNow } from '../clock-jumps.js'
+import { CANCELLED, DEPENDENCY_FAILED, type EndState, EXPIRED, isEnded, SESSION_LOST } from '../ended-jobs.js'
 import { unknownDependency } from '../errors.js'
 import type { AddedJob, JobChange, JobSelector, Lease, NewJob, Outcome } from '../store.js'
-import { JobTable, nextDue, takeDue } from './job-table.js'
-import { FIRST_COUNTS, newRow, type Row } from './row.js'
+import { JobTable, nextMatching } from './job-table.js'
+import { FIRST_COUNTS, newRow, type Row, type Timing } from './row.js'
 
 /** How a job that has ended came to it. */
 interface End {
@@ -14,9 +15,18 @@ interface End {
 
 const unbegun = (row: Row): boolean => row.state === 'waiting' || row.state === 'delayed' || row.state === 'blocked'
 
+const IS_MEANT: Readonly<Record<JobChange, (row: Row) => boolean>> = {
+  cancel: (row) => unbegun(row) || (row.state === 'active' && !row.cancelRequested),
+  retry: (row) => isEnded(row.state) && row.state !== 'completed',
+  promote: (row) => row.state === 'delayed',
+  remove: (row) => row.state !== 'active',
+}
+
 /** The states of jobs and what leads from one to the next. Each call is one transaction: it checks first, then changes. */
 export class Transitions {
   readonly table = new JobTable()
+  /** What is to be added to the time of a delay to get the wall clock's: the sum of its jumps, ms. */
+  shift = 0
   /** Somebody cancels a job that is claimed. */
   onCancel: (row: Row) => void = () => {}
 
@@ -48,7 +58,7 @@ export class Transitions {
       if (dependency === undefined) throw unknownDependency(id, queue, each)
       return dependency
     })
-    const row = newRow(table.nextSeq(), job, dependsOn, now)
+    const row = newRow(table.nextSeq(), job, dependsOn, now, { shift: this.shift, offset: now - monotonicNow() })
     const fails = this.#await(row)
     table.insert(row, fails || row.waitsOn.size > 0 ? 'blocked' : this.#due(row, now))
     added.push(row)
@@ -73,7 +83,12 @@ export class Transitions {
   }
 
   #due(row: Row, now: number): 'waiting' | 'delayed' {
-    return row.runAt !== undefined && row.runAt > now ? 'delayed' : 'waiting'
+    return row.runAt !== undefined && row.runAt > this.#time(row.timing, now) ? 'delayed' : 'waiting'
+  }
+
+  /** The time by which it is due, ms. */
+  #time(timing: Timing, now: number): number {
+    return timing === 'at' ? now : now - this.shift
   }
 
   // ---- claims and what becomes of them
@@ -113,8 +128,8 @@ export class Transitions {
       return
     }
     row.error = error
-    row.runAt = now + delay
-    row.retrying = true
+    row.timing = 'retry'
+    row.runAt = this.#time('retry', now) + delay
     this.#giveUp(row)
     this.table.move(row, delay > 0 ? 'delayed' : 'waiting', 'retrying')
   }
@@ -171,7 +186,11 @@ export class Transitions {
     row.waitsOn.clear()
     const dependents = [...row.dependents]
     // One that has not succeeded may be retried: who still waits for others then waits for it too.
-    if (state === 'completed') row.dependents.clear()
+    if (state === 'completed') {
+      row.dependents.clear()
+      row.dependsOn = []
+      row.results.clear()
+    }
     this.table.move(row, state, state)
     return dependents
   }
@@ -192,16 +211,19 @@ export class Transitions {
 
   // ---- what a user changes
 
-  alter(selector: JobSelector, change: JobChange, now: number): string[] {
-    const isMeant = {
-      cancel: (row: Row): boolean => unbegun(row) || (row.state === 'active' && !row.cancelRequested),
-      retry: (row: Row): boolean => isEnded(row.state) && row.state !== 'completed',
-      promote: (row: Row): boolean => row.state === 'delayed',
-      remove: (row: Row): boolean => row.state !== 'active',
-    }[change]
-    const rows = this.table.select(selector, Math.min(selector.limit ?? 1_000, 1_000), now, isMeant)
+  /** Changes the next ones of the candidates that match, from so many that are looked at. `isLast`: there are no more. */
+  alter(
+    candidates: Iterator<Row>,
+    selector: JobSelector,
+    change: JobChange,
+    now: number,
+    most: number,
+    lookAt: number,
+  ): { readonly ids: string[]; readonly isLast: boolean } {
+    const isMeant = IS_MEANT[change]
+    const { rows, isLast } = nextMatching(candidates, selector, now, most, lookAt, isMeant)
     // One of them may have ended with another that it depended on, or pushed out one that had ended.
-    return rows.filter((row) => this.table.has(row) && isMeant(row) && this.#alterOne(row, change, now)).map(({ id }) => id)
+    return { ids: rows.filter((row) => this.table.has(row) && isMeant(row) && this.#alterOne(row, change, now)).map(({ id }) => id), isLast }
   }
 
   #alterOne(row: Row, change: JobChange, now: number): true {
@@ -225,8 +247,8 @@ export class Transitions {
   #again(row: Row, now: number): void {
     row.counts = FIRST_COUNTS
     row.expiresAt = undefined
+    row.timing = 'at'
     row.runAt = undefined
-    row.retrying = false
     row.endedAt = undefined
     row.reason = undefined
     row.progress = undefined
@@ -244,35 +266,32 @@ export class Transitions {
   sweep(now: number, promote: boolean): void {
     const { table } = this
     // One of them may have ended with another that it depended on.
-    for (const row of takeDue(table.expiries, now, this.#expires)) if (unbegun(row)) this.#end(row, 'expired', EXPIRED, now)
-    for (const row of takeDue(table.retries, now, this.#isDelayed)) table.move(row, 'waiting', 'waiting')
-    if (promote) for (const row of takeDue(table.delayed, now, this.#isDelayed)) table.move(row, 'waiting', 'waiting')
-    for (const row of takeDue(table.removals, now, this.#isOver)) table.delete(row)
+    for (const row of table.expiries.takeWhile(({ expiresAt }) => expiresAt! <= now)) if (unbegun(row)) this.#end(row, 'expired', EXPIRED, now)
+    for (const timing of timingsOf(promote)) {
+      const time = this.#time(timing, now)
+      for (const row of table.delayed[timing].takeWhile(({ runAt }) => runAt! <= time)) table.move(row, 'waiting', 'waiting')
+    }
+    for (const row of table.removals.takeWhile(({ keptUntil }) => keptUntil! <= now)) table.delete(row)
   }
 
   /** When the next thing is due. */
   nextDue(promote: boolean): number | undefined {
     const { table } = this
-    return earliest(
-      nextDue(table.expiries, this.#expires),
-      nextDue(table.retries, this.#isDelayed),
-      promote ? nextDue(table.delayed, this.#isDelayed) : undefined,
-      nextDue(table.removals, this.#isOver),
-    )
+    return earliest(table.expiries.peek()?.expiresAt, this.nextPromotion(promote), table.removals.peek()?.keptUntil)
   }
 
   /** When a job may become one that waits. */
   nextPromotion(promote: boolean): number | undefined {
-    const { table } = this
-    return earliest(nextDue(table.retries, this.#isDelayed), promote ? nextDue(table.delayed, this.#isDelayed) : undefined)
+    return earliest(
+      ...timingsOf(promote).map((timing) => {
+        const runAt = this.table.delayed[timing].peek()?.runAt
+        return runAt === undefined || timing === 'at' ? runAt : runAt + this.shift
+      }),
+    )
   }
-
-  readonly #isPresent = (row: Row): boolean => this.table.get(row.seq) === row
-  readonly #expires = (row: Row, at: number): boolean => row.expiresAt === at && unbegun(row) && this.#isPresent(row)
-  readonly #isDelayed = (row: Row, at: number): boolean => row.state === 'delayed' && row.runAt === at && this.#isPresent(row)
-  readonly #isOver = (row: Row, at: number): boolean =>
-    isEnded(row.state) && row.endedAt! + retentionOf(row.options, row.state).age === at && this.#isPresent(row)
 }
+
+const timingsOf = (promote: boolean): readonly Timing[] => (promote ? ['retry', 'at', 'delay'] : ['retry'])
 
 /** The smallest of those that are known. */
 export const earliest = (...times: readonly (number | undefined)[]): number | undefined => {

@@ -15,7 +15,7 @@ export interface ThreadData {
 
 export type Operation =
   | { readonly op: 'add'; readonly jobs: readonly NewJob[] }
-  | { readonly op: 'alter'; readonly selector: JobSelector; readonly change: JobChange }
+  | { readonly op: 'alter'; readonly selector: JobSelector; readonly change: JobChange; readonly upTo?: number }
   | { readonly op: 'queue'; readonly name: string; readonly set: Partial<QueueState> }
   | { readonly op: 'schedule'; readonly queue: string; readonly key: string; readonly schedule: StoredSchedule | null }
   | { readonly op: 'openSession'; readonly name: string; readonly schedulers: boolean }

@@ -17,7 +17,10 @@ import type {
   StoreEvent,
   StoreSession,
 } from '../store.js'
+import { MAX_ALTERED } from '../store.js'
 import { hasSqlite } from './database/node-sqlite.js'
+import type { Altered } from './engine/alter.js'
+import type { Found } from './engine/find.js'
 import { ownBytes, type ThreadData } from './protocol.js'
 import { SqliteSession } from './sqlite-session.js'
 import { StoreThreadLink } from './store-thread-link.js'
@@ -42,6 +45,16 @@ const realPathOf = async (path: string): Promise<string> => {
     const folder = await realpath(dirname(absolute)).catch(() => dirname(absolute))
     return join(folder, basename(absolute))
   }
+}
+
+/** Ids are looked for one by one: not too many in one transaction. */
+const inParts = (selector: JobSelector): JobSelector[] => {
+  const { ids } = selector
+  if (ids === undefined || ids.length <= MAX_ALTERED) return [selector]
+  return Array.from({ length: Math.ceil(ids.length / MAX_ALTERED) }, (_, index) => ({
+    ...selector,
+    ids: ids.slice(index * MAX_ALTERED, (index + 1) * MAX_ALTERED),
+  }))
 }
 
 /** A store in an SQLite file. Its work is done in a thread, which this process has once for each file. */
@@ -100,12 +113,31 @@ export class SqliteStore implements Store {
     return session
   }
 
+  /** One transaction after the other: what others ask for comes between. */
   async alter(selector: JobSelector, change: JobChange): Promise<readonly string[]> {
-    return this.#openThread().request({ op: 'alter', selector, change })
+    const { limit = Number.POSITIVE_INFINITY } = selector
+    const all: string[] = []
+    for (const part of inParts(selector)) {
+      let next: Altered['next'] = { after: selector.after ?? 0, upTo: Number.MAX_SAFE_INTEGER }
+      for (let upTo: number | undefined; next !== undefined && all.length < limit; upTo = next?.upTo) {
+        const own: JobSelector = { ...part, after: next.after, limit: limit - all.length }
+        const altered: Altered = await this.#openThread().request({ op: 'alter', selector: own, change, ...(upTo === undefined ? undefined : { upTo }) })
+        for (const id of altered.ids) all.push(id)
+        next = altered.next
+      }
+    }
+    return all
   }
 
   async find(selector: JobSelector): Promise<readonly StoredJob[]> {
-    return this.#openThread().request({ op: 'find', selector })
+    const all: StoredJob[] = []
+    const most = Math.min(selector.limit ?? 100, 1_000)
+    for (let after: number | undefined = selector.after ?? 0; after !== undefined; ) {
+      const { jobs, next }: Found = await this.#openThread().request({ op: 'find', selector: { ...selector, after, limit: most - all.length } })
+      for (const job of jobs) all.push(job)
+      after = next
+    }
+    return all
   }
 
   async read(queue: string, id: string): Promise<StoredJobData | undefined> {

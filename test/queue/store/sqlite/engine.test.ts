@@ -4,16 +4,18 @@ import { StoreClock, type TimeSource } from '../../../../src/queue/store/sqlite/
 import { type Database, openDatabase } from '../../../../src/queue/store/sqlite/database/node-sqlite.js'
 import { migrate, versionOf } from '../../../../src/queue/store/sqlite/database/schema.js'
 import { SQL } from '../../../../src/queue/store/sqlite/database/statements.js'
+import type { Altered } from '../../../../src/queue/store/sqlite/engine/alter.js'
 import { StoreContext } from '../../../../src/queue/store/sqlite/engine/context.js'
+import type { Found } from '../../../../src/queue/store/sqlite/engine/find.js'
 import { Liveness, type SessionRow } from '../../../../src/queue/store/sqlite/engine/sessions.js'
 import { isAtLeast, networkFileSystem } from '../../../../src/queue/store/sqlite/thread/open-file.js'
 import type { AnyOperation, Beat } from '../../../../src/queue/store/sqlite/thread/operations.js'
 import { PendingOperations } from '../../../../src/queue/store/sqlite/thread/pending.js'
 import { ThreadState } from '../../../../src/queue/store/sqlite/thread/thread-state.js'
 import { type Result, Transactions } from '../../../../src/queue/store/sqlite/thread/transactions.js'
-import type { StoredSchedule } from '../../../../src/queue/store/store.js'
+import type { JobChange, JobSelector, JobState, NewJob, StoredSchedule } from '../../../../src/queue/store/store.js'
 import { newJob } from '../contract.js'
-import { hasSqlite } from './files.js'
+import { hasSqlite, StoreFile } from './files.js'
 
 const HOUR = 3_600_000
 
@@ -33,10 +35,36 @@ describe.skipIf(!hasSqlite)('the engine', () => {
     time.wallNow += ms
     time.monotonicNow += ms
   }
+  let rowsRead = 0
+  /** `after`: called after each statement that reads rows. */
+  const watched = (connection: Database, after: (sql: string) => void): Database => ({
+    exec: (sql) => connection.exec(sql),
+    close: () => connection.close(),
+    prepare: (sql) => {
+      const statement = connection.prepare(sql)
+      return {
+        run: (...parameters) => statement.run(...parameters),
+        get: (...parameters) => statement.get(...parameters),
+        all: (...parameters) => {
+          const rows = statement.all(...parameters)
+          rowsRead += rows.length
+          after(sql)
+          return rows
+        },
+      }
+    },
+  })
+  interface Opened {
+    readonly run: (...operations: AnyOperation[]) => Result[]
+    readonly value: <T>(operation: AnyOperation) => T
+    readonly state: ThreadState
+    readonly transactions: Transactions
+  }
   /** A process on the database. */
-  const openProcess = (): { run: (...operations: AnyOperation[]) => Result[]; value: <T>(operation: AnyOperation) => T; state: ThreadState } => {
+  const openProcess = (connection = database, after: (sql: string) => void = () => {}): Opened => {
     const state = new ThreadState(new Liveness(30_000))
-    const transactions = new Transactions(database, new StoreContext(database, new StoreClock(source())), state, () => {
+    const own = watched(connection, after)
+    const transactions = new Transactions(own, new StoreContext(own, new StoreClock(source())), state, () => {
       commits++
     })
     const run = (...operations: AnyOperation[]): Result[] => transactions.run(operations)
@@ -45,7 +73,7 @@ describe.skipIf(!hasSqlite)('the engine', () => {
       if (result === undefined || typeof result === 'string' || 'error' in result) throw new Error(`failed: ${JSON.stringify(result)}`)
       return result.value as T
     }
-    return { run, value, state }
+    return { run, value, state, transactions }
   }
   const all = (sql: string): unknown[] =>
     database
@@ -140,6 +168,105 @@ describe.skipIf(!hasSqlite)('the engine', () => {
       before = row!.n
     }
     expect(sizes).toEqual([1_000, 1_000, 500])
+  })
+
+  describe('a change', () => {
+    const addMany = (process: ReturnType<typeof openProcess>, count: number, given: (index: number) => Partial<NewJob>): void => {
+      for (let at = 0; at < count; at += 1_000) {
+        process.value({ op: 'add', jobs: Array.from({ length: Math.min(1_000, count - at) }, (_, index) => newJob(given(at + index))) })
+      }
+    }
+    /** How many each transaction has changed. */
+    const altered = (process: ReturnType<typeof openProcess>, selector: JobSelector, change: JobChange): number[] => {
+      const sizes: number[] = []
+      let next: Altered['next'] = { after: 0, upTo: Number.MAX_SAFE_INTEGER }
+      for (let upTo: number | undefined; next !== undefined; upTo = next?.upTo) {
+        rowsRead = 0
+        const done: Altered = process.value({ op: 'alter', selector: { ...selector, after: next.after }, change, ...(upTo === undefined ? {} : { upTo }) })
+        expect(rowsRead).toBeLessThanOrEqual(1_000)
+        sizes.push(done.ids.length)
+        next = done.next
+      }
+      return sizes
+    }
+    const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0)
+
+    it.each([
+      ['cancel', 'of one task', { task: 'rare' }, 50],
+      ['cancel', 'of the whole queue', {}, 5_000],
+      ['retry', 'of one task', { task: 'rare' }, 0],
+      ['remove', 'of what waits', { states: ['waiting'] as JobState[] }, 5_000],
+      ['remove', 'of what ended some time ago', { endedBefore: 1 }, 0],
+    ] as const)('%s %s reads a bounded number of rows in each transaction', (change, _, selector, expected) => {
+      const process = openProcess()
+      addMany(process, 5_000, (index) => ({ task: index % 100 === 7 ? 'rare' : 'common', priority: index % 3 }))
+      expect(sum(altered(process, { queue: 'q', ...selector }, change))).toBe(expected)
+    })
+
+    it('goes over ended jobs likewise', () => {
+      const process = openProcess()
+      addMany(process, 3_000, (index) => ({ task: index % 100 === 7 ? 'rare' : 'common' }))
+      expect(sum(altered(process, { queue: 'q' }, 'cancel'))).toBe(3_000)
+      expect(sum(altered(process, { queue: 'q', task: 'rare' }, 'retry'))).toBe(30)
+      pass(10)
+      expect(sum(altered(process, { queue: 'q', endedBefore: 5 }, 'remove'))).toBe(2_970)
+    })
+
+    it('is as bounded where each job has a priority of its own', () => {
+      const process = openProcess()
+      addMany(process, 4_000, (index) => ({ priority: index, task: index % 2 === 0 ? 'even' : 'odd' }))
+      expect(sum(altered(process, { queue: 'q', task: 'odd' }, 'cancel'))).toBe(2_000)
+    })
+
+    it('ends with the jobs that there were when it began', () => {
+      const process = openProcess()
+      addMany(process, 1_500, () => ({}))
+      const first: Altered = process.value({ op: 'alter', selector: { queue: 'q' }, change: 'cancel' })
+      expect(first.ids.length).toBeLessThan(1_500)
+      addMany(process, 1_500, () => ({}))
+      let [count, next] = [first.ids.length, first.next]
+      while (next !== undefined) {
+        const more: Altered = process.value({ op: 'alter', selector: { queue: 'q', after: next.after }, change: 'cancel', upTo: next.upTo })
+        count += more.ids.length
+        next = more.next
+      }
+      expect(count).toBe(1_500)
+    })
+  })
+
+  it('reads a page of one state of the file, whatever others commit meanwhile', () => {
+    const file = new StoreFile()
+    const [mine, others] = [openDatabase(file.path), openDatabase(file.path)]
+    mine.exec('PRAGMA journal_mode = WAL')
+    migrate(mine)
+    const other = openProcess(others)
+    other.value({ op: 'add', jobs: [newJob({ id: 'a', runAt: time.wallNow + HOUR }), newJob({ id: 'b' })] })
+    // After those that wait are read, and before those that are delayed are.
+    let isDone = false
+    const { transactions } = openProcess(mine, (sql) => {
+      if (sql !== SQL.waitingAfter || isDone) return
+      isDone = true
+      expect(other.value<Altered>({ op: 'alter', selector: { queue: 'q' }, change: 'promote' }).ids).toEqual(['a'])
+    })
+    const found = transactions.read({ op: 'find', selector: { queue: 'q' } }) as { readonly value: Found }
+    expect(isDone).toBe(true)
+    expect(found.value.jobs.map(({ id, state }) => [id, state])).toEqual([
+      ['a', 'delayed'],
+      ['b', 'waiting'],
+    ])
+    mine.close()
+    others.close()
+    file.remove()
+  })
+
+  it('moves a delay that was asked for before the wall clock was set, and no time that a user chose', () => {
+    const { value } = openProcess()
+    value({ op: 'add', jobs: [newJob()] })
+    const [runAt, clockOffset] = [time.wallNow + 60_000, time.wallNow - time.monotonicNow]
+    time.wallNow -= HOUR
+    value({ op: 'add', jobs: [newJob({ id: 'delayed', runAt, clockOffset, relative: true }), newJob({ id: 'at', runAt, clockOffset })] })
+    const runAtOf = (id: string): number => value<{ runAt: number }>({ op: 'read', queue: 'q', id }).runAt
+    expect(['delayed', 'at'].map(runAtOf)).toEqual([runAt - HOUR, runAt])
   })
 
   describe('when the wall clock is set', () => {

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { JUMP, monotonicNow } from '../../clock-jumps.js'
 import type { Statements } from './statements.js'
-
-/** A jump of the wall clock that is larger moves what waits for a relative time, ms. Smaller ones are corrections. */
-const JUMP = 5_000
 
 /** Where the times of a store come from. */
 export interface TimeSource {
@@ -25,7 +23,7 @@ const bootOf = (): string => {
 
 export const systemTime = (): TimeSource => ({
   wall: Date.now,
-  monotonic: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
+  monotonic: monotonicNow,
   boot: bootOf(),
 })
 
@@ -58,6 +56,11 @@ export class StoreClock {
 
   get monotonic(): number {
     return this.#source.monotonic()
+  }
+
+  /** What the wall clock is ahead of the monotonic one, ms. */
+  get offset(): number {
+    return this.wall - this.monotonic
   }
 
   /** The time of delays, ms. */

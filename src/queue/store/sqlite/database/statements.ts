@@ -59,6 +59,7 @@ export const SQL = {
   edgeFrom: 'SELECT 1 FROM edge WHERE before = ?1 LIMIT 1',
 
   // ---- what a user changes
+  lastSeq: 'SELECT seq FROM job WHERE seq > 0 ORDER BY seq DESC LIMIT 1',
   again: `UPDATE job SET state = ?2, node = NULL, pending = ?3, timing = 0, run_at = NULL, expires_at = NULL, attempt = 1, losses = 0, requeues = 0,
     unknown_for = 0, begun = 0, dedup = NULL, ended_at = NULL, kept_until = NULL, kept_to = NULL, reason = NULL WHERE seq = ?1`,
   clearProgress: 'UPDATE outcome SET progress = NULL WHERE seq = ?1',

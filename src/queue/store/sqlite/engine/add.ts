@@ -1,3 +1,4 @@
+import { runAtOf } from '../../clock-jumps.js'
 import { DEPENDENCY_FAILED } from '../../ended-jobs.js'
 import { unknownDependency } from '../../errors.js'
 import type { AddedJob, NewJob } from '../../store.js'
@@ -39,7 +40,8 @@ const dependenciesOf = ({ sql }: StoreContext, queue: number, job: NewJob): JobR
 const insert = (context: StoreContext, queue: number, job: NewJob, dependencies: readonly JobRow[] | undefined): { seq: number; state: number } => {
   const { sql, clock, counters } = context
   const { dedup, relative } = job
-  const runAt = job.runAt === undefined ? null : relative ? job.runAt - clock.shift : job.runAt
+  const wanted = runAtOf(job, clock.offset)
+  const runAt = wanted === undefined ? null : relative ? wanted - clock.shift : wanted
   const timing = relative ? TIMING.delay : TIMING.at
   const tolerant = job.onFailedDependency === 'run'
   const unfinished = dependencies?.filter(({ state }) => !isEndState(state)).length ?? 0

@@ -1,13 +1,10 @@
 import { CANCELLED } from '../../ended-jobs.js'
-import type { JobChange, JobSelector } from '../../store.js'
+import { type JobChange, type JobSelector, MAX_ALTERED } from '../../store.js'
 import type { StoreContext } from './context.js'
 import { dueState, end, remove } from './end.js'
 import { selectRows } from './find.js'
 import { isEndState, type JobRow, jobRow, jobRows, STATE } from './rows.js'
 import { promote } from './sweep.js'
-
-/** Jobs that one call changes, at most. */
-const LIMIT = 1_000
 
 const isUnbegun = ({ state }: JobRow): boolean => state === STATE.waiting || state === STATE.delayed || state === STATE.blocked
 
@@ -24,17 +21,27 @@ const MEANT: Readonly<Record<JobChange, { readonly states: readonly number[]; re
   },
 }
 
-/** Changes the jobs that match and that the change is meant for. Returns their ids. */
-export const alter = (context: StoreContext, selector: JobSelector, change: JobChange): string[] => {
+/** What one transaction of a change has done. */
+export interface Altered {
+  readonly ids: readonly string[]
+  /** Where the change goes on, and the last job that there was when it began; undefined: it is done. */
+  readonly next: { readonly after: number; readonly upTo: number } | undefined
+}
+
+/** Changes the next jobs that match and that the change is meant for. `upTo`: as an earlier call of the same change has said. */
+export const alter = (context: StoreContext, selector: JobSelector, change: JobChange, upTo?: number): Altered => {
   const { states, isMeant } = MEANT[change]
-  const rows = selectRows(context, selector, Math.min(selector.limit ?? LIMIT, LIMIT), states, isMeant)
-  return rows.flatMap(({ seq }) => {
+  const last = upTo ?? Number(context.sql.lastSeq.get()?.seq ?? 0)
+  const { limit = Number.POSITIVE_INFINITY } = selector
+  const { rows, next } = selectRows(context, selector, { most: Math.min(limit, MAX_ALTERED), lookAt: MAX_ALTERED, upTo: last }, states, isMeant)
+  const ids = rows.flatMap(({ seq }) => {
     // One of them may have ended with another that it depended on.
     const row = jobRow(context.sql.jobBySeq.get(seq))
     if (row === undefined || !isMeant(row)) return []
     alterOne(context, row, change)
     return [row.id]
   })
+  return { ids, next: next === undefined || rows.length >= limit ? undefined : { after: next, upTo: last } }
 }
 
 const alterOne = (context: StoreContext, row: JobRow, change: JobChange): void => {

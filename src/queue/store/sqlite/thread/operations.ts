@@ -1,3 +1,4 @@
+import { MAX_ALTERED } from '../../store.js'
 import { add } from '../engine/add.js'
 import { alter } from '../engine/alter.js'
 import { claim } from '../engine/claim.js'
@@ -56,7 +57,7 @@ export const weightOf = (operation: AnyOperation): number => {
     case 'claim':
       return operation.max
     case 'alter':
-      return operation.selector.ids?.length ?? (operation.selector.seq === undefined ? undefined : 1) ?? operation.selector.limit ?? 1_000
+      return operation.selector.ids?.length ?? (operation.selector.seq === undefined ? MAX_ALTERED : 1)
     case 'sweep':
     case 'tick':
     case 'sweepSession':
@@ -75,7 +76,7 @@ export const apply = (context: StoreContext, state: ThreadState, operation: AnyO
     case 'add':
       return add(context, operation.jobs)
     case 'alter':
-      return alter(context, operation.selector, operation.change)
+      return alter(context, operation.selector, operation.change, operation.upTo)
     case 'queue': {
       const after = context.queues.set(operation.name, operation.set)
       context.effects.ready.add(operation.name)

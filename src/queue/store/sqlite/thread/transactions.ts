@@ -24,6 +24,7 @@ export class Transactions {
   readonly #begin: Statement
   readonly #commit: Statement
   readonly #rollback: Statement
+  readonly #beginRead: Statement
 
   /** `committed` is called after each commit with what it caused. */
   constructor(database: Database, context: StoreContext, state: ThreadState, committed: (effects: Effects) => void) {
@@ -34,6 +35,7 @@ export class Transactions {
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
     this.#rollback = database.prepare('ROLLBACK')
+    this.#beginRead = database.prepare('BEGIN')
   }
 
   /** Runs all in one transaction, or, when that fails, each in its own: one that cannot be done fails alone. */
@@ -89,21 +91,28 @@ export class Transactions {
     }
   }
 
-  /** SQLite may have rolled back by itself. */
   #undo(): void {
     this.#context.forget()
+    this.#endTransaction()
+  }
+
+  /** SQLite may have rolled back by itself. */
+  #endTransaction(): void {
     try {
       this.#rollback.run()
     } catch {}
   }
 
-  /** Runs an operation that changes nothing. */
+  /** Runs an operation that changes nothing, on one state of the file: its statements must not see the commits of others between them. */
   read(operation: AnyOperation): Result {
     this.#context.clock.read()
     try {
+      this.#beginRead.run()
       return { value: apply(this.#context, this.#state, operation) }
     } catch (error) {
       return isBusy(error) ? 'later' : { error }
+    } finally {
+      this.#endTransaction()
     }
   }
 }
