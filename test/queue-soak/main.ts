@@ -45,6 +45,8 @@ const KILLS: Readonly<Record<string, Proof>> = {
 const OTHERS: Readonly<Record<string, Proof>> = {
   'poison-worker': { run: () => poison('worker') },
   'poison-node': { run: () => poison('node', 300) },
+  'poison-worker-at-once': { run: () => poison('worker at once') },
+  'poison-node-at-once': { run: () => poison('node at once', 300) },
   stopped: { run: stopped, limits: { 'first copies ended after, ms': [2_000, 4_000] } },
   locked: { run: locked, limits: { 'loop of the host, p99 ms': [50, 100] } },
   clock: { run: clockMoved },

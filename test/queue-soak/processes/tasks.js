@@ -39,6 +39,16 @@ export const poison = () => {
   process.kill(process.pid, 'SIGKILL')
 }
 
+/** Kills each worker that runs it, before anybody can have stored that it began. */
+export const poisonAtOnce = () => process.kill(process.pid, 'SIGKILL')
+
+/** Kills each node that runs it, before that can have stored its beginning. */
+export const poisonNodeAtOnce = async () => {
+  process.kill(process.ppid, 'SIGKILL')
+  write('begun')
+  await delay(60_000)
+}
+
 /** Kills each node that runs it, as the kernel does when memory is used up. */
 export const poisonNode = async () => {
   write('begun')

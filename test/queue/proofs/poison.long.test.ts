@@ -10,4 +10,12 @@ describeProofs('poison', () => {
   it('a job that kills each node fails after maxLosses beginnings, and none of 100 others that the nodes held', async () => {
     expectKept(await poison('node', 300))
   })
+
+  it('a job that kills each worker before its beginning can be stored fails likewise', async () => {
+    expectKept(await poison('worker at once'))
+  })
+
+  it('a job that kills each node before its beginning can be stored fails after maxRequeues returns, and no other', async () => {
+    expectKept(await poison('node at once', 300))
+  }, 120_000)
 })

@@ -135,14 +135,21 @@ describe.skipIf(!hasSqlite)('deaths', () => {
     const store = await openStore({ lease })
     const session = await store.openSession({ name: 'here', schedulers: false })
     const conditions: string[] = []
-    store.onCondition((condition) => conditions.push(condition))
+    const reasons: unknown[] = []
+    store.onCondition((condition, error) => {
+      conditions.push(condition)
+      if (error !== undefined) reasons.push(error.message)
+    })
     await file.sqlAsync(async (database) => {
       database.exec('BEGIN IMMEDIATE')
       await until('the operator is told', () => conditions.includes('locked'))
+      expect(reasons).toEqual([expect.stringMatching(/jobs\.db has been locked .* for \d+ s.*fuser \S*jobs\.db.*end it/)])
       await delay(lease)
       database.exec('COMMIT')
     })
     await until('it has passed', () => conditions.at(-1) === 'ok')
+    // Once, however long it lasts.
+    expect(conditions).toEqual(['locked', 'ok'])
     expect(await child.complete(job!)).toBe(true)
     expect(session.lost.aborted).toBe(false)
     expect(await child.isLost()).toBe(false)

@@ -33,6 +33,11 @@ export const fullError = (path: string, cause: unknown): StoreError => {
 export const corruptError = (path: string, cause: unknown): StoreError =>
   new StoreError('ERR_PREFORK_STORE_CORRUPT', `${path} is damaged (${(cause as Error).message}): stop its processes and restore it from a backup.`, { cause })
 
+const lockedError = (path: string, ms: number): Error =>
+  new Error(
+    `${path} has been locked by another process for ${Math.round(ms / 1_000)} s: nothing is claimed or stored until it lets go. Find it with 'fuser ${path}', and let it end its transaction or end it; only prefork may write to the file.`,
+  )
+
 export const removedError = (path: string): StoreError =>
   new StoreError(
     'ERR_PREFORK_STORE_REMOVED',
@@ -63,7 +68,7 @@ export class Conditions {
   lockedFor(now: number): number {
     this.#lockedSince ??= now
     const lockedFor = now - this.#lockedSince
-    if (lockedFor >= LOCKED_AFTER) this.#set('locked', new Error(`${this.#path} has been locked by another process for ${Math.round(lockedFor / 1_000)} s.`))
+    if (lockedFor >= LOCKED_AFTER) this.#set('locked', lockedError(this.#path, lockedFor))
     return lockedFor
   }
 
