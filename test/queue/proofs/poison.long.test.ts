@@ -9,7 +9,7 @@ describeProofs('poison', () => {
 
   it('a job that kills each node fails after maxLosses beginnings, and none of 100 others that the nodes held', async () => {
     expectKept(await poison('node', 300))
-  })
+  }, 180_000)
 
   it('a job that kills each worker before its beginning can be stored fails likewise', async () => {
     expectKept(await poison('worker at once'))
@@ -17,5 +17,5 @@ describeProofs('poison', () => {
 
   it('a job that kills each node before its beginning can be stored fails after so many beginnings or returns, and no other', async () => {
     expectKept(await poison('node at once', 300))
-  }, 120_000)
+  }, 180_000)
 })

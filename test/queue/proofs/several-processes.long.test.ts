@@ -7,11 +7,11 @@ describeProofs('several processes on one file', () => {
     const report = await crowd(4, 2_000)
     expectKept(report)
     expect(String(report.figures.shares).split(' ')).toHaveLength(4)
-  })
+  }, 180_000)
 
   it('thousands of jobs that are due at once run once each', async () => {
     expectKept(await dueAtOnce(3_000))
-  })
+  }, 180_000)
 
   it('a rate limit is kept by all of them together, and other queues go on', async () => {
     expectKept(await limited(31))
