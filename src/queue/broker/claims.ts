@@ -1,8 +1,10 @@
 import type { Consumption } from '../../node/broker.js'
 import type { Delivery } from '../../runtime/delivery.js'
+import { UndecodableError } from '../../runtime/errors.js'
 import { MAX_TIMER } from '../../util/limits.js'
 import { CANCELLED } from '../store/ended-jobs.js'
 import type { ClaimedJob, Lease, StoreSession } from '../store/store.js'
+import { undecodable } from './outcome.js'
 
 /** ms until the next claim when one was refused. */
 const REFUSED_WAIT = 500
@@ -131,14 +133,14 @@ export class Claims implements Consumption {
     if (!this.#paused) this.#timer = setTimeout(() => this.wake(), Math.min(Math.max(1, ms), MAX_TIMER))
   }
 
-  /** A job that the runtime refuses goes back alone. */
+  /** A job that the runtime refuses goes back alone. One that nobody can decode ends: it would only come again. */
   #takeSafely(job: ClaimedJob, session: StoreSession): void {
     try {
       this.#take(job, session)
     } catch (error) {
       this.#actions.refused(error)
       this.#held.delete(leaseKey(job))
-      this.#settle(session.settle(job, { as: 'release' }))
+      this.#settle(session.settle(job, error instanceof UndecodableError ? undecodable(job, error) : { as: 'release' }))
     }
   }
 

@@ -1,4 +1,5 @@
 import type { JobAnswer, Settlement } from '../../runtime/delivery.js'
+import type { UndecodableError } from '../../runtime/errors.js'
 import { decodeReply, encodeAnswer, encodeReply } from '../../runtime/message/reply.js'
 import { SerializationError } from '../../wire/errors.js'
 import { CANCELLED } from '../store/ended-jobs.js'
@@ -55,6 +56,12 @@ export const resultsOf = (stored: ClaimedJob['results']): Readonly<Record<string
           return reply.ok ? [[id, reply.value]] : []
         }),
       )
+
+/** A claimed job that no delivery can be made of. */
+export const undecodable = ({ counts, history }: ClaimedJob, { message, code }: UndecodableError): Outcome => {
+  const error = { name: 'UndecodableError', message: `The answer of a job that it depends on cannot be read: ${message}`, stack: undefined, code }
+  return { as: 'failed', reason: 'undecodable', error, counts, history }
+}
 
 /** The same bytes as a Buffer. */
 export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

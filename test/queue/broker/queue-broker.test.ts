@@ -89,6 +89,21 @@ describe('claims', () => {
     expect(await state('a')).toBe('active')
   })
 
+  it('end a job whose dependency left an answer that cannot be read, and no other', async () => {
+    const { store, delivered, deliveries, state } = await start({ jobs: [{ id: 'child' }, { id: 'parent', dependsOn: ['child'] }, { id: 'other' }] })
+    await delivered(2)
+    const child = (await store.read('q', 'child'))!
+    // 0xc1 begins no value of MessagePack.
+    await store.sessions[0]!.settle({ ...child, token: 1 }, { as: 'completed', answer: new Uint8Array([0xc1]) })
+    await until('the parent has ended', async () => (await state('parent')) === 'failed')
+    expect(await store.read('q', 'parent')).toMatchObject({
+      reason: 'undecodable',
+      error: { message: expect.stringContaining('it depends on cannot be read') },
+    })
+    expect(deliveries.map(({ id }) => id)).toEqual(['child', 'other'])
+    expect(await state('other')).toBe('active')
+  })
+
   it('are never more than there is room for, and follow a settlement', async () => {
     const { deliveries, delivered, consumption, store, broker } = await start({ capacity: 1, jobs: three })
     await delivered(1)

@@ -138,7 +138,7 @@ export class FileReader {
 
 /** Reads a store in memory without letting it act. */
 export const readMemory = (database: MemoryDatabase, queues: readonly string[]): Snapshot => {
-  const { table } = database.jobs
+  const { table, shift } = database.jobs
   const jobs = [...table.candidates({})].map((row): [number, SnapshotJob] => [
     row.seq,
     {
@@ -147,7 +147,7 @@ export const readMemory = (database: MemoryDatabase, queues: readonly string[]):
       queue: row.queue,
       task: row.task,
       state: row.state,
-      dueAt: row.runAt,
+      dueAt: row.runAt === undefined || row.timing === 'at' ? row.runAt : row.runAt + shift,
       expiresAt: row.expiresAt,
       losses: row.counts.losses,
       requeues: row.counts.requeues,
@@ -177,6 +177,6 @@ export const readMemory = (database: MemoryDatabase, queues: readonly string[]):
     sessions: new Map([...database.sessions.values()].map(({ name }) => [name, { id: undefined, beat: 0, dead: false }])),
     queues: new Map(queues.map((queue) => [queue, database.settings(queue)])),
     schedules: new Map(schedules),
-    shift: 0,
+    shift,
   }
 }

@@ -199,7 +199,7 @@ export class Transitions {
   #dependencyEnded(row: Row, dependency: Row, answer: Uint8Array | undefined, now: number): boolean {
     row.waitsOn.delete(dependency)
     // Also for one that no longer waits for it: it failed before, and a user let it run again.
-    if (answer !== undefined) row.results.set(dependency.id, answer)
+    if (answer !== undefined && row.state !== 'completed') row.results.set(dependency.id, answer)
     if (row.state !== 'blocked') return false
     if (answer === undefined && row.onFailedDependency === 'fail') return true
     if (row.waitsOn.size === 0) {
