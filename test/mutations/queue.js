@@ -204,8 +204,8 @@ export const mutations = [
   {
     breaks: 'in memory, a job that has failed is forgotten by those that depend on it',
     file: 'src/queue/store/memory/transitions.ts',
-    find: "    if (state === 'completed') row.dependents.clear()\n",
-    put: '    row.dependents.clear()\n',
+    find: "    if (state === 'completed') {\n      row.dependents.clear()\n",
+    put: "    row.dependents.clear()\n    if (state === 'completed') {\n",
   },
   {
     breaks: 'in memory, a job that is to be cancelled waits again',
@@ -222,7 +222,7 @@ export const mutations = [
   {
     breaks: 'in memory, a job does not get the answers of what it depended on',
     file: 'src/queue/store/memory/transitions.ts',
-    find: '    if (answer !== undefined) row.results.set(dependency.id, answer)\n',
+    find: "    if (answer !== undefined && row.state !== 'completed') row.results.set(dependency.id, answer)\n",
     put: '',
   },
 ]
