@@ -1,11 +1,11 @@
 // The cost of an idle node: `node native-bench/farm/idle.js [seconds]`. CPU and memory of `prefork work` with one worker, together and each
 // alone. For comparison: a process with one timer a second, as on some machines each wake-up is most of the cost.
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from 'amqplib'
 import { execa } from 'execa'
+import { childrenOf, cpuMs, memoryMB } from '../lib/processes.js'
 import { BROKER_URL } from './queue.js'
 
 const SECONDS = Number(process.argv[2] ?? 60)
@@ -13,32 +13,6 @@ const SECONDS = Number(process.argv[2] ?? 60)
 const SETTLE_MS = 10_000
 
 const path = (/** @type {string} */ file) => fileURLToPath(new URL(file, import.meta.url))
-
-/** CPU time of a process with its threads, ms. @param {number} pid */
-const cpuMs = (pid) =>
-  readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0)
-
-/** @param {number} pid @param {string} name */
-const memoryMB = (pid, name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1_024
-
-/** @param {number} pid */
-const childrenOf = (pid) =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((each) => {
-      try {
-        return (
-          Number(
-            readFileSync(`/proc/${each}/stat`, 'utf8')
-              .replace(/^.*\) /s, '')
-              .split(' ')[1],
-          ) === pid
-        )
-      } catch {
-        return false
-      }
-    })
 
 const queue = `prefork.bench.${randomBytes(6).toString('hex')}`
 const names = ['--queue', queue, '--control-exchange', `${queue}.control`, '--worker-exchange', `${queue}.events`]

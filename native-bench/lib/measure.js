@@ -41,11 +41,12 @@ const reasonOf = (code, signal, stderr) => {
 /**
  * @param {string[]} args of one.js: case, variant, pool and perhaps "quick"
  * @param {number} seconds after which it has hung
+ * @param {string} [one] another program that measures
  * @returns {Promise<{ metrics: Metrics } | { reason: string }>}
  */
-export const measureOne = async (args, seconds) => {
+export const measureOne = async (args, seconds, one = ONE) => {
   // A process group of its own, so that its whole tree can be ended. prefork's workers have groups of their own and exit with their host.
-  const child = execa(process.execPath, [ONE, ...args], {
+  const child = execa(process.execPath, [one, ...args], {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     detached: true,
     reject: false,
