@@ -20,6 +20,9 @@ export const cpuMs = (pid) => [...threadCpu(pid).values()].reduce((sum, ms) => s
 /** @param {number} pid @param {string} name */
 export const memoryMB = (pid, name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1_024
 
+/** Bytes that a process has written, with its threads. @param {number} pid */
+export const writtenBytes = (pid) => Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
+
 /** @param {number} pid */
 const parentOf = (pid) => {
   try {

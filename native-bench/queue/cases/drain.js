@@ -1,6 +1,6 @@
 // How fast a queue that was filled before is emptied, and what that costs.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { childrenOf, cpuMs, threadCpu } from '../../lib/processes.js'
+import { childrenOf, cpuMs, threadCpu, writtenBytes } from '../../lib/processes.js'
 import { openBullmq } from '../variants/bullmq.js'
 import { openGraphile } from '../variants/graphile-worker.js'
 import { openNode } from '../variants/node.js'
@@ -43,7 +43,7 @@ const measureDrain = async (drain, jobs) => {
       await sleep(POLL_MS)
       left = await drain.left()
     }
-    return { left, at: performance.now(), cpu: cpu() }
+    return { left, at: performance.now(), cpu: cpu(), written: writtenBytes(process.pid) }
   }
   await drain.start()
   const from = await downTo(jobs * (1 - WARM), WARM_MS)
@@ -51,7 +51,7 @@ const measureDrain = async (drain, jobs) => {
   await drain.stop()
   const done = from.left - to.left
   if (done <= 0) throw new Error('no job was done')
-  return { perSecond: (1_000 * done) / (to.at - from.at), ...cpuOf(from.cpu, to.cpu, done) }
+  return { perSecond: (1_000 * done) / (to.at - from.at), ...cpuOf(from.cpu, to.cpu, done), written: (to.written - from.written) / 1_024 / done }
 }
 
 /** @typedef {(options: DrainOptions) => Promise<Drain>} Open */
@@ -90,5 +90,6 @@ export const drain = {
     store: { title: "the store's thread", unit: 'µs', digits: 1, better: 'less' },
     engine: { title: 'other threads', unit: 'µs', digits: 1, better: 'less' },
     workers: { title: 'workers', unit: 'µs', digits: 1, better: 'less' },
+    written: { title: 'written', unit: 'KiB', digits: 1, better: 'less' },
   },
 }

@@ -59,7 +59,8 @@ export const deliveryOf = (job: ClaimedJob, session: StoreSession, claim: HeldCl
       }
     },
     ended: () => claim.over(),
-    began: () => session.began(job),
+    // A job that has come back may be what ended its node: the next death must find it begun.
+    began: () => session.began(job, redelivered),
     progress: (value) => {
       const encoded = encodeReply({ ok: true, value })
       if (encoded.length <= limits.maxResultSize) session.progress(job, encoded)

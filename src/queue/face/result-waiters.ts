@@ -8,6 +8,10 @@ import type { Store, StoredJobData } from '../store/store.js'
 
 /** ms between two looks at the jobs that are waited for: the store may not tell of an end in another process. */
 const CHECK_INTERVAL = 1_000
+/** ms after the start of a watch at which other processes know of it: an end that they did not tell of is found then. */
+const WATCH_KNOWN = 50
+/** ms for which the watch stays when nobody waits: whoever runs one job after the other does not pay for its start each time. */
+const WATCH_KEPT = 5_000
 /** Jobs of one look. */
 const MAX_FOUND = 1_000
 
@@ -38,6 +42,7 @@ export class ResultWaiters {
   readonly #queue: string
   readonly #waiters = new Map<number, Set<Waiter>>()
   #unwatch: (() => void) | undefined
+  #unwatchTimer: NodeJS.Timeout | undefined
   #interval: NodeJS.Timeout | undefined
 
   constructor(store: Store, queue: string) {
@@ -71,9 +76,13 @@ export class ResultWaiters {
     const waiters = this.#waiters.get(seq) ?? new Set()
     waiters.add(waiter)
     this.#waiters.set(seq, waiters)
-    this.#unwatch ??= this.#store.watch((event) => {
-      if (this.#waiters.has(event.seq) && event.type !== 'progress' && event.type !== 'active') this.#lookSafely(event.id, event.seq)
-    })
+    clearTimeout(this.#unwatchTimer)
+    if (this.#unwatch === undefined) {
+      this.#unwatch = this.#store.watch((event) => {
+        if (this.#waiters.has(event.seq) && event.type !== 'progress' && event.type !== 'active') this.#lookSafely(event.id, event.seq)
+      })
+      setTimeout(() => void this.#lookAtAll(), WATCH_KNOWN).unref()
+    }
     this.#interval ??= setInterval(() => void this.#lookAtAll(), CHECK_INTERVAL)
   }
 
@@ -81,10 +90,14 @@ export class ResultWaiters {
     const waiters = this.#waiters.get(seq)
     waiters?.delete(waiter)
     if (waiters?.size === 0) this.#waiters.delete(seq)
-    if (this.#waiters.size === 0) this.#stop()
+    if (this.#waiters.size > 0) return
+    clearInterval(this.#interval)
+    this.#interval = undefined
+    if (this.#unwatch !== undefined) this.#unwatchTimer = setTimeout(() => this.#stop(), WATCH_KEPT).unref()
   }
 
   #stop(): void {
+    clearTimeout(this.#unwatchTimer)
     this.#unwatch?.()
     this.#unwatch = undefined
     clearInterval(this.#interval)

@@ -55,8 +55,11 @@ export interface StoreSession {
   claim(queues: readonly string[], max: number): Promise<Claim>
   /** Ends the claim of a job. False: the claim was lost, and nothing has changed; or the job was cancelled before, and has ended so. Waits while the store is full or locked, for as long as the session lives. */
   settle(lease: Lease, outcome: Outcome): Promise<boolean>
-  /** The job has begun. Stored soon; not waited for. A job whose session dies counts a loss if it had begun, and a requeue otherwise. */
-  began(lease: Lease): void
+  /**
+   * The job has begun. Stored soon, `atOnce` with the next commit; not waited for. A job whose session dies counts a loss if it had begun, and a requeue
+   * otherwise.
+   */
+  began(lease: Lease, atOnce?: boolean): void
   /** Stores the last progress of a job soon; not waited for. */
   progress(lease: Lease, value: Uint8Array): void
   /** Calls `listener` for each claimed job that somebody cancels. */

@@ -1,11 +1,11 @@
-/** A delay as a queue asks for it, and a store whose wall clock was set since then. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { newJob } from '../../../src/queue/jobs/new-job.js'
+import { newJob, newJobId } from '../../../src/queue/jobs/new-job.js'
 import { until } from '../../fixtures/until.js'
 import { hasSqlite, StoreFile } from '../store/sqlite/files.js'
 
 const HOUR = 3_600_000
 
+/** The wall clock of the store was set since then. */
 describe.skipIf(!hasSqlite)('a delay', () => {
   let file: StoreFile
 
@@ -27,4 +27,17 @@ describe.skipIf(!hasSqlite)('a delay', () => {
     await until('it is claimed', async () => (await session.claim(['q'], 1)).jobs.length === 1)
     await store.close()
   })
+})
+
+it('an id is a UUID, and greater than those before it, also within one millisecond and when the clock is set back', () => {
+  const now = Date.now() + 1_000
+  const ids = [...Array.from({ length: 10_000 }, () => newJobId(now)), newJobId(now - 500), newJobId(now + 500)]
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(ids.toSorted()).toEqual(ids)
+})
+
+it('an id names the time', () => {
+  const now = Date.now() + 10_000
+  expect(Number.parseInt(newJobId(now).replace('-', '').slice(0, 12), 16)).toBe(now)
 })

@@ -40,8 +40,8 @@ export class SqliteSession implements StoreSession, SessionEvents {
     return this.#thread.request({ op: 'settle', session: this.id, lease: { seq, token }, outcome: own })
   }
 
-  began({ seq, token }: Lease): void {
-    this.#thread.post({ op: 'began', session: this.id, lease: { seq, token } })
+  began({ seq, token }: Lease, atOnce = false): void {
+    this.#thread.post({ op: 'began', session: this.id, lease: { seq, token }, atOnce })
   }
 
   progress({ seq, token }: Lease, value: Uint8Array): void {

@@ -133,12 +133,34 @@ describe.skipIf(!hasSqlite)('the engine', () => {
 
   it('settles before it claims, in the same batch', () => {
     const pending = new PendingOperations()
-    for (const op of ['claim', 'add', 'find', 'settle', 'beat'] as const) pending.add({ id: 1, operation: { op, jobs: [], max: 1 } as never })
+    for (const op of ['claim', 'add', 'find', 'settle', 'beat'] as const)
+      pending.add({ id: 1, operation: { op, jobs: [], max: 1, lease: { seq: 1, token: 1 } } as never })
     expect(pending.takeBatch().map(({ operation }) => operation.op)).toEqual(['beat', 'settle', 'add', 'claim'])
     expect(pending.takeReads().map(({ operation }) => operation.op)).toEqual(['find'])
     pending.add({ id: 1, operation: { op: 'add', jobs: Array.from({ length: 1_200 }, () => newJob()) } })
     pending.add({ id: 2, operation: { op: 'add', jobs: [newJob()] } })
     expect(pending.takeBatch().length).toBe(1)
+  })
+
+  it('lets a beginning wait for company, and drops it when its job is settled in the same transaction', () => {
+    const pending = new PendingOperations()
+    const began = (seq: number, atOnce = false): void => pending.add({ id: 0, operation: { op: 'began', session: 1, lease: { seq, token: 1 }, atOnce } })
+    began(1)
+    began(2)
+    expect(pending.mayWait).toBe(true)
+    pending.add({ id: 1, operation: { op: 'settle', session: 1, lease: { seq: 1, token: 1 }, outcome: { as: 'release' } } })
+    expect(pending.mayWait).toBe(false)
+    expect(pending.takeBatch().map(({ operation }) => [operation.op, 'lease' in operation && operation.lease.seq])).toEqual([
+      ['began', 2],
+      ['settle', 1],
+    ])
+    began(3)
+    pending.add({ id: 2, operation: { op: 'counts', queues: undefined } })
+    expect(pending.mayWait).toBe(false)
+    pending.takeReads()
+    expect(pending.mayWait).toBe(true)
+    began(4, true)
+    expect(pending.mayWait).toBe(false)
   })
 
   it('claims nothing under a session that is gone', () => {

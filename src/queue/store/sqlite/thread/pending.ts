@@ -12,6 +12,15 @@ export interface Pending {
   readonly failed?: () => void
 }
 
+/** A beginning that need not be stored at once: most jobs end a moment later, and their settlement takes its place. */
+const mayWait = (operation: AnyOperation): boolean => operation.op === 'began' && !operation.atOnce
+
+/** A job that is settled in the same transaction has no use for its beginning. */
+const withoutSettled = (batch: readonly Pending[]): Pending[] => {
+  const settled = new Set(batch.flatMap(({ operation }) => (operation.op === 'settle' ? operation.lease.seq : [])))
+  return settled.size === 0 ? [...batch] : batch.filter(({ operation }) => operation.op !== 'began' || !settled.has(operation.lease.seq))
+}
+
 /** The operations that gather while a batch is at the disk: they are the next one. */
 export class PendingOperations {
   #writes: Pending[] = []
@@ -19,6 +28,11 @@ export class PendingOperations {
 
   get hasWrites(): boolean {
     return this.#writes.length > 0
+  }
+
+  /** Nothing waits but beginnings that need not be stored at once. */
+  get mayWait(): boolean {
+    return this.#reads.length === 0 && this.#writes.every(({ operation }) => mayWait(operation))
   }
 
   get isEmpty(): boolean {
@@ -55,7 +69,7 @@ export class PendingOperations {
       if (size > 0 && weight > MAX_WEIGHT) break
       size++
     }
-    const batch = this.#writes.splice(0, size)
+    const batch = withoutSettled(this.#writes.splice(0, size))
     return batch.length === 1 ? batch : batch.sort((a, b) => phaseOf(a.operation) - phaseOf(b.operation))
   }
 

@@ -22,6 +22,8 @@ import { type Result, Transactions } from './transactions.js'
 const BEAT = 1_000
 /** ms between two looks for commits of other processes: the net under the messages of their sockets. */
 const POLL = 250
+/** ms that beginnings wait for other operations: alone they would be a commit. */
+const BEGAN_WAIT = 5
 /** ms between two tries while the disk is full. */
 const FULL_RETRY = 250
 /** ms before what is due, and could not be handled, is tried again. */
@@ -46,6 +48,7 @@ export class StoreServer {
   readonly #dataVersion: Statement
   #version = 0
   #turn: NodeJS.Immediate | undefined
+  #beganTimer: NodeJS.Timeout | undefined
   #dueTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
   /** What is due is not handled before, as it failed; on the clock of `performance`. */
@@ -118,11 +121,14 @@ export class StoreServer {
   // ---- turns
 
   #schedule(): void {
-    if (this.#retryTimer !== undefined) return
-    this.#turn ??= setImmediate(() => {
-      this.#turn = undefined
-      this.#run()
-    })
+    if (this.#retryTimer !== undefined || this.#turn !== undefined) return
+    if (this.#pending.mayWait) this.#beganTimer ??= setTimeout(() => this.#run(), BEGAN_WAIT)
+    else {
+      this.#turn = setImmediate(() => {
+        this.#turn = undefined
+        this.#run()
+      })
+    }
   }
 
   #retryAfter(delay: number): void {
@@ -133,6 +139,8 @@ export class StoreServer {
   }
 
   #run(): void {
+    clearTimeout(this.#beganTimer)
+    this.#beganTimer = undefined
     if (this.#conditions.fatal === undefined && this.#pending.hasWrites) this.#write(this.#pending.takeBatch())
     if (this.#conditions.fatal === undefined) for (const pending of this.#pending.takeReads()) this.#settle(pending, this.#transactions.read(pending.operation))
     this.#host.flush()
@@ -308,7 +316,7 @@ export class StoreServer {
       } catch {}
     }
     for (const pending of this.#pending.drain()) this.#fail(pending, storeClosed())
-    for (const timer of [this.#dueTimer, this.#retryTimer]) clearTimeout(timer)
+    for (const timer of [this.#dueTimer, this.#retryTimer, this.#beganTimer]) clearTimeout(timer)
     clearImmediate(this.#turn)
     this.#members.end()
     try {
