@@ -5,7 +5,7 @@ import { RESULT, resultCode } from '../database/node-sqlite.js'
 import { RateBucket } from '../database/queues.js'
 import type { StoreContext } from './context.js'
 import { type End, end } from './end.js'
-import { claimedJob, isIntact, type JobRow, jobRow, jobRows, STATE } from './rows.js'
+import { claimedJob, isIntact, jobRow, jobRows, STATE, type WaitingRow } from './rows.js'
 import { nextPromotion } from './sweep.js'
 
 const damaged = (what: string): End & { readonly error: SerializedError } => ({
@@ -80,16 +80,16 @@ const sourceOf = ({ sql }: StoreContext, name: string, monotonic: number): Sourc
 }
 
 /** The most urgent of all queues, as many as their rates allow. */
-const nextCandidates = ({ sql }: StoreContext, sources: readonly Source[], wanted: number, monotonic: number): [JobRow, Source][] => {
+const nextCandidates = ({ sql }: StoreContext, sources: readonly Source[], wanted: number, monotonic: number): [WaitingRow, Source][] => {
   const found = sources.flatMap((source) => {
     const most = source.bucket === undefined ? wanted : Math.min(wanted, source.bucket.available(monotonic))
-    return most <= 0 ? [] : jobRows(sql.waiting.all(source.queue, most)).map((row): [JobRow, Source] => [row, source])
+    return most <= 0 ? [] : (sql.waiting.all(source.queue, most) as unknown as WaitingRow[]).map((row): [WaitingRow, Source] => [row, source])
   })
   if (sources.length > 1) found.sort(([a], [b]) => b.priority - a.priority || a.seq - b.seq)
   return found.slice(0, wanted)
 }
 
-const claimOne = (context: StoreContext, row: JobRow, queue: string, session: number, node: string): ClaimedJob | undefined | 'no session' => {
+const claimOne = (context: StoreContext, row: WaitingRow, queue: string, session: number, node: string): ClaimedJob | undefined | 'no session' => {
   const { sql, clock, counters } = context
   if (row.expires_at !== null && row.expires_at <= clock.now) {
     end(context, row, STATE.expired, EXPIRED)

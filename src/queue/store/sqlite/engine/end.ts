@@ -1,7 +1,7 @@
 import type { Counts, HistoryEntry, SerializedError } from '../../../../runtime/delivery.js'
 import { DEFAULT_RETENTION, DEPENDENCY_FAILED, type EndState, retentionOf } from '../../ended-jobs.js'
 import type { StoreContext } from './context.js'
-import { countColumns, countsOf, type JobRow, jobRow, jobRows, optionsOf, STATE, stateName, TIMING } from './rows.js'
+import { countColumns, countsOf, type EndingRow, type JobRow, jobRow, jobRows, optionsOf, type RemovedRow, STATE, stateName, TIMING } from './rows.js'
 
 /** How a job ends that does not complete. */
 export interface End {
@@ -33,7 +33,7 @@ export const keep = ({ clock, counters }: StoreContext, queue: number, state: nu
 }
 
 /** A job that was `from` has ended: what depended on it is released, or fails with it. */
-export const ended = (context: StoreContext, row: Pick<JobRow, 'seq' | 'queue' | 'id' | 'awaited' | 'pending'>, from: number, state: number): void => {
+export const ended = (context: StoreContext, row: EndingRow, from: number, state: number): void => {
   const failing = endedOne(context, row, from, state)
   // A list, not a recursion: a chain may be long.
   for (const { seq } of failing) {
@@ -46,12 +46,12 @@ export const ended = (context: StoreContext, row: Pick<JobRow, 'seq' | 'queue' |
 }
 
 /** Ends a job, and those that fail with it. */
-export const end = (context: StoreContext, row: JobRow, state: number, how: End): void => {
+export const end = (context: StoreContext, row: EndingRow, state: number, how: End): void => {
   endRow(context, row, state, how)
   ended(context, row, row.state, state)
 }
 
-const endRow = (context: StoreContext, row: JobRow, state: number, { reason, error, counts = countsOf(row), history }: End): void => {
+const endRow = (context: StoreContext, row: EndingRow, state: number, { reason, error, counts = countsOf(row), history }: End): void => {
   const { sql, clock } = context
   const [until, to] = keep(context, row.queue, state, row.options)
   const text = history === undefined ? row.history : JSON.stringify(history)
@@ -60,7 +60,7 @@ const endRow = (context: StoreContext, row: JobRow, state: number, { reason, err
 }
 
 /** Returns the jobs that are to fail because it did. */
-const endedOne = (context: StoreContext, row: Pick<JobRow, 'seq' | 'queue' | 'id' | 'awaited' | 'pending'>, from: number, state: number): JobRow[] => {
+const endedOne = (context: StoreContext, row: EndingRow, from: number, state: number): JobRow[] => {
   context.counters.moved(row.queue, from, state)
   context.emit(stateName(state) as EndState, row.queue, row.id, row.seq)
   // Another job may be retried: it needs the answers of what it depended on then.
@@ -96,7 +96,7 @@ export const dueState = ({ clock }: StoreContext, timing: number, runAt: number 
   runAt !== null && runAt > (timing === TIMING.at ? clock.now : clock.relative) ? STATE.delayed : STATE.waiting
 
 /** Removes a job that is not active. Its answer stays for as long as a job that depends on it has not ended: false then. */
-export const remove = ({ sql, counters, clock }: StoreContext, { seq, queue, id, state, awaited, dedup }: JobRow, force: boolean): boolean => {
+export const remove = ({ sql, counters, clock }: StoreContext, { seq, queue, id, state, awaited, dedup }: RemovedRow, force: boolean): boolean => {
   if (awaited === 1) {
     if (!force && sql.edgeFrom.get(seq) !== undefined) return false
     sql.deleteEdgesFrom.run(seq)
@@ -116,7 +116,7 @@ export const trim = (context: StoreContext): void => {
   const { sql, counters } = context
   for (const { queue, state, before, now, surplus } of counters.ended) {
     const last = before + now
-    for (const row of jobRows(sql.surplus.all(queue, state, last, surplus + TRIM_SLICE))) {
+    for (const row of sql.surplus.all(queue, state, last, surplus + TRIM_SLICE) as unknown as (RemovedRow & Pick<JobRow, 'options'>)[]) {
       // What another job still needs is looked at again later: not with each end, as there may be many.
       if (!remove(context, row, false)) sql.keepTo.run(row.seq, last + Math.max(LOOK_AGAIN, retention(row.options, state).count))
     }

@@ -43,6 +43,18 @@ export interface JobRow {
   readonly reason: string | null
 }
 
+/** What is read of a job that may end. */
+export type EndingRow = Pick<
+  JobRow,
+  'seq' | 'queue' | 'id' | 'state' | 'awaited' | 'pending' | 'options' | 'history' | 'attempt' | 'losses' | 'requeues' | 'unknown_for'
+>
+/** What a claim reads of a job. */
+export type WaitingRow = EndingRow & Pick<JobRow, 'task' | 'priority' | 'expires_at' | 'token'>
+/** What a settlement reads of it. */
+export type HeldRow = EndingRow & Pick<JobRow, 'cancel' | 'timing' | 'run_at'>
+/** What is read of an ended job that is to be removed. */
+export type RemovedRow = Pick<JobRow, 'seq' | 'queue' | 'id' | 'state' | 'awaited' | 'dedup'>
+
 export const jobRow = (row: Row | undefined): JobRow | undefined => row as unknown as JobRow | undefined
 export const jobRows = (rows: Row[]): JobRow[] => rows as unknown as JobRow[]
 
@@ -50,7 +62,7 @@ export const isEndState = (state: number): boolean => state >= STATE.completed
 
 export const stateName = (state: number): JobState => JOB_STATES[state]!
 
-export const countsOf = ({ attempt, losses, requeues, unknown_for: unknownFor }: JobRow): Counts =>
+export const countsOf = ({ attempt, losses, requeues, unknown_for: unknownFor }: EndingRow): Counts =>
   unknownFor === 0 ? { attempt, losses, requeues } : { attempt, losses, requeues, unknownFor }
 
 /** The counts as a statement takes them. */
@@ -75,7 +87,7 @@ export const checksumOf = (bytes: Uint8Array): number => crc32(bytes)
 /** Whether the bytes are those that were stored: a page that is lost is read back as zeros, in silence. */
 export const isIntact = (bytes: Uint8Array, checksum: unknown): boolean => crc32(bytes) === checksum
 
-export const claimedJob = (row: JobRow, queue: string, body: Uint8Array, results: ClaimedJob['results']): ClaimedJob => ({
+export const claimedJob = (row: WaitingRow, queue: string, body: Uint8Array, results: ClaimedJob['results']): ClaimedJob => ({
   seq: row.seq,
   token: row.token + 1,
   id: row.id,

@@ -2,11 +2,14 @@ import { CANCELLED, SESSION_LOST } from '../../ended-jobs.js'
 import type { Lease, Outcome } from '../../store.js'
 import type { StoreContext } from './context.js'
 import { end, ended, keep } from './end.js'
-import { checksumOf, countColumns, countsOf, historyText, type JobRow, jobRow, STATE, TIMING } from './rows.js'
+import { checksumOf, countColumns, countsOf, type HeldRow, historyText, type JobRow, STATE, TIMING } from './rows.js'
+
+/** Undefined: the claim is over. */
+const heldRow = ({ sql }: StoreContext, { seq, token }: Lease): HeldRow | undefined => sql.claimed.get(seq, token) as unknown as HeldRow | undefined
 
 /** Ends a claim. False: it is over already, or the job was cancelled before and has ended so. */
 export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): boolean => {
-  const row = jobRow(context.sql.claimed.get(lease.seq, lease.token))
+  const row = heldRow(context, lease)
   if (row === undefined) return false
   if (row.cancel === 1 && (outcome.as === 'completed' || outcome.as === 'failed' || outcome.as === 'expired')) {
     end(context, row, STATE.cancelled, outcome.as === 'completed' ? CANCELLED : { ...outcome, ...CANCELLED })
@@ -19,7 +22,7 @@ export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): b
   return true
 }
 
-const complete = (context: StoreContext, row: JobRow, answer: Uint8Array): void => {
+const complete = (context: StoreContext, row: HeldRow, answer: Uint8Array): void => {
   const { sql, clock } = context
   const { seq } = row
   sql.complete.run(seq, clock.now, ...keep(context, row.queue, STATE.completed, row.options))
@@ -27,7 +30,7 @@ const complete = (context: StoreContext, row: JobRow, answer: Uint8Array): void 
   ended(context, row, STATE.active, STATE.completed)
 }
 
-const retry = (context: StoreContext, row: JobRow, { delay, counts, history, error }: Outcome & { readonly as: 'retry' }): void => {
+const retry = (context: StoreContext, row: HeldRow, { delay, counts, history, error }: Outcome & { readonly as: 'retry' }): void => {
   const { sql, clock } = context
   if (row.cancel === 1) {
     end(context, row, STATE.cancelled, { ...CANCELLED, counts, history })
@@ -43,7 +46,7 @@ const retry = (context: StoreContext, row: JobRow, { delay, counts, history, err
 }
 
 /** It waits again as before; a job that is to be cancelled ends. */
-export const giveBack = (context: StoreContext, row: JobRow, counts = countsOf(row)): void => {
+export const giveBack = (context: StoreContext, row: HeldRow, counts = countsOf(row)): void => {
   if (row.cancel === 1) {
     end(context, row, STATE.cancelled, { ...CANCELLED, counts })
     return
@@ -69,7 +72,7 @@ export const began = ({ sql }: StoreContext, { seq, token }: Lease): void => {
 }
 
 export const progress = (context: StoreContext, { seq, token }: Lease, value: Uint8Array): void => {
-  const row = jobRow(context.sql.claimed.get(seq, token))
+  const row = heldRow(context, { seq, token })
   if (row === undefined) return
   context.sql.setProgress.run(seq, value)
   context.emit('progress', row.queue, row.id, seq)
