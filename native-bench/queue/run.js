@@ -63,11 +63,9 @@ const cellOf = (rounds) => ({
   metrics: Object.fromEntries(Object.keys(rounds[0] ?? {}).map((name) => [name, spread(rounds.map((metrics) => metrics[name] ?? Number.NaN))])),
 })
 
-/** All variants in turn, round by round. One that fails once takes no further part. @param {string} name @param {[string, QueueVariant][]} variants @param {QueueWanted} wanted @param {string} folder @param {(line: string) => void} progress */
-const runCase = async (name, variants, wanted, folder, progress) => {
+/** All variants in turn, round by round, into `cells`. One that fails once takes no further part. @param {string} name @param {[string, QueueVariant][]} variants @param {QueueWanted} wanted @param {string} folder @param {Record<string, Cell>} cells @param {(line: string) => void} progress */
+const runCase = async (name, variants, wanted, folder, cells, progress) => {
   const { maxRounds = wanted.rounds, timeout = 60 } = CASES[name] ?? {}
-  /** @type {Record<string, Cell>} */
-  const failed = {}
   /** @type {Map<string, Metrics[]>} */
   const figures = new Map(variants.map(([key]) => [key, []]))
   const rounds = Math.min(wanted.rounds, maxRounds)
@@ -77,28 +75,43 @@ const runCase = async (name, variants, wanted, folder, progress) => {
       const own = mkdtempSync(join(folder, `${name}-`))
       const answer = await measureOne([name, key, own, wanted.size], timeout, ONE)
       rmSync(own, { recursive: true, force: true })
-      if ('metrics' in answer) got.push(answer.metrics)
-      else {
-        failed[key] = answer
+      if ('metrics' in answer) {
+        got.push(answer.metrics)
+        cells[key] = cellOf(got)
+      } else {
+        cells[key] = answer
         figures.delete(key)
       }
     }
   }
-  return Object.fromEntries(variants.map(([key]) => [key, failed[key] ?? cellOf(figures.get(key) ?? [])]))
 }
 
-/** @param {QueueWanted} wanted @param {string} folder @returns {Promise<QueueResults>} */
-const runCases = async (wanted, folder) => {
+/** @param {QueueWanted} wanted @param {string} folder @param {QueueResults} results */
+const runCases = async (wanted, folder, results) => {
   const peers = await usablePeers(wanted)
   const { show, end } = progressLine(process.stderr)
-  /** @type {QueueResults} */
-  const results = {}
   for (const name of wanted.cases) {
     const variants = Object.entries(CASES[name]?.variants ?? {}).filter(([key, { server }]) => server === undefined || peers.includes(key))
-    results[name] = await runCase(name, variants, wanted, folder, show)
+    /** @type {Record<string, Cell>} */
+    const cells = {}
+    results[name] = cells
+    await runCase(name, variants, wanted, folder, cells, show)
   }
   end()
-  return results
+}
+
+/** Also of a run that was interrupted. @param {QueueWanted} wanted @param {string[]} args @param {{ before: number, after: number }} fsync @param {QueueResults} results */
+const printResults = (wanted, args, fsync, results) => {
+  const goals = wanted.size === 'smoke' ? [] : evaluateGoals(results, diskProblem(fsync.before) === undefined)
+  const machine = { ...machineOf(args), command: ['npm run bench:queue', ...(args.length > 0 ? ['--', ...args] : [])].join(' ') }
+  if (wanted.json) {
+    console.log(JSON.stringify({ machine, fsync, rounds: wanted.rounds, results, goals }, null, 2))
+    return
+  }
+  const rounds = `${wanted.rounds} round${wanted.rounds > 1 ? 's' : ''}`
+  const disk = `A write is durable after ${fsync.before.toFixed(2)} ms (${fsync.after.toFixed(2)} ms after the run). Medians of ${rounds}, in brackets the least and the most.`
+  const tables = Object.entries(results).map(([name, cells]) => caseTable(/** @type {QueueCase} */ (CASES[name]), cells))
+  console.log([machineText(machine), disk, ...tables, ...(goals.length > 0 ? [goalsTable(goals)] : [])].join('\n\n'))
 }
 
 /** The folder of the current run; removed also when it is interrupted. @type {string | undefined} */
@@ -106,6 +119,9 @@ let folder
 const removeFolder = () => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 }
+
+/** What an interruption prints. */
+let interrupted = () => {}
 
 const main = async () => {
   const args = process.argv.slice(2)
@@ -119,19 +135,15 @@ const main = async () => {
   const before = fsyncMs(folder)
   const problem = diskProblem(before)
   if (problem !== undefined && wanted.size !== 'smoke') printLine(`!!! THE RATIOS TO ONE TRANSACTION A JOB MEAN NOTHING HERE: ${problem}`)
-  const results = await runCases(wanted, folder)
-  const fsync = { before, after: fsyncMs(folder) }
-  const goals = wanted.size === 'smoke' ? [] : evaluateGoals(results, problem === undefined)
-  const machine = { ...machineOf(args), command: ['npm run bench:queue', ...(args.length > 0 ? ['--', ...args] : [])].join(' ') }
+  /** @type {QueueResults} */
+  const results = {}
+  interrupted = () => printResults(wanted, args, { before, after: Number.NaN }, results)
+  await runCases(wanted, folder, results)
+  interrupted = () => {}
+  printResults(wanted, args, { before, after: fsyncMs(folder) }, results)
   const failures = Object.entries(results).flatMap(([name, cells]) =>
     Object.entries(cells).flatMap(([key, cell]) => ('reason' in cell ? [{ key, text: `${key} failed in ${name}: ${cell.reason}` }] : [])),
   )
-  if (wanted.json) console.log(JSON.stringify({ machine, fsync, rounds: wanted.rounds, results, goals }, null, 2))
-  else {
-    const disk = `A write is durable after ${before.toFixed(2)} ms (${fsync.after.toFixed(2)} ms after the run). Medians of ${wanted.rounds} round${wanted.rounds > 1 ? 's' : ''}, in brackets the least and the most.`
-    const tables = wanted.cases.map((name) => caseTable(/** @type {QueueCase} */ (CASES[name]), results[name] ?? {}))
-    console.log([machineText(machine), disk, ...tables, ...(goals.length > 0 ? [goalsTable(goals)] : [])].join('\n\n'))
-  }
   for (const { text } of failures) printLine(text)
   // A failure of a peer is a result, one of prefork an error.
   if (failures.some(({ key }) => !PEERS.includes(key))) process.exitCode = 1
@@ -140,6 +152,7 @@ const main = async () => {
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
   process.once(signal, () => {
     endMeasurement()
+    interrupted()
     removeFolder()
     process.exit(signal === 'SIGINT' ? 130 : 143)
   })
