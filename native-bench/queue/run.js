@@ -109,7 +109,7 @@ const printResults = (wanted, args, fsync, results) => {
     return
   }
   const rounds = `${wanted.rounds} round${wanted.rounds > 1 ? 's' : ''}`
-  const disk = `A write is durable after ${fsync.before.toFixed(2)} ms (${fsync.after.toFixed(2)} ms after the run). Medians of ${rounds}, in brackets the least and the most.`
+  const disk = `A write is durable after ${fsync.before.toFixed(2)} ms (${Number.isNaN(fsync.after) ? 'interrupted' : `${fsync.after.toFixed(2)} ms after the run`}). Medians of ${rounds}, in brackets the least and the most.`
   const tables = Object.entries(results).map(([name, cells]) => caseTable(/** @type {QueueCase} */ (CASES[name]), cells))
   console.log([machineText(machine), disk, ...tables, ...(goals.length > 0 ? [goalsTable(goals)] : [])].join('\n\n'))
 }
