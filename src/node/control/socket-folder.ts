@@ -11,6 +11,9 @@ export interface SocketFile {
   readonly path: string
 }
 
+/** The names in the private folder. */
+const LINKED = /^[0-9a-f]{16}-[0-9a-f]{12}\.ctl$/
+
 /** The folder that the socket is bound in before it gets its path: the path in it is no longer. */
 const bindFolder = (path: string): string => path.replace(/\.ctl$/, '.d')
 
@@ -25,10 +28,15 @@ const listenAt = async (server: Server, path: string): Promise<void> => {
   try {
     await new Promise<void>((resolve, reject) => {
       // In a worker of a cluster the primary process would listen otherwise.
-      server.once('error', reject).listen({ path: bound, exclusive: true }, () => {
-        server.off('error', reject)
-        resolve()
-      })
+      // A server that is closed before it listens says so with this event alone.
+      const closed = (): void => reject(new Error('the node was closed'))
+      server
+        .once('error', reject)
+        .once('close', closed)
+        .listen({ path: bound, exclusive: true }, () => {
+          server.off('error', reject).off('close', closed)
+          resolve()
+        })
     })
     chmodSync(bound, 0o600)
     renameSync(bound, path)
@@ -84,7 +92,8 @@ export class SocketFolder {
     if (own.isSocket()) return { entry, path: entry }
     if (!own.isSymbolicLink()) return undefined
     const path = await readlink(entry).catch(() => '')
-    if (!isAbsolute(path)) return undefined
+    // Whatever the owner of the file has made of the link: no other file is connected to, or removed.
+    if (!isAbsolute(path) || !LINKED.test(basename(path))) return undefined
     const target = await statOf(path)
     // A link whose socket is gone is that of a dead node.
     return target === undefined || (target.isSocket() && owners.has(target.uid)) ? { entry, path } : undefined
