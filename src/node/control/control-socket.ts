@@ -86,9 +86,19 @@ export class ControlSocket implements NodeControl {
 
   async #askOthers(message: SpentMessage | RevocationsMessage, receive: (answer: Answer) => void): Promise<void> {
     if (this.#folder === undefined) return
-    const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(ANSWER_TIMEOUT)])
-    // Best effort: a node that cannot be asked has no answer.
-    await askNodes(this.#folder, toJson({ to: 'all', command: message }), { signal, except: this.#file?.entry }, receive).catch(() => {})
+    // Not AbortSignal.any of AbortSignal.timeout: in Node 20 the garbage collector takes that timeout, and it never ends.
+    const end = new AbortController()
+    const abort = (): void => end.abort()
+    this.#closed.signal.addEventListener('abort', abort, { once: true })
+    const timer = setTimeout(abort, ANSWER_TIMEOUT)
+    try {
+      await askNodes(this.#folder, toJson({ to: 'all', command: message }), { signal: end.signal, except: this.#file?.entry }, receive)
+    } catch {
+      // Best effort: a node that cannot be asked has no answer.
+    } finally {
+      clearTimeout(timer)
+      this.#closed.signal.removeEventListener('abort', abort)
+    }
   }
 
   #warnOfSameName(): void {
