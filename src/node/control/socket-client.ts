@@ -1,9 +1,10 @@
 import type { Address, Answer, Command } from '../../runtime/report/commands.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
+import { OptionError } from '../../util/checks.js'
 import { notify } from '../../util/notify.js'
 import type { ControlClient } from '../broker.js'
 import { AnswerQueue, type ControlRequest, readControlRequest } from './request.js'
-import { askNodes, ControlError } from './socket-connection.js'
+import { askNodes, ControlError, MAX_REQUEST } from './socket-connection.js'
 import { SocketFolder } from './socket-folder.js'
 import { SocketListener } from './socket-listener.js'
 
@@ -18,7 +19,8 @@ const unreachable = (file: string, cause: NodeJS.ErrnoException): ControlError =
 export class SocketControlClient implements ControlClient {
   readonly #file: string
   readonly #folder: SocketFolder
-  readonly #requests = new Set<AnswerQueue>()
+  /** Ends each request that is under way. */
+  readonly #requests = new Set<AbortController>()
   readonly #listeners = new Set<SocketListener>()
   #isClosed = false
 
@@ -30,7 +32,11 @@ export class SocketControlClient implements ControlClient {
 
   /** It ends also when every node that is there has answered: their number is known. */
   ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer> {
-    return this.#ask(readControlRequest(to, command, options))
+    const request = readControlRequest(to, command, options)
+    const { length } = request.body
+    if (length > MAX_REQUEST)
+      throw new OptionError('command', `must have at most ${MAX_REQUEST} bytes of JSON, together with the names of nodes; it has ${length}`)
+    return this.#ask(request)
   }
 
   async *#ask({ to, body, timeout }: ControlRequest): AsyncIterableIterator<Answer> {
@@ -38,9 +44,11 @@ export class SocketControlClient implements ControlClient {
     const outstanding = to === 'all' ? undefined : new Set(to)
     if (outstanding?.size === 0) return
     const answers = new AnswerQueue()
-    this.#requests.add(answers)
     const end = new AbortController()
-    const timer = setTimeout(() => answers.push(undefined), timeout)
+    // The connections end here, too: the caller may not come back for more answers.
+    end.signal.addEventListener('abort', () => answers.push(undefined), { once: true })
+    this.#requests.add(end)
+    const timer = setTimeout(() => end.abort(), timeout)
     this.#askAll(body, end.signal, answers).catch((error: NodeJS.ErrnoException) => answers.push(unreachable(this.#file, error)))
     try {
       for (let answer = await answers.next(); answer !== undefined; answer = await answers.next()) {
@@ -51,7 +59,7 @@ export class SocketControlClient implements ControlClient {
     } finally {
       clearTimeout(timer)
       end.abort()
-      this.#requests.delete(answers)
+      this.#requests.delete(end)
     }
   }
 
@@ -84,7 +92,7 @@ export class SocketControlClient implements ControlClient {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const answers of this.#requests) answers.push(undefined)
+    for (const request of this.#requests) request.abort()
     for (const each of this.#listeners) each.stop()
   }
 }

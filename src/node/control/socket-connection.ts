@@ -6,6 +6,8 @@ import { PreforkError } from '../../wire/errors.js'
 import { readLines } from './lines.js'
 import type { SocketFile, SocketFolder } from './socket-folder.js'
 
+/** Bytes of a request at most, without the end of its line. */
+export const MAX_REQUEST = 65_536
 /** Bytes of an answer, or of the events of one line, at most. */
 const MAX_LINE = 80 * 1_048_576
 
@@ -27,7 +29,7 @@ export const isDead = ({ code }: NodeJS.ErrnoException): boolean => code === 'EC
 
 interface ConnectionEvents {
   line(line: string): void
-  /** Once. `error`: why there was no connection, or how it was lost. */
+  /** Once. `error`: why there was no connection. How one was lost says nothing: a node that dies resets those whose request it has not read. */
   closed(error: NodeJS.ErrnoException | undefined): void
 }
 
@@ -36,10 +38,14 @@ export const openConnection = (path: string, request: string | Buffer, { line, c
   // Node 20 would cut the path off, in silence.
   const isTooLong = Buffer.byteLength(path) > MAX_SOCKET_PATH
   const socket = isTooLong ? new Socket().destroy(new Error(`the path of a socket is too long here: ${path}`)) : connect({ path })
+  let wasConnected = false
   let failure: NodeJS.ErrnoException | undefined
   socket
+    .on('connect', () => {
+      wasConnected = true
+    })
     .on('error', (error) => {
-      failure ??= error
+      if (!wasConnected) failure ??= error
     })
     .on('close', () => closed(failure))
   readLines(socket, MAX_LINE, line, () => socket.destroy())
@@ -48,7 +54,7 @@ export const openConnection = (path: string, request: string | Buffer, { line, c
   return socket
 }
 
-/** Sends a command to one node. Undefined: it has no answer, as it is for others, or the node ends. Rejects when it cannot be connected to, or at the end of `signal`. */
+/** Sends a command to one node. Undefined: there is no answer, as the command is for others, the node ends, or `signal` has ended the wait. Rejects when it cannot be connected to. */
 const askNode = ({ path }: SocketFile, request: Buffer, signal: AbortSignal): Promise<Answer | undefined> =>
   new Promise((resolve, reject) => {
     let answer: Answer | undefined

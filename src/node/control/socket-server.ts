@@ -3,13 +3,11 @@ import type { Answer } from '../../runtime/report/commands.js'
 import { type ControlMessage, readControlMessage, toJson } from '../../runtime/report/messages.js'
 import { deferred, withTimeout } from '../../util/with-timeout.js'
 import { readLines } from './lines.js'
-import { isListenRequest } from './socket-connection.js'
+import { isListenRequest, MAX_REQUEST } from './socket-connection.js'
 import type { SocketFile, SocketFolder } from './socket-folder.js'
 
 const MAX_CONNECTIONS = 64
 const MAX_LISTENERS = 16
-/** Bytes of a request at most. */
-const MAX_REQUEST = 65_536
 /** ms that a connection has to send its request, and again to read the answer. */
 const CONNECTION_TIMEOUT = 10_000
 /** Bytes of answers and events, over all connections, that their readers have not taken. */
@@ -90,9 +88,9 @@ export class SocketServer {
       this.#refuse(socket, `A request has at most ${MAX_REQUEST} bytes.`)
     }
     readLines(socket, MAX_REQUEST, receive, refuse)
-    // Who has sent a request has nothing more to say.
+    // What follows a request is read, so that the end is seen, and dropped. One byte more is the end of its line.
     socket.on('data', () => {
-      if (hasRequest && socket.bytesRead > MAX_REQUEST) socket.destroy()
+      if (hasRequest && socket.bytesRead > MAX_REQUEST + 1) socket.destroy()
     })
   }
 
