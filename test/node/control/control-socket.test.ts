@@ -1,12 +1,13 @@
 /** Control sockets between nodes and operators, over real sockets. */
-import { chmodSync, lstatSync, readlinkSync, rmSync } from 'node:fs'
+import { chmodSync, lstatSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { ControlSocket } from '../../../src/node/control/control-socket.js'
 import type { Command } from '../../../src/runtime/report/commands.js'
 import type { FarmEvent } from '../../../src/runtime/report/report.js'
 import { MAX_SOCKET_PATH } from '../../../src/util/socket-path.js'
 import { until } from '../../fixtures/until.js'
-import { answersTo, entriesBeside, newFile, operator, startNode, startOther } from './nodes.js'
+import { answersTo, entriesBeside, FOREVER, newFile, operator, startNode, startOther } from './nodes.js'
 
 const done = async (command: Command): Promise<unknown> => ({ did: command.command })
 
@@ -56,6 +57,41 @@ describe('commands', () => {
     const file = newFile()
     const other = await startOther(file, (socket) => socket.on('data', () => void other.die()))
     expect(await answersTo(operator(file), 'all', { command: 'ping' })).toEqual([])
+  })
+
+  it('do not wait for a node that dies with the request unread', async () => {
+    const file = newFile()
+    const other = await startOther(file, (socket) => {
+      socket.pause()
+      setImmediate(() => void other.die())
+    })
+    expect(await answersTo(operator(file), 'all', { command: 'ping' })).toEqual([])
+  })
+
+  it('leave no connection behind when their answers are not taken', async () => {
+    const file = newFile()
+    let connections = 0
+    await startOther(file, (socket) => {
+      connections++
+      socket.on('close', () => connections--)
+    })
+    await startNode(file, 'alpha', done)
+    const client = operator(file)
+    await client.ask('all', { command: 'ping' }, { timeout: 20 }).next()
+    await until('its time is over', () => connections === 0)
+    await client.ask('all', { command: 'ping' }, { timeout: FOREVER }).next()
+    expect(connections).toBe(1)
+    await client.close()
+    await until('the client is closed', () => connections === 0)
+  })
+
+  it('are refused when they are longer than what a node reads', async () => {
+    const file = newFile()
+    await startNode(file, 'alpha', done)
+    const ask = (length: number) => answersTo(operator(file), 'all', { command: 'x'.repeat(length) } as never)
+    const rest = '{"to":"all","command":{"command":""}}'.length
+    expect(await ask(65_536 - rest)).toMatchObject([{ ok: true }])
+    await expect(ask(65_537 - rest)).rejects.toThrow("Option 'command' must have at most 65536 bytes of JSON, together with the names of nodes; it has 65537")
   })
 
   it('wait for a node that is silent until the time is over', async () => {
@@ -136,6 +172,27 @@ describe('a socket', () => {
     expect(await control.command({ command: 'ping' })).toEqual({ did: 'ping' })
     await control.askNodes({ command: 'revocations', node: 'alpha' }, () => {}, 60_000)
     control.tellNodes({ command: 'revocation_spent', id: 'x', node: 'alpha' })
+  })
+
+  it('is found by a link, which leads to no other file', async () => {
+    const file = newFile()
+    const other = join(dirname(file), 'other.sock')
+    const { path, die } = await startOther(file, () => {})
+    await die()
+    renameSync(path, other)
+    const link = `${file}-0123456789ab.ctl`
+    symlinkSync(other, link)
+    expect(await answersTo(operator(file), 'all', { command: 'ping' })).toEqual([])
+    expect(lstatSync(other).isSocket()).toBe(true)
+  })
+
+  it('is gone when its node is closed while it opens', async () => {
+    const file = newFile()
+    const control = new ControlSocket('alpha', () => {})
+    const opened = control.open(file)
+    await control.close()
+    await opened
+    expect(entriesBeside(file)).toEqual([])
   })
 
   it('is not opened by a node that was closed before', async () => {
