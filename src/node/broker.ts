@@ -82,12 +82,12 @@ export interface NodeControl {
   emit(event: FarmEvent): void
 }
 
-/** An operator's side of the control exchange, as used by `prefork top` and `prefork control`. */
+/** An operator's side of control, as used by `prefork top` and `prefork control`. */
 export interface ControlClient {
   /**
    * Sends a command when the iteration begins, and yields the answers as they arrive. It ends after `timeout` ms (default 2,000) or, for
    * named nodes, when each has answered. When the client is closed, it ends after the answers received so far, or throws BrokerError when
-   * the command had not been sent.
+   * the command had not been sent. Where the nodes are known, it returns how many are there and have not answered; for await leaves that out.
    *
    * @throws {TypeError} the address, the command or an option is invalid; thrown by the call itself
    */

@@ -87,6 +87,10 @@ describe('prefork over a queue in a file', () => {
     const gone = await run('control', 'ping', '--node', 'gamma', '--timeout', '10m')
     expect(gone).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('No node gamma is at work on sqlite:') })
 
+    beta.process.kill('SIGSTOP')
+    const suspended = await run('control', 'ping', '--timeout', '10s')
+    expect([suspended.code, jsonLines(suspended.stdout).map(({ node }) => node)]).toEqual([5, ['alpha']])
+    expect(suspended.stderr).toMatch(/Another node is at work on sqlite:.*, with no answer within 10 s: suspended, or busy\./)
     await beta.stop('SIGKILL')
     const left = await run('control', 'ping', '--timeout', '10m')
     expect([left.code, jsonLines(left.stdout).map(({ node }) => node)]).toEqual([0, ['alpha']])

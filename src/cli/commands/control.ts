@@ -36,18 +36,26 @@ export const control = async (command: Command, flags: Flags, context: CliContex
     const shown = `${(given ?? answers) / 1_000} s`
     const answered = new Set<string>()
     let refused = false
-    for await (const answer of client.ask(to, command, { timeout })) {
+    const asked = client.ask(to, command, { timeout })
+    let next = await asked.next()
+    for (; next.done !== true; next = await asked.next()) {
+      const answer = next.value
       answered.add(answer.node)
       refused ||= !answer.ok
       context.stdout.write(`${toJsonLine(answer)}\n`)
     }
+    const late = next.value as number | undefined
     const silent = to === 'all' ? [] : to.filter((node) => !answered.has(node))
     if (silent.length > 0 || answered.size === 0) throw new CommandError(noAnswer(broker, silent, shown), EXIT.noAnswer)
+    if (to === 'all' && late !== undefined && late > 0) throw new CommandError(tooLate(broker, late, shown), EXIT.noAnswer)
     return refused ? EXIT.refused : EXIT.ok
   } finally {
     await deadline.closing(client.close())
   }
 }
+
+const tooLate = ({ url }: BrokerSettings, nodes: number, shown: string): string =>
+  `${nodes === 1 ? 'Another node is' : `${nodes} other nodes are`} at work on ${url}, with no answer within ${shown}: suspended, or busy.`
 
 /** `silent`: the nodes that were named; none: all were asked. */
 const noAnswer = ({ url, secret }: BrokerSettings, silent: readonly string[], shown: string): string => {

@@ -30,7 +30,10 @@ export class SocketControlClient implements ControlClient {
     this.#folder = new SocketFolder(file)
   }
 
-  /** It ends also when every node that is there has answered: their number is known. */
+  /**
+   * It ends also when every node that is there has answered: their number is known. At the end of the time it returns how many have not: their names are
+   * not known.
+   */
   ask(to: Address, command: Command, options?: { timeout?: number }): AsyncIterableIterator<Answer> {
     const request = readControlRequest(to, command, options)
     const { length } = request.body
@@ -48,14 +51,20 @@ export class SocketControlClient implements ControlClient {
     // The connections end here, too: the caller may not come back for more answers.
     end.signal.addEventListener('abort', () => answers.push(undefined), { once: true })
     this.#requests.add(end)
-    const timer = setTimeout(() => end.abort(), timeout)
-    this.#askAll(body, end.signal, answers).catch((error: NodeJS.ErrnoException) => answers.push(unreachable(this.#file, error)))
+    const silent = new Set<string>()
+    let late = 0
+    const timer = setTimeout(() => {
+      late = silent.size
+      end.abort()
+    }, timeout)
+    this.#askAll(body, { signal: end.signal, silent }, answers).catch((error: NodeJS.ErrnoException) => answers.push(unreachable(this.#file, error)))
     try {
       for (let answer = await answers.next(); answer !== undefined; answer = await answers.next()) {
         yield answer
         outstanding?.delete(answer.node)
         if (outstanding?.size === 0) return
       }
+      return late
     } finally {
       clearTimeout(timer)
       end.abort()
@@ -63,9 +72,9 @@ export class SocketControlClient implements ControlClient {
     }
   }
 
-  async #askAll(body: Buffer, signal: AbortSignal, answers: AnswerQueue): Promise<void> {
+  async #askAll(body: Buffer, waiting: { signal: AbortSignal; silent: Set<string> }, answers: AnswerQueue): Promise<void> {
     let hasAnswer = false
-    const [error] = await askNodes(this.#folder, body, { signal }, (answer) => {
+    const [error] = await askNodes(this.#folder, body, waiting, (answer) => {
       hasAnswer = true
       answers.push(answer)
     })

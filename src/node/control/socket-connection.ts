@@ -75,6 +75,14 @@ const askNode = ({ path }: SocketFile, request: Buffer, signal: AbortSignal): Pr
     if (signal.aborted) end()
   })
 
+interface AskOptions {
+  readonly signal: AbortSignal
+  /** The entry of the node that asks. */
+  readonly except?: string | undefined
+  /** Has the entries of those that are waited for. */
+  readonly silent?: Set<string>
+}
+
 /**
  * Sends a command to every node, and calls `receive` with each answer. Resolves when no further one is expected, with why nodes could not be asked: those that
  * are dead are not among them, and their sockets are removed. Rejects when the sockets cannot be looked for.
@@ -82,17 +90,20 @@ const askNode = ({ path }: SocketFile, request: Buffer, signal: AbortSignal): Pr
 export const askNodes = async (
   folder: SocketFolder,
   request: Buffer,
-  { signal, except }: { readonly signal: AbortSignal; readonly except?: string | undefined },
+  { signal, except, silent }: AskOptions,
   receive: (answer: Answer) => void,
 ): Promise<NodeJS.ErrnoException[]> => {
   const errors: NodeJS.ErrnoException[] = []
   const askOne = async (socket: SocketFile): Promise<void> => {
     try {
+      silent?.add(socket.entry)
       const answer = await askNode(socket, request, signal)
       if (answer !== undefined) receive(answer)
     } catch (error) {
       if (!isDead(error as NodeJS.ErrnoException)) errors.push(error as NodeJS.ErrnoException)
       else await folder.remove(socket)
+    } finally {
+      silent?.delete(socket.entry)
     }
   }
   const found = await folder.find()

@@ -94,11 +94,13 @@ describe('commands', () => {
     await expect(ask(65_537 - rest)).rejects.toThrow("Option 'command' must have at most 65536 bytes of JSON, together with the names of nodes; it has 65537")
   })
 
-  it('wait for a node that is silent until the time is over', async () => {
+  it('wait for a node that is silent until the time is over, and count it', async () => {
     const file = newFile()
     await startOther(file, () => {})
     await startNode(file, 'alpha', done)
     expect(await answersTo(operator(file), 'all', { command: 'ping' }, 50)).toMatchObject([{ node: 'alpha' }])
+    const asked = operator(file).ask('all', { command: 'ping' }, { timeout: 50 })
+    expect([await asked.next(), await asked.next()]).toMatchObject([{ value: { node: 'alpha' } }, { done: true, value: 1 }])
   })
 
   it('are checked before they are sent, and refused by a client that is closed', async () => {
