@@ -10,10 +10,12 @@ const LOOK_INTERVAL = 1_000
 /** ms that nodes have for their first line. */
 const FIRST_LINE_TIMEOUT = 1_000
 
-const nodeIn = (line: string): string | undefined => {
+/** The first line: the name of the node, or why it refuses to be listened to. Undefined: it comes from no node. */
+const readGreeting = (line: string): { node: string } | { error: Error } | undefined => {
   try {
     const { node, error } = JSON.parse(line) as { node?: unknown; error?: unknown }
-    return typeof node === 'string' && error === undefined ? node : undefined
+    if (typeof error === 'string') return { error: new Error(error.replace(/\.$/, '')) }
+    return typeof node === 'string' ? { node } : undefined
   } catch {
     return undefined
   }
@@ -64,9 +66,10 @@ export class SocketListener {
     let hasEvents = false
     const line = (text: string): void => {
       if (node === undefined) {
-        node = nodeIn(text)
-        if (node === undefined) socket.destroy()
-        resolve(undefined)
+        const greeting = readGreeting(text)
+        if (greeting !== undefined && 'node' in greeting) node = greeting.node
+        else socket.destroy()
+        resolve(greeting !== undefined && 'error' in greeting ? greeting.error : undefined)
         return
       }
       hasEvents = true

@@ -133,6 +133,10 @@ it('listeners are bounded', async () => {
   }
   await until('all have an answer', () => all.every(({ read }) => read.text.includes('\n')))
   expect(all.filter(({ read }) => read.text.includes('has 16 listeners already'))).toHaveLength(1)
+  await expect(operator(file).listen(() => {})).rejects.toMatchObject({
+    code: 'ERR_PREFORK_CONTROL',
+    message: `The nodes at ${file} cannot be asked: The node has 16 listeners already.`,
+  })
   expect(control.heard).toBe(true)
   await answered(file)
 })
