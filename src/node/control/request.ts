@@ -1,4 +1,4 @@
-/** The arguments of `client.ask`, and the answers. They are checked here: a node drops an invalid command without an answer. */
+/** The arguments of `client.ask`, and its answers. The arguments are checked here: a node drops an invalid command without an answer. */
 
 import type { Address, Answer } from '../../runtime/report/commands.js'
 import { toJson } from '../../runtime/report/messages.js'

@@ -18,8 +18,8 @@ const LINKED = /^[0-9a-f]{16}-[0-9a-f]{12}\.ctl$/
 const bindFolder = (path: string): string => path.replace(/\.ctl$/, '.d')
 
 /**
- * Lets `server` listen on `path`. It is bound in a folder of this user alone: nobody else can connect before the socket has its mode. libuv removes the
- * path that it has bound; what is renamed stays when the process dies, and shows that nobody listens.
+ * Lets `server` listen on `path`. It is bound in a folder of this user alone: nobody else can connect before the socket has its mode. libuv removes
+ * the path that it has bound, also when the process dies by an exception. A socket that was renamed stays, and its refusal shows that the node is dead.
  */
 const listenAt = async (server: Server, path: string): Promise<void> => {
   const folder = bindFolder(path)
@@ -74,7 +74,7 @@ export class SocketFolder {
     return { entry, path }
   }
 
-  /** Sockets of nodes, also of those that are dead. Those of other users are left out, but for the owner of the file. */
+  /** Sockets of nodes, also of those that are dead: those of this user and of the owner of the file. */
   async find(): Promise<SocketFile[]> {
     const prefix = `${basename(this.#file)}-`
     const folder = dirname(this.#file)
@@ -99,7 +99,7 @@ export class SocketFolder {
     return target === undefined || (target.isSocket() && owners.has(target.uid)) ? { entry, path } : undefined
   }
 
-  /** Removes the socket of a node that listens no more. Somebody else may have done so, or may be the only one who can. */
+  /** Removes the socket of a node that listens no more. It may be gone already, or this user may not be allowed to: neither is an error. */
   async remove({ entry, path }: SocketFile): Promise<void> {
     await Promise.all([...new Set([entry, path])].map((each) => rm(each, { force: true }).catch(() => {})))
   }

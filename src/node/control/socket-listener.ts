@@ -27,7 +27,7 @@ export class SocketListener {
   readonly #receive: (event: FarmEvent) => void
   /** By entry of the folder. */
   readonly #connections = new Map<string, Socket>()
-  /** By entry, the nodes whose connection was lost. Those that are dead have not said so themselves. */
+  /** By entry, the names of nodes whose connection was lost. The `node.down` of one that turns out to be dead comes from here. */
   readonly #lost = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
@@ -42,9 +42,9 @@ export class SocketListener {
     const connected = await this.#look()
     if (this.#isStopped) return
     this.#timer = setInterval(() => this.#look().catch(() => {}), LOOK_INTERVAL)
-    const errors = (await withTimeout(Promise.all(connected), FIRST_LINE_TIMEOUT, () => [])).map((error) => error !== undefined && !isDead(error) && error)
-    const [first] = errors
-    if (first instanceof Error && errors.every((each) => each instanceof Error)) throw first
+    const greeted = await withTimeout(Promise.all(connected), FIRST_LINE_TIMEOUT, () => [])
+    const refusals = greeted.filter((error) => error !== undefined && !isDead(error))
+    if (refusals.length > 0 && refusals.length === greeted.length) throw refusals[0]
   }
 
   stop(): void {
@@ -86,7 +86,8 @@ export class SocketListener {
       else if (isDown) this.#lost.delete(file.entry)
       else if (node !== undefined) {
         this.#lost.set(file.entry, node)
-        // Dead, or this listener was too slow: the answer comes at once. One that only greets is asked at the next look.
+        // The node is dead, or has disconnected a listener that was too slow: a new connection shows which. A node that ends each connection before its first
+        // event waits for the next look.
         if (hasEvents) void this.#connect(file)
       }
     }

@@ -12,7 +12,7 @@ const MAX_LISTENERS = 16
 const CONNECTION_TIMEOUT = 10_000
 /** Bytes of answers and events, over all connections, that their readers have not taken. */
 const MAX_UNREAD = 64 * 1_048_576
-/** The same, of the events for one listener: more, and it is disconnected. */
+/** Bytes of events that one listener has not read: with more it is disconnected. */
 const MAX_BACKLOG = 4 * 1_048_576
 /** ms that readers have when the server closes. */
 const CLOSE_TIMEOUT = 500
