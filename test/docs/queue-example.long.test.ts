@@ -60,6 +60,20 @@ describe('the example of the queue', () => {
 
   const list = async (url: string): Promise<Picture[]> => (await (await fetch(`${url}/pictures`)).json()) as Picture[]
 
+  /** What the page is told from now on, until it has been told `last`. */
+  const toldUntil = async (url: string, last: (text: string) => boolean): Promise<string> => {
+    const end = new AbortController()
+    const response = await fetch(`${url}/live`, { signal: end.signal })
+    const decoder = new TextDecoder()
+    let text = ''
+    for await (const chunk of response.body!) {
+      text += decoder.decode(chunk, { stream: true })
+      if (last(text)) break
+    }
+    end.abort()
+    return text
+  }
+
   afterEach(async () => {
     for (const each of running) await kill(each)
     rmSync(folder, { recursive: true, force: true })
@@ -76,7 +90,11 @@ describe('the example of the queue', () => {
     await until('a picture is painted', async () => (await list(server.url)).some(({ id, state }) => id === painted && state === 'completed'), 60_000)
     const picture = new Uint8Array(await (await fileOf(painted, 640)).arrayBuffer())
 
-    const answered: string[] = [painted]
+    const live = await post(server.url, '/paint')
+    const wanted = new RegExp(`"id":"${live}","state":"completed"`)
+    expect(await toldUntil(server.url, (text) => wanted.test(text))).toMatch(/^retry: 500\n\n/)
+
+    const answered: string[] = [painted, live]
     for (let round = 0; round < 3; round++) {
       for (let n = 0; n < 4; n++) answered.push(await post(server.url, n === 0 ? '/paint' : '/pictures', n === 0 ? undefined : picture))
       // Some of them run at this moment, some wait.

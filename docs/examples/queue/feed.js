@@ -1,4 +1,4 @@
-// The live page: server-sent events. Each client gets all pictures first, then those that change.
+// The live page: server-sent events. Each client gets all pictures once, and those that change.
 
 const EVENTS = ['waiting', 'active', 'progress', 'completed', 'failed', 'retrying', 'stalled']
 const INTERVAL = 100
@@ -11,15 +11,24 @@ export class Feed {
 
   constructor(queue, pictures) {
     this.pictures = pictures
+    // The job that paints a picture changes that picture.
     for (const name of EVENTS) queue.on(name, ({ id }) => this.#change(id.replace(/-paint$/, '')))
   }
 
   async subscribe(res) {
-    const all = await this.pictures.list()
     res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-    res.write(`retry: 500\nevent: all\ndata: ${JSON.stringify(all)}\n\n`)
+    res.write('retry: 500\n\n')
     this.#clients.add(res)
     res.once('close', () => this.#clients.delete(res))
+    try {
+      const all = await this.pictures.list()
+      this.#write(res, `event: all\ndata: ${JSON.stringify(all)}\n\n`)
+      // What has changed while they were read is told again: they may be older than what the client was told meanwhile.
+      for (const { id, endedAt } of all) if (endedAt === undefined) this.#change(id)
+    } catch (error) {
+      console.error(error.message)
+      res.destroy()
+    }
   }
 
   close() {

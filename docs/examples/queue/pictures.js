@@ -73,7 +73,9 @@ export class Pictures {
     for (const folder of [this.uploads, this.results]) {
       for (const name of readdirSync(folder)) {
         const path = join(folder, name)
-        const old = Date.now() - statSync(path).mtimeMs > ORPHAN_AGE
+        // A worker of an earlier server may just have given it another name.
+        const stat = statSync(path, { throwIfNoEntry: false })
+        const old = stat !== undefined && Date.now() - stat.mtimeMs > ORPHAN_AGE
         if (old && (name.endsWith('.part') || !(await this.queue.job(name.slice(0, ID_LENGTH))))) rmSync(path, { force: true })
       }
     }

@@ -32,7 +32,7 @@ function pids() {
   return node.stats().workers.flatMap(({ pid }) => pid ?? [])
 }
 
-/** What the button of the page does: an end that nobody can prepare for. */
+/** What the button of the page does: none of these processes can catch it. */
 function kill() {
   for (const pid of [...pids(), process.pid]) process.kill(pid, 'SIGKILL')
 }
