@@ -1,4 +1,7 @@
 /** Who connects to the socket of a node may be slow, or send anything: the node goes on, and holds a bounded amount for it. */
+import type { Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { FarmEvent } from '../../../src/runtime/report/report.js'
 import { until } from '../../fixtures/until.js'
@@ -153,6 +156,29 @@ it('a node that ends each connection is not asked again and again', async () => 
   for (let turn = 0; turn < 2_000; turn++) await new Promise(setImmediate)
   expect(connections).toBeLessThan(100)
   await stop()
+})
+
+it('a node that is silent is not connected to for good, whatever the garbage collector takes', async () => {
+  fakeTimeouts()
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const file = newFile()
+  const open = new Set<Socket>()
+  let asked = false
+  await startOther(file, (socket) => {
+    open.add(socket)
+    socket
+      .on('close', () => open.delete(socket))
+      .on('data', () => {
+        asked = true
+      })
+  })
+  const { control } = await startNode(file, 'alpha', pong)
+  control.tellNodes({ command: 'revocation_spent', id: 'x', node: 'alpha' })
+  await turns(() => asked)
+  collect()
+  vi.advanceTimersByTime(10_000)
+  await turns(() => open.size === 0)
 })
 
 it('an operator takes nothing from a process that is no node', async () => {
