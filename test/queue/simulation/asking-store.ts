@@ -95,8 +95,8 @@ export class AskingSession implements StoreSession {
     return this.#store.ask({ op: 'settle', session: this.#id, lease: { seq, token }, outcome })
   }
 
-  began({ seq, token }: Lease): void {
-    this.#store.process.ask({ op: 'began', session: this.#id, lease: { seq, token } })
+  began({ seq, token }: Lease, atOnce = false): void {
+    this.#store.process.ask({ op: 'began', session: this.#id, lease: { seq, token }, atOnce })
   }
 
   progress({ seq, token }: Lease, value: Uint8Array): void {

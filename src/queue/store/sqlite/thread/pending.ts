@@ -1,3 +1,4 @@
+import type { Lease } from '../../store.js'
 import { type AnyOperation, isRead, phaseOf, weightOf } from './operations.js'
 
 /** Rows that the operations of one transaction change, at most; one that changes more is alone in its own. */
@@ -15,10 +16,12 @@ export interface Pending {
 /** A beginning that need not be stored at once: most jobs end a moment later, and their settlement takes its place. */
 const mayWait = (operation: AnyOperation): boolean => operation.op === 'began' && !operation.atOnce
 
+const claimOf = ({ seq, token }: Lease): string => `${seq}.${token}`
+
 /** A job that is settled in the same transaction has no use for its beginning. */
 const withoutSettled = (batch: readonly Pending[]): Pending[] => {
-  const settled = new Set(batch.flatMap(({ operation }) => (operation.op === 'settle' ? operation.lease.seq : [])))
-  return settled.size === 0 ? [...batch] : batch.filter(({ operation }) => operation.op !== 'began' || !settled.has(operation.lease.seq))
+  const settled = new Set(batch.flatMap(({ operation }) => (operation.op === 'settle' ? claimOf(operation.lease) : [])))
+  return settled.size === 0 ? [...batch] : batch.filter(({ operation }) => operation.op !== 'began' || !settled.has(claimOf(operation.lease)))
 }
 
 /** The operations that gather while a batch is at the disk: they are the next one. */
