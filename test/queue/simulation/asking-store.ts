@@ -47,7 +47,7 @@ export class AskingStore implements Store {
   }
 
   queue(name: string, set?: Partial<QueueState>): Promise<QueueState> {
-    return this.ask({ op: 'queue', name, ...(set === undefined ? undefined : { set }) } as Operation)
+    return this.ask(set === undefined ? { op: 'readQueue', name } : { op: 'queue', name, set })
   }
 
   onCondition(listener: (condition: StoreCondition) => void): () => void {

@@ -114,7 +114,7 @@ export class Checker {
     return ended.filter(({ seq, commit }) => seq !== job.seq && commit >= (own?.commit ?? 0)).length
   }
 
-  #countEnds(before: Snapshot, after: Snapshot): void {
+  #countEnds(process: SimProcess | undefined, before: Snapshot, after: Snapshot): void {
     const { commits: commit } = this.coverage
     const add = (queue: string, state: JobState, seq: number): void => {
       const key = `${queue} ${state}`
@@ -123,9 +123,11 @@ export class Checker {
       else ended.push({ seq, commit })
     }
     for (const { seq, queue, state } of after.jobs.values()) if (isEnded(state) && before.jobs.get(seq)?.state !== state) add(queue, state, seq)
-    // How those have ended that are gone already is not known.
+    const retries = process !== undefined && [...process.asked.values()].some(({ operation }) => operation.op === 'alter' && operation.change === 'retry')
+    // How those have ended that are gone already, or that wait again, is not known.
     for (const { seq, queue, state } of before.jobs.values()) {
-      if (!isEnded(state) && !after.jobs.has(seq)) for (const each of JOB_STATES) if (isEnded(each)) add(queue, each, seq)
+      const now = after.jobs.get(seq)?.state
+      if (!isEnded(state) && (now === undefined || (retries && !isEnded(now)))) for (const each of JOB_STATES) if (isEnded(each)) add(queue, each, seq)
     }
   }
 
@@ -165,7 +167,7 @@ export class Checker {
     const before = this.snapshot
     const after = this.read(before, sessionsOnly)
     this.snapshot = after
-    this.#countEnds(before, after)
+    this.#countEnds(process, before, after)
     for (const [queue, { paused }] of after.queues) {
       if (!paused) this.pausedSince.delete(queue)
       else if (!this.pausedSince.has(queue)) this.pausedSince.set(queue, this.world.now)

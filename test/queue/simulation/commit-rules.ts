@@ -324,7 +324,10 @@ const checkRemoval = (checker: Checker, process: SimProcess | undefined, batch: 
   // What is removed before it has ended ends first, and counts.
   const isOver =
     old.endedAt! + age <= wall || alike.length >= count || checker.endedSince(old) >= count || batch.some('alter', ({ change }) => change === 'remove')
-  checker.check(isOver, () => `${what} is gone before its time: it ended ${wall - old.endedAt!} ms ago`)
+  checker.check(
+    isOver,
+    () => `${what} is gone before its time, ${age} ms or ${count} others: it ended ${wall - old.endedAt!} ms ago, ${checker.endedSince(old)} others since`,
+  )
   // The transaction may have forgotten the dependency with the job.
   const isUnfinished = (job: SnapshotJob | undefined): boolean => job !== undefined && !isEnded(job.state)
   const needed = [...before.jobs.values()].find((job) => isUnfinished(job) && isUnfinished(after.jobs.get(job.seq)) && job.dependsOn.includes(old.seq))

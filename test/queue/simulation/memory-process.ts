@@ -68,6 +68,8 @@ export class MemoryProcess extends SimProcess {
         return store.alter(operation.selector, operation.change)
       case 'queue':
         return store.queue(operation.name, operation.set)
+      case 'readQueue':
+        return store.queue(operation.name)
       case 'schedule':
         return store.schedule(operation.queue, operation.key, operation.schedule)
       case 'openSession':
