@@ -19,8 +19,8 @@ export const mutations = [
   {
     breaks: 'a settlement is taken though the claim is over',
     file: 'src/queue/store/sqlite/database/statements.ts',
-    find: "  claimed: 'SELECT * FROM job WHERE seq = ?1 AND token = ?2 AND state = 2',",
-    put: "  claimed: 'SELECT * FROM job WHERE seq = ?1 AND ?2 > 0',",
+    find: 'cancel, timing, run_at FROM job WHERE seq = ?1 AND token = ?2 AND state = 2`',
+    put: 'cancel, timing, run_at FROM job WHERE seq = ?1 AND ?2 > 0`',
     proof: ['stopped'],
   },
   {

@@ -44,8 +44,8 @@ export const mutations = [
   {
     breaks: 'the token is not compared at a settlement',
     file: 'src/queue/store/sqlite/database/statements.ts',
-    find: "claimed: 'SELECT * FROM job WHERE seq = ?1 AND token = ?2 AND state = 2'",
-    put: "claimed: 'SELECT * FROM job WHERE seq = ?1 AND ?2 > 0 AND state = 2'",
+    find: 'cancel, timing, run_at FROM job WHERE seq = ?1 AND token = ?2 AND state = 2`',
+    put: 'cancel, timing, run_at FROM job WHERE seq = ?1 AND ?2 > 0 AND state = 2`',
   },
   {
     breaks: 'the token does not grow with a claim',

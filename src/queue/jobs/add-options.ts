@@ -41,7 +41,7 @@ export interface JobDefaults {
 
 /** Options of a job. Times in milliseconds. An option given as `undefined` counts as absent. */
 export interface AddOptions extends JobDefaults {
-  /** 1 to 255 bytes of UTF-8, unique in its queue for as long as the job is kept. Default a random UUID. */
+  /** 1 to 255 bytes of UTF-8, unique in its queue for as long as the job is kept. Default a UUID of version 7. */
   id?: string
   /** A Date, or ms since the epoch: the job does not begin before. Default at once. */
   runAt?: Date | number
@@ -120,7 +120,7 @@ export const JOB_DEFAULTS = {
 
 export const ADD_OPTIONS = {
   ...JOB_DEFAULTS,
-  id: option('text', validName, undefined, "the job's id, unique in its queue", 'a random UUID'),
+  id: option('text', validName, undefined, "the job's id, unique in its queue", 'a UUID of version 7'),
   runAt: option('time', time, undefined, 'a Date, or ms since the epoch: not before', 'at once'),
   dependsOn: option('ids', dependencies, (): string[] => [], 'jobs of the queue that must succeed first', 'none'),
   onFailedDependency: option('word', choice('fail', 'run'), 'fail', "`'fail'` or `'run'`, when one of them does not succeed"),

@@ -1,4 +1,5 @@
 /** A store as a host has it: each call crosses to the thread of its process, and is answered from there. What the code of the host calls. */
+import { setMaxListeners } from 'node:events'
 import { StoreError, type StoreErrorCode } from '../../../src/queue/store/errors.js'
 import type { Operation } from '../../../src/queue/store/sqlite/protocol.js'
 import type { Claim, Lease, Outcome, QueueState, SessionInfo, Store, StoreCondition, StoreSession } from '../../../src/queue/store/store.js'
@@ -72,6 +73,7 @@ export class AskingSession implements StoreSession {
   settingsChanged: () => void = () => {}
 
   constructor(store: AskingStore, id: number, name: string) {
+    setMaxListeners(0, this.#lost.signal)
     this.#store = store
     this.#id = id
     this.name = name

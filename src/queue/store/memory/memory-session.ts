@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { notify } from '../../../util/notify.js'
 import { storeClosed } from '../errors.js'
 import type { Claim, Lease, Outcome, StoreSession } from '../store.js'
@@ -18,6 +19,8 @@ export class MemorySession implements StoreSession, DatabaseSession {
 
   constructor(database: MemoryDatabase) {
     this.#database = database
+    // Each job that is held may listen.
+    setMaxListeners(0, this.#lost.signal)
   }
 
   get lost(): AbortSignal {
