@@ -3,33 +3,19 @@ import { readFileSync, rmSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { SqliteOptions, SqliteStore } from '../../../../dist/queue/store/sqlite/sqlite-store.js'
+import { describe, expect, it } from 'vitest'
 import type { ClaimedJob, StoreSession } from '../../../../src/queue/store/store.js'
 import { until } from '../../../fixtures/until.js'
 import { newJob } from '../contract.js'
-import { ChildStore, kill, startProcess } from './child-store.js'
-import { hasSqlite, StoreFile } from './files.js'
+import { kill, startProcess } from './child-store.js'
+import { hasSqlite } from './files.js'
+import { openStores } from './open-stores.js'
 
 const FIRST = { attempt: 1, losses: 0, requeues: 0 }
 
 describe.skipIf(!hasSqlite)('deaths', () => {
-  let file: StoreFile
-  let stores: SqliteStore[]
-  let children: ChildStore[]
-
-  const openStore = async (options: SqliteOptions = {}): Promise<SqliteStore> => {
-    const store = file.make(options)
-    stores.push(store)
-    await store.open()
-    return store
-  }
-  const openChild = async (options: SqliteOptions = {}): Promise<ChildStore> => {
-    const child = await ChildStore.start(file.path, options)
-    children.push(child)
-    await child.open()
-    return child
-  }
+  const opened = openStores()
+  const { openStore, openChild } = opened
   const claimAll = async (session: StoreSession, count: number): Promise<ClaimedJob[]> => {
     const jobs: ClaimedJob[] = []
     await until(`${count} jobs are claimed`, async () => {
@@ -39,17 +25,6 @@ describe.skipIf(!hasSqlite)('deaths', () => {
     return jobs.sort((a, b) => a.seq - b.seq)
   }
 
-  beforeEach(() => {
-    file = new StoreFile()
-    stores = []
-    children = []
-  })
-  afterEach(async () => {
-    await Promise.all(children.map((child) => child.kill()))
-    await Promise.all(stores.map((store) => store.close()))
-    file.remove()
-  })
-
   it('a killed process gives its jobs back long before its lease is over', async () => {
     const store = await openStore()
     await store.add([newJob({ id: 'begun' }), newJob({ id: 'unbegun' })])
@@ -58,15 +33,15 @@ describe.skipIf(!hasSqlite)('deaths', () => {
     const session = await store.openSession({ name: 'here', schedulers: true })
     const [begun] = await child.claim(2)
     await child.began(begun!)
-    await until('the beginning is stored', () => file.sql((database) => database.prepare('SELECT 1 FROM job WHERE begun = 1').get()))
+    await until('the beginning is stored', () => opened.file.sql((database) => database.prepare('SELECT 1 FROM job WHERE begun = 1').get()))
     await child.kill()
     const jobs = await claimAll(session, 2)
     expect(jobs.map(({ id, counts }) => [id, counts])).toEqual([
       ['begun', { ...FIRST, losses: 1 }],
       ['unbegun', { ...FIRST, requeues: 1 }],
     ])
-    expect(file.sql((database) => database.prepare('SELECT name FROM session').all())).toEqual([{ name: 'here' }])
-    expect((await readdir(file.folder)).filter((name) => name.endsWith('.sock')).length).toBe(1)
+    expect(opened.file.sql((database) => database.prepare('SELECT name FROM session').all())).toEqual([{ name: 'here' }])
+    expect((await readdir(opened.file.folder)).filter((name) => name.endsWith('.sock')).length).toBe(1)
   })
 
   it('the next process finds those of the last one', async () => {
@@ -98,8 +73,8 @@ describe.skipIf(!hasSqlite)('deaths', () => {
     await session.close()
     await addUntilHeard('alone')
     // Somebody takes it for dead.
-    file.sql((database) => database.exec("UPDATE session SET dead = 1 WHERE name = ''"))
-    await until('it is swept', () => file.sql((database) => database.prepare('SELECT 1 FROM session WHERE dead = 1').get()) === undefined)
+    opened.file.sql((database) => database.exec("UPDATE session SET dead = 1 WHERE name = ''"))
+    await until('it is swept', () => opened.file.sql((database) => database.prepare('SELECT 1 FROM session WHERE dead = 1').get()) === undefined)
     await addUntilHeard('again')
   })
 
@@ -108,7 +83,7 @@ describe.skipIf(!hasSqlite)('deaths', () => {
     await child.openSession()
     await child.add(newJob({ id: 'a' }))
     const [lease] = await child.claim(1)
-    for (const name of await readdir(file.folder)) if (name.endsWith('.sock')) rmSync(join(file.folder, name))
+    for (const name of await readdir(opened.file.folder)) if (name.endsWith('.sock')) rmSync(join(opened.file.folder, name))
     const store = await openStore({ lease: 2_000 })
     const session = await store.openSession({ name: 'here', schedulers: false })
     await delay(1_000)
@@ -123,7 +98,7 @@ describe.skipIf(!hasSqlite)('deaths', () => {
     expect(await child.claim(1)).toEqual([])
     expect(await session.settle(job!, { as: 'completed', answer: Buffer.from('here') })).toBe(true)
     expect((await store.read('q', 'a'))!.state).toBe('completed')
-    expect(file.sql((database) => database.prepare('SELECT name FROM session').all())).toEqual([{ name: 'here' }])
+    expect(opened.file.sql((database) => database.prepare('SELECT name FROM session').all())).toEqual([{ name: 'here' }])
   })
 
   it('a lock held for longer than the lease costs no session', async () => {
@@ -140,7 +115,7 @@ describe.skipIf(!hasSqlite)('deaths', () => {
       conditions.push(condition)
       if (error !== undefined) reasons.push(error.message)
     })
-    await file.sqlAsync(async (database) => {
+    await opened.file.sqlAsync(async (database) => {
       database.exec('BEGIN IMMEDIATE')
       await until('the operator is told', () => conditions.includes('locked'))
       expect(reasons).toEqual([expect.stringMatching(/jobs\.db has been locked .* for \d+ s.*fuser \S*jobs\.db.*end it/)])
@@ -163,9 +138,9 @@ describe.skipIf(!hasSqlite)('deaths', () => {
     const logs: string[] = []
     const runner = async (kills: number): Promise<void> => {
       for (let count = 0; count <= kills; count++) {
-        const log = join(file.folder, `log-${logs.length}`)
+        const log = join(opened.file.folder, `log-${logs.length}`)
         logs.push(log)
-        const child = await startProcess('run-jobs.js', [file.path, log, '20'])
+        const child = await startProcess('run-jobs.js', [opened.file.path, log, '20'])
         if (count < kills) await delay(100 + 200 * Math.random())
         else await until('all have ended', async () => (await store.counts(['q'])).q!.completed === JOBS, 50_000)
         await kill(child)
@@ -184,8 +159,8 @@ describe.skipIf(!hasSqlite)('deaths', () => {
         expect(what === 'begun' && done.has(id!)).toBe(false)
       }
     }
-    const byState = file.sql((database) => database.prepare('SELECT state, count(*) AS n FROM job GROUP BY state').all())
+    const byState = opened.file.sql((database) => database.prepare('SELECT state, count(*) AS n FROM job GROUP BY state').all())
     expect(byState).toEqual([{ state: 4, n: JOBS }])
-    expect(file.sql((database) => database.prepare('SELECT state, n FROM counter WHERE n <> 0').all())).toEqual([{ state: 4, n: JOBS }])
+    expect(opened.file.sql((database) => database.prepare('SELECT state, n FROM counter WHERE n <> 0').all())).toEqual([{ state: 4, n: JOBS }])
   }, 120_000)
 })

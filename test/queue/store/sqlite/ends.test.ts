@@ -2,48 +2,23 @@
 import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { SqliteStore } from '../../../../dist/queue/store/sqlite/sqlite-store.js'
 import type { StoreSession } from '../../../../src/queue/store/store.js'
 import { until } from '../../../fixtures/until.js'
 import { newJob } from '../contract.js'
-import { ChildStore } from './child-store.js'
-import { failThread, hasSqlite, StoreFile } from './files.js'
+import { failThread, hasSqlite } from './files.js'
+import { openStores } from './open-stores.js'
 
 describe.skipIf(!hasSqlite)('ends', () => {
-  let file: StoreFile
-  let stores: SqliteStore[]
-  let children: ChildStore[]
-
-  const openStore = async (path = file.path): Promise<SqliteStore> => {
-    const store = file.make({}, path)
-    stores.push(store)
-    await store.open()
-    return store
-  }
-  const openChild = async (): Promise<ChildStore> => {
-    const child = await ChildStore.start(file.path)
-    children.push(child)
-    await child.open()
-    return child
-  }
+  const opened = openStores()
+  const { openStore, openChild } = opened
   const sessionOf = (store: SqliteStore): Promise<StoreSession> => store.openSession({ name: 'here', schedulers: true })
   /** Long before the lease of a session is over. */
   const untilClaimed = (session: StoreSession): Promise<unknown> =>
     until('the job is claimed', async () => (await session.claim(['q'], 1)).jobs.length === 1, 10_000)
   const socketPaths = async (): Promise<string[]> =>
-    (await readdir(file.folder)).filter((name) => /sock|bind/.test(name)).map((name) => join(file.folder, name))
-
-  beforeEach(() => {
-    file = new StoreFile()
-    stores = []
-    children = []
-  })
-  afterEach(async () => {
-    await Promise.all(children.map((child) => child.kill()))
-    await Promise.all(stores.map((store) => store.close()))
-    file.remove()
-  })
+    (await readdir(opened.file.folder)).filter((name) => /sock|bind/.test(name)).map((name) => join(opened.file.folder, name))
 
   it('a store closes while a process that only adds is connected', async () => {
     const store = await openStore()
@@ -108,7 +83,7 @@ describe.skipIf(!hasSqlite)('ends', () => {
 
   it('a store that cannot be opened leaves no listener on its process', async () => {
     const before = process.listenerCount('exit')
-    await expect(openStore(join(file.folder, 'none/jobs.db'))).rejects.toThrow('There is no folder')
+    await expect(openStore({}, join(opened.file.folder, 'none/jobs.db'))).rejects.toThrow('There is no folder')
     expect(process.listenerCount('exit')).toBe(before)
   })
 })
