@@ -39,6 +39,7 @@ function kill() {
 
 /** What runs is finished, for ten seconds at most; what waits stays in the file. */
 async function stop() {
+  console.log('\nfinishing what runs; what waits stays in the file (Ctrl-C again to stop at once)')
   feed.close()
   server.close()
   server.closeIdleConnections()
