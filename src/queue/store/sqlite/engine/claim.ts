@@ -99,6 +99,7 @@ const claimOne = (context: StoreContext, row: WaitingRow, queue: string, session
   const results = row.pending === null ? undefined : readResults(context, row.seq)
   if (body === undefined || results === 'damaged') throw new DamagedJob(row.seq, body === undefined ? DAMAGED_BODY : DEPENDENCY_FAILED)
   if (sql.claim.run(row.seq, session, node).changes === 0) return 'no session'
+  context.claimed.add(row, row.token + 1, session)
   counters.moved(row.queue, STATE.waiting, STATE.active)
   context.emit('active', row.queue, row.id, row.seq)
   return claimedJob(row, queue, body, results)

@@ -2,13 +2,15 @@ import { CANCELLED, SESSION_LOST } from '../../ended-jobs.js'
 import type { Lease, Outcome } from '../../store.js'
 import type { StoreContext } from './context.js'
 import { end, ended, keep } from './end.js'
-import { checksumOf, countColumns, countsOf, type HeldRow, historyText, type JobRow, STATE, TIMING } from './rows.js'
+import { checksumOf, countColumns, countsOf, type EndingRow, type HeldRow, historyText, type JobRow, STATE, TIMING } from './rows.js'
 
 /** Undefined: the claim is over. */
 const heldRow = ({ sql }: StoreContext, { seq, token }: Lease): HeldRow | undefined => sql.claimed.get(seq, token) as unknown as HeldRow | undefined
 
 /** Ends a claim. False: it is over already, or the job was cancelled before and has ended so. */
 export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): boolean => {
+  const known = context.claimed.take(lease)
+  if (outcome.as === 'completed' && known !== undefined && completeKnown(context, known, lease, outcome.answer)) return true
   const row = heldRow(context, lease)
   if (row === undefined) return false
   if (row.cancel === 1 && (outcome.as === 'completed' || outcome.as === 'failed' || outcome.as === 'expired')) {
@@ -25,9 +27,22 @@ export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): b
 const complete = (context: StoreContext, row: HeldRow, answer: Uint8Array): void => {
   const { sql, clock } = context
   const { seq } = row
-  sql.complete.run(seq, clock.now, ...keep(context, row.queue, STATE.completed, row.options))
+  const { until, to, numbered } = keep(context, row.queue, STATE.completed, row.options)
+  sql.complete.run(seq, clock.now, until, to)
   sql.setAnswer.run(seq, checksumOf(answer), answer)
+  context.counters.hasEnded(row.queue, STATE.completed, numbered)
   ended(context, row, STATE.active, STATE.completed)
+}
+
+/** Completes a job by what its claim has read, without reading it again. False: nothing was done, as the claim is over, or the job's row must be read. */
+const completeKnown = (context: StoreContext, row: EndingRow, { seq, token }: Lease, answer: Uint8Array): boolean => {
+  const { sql, clock } = context
+  const { until, to, numbered } = keep(context, row.queue, STATE.completed, row.options)
+  if (sql.completeKnown.run(seq, token, clock.now, until, to).changes === 0) return false
+  sql.setAnswer.run(seq, checksumOf(answer), answer)
+  context.counters.hasEnded(row.queue, STATE.completed, numbered)
+  ended(context, row, STATE.active, STATE.completed)
+  return true
 }
 
 const retry = (context: StoreContext, row: HeldRow, { delay, counts, history, error }: Outcome & { readonly as: 'retry' }): void => {
