@@ -60,6 +60,8 @@ export interface StoreSession {
    * otherwise.
    */
   began(lease: Lease, atOnce?: boolean): void
+  /** The job is about to begin: resolves when that is stored as its beginning, or the claim is over. */
+  beginning(lease: Lease): Promise<void>
   /** Stores the last progress of a job soon; not waited for. */
   progress(lease: Lease, value: Uint8Array): void
   /** Calls `listener` for each claimed job that somebody cancels. */

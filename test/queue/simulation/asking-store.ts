@@ -101,6 +101,10 @@ export class AskingSession implements StoreSession {
     this.#store.process.ask({ op: 'began', session: this.#id, lease: { seq, token }, atOnce })
   }
 
+  beginning({ seq, token }: Lease): Promise<void> {
+    return this.#store.ask({ op: 'began', session: this.#id, lease: { seq, token }, atOnce: true })
+  }
+
   progress({ seq, token }: Lease, value: Uint8Array): void {
     this.#store.process.ask({ op: 'progress', session: this.#id, lease: { seq, token }, value })
   }

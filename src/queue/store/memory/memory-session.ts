@@ -47,6 +47,10 @@ export class MemorySession implements StoreSession, DatabaseSession {
     if (row !== undefined) row.begun = true
   }
 
+  async beginning(lease: Lease): Promise<void> {
+    this.began(lease)
+  }
+
   progress(lease: Lease, value: Uint8Array): void {
     const { jobs } = this.#database
     const row = jobs.held(lease, this)

@@ -44,6 +44,11 @@ export class SqliteSession implements StoreSession, SessionEvents {
     this.#thread.post({ op: 'began', session: this.id, lease: { seq, token }, atOnce })
   }
 
+  async beginning({ seq, token }: Lease): Promise<void> {
+    if (this.#closed !== undefined || this.#lost.signal.aborted) return
+    await this.#thread.request({ op: 'began', session: this.id, lease: { seq, token }, atOnce: true })
+  }
+
   progress({ seq, token }: Lease, value: Uint8Array): void {
     this.#thread.post({ op: 'progress', session: this.id, lease: { seq, token }, value: ownBytes(value) })
   }

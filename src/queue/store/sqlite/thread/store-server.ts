@@ -205,7 +205,7 @@ export class StoreServer {
     if (operation.op === 'claim') this.#host.claimed(pending.id, { jobs: [], nextAt: undefined })
     else if (operation.op === 'settle' || operation.op === 'began') {
       if (this.#state.own.has(operation.session)) return false
-      if (operation.op === 'settle') this.#host.answer(pending.id, false)
+      if (pending.id !== 0) this.#host.answer(pending.id, false)
     } else if (operation.op === 'closeSession' || operation.op === 'sweepSession') return false
     else this.#fail(pending, error)
     return true
