@@ -48,12 +48,6 @@ export const mutations = [
     put: ' AND cancel = 0`,',
   },
   {
-    breaks: 'a claim that is over completes by what it has read',
-    file: 'src/queue/store/sqlite/database/statements.ts',
-    find: '    WHERE seq = ?1 AND token = ?2 AND state = 2 AND cancel = 0 AND awaited = 0`,',
-    put: '    WHERE seq = ?1 AND cancel = 0 AND awaited = 0`,',
-  },
-  {
     breaks: 'a session that is gone claims',
     file: 'src/queue/store/sqlite/database/statements.ts',
     find: '    WHERE seq = ?1 AND state = 0 AND EXISTS (SELECT 1 FROM session WHERE id = ?2 AND dead = 0)`',

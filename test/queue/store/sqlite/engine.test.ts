@@ -161,8 +161,23 @@ describe.skipIf(!hasSqlite)('the engine', () => {
       { id: 'awaited', state: 4 },
       { id: 'after', state: 0 },
     ])
-    // A claim that is over is none, whatever is remembered of it.
-    expect(process.value({ op: 'settle', session, lease: jobs[0]!, outcome: { as: 'completed', answer: new Uint8Array(1) } })).toBe(false)
+  })
+
+  it('refuses a completion whose claim another process has ended, whatever is remembered of it', () => {
+    const [mine, other] = [openProcess(), openProcess()]
+    const [dead, session] = [mine, other].map(({ value }) => value<number>({ op: 'openSession', name: 'n', schedulers: true })) as [number, number]
+    const completed = { as: 'completed', answer: new Uint8Array(1) } as const
+    mine.value({ op: 'add', jobs: [newJob({ id: 'waits' }), newJob({ id: 'elsewhere' })] })
+    const { jobs } = mine.value<Claim>({ op: 'claim', session: dead, queues: ['q'], max: 2 })
+    other.value({ op: 'sweepSession', session: dead, beat: 0 })
+    const again = other.value<Claim>({ op: 'claim', session, queues: ['q'], max: 1 })
+    expect(again.jobs.map(({ id, token }) => [id, token])).toEqual([['waits', 2]])
+    expect(jobs.map((lease) => mine.value({ op: 'settle', session: dead, lease, outcome: completed }))).toEqual([false, false])
+    expect(states()).toEqual([
+      { id: 'waits', state: 2 },
+      { id: 'elsewhere', state: 0 },
+    ])
+    expect(other.value({ op: 'settle', session, lease: again.jobs[0]!, outcome: completed })).toBe(true)
   })
 
   it('migrates once, and all or nothing', () => {
