@@ -49,9 +49,9 @@ export const mutations = [
   },
   {
     breaks: 'a session that is gone claims',
-    file: 'src/queue/store/sqlite/database/statements.ts',
-    find: '    WHERE seq = ?1 AND state = 0 AND EXISTS (SELECT 1 FROM session WHERE id = ?2 AND dead = 0)`',
-    put: '    WHERE seq = ?1 AND state = 0`',
+    file: 'src/queue/store/sqlite/engine/claim.ts',
+    find: '  if (own === undefined || own.dead === 1) return { jobs: [], nextAt: undefined }\n  const node = String(own.name)\n',
+    put: '  const node = String(own?.name)\n',
   },
   {
     breaks: 'the token is not compared at a settlement',

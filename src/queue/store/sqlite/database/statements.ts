@@ -35,8 +35,7 @@ export const SQL = {
 
   // ---- claiming
   waiting: `SELECT ${ENDING}, task, priority, expires_at, token FROM job WHERE queue = ?1 AND state = 0 ORDER BY priority DESC, seq LIMIT max(?2, 0)`,
-  claim: `UPDATE job SET state = 2, session = ?2, node = ?3, token = token + 1, begun = 0, cancel = 0
-    WHERE seq = ?1 AND state = 0 AND EXISTS (SELECT 1 FROM session WHERE id = ?2 AND dead = 0)`,
+  claim: 'UPDATE job SET state = 2, session = ?2, node = ?3, token = token + 1, begun = 0, cancel = 0 WHERE seq = ?1',
   body: 'SELECT checksum, body FROM body WHERE seq = ?1',
   /** Reads the first page of a body only. */
   bodyHead: 'SELECT checksum, length(body) AS length FROM body WHERE seq = ?1',

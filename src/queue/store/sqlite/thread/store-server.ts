@@ -222,7 +222,7 @@ export class StoreServer {
 
   #setDueTimer(): void {
     clearTimeout(this.#dueTimer)
-    const at = this.#guarded(() => nextSweep(this.#context, this.#state.sweeper))
+    const at = this.#guarded(() => this.#transactions.onOneState(() => nextSweep(this.#context, this.#state.sweeper)))
     if (at === undefined) return
     const delay = Math.max(0, at - this.#context.clock.wall, this.#sweepAfter - performance.now())
     this.#dueTimer = setTimeout(() => this.#sweep(), Math.min(delay, MAX_TIMER))
