@@ -1,13 +1,8 @@
+import { BrokerError } from '../node/connection/errors.js'
 import { PreforkError } from '../wire/errors.js'
 
 export { RemoteError } from '../runtime/errors.js'
-
-/** RabbitMQ cannot be reached or used, for a permanent reason. */
-export class BrokerError extends PreforkError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('ERR_PREFORK_BROKER', message, options)
-  }
-}
+export { BrokerError }
 
 /** How a message names options. The command line puts its flags and variables in their place. */
 export interface OptionTerms {
@@ -51,6 +46,5 @@ export class UnroutableError extends PublishError {
 }
 
 // Set here, not in the classes: a bundler renames a class that refers to its own name, and stacks would show that name.
-BrokerError.prototype.name = 'BrokerError'
 PublishError.prototype.name = 'PublishError'
 UnroutableError.prototype.name = 'UnroutableError'
