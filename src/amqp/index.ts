@@ -1,6 +1,7 @@
 /** `prefork/amqp`: nodes, publishers and operators on RabbitMQ. Needs the package amqplib. */
 
 export type { ControlClient } from '../node/broker.js'
+export { PublishManyError } from '../node/connection/errors.js'
 export type { TlsOptions } from '../node/connection/tls-options.js'
 export type { FarmNode, NodeOptions, ShutdownReport } from '../node/index.js'
 export type { Backoff, Counts, HistoryEntry, SerializedError } from '../runtime/delivery.js'
@@ -14,5 +15,5 @@ export { BrokerError, PublishError, RemoteError, UnroutableError } from './error
 export { type DeadLetter, type DeadLetterOptions, listDeadLetters, type RetryOptions, retryDeadLetters } from './operations/dead-letters.js'
 export { type PurgeOptions, purge } from './operations/purge.js'
 export type { CallOptions, PublishJobOptions } from './publishing/publish-options.js'
-export { type Publisher, PublishManyError } from './publishing/publisher.js'
+export type { Publisher } from './publishing/publisher.js'
 export type { QueueType } from './topology/topology.js'

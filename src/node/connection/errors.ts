@@ -1,4 +1,4 @@
-/** Errors of connecting to a broker. */
+/** Errors of connecting to a broker, and of publishing to it. */
 import { PreforkError } from '../../wire/errors.js'
 
 /** The broker cannot be reached or used, for a permanent reason: a refused login, a certificate that is not trusted, a closed client. */
@@ -8,8 +8,33 @@ export class BrokerError extends PreforkError {
   }
 }
 
-// Set here, not in the class: a bundler renames a class that refers to its own name, and stacks would show that name.
+/** A job was not confirmed by the broker. `stored`: whether it may be in a queue all the same. */
+export class PublishError extends PreforkError {
+  readonly stored: 'no' | 'unknown'
+  constructor(message: string, stored: 'no' | 'unknown', options?: ErrorOptions) {
+    super('ERR_PREFORK_PUBLISH', message, options)
+    this.stored = stored
+  }
+}
+
+/** A `publishMany` failed after some of its jobs were published. */
+export class PublishManyError extends PublishError {
+  /** Ids of the published jobs, in the order of the source. */
+  readonly published: readonly string[]
+  constructor(cause: unknown, published: readonly string[]) {
+    super(
+      `${published.length === 1 ? '1 job was' : `${published.length} jobs were`} published before one was not: ${cause instanceof Error ? cause.message : String(cause)}`,
+      'no',
+      { cause },
+    )
+    this.published = published
+  }
+}
+
+// Set here, not in the classes: a bundler renames a class that refers to its own name, and stacks would show that name.
 BrokerError.prototype.name = 'BrokerError'
+PublishError.prototype.name = 'PublishError'
+PublishManyError.prototype.name = 'PublishManyError'
 
 /** The AggregateError of a host with several addresses has no message; OpenSSL's messages contain places in its source code around the reason. */
 export const reasonOf = (error: unknown): string => {

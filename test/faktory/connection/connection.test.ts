@@ -4,7 +4,7 @@ import { type ConnectionSettings, FaktoryConnection } from '../../../src/faktory
 import { addressOf } from '../../../src/faktory/protocol/address.js'
 import { PasswordHashes } from '../../../src/faktory/protocol/password-hash.js'
 import { readTls } from '../../../src/node/connection/tls-options.js'
-import { hasOpenssl, makeCertificates } from '../../amqp/certificates.js'
+import { hasOpenssl, makeCertificates } from '../../fixtures/certificates.js'
 import { blockHost, failure } from '../../fixtures/support.js'
 import { lineServer } from './line-server.js'
 
