@@ -139,6 +139,11 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     if (--this.#connected === 0) this.emit('down', reason)
   }
 
+  /** Says HELLO on new connections. Commands wait meanwhile. */
+  async renew(): Promise<void> {
+    await Promise.all(this.#connections.map((each) => each.renew()))
+  }
+
   /** Refuses what waits, waits for the answers to what was sent, and closes. */
   async close(): Promise<void> {
     this.#closed = true

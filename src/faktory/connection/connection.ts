@@ -22,6 +22,8 @@ export interface ConnectionSettings extends Endpoint {
 const GREETING_TIMEOUT = 5_000
 /** ms for the answer to HELLO. */
 const HELLO_TIMEOUT = 5_000
+/** ms that commands have to be answered when the connection ends. A FETCH takes 2 s. */
+const DRAIN_TIMEOUT = 3_000
 /** ms that the server has to close after END. */
 const END_TIMEOUT = 1_000
 
@@ -223,28 +225,30 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     this.#lost(error)
   }
 
-  /** Takes no more commands, waits until all are answered, sends END, and resolves when the server has closed. */
+  /** Takes no more commands, waits until all are answered, for at most 3 s, sends END, and resolves when the server has closed. */
   async end(): Promise<void> {
     if (!this.isOpen) return
     const closed = new Promise<void>((resolve) => this.once('close', () => resolve()))
     this.#ending = true
-    while (this.#pending.size > 0) await Promise.race([closed, new Promise<void>((resolve) => this.#whenAnswered(resolve))])
+    if (this.#pending.size > 0) await withTimeout(Promise.race([closed, this.#lastAnswered()]), DRAIN_TIMEOUT, () => {})
     if (this.#closed !== undefined) return
     this.#write('END\r\n')
     await withTimeout(closed, END_TIMEOUT, () => {})
     this.destroy(new ConnectionLostError('The connection was closed.', true))
   }
 
-  #whenAnswered(resolve: () => void): void {
-    const last = this.#pending.at(this.#pending.size - 1)!
-    const { resolve: answered, reject: refused } = last
-    last.resolve = (reply) => {
-      answered(reply)
-      resolve()
-    }
-    last.reject = (error) => {
-      refused(error)
-      resolve()
-    }
+  #lastAnswered(): Promise<void> {
+    return new Promise((done) => {
+      const last = this.#pending.at(this.#pending.size - 1)!
+      const { resolve, reject } = last
+      last.resolve = (reply) => {
+        resolve(reply)
+        done()
+      }
+      last.reject = (error) => {
+        reject(error)
+        done()
+      }
+    })
   }
 }

@@ -14,6 +14,7 @@ export interface ReconnectingEvents {
 /** A connection that is made again when it is lost, with backoff and jitter, until `close`. */
 export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
   readonly #settings: ConnectionSettings
+  readonly #insists: boolean
   readonly #backoff = new ReconnectBackoff()
   #current: FaktoryConnection | undefined
   #connecting = false
@@ -23,8 +24,10 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
   /** Rejects `start` while it is pending. */
   #rejectStart: ((error: BrokerError) => void) | undefined
 
-  constructor(settings: ConnectionSettings) {
+  /** `insists`: no error is permanent, as others of its kind have connected. */
+  constructor(settings: ConnectionSettings, insists = false) {
     super()
+    this.#insists = insists
     this.setMaxListeners(0)
     this.#settings = settings
   }
@@ -84,7 +87,7 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
 
   #failed(error: Error): void {
     if (this.#closed) return
-    if (error instanceof BrokerError && !this.#connectedOnce) {
+    if (error instanceof BrokerError && !this.#connectedOnce && !this.#insists) {
       this.#closed = true
       this.#rejectStart?.(error)
       return
@@ -97,6 +100,15 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
     const wait = this.#backoff.next()
     this.emit('retry', error, wait)
     this.#timer = setTimeout(() => void this.#connect(), wait)
+  }
+
+  /** Says HELLO on a new connection, and ends the present one when it is idle. Resolves when the new one is there. */
+  async renew(): Promise<void> {
+    const before = this.#current
+    if (before === undefined || this.#closed) return
+    const renewed = new Promise<void>((resolve) => this.once('up', () => resolve()))
+    this.#lost(before, new Error('It is made anew.'))
+    await Promise.all([renewed, before.end()])
   }
 
   /** Waits for the answers to what was sent, says END and closes, for good. `error` rejects a pending `start`. */

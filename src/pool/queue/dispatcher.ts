@@ -1,3 +1,4 @@
+import { limitsWithin } from '../jobs/deadline.js'
 import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import { unknownTask } from '../jobs/submission.js'
@@ -257,6 +258,8 @@ export class Dispatcher {
       if (worker.spare) this.#freeSpareSlots--
       else this.#freeSlots--
     }
+    const { settings, hub } = this.#pool
+    if (job.deadline !== undefined) job.limits = limitsWithin(job.spec, job.deadline - hub.now(), settings.cancelGrace)
     worker.assign(job)
   }
 
