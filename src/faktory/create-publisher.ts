@@ -8,8 +8,8 @@ import {
   endpointOf,
   FIRST_CONNECTION_OPTIONS,
   type FirstConnectionOptions,
-  readQueueName,
-} from './options/client-options.js'
+  queueName,
+} from './options.js'
 import { Publisher, type PublisherSettings } from './publishing/publisher.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
@@ -24,7 +24,7 @@ export interface PublisherOptions extends ConnectionOptions, FirstConnectionOpti
 export const PUBLISHER_OPTIONS = {
   ...CONNECTION_OPTIONS,
   ...FIRST_CONNECTION_OPTIONS,
-  queue: option('name', readQueueName, DEFAULT_QUEUE, 'the queue that jobs go to which name none'),
+  queue: option('name', queueName, DEFAULT_QUEUE, 'the queue that jobs go to which name none'),
   publishTimeout: option('ms', milliseconds, 60_000, 'for one command, including a wait for Faktory'),
 } satisfies OptionTable<PublisherOptions>
 

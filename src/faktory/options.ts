@@ -1,7 +1,7 @@
-/** The options of every client of a Faktory server: nodes and publishers. */
+/** The options of every client of a Faktory server: nodes, publishers and operators. */
 import { readTls, type TlsOptions } from '../node/connection/tls-options.js'
-import { OptionError } from '../util/checks.js'
-import { type OptionTable, option } from '../util/option-table.js'
+import { type Check, milliseconds, OptionError, refusal } from '../util/checks.js'
+import { namesOf, type OptionTable, type OptionValues, option, readKnown } from '../util/option-table.js'
 import type { Endpoint } from './connection/open-socket.js'
 import { addressOf, faktoryUrl } from './protocol/address.js'
 import { PasswordHashes } from './protocol/password-hash.js'
@@ -16,18 +16,46 @@ export interface ConnectionOptions {
   tls?: TlsOptions
 }
 
+export interface FirstConnectionOptions {
+  /** ms for the first connection: a server that cannot be reached by then is an error. Default 30,000. */
+  connectTimeout?: number
+}
+
 export const CONNECTION_OPTIONS = {
   url: option('URL', faktoryUrl, undefined, "Faktory's address, `tcp://:password@host:7419`; `tcp+tls://` for TLS", '`FAKTORY_URL`'),
   tls: option('object', readTls, undefined, 'for `tcp+tls`: certificate authorities and a client certificate', 'as Node.js does it'),
 } satisfies OptionTable<ConnectionOptions>
+
+export const FIRST_CONNECTION_OPTIONS = {
+  connectTimeout: option('ms', milliseconds, 30_000, 'for the first connection; reconnecting has no limit'),
+} satisfies OptionTable<FirstConnectionOptions>
+
+export const CONNECTION_NAMES = namesOf(CONNECTION_OPTIONS)
+
+/** How to reach the server, with the hashes of the password. */
+export interface ServerEndpoint extends Endpoint {
+  readonly hashes: PasswordHashes | undefined
+}
 
 /**
  * The server that options and environment name, and the hashes of its password.
  *
  * @throws {OptionError} the URL or a variable cannot be used, or `tls` is given for a plain connection
  */
-export const endpointOf = ({ url, tls }: { url: string | undefined; tls: Endpoint['tls'] }): Endpoint & { readonly hashes: PasswordHashes | undefined } => {
+export const endpointOf = ({ url, tls }: OptionValues<typeof CONNECTION_OPTIONS>): ServerEndpoint => {
   const address = addressOf(url)
   if (tls !== undefined && !address.tls) throw new OptionError('tls', "is for an encrypted connection: let 'url' or FAKTORY_URL begin with tcp+tls://")
   return { address, tls, hashes: address.password === undefined ? undefined : new PasswordHashes(address.password) }
+}
+
+export const readEndpoint = (given: Readonly<Record<string, unknown>>): ServerEndpoint => endpointOf(readKnown(CONNECTION_OPTIONS, given))
+
+export const DEFAULT_QUEUE = 'default'
+
+/** The characters of a queue's name, as the server checks them. */
+const QUEUE_NAME = /^[a-zA-Z0-9._-]+$/
+
+export const queueName: Check<string> = (name, value) => {
+  if (typeof value !== 'string' || !QUEUE_NAME.test(value)) throw refusal(name, 'the name of a queue: letters, digits and . _ -', value)
+  return value
 }

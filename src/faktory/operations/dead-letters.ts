@@ -1,5 +1,5 @@
 import { arrayOf, isString, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
-import { CONNECTION_NAMES, type ConnectionOptions, DEFAULT_QUEUE, readEndpoint, readQueueName } from '../options/client-options.js'
+import { CONNECTION_NAMES, type ConnectionOptions, DEFAULT_QUEUE, queueName, readEndpoint } from '../options.js'
 import { ofQueue, withServer } from './with-server.js'
 
 export interface RetryOptions extends ConnectionOptions {
@@ -31,7 +31,7 @@ export const countDeadLetters = async (options: ConnectionOptions = {}): Promise
 export const retryDeadLetters = async (options: RetryOptions = {}): Promise<{ retried: number }> => {
   const given = plainObject('options', options)
   refuseUnknownNames('retryDeadLetters', given, [...CONNECTION_NAMES, 'queue', 'ids'])
-  const queue = given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue)
+  const queue = given.queue === undefined ? DEFAULT_QUEUE : queueName('queue', given.queue)
   const ids = given.ids === undefined ? undefined : arrayOf('ids', given.ids, 'an array of job ids', "a job's id", isString)
   if (ids !== undefined && given.queue !== undefined) throw refusal('ids', "absent where 'queue' is named: the server looks for the ids in every queue", ids)
   // The server takes an empty array for every job.

@@ -1,6 +1,6 @@
 import { BrokerError } from '../../node/connection/errors.js'
 import { flag, plainObject, refuseUnknownNames } from '../../util/checks.js'
-import { CONNECTION_NAMES, type ConnectionOptions, DEFAULT_QUEUE, readEndpoint, readQueueName } from '../options/client-options.js'
+import { CONNECTION_NAMES, type ConnectionOptions, DEFAULT_QUEUE, queueName, readEndpoint } from '../options.js'
 import { ofQueue, withServer } from './with-server.js'
 
 export interface PurgeOptions extends ConnectionOptions {
@@ -22,7 +22,7 @@ export interface PurgeOptions extends ConnectionOptions {
 export const purge = async (options: PurgeOptions = {}): Promise<{ removed: number }> => {
   const given = plainObject('options', options)
   refuseUnknownNames('purge', given, [...CONNECTION_NAMES, 'queue', 'delayed', 'dead'])
-  const queue = given.queue === undefined ? DEFAULT_QUEUE : readQueueName('queue', given.queue)
+  const queue = given.queue === undefined ? DEFAULT_QUEUE : queueName('queue', given.queue)
   const delayed = given.delayed === undefined ? true : flag('delayed', given.delayed)
   const dead = given.dead === undefined ? false : flag('dead', given.dead)
   const filter = ofQueue(queue)

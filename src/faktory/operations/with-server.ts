@@ -1,7 +1,7 @@
 import { BrokerError } from '../../node/connection/errors.js'
 import { FaktoryConnection } from '../connection/connection.js'
 import { ConnectionLostError, FaktoryError } from '../errors.js'
-import type { ServerEndpoint } from '../options/client-options.js'
+import type { ServerEndpoint } from '../options.js'
 import { type MutateCommand, mutateArgument } from './mutate.js'
 import { readInfo, type ServerInfo } from './server-info.js'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Check, count, countFrom, OptionError, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
 import { namesOf, type OptionTable, option, optionValue } from '../../util/option-table.js'
-import { readQueueName } from '../options/client-options.js'
+import { queueName } from '../options.js'
 import { exactJson } from './job-json.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
@@ -64,7 +64,7 @@ const jid: Check<string> = (name, value) => {
 }
 
 export const PUBLISH_OPTIONS = {
-  queue: option('name', readQueueName, undefined, 'the queue that the job goes to', "the publisher's"),
+  queue: option('name', queueName, undefined, 'the queue that the job goes to', "the publisher's"),
   delay: option('ms', delayOf, undefined, 'time until the job may begin; the server looks for due jobs every 5 s'),
   at: option('Date, ms', timeOf, undefined, 'the time from which the job may begin; not with `delay`'),
   retry: option('times', countFrom(-1, 2_147_483_647), DEFAULT_RETRY, 'retries after a failure; 0: a job that fails is forgotten; -1: dead at once'),

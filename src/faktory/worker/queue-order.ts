@@ -1,13 +1,6 @@
 /** The order in which a FETCH names the queues: the server looks at the first that has a job. */
 import { type Check, OptionError, plainObject, refusal } from '../../util/checks.js'
-
-/** The characters of a queue's name, as the server checks them. */
-const NAME = /^[a-zA-Z0-9._-]+$/
-
-export const queueName: Check<string> = (name, value) => {
-  if (typeof value !== 'string' || !NAME.test(value)) throw refusal(name, 'the name of a queue: letters, digits and . _ -', value)
-  return value
-}
+import { queueName } from '../options.js'
 
 /** Names, in strict order, or weights by name. */
 export type QueueList = readonly string[] | Readonly<Record<string, number>>

@@ -36,7 +36,7 @@ describe('the options of a job', () => {
   })
 
   it.each([
-    [{ queue: 'a b' }, "Option 'queue' must be the name of a queue, of letters, digits and '.', '_' or '-'; it was given 'a b'."],
+    [{ queue: 'a b' }, "Option 'queue' must be the name of a queue: letters, digits and . _ -; it was given 'a b'."],
     [{ queue: '' }, "Option 'queue' must be the name of a queue"],
     [{ retry: 2.5 }, "Option 'retry' must be a whole number from -1"],
     [{ retry: '3' }, "Option 'retry' must be a whole number from -1"],
