@@ -1,6 +1,6 @@
 /** The options of every client of a Faktory server: nodes, publishers and operators. */
 import { readTls, type TlsOptions } from '../node/connection/tls-options.js'
-import { type Check, milliseconds, OptionError, refusal } from '../util/checks.js'
+import { milliseconds, OptionError } from '../util/checks.js'
 import { namesOf, type OptionTable, type OptionValues, option, readKnown } from '../util/option-table.js'
 import type { Endpoint } from './connection/open-socket.js'
 import { addressOf, faktoryUrl } from './protocol/address.js'
@@ -49,13 +49,3 @@ export const endpointOf = ({ url, tls }: OptionValues<typeof CONNECTION_OPTIONS>
 }
 
 export const readEndpoint = (given: Readonly<Record<string, unknown>>): ServerEndpoint => endpointOf(readKnown(CONNECTION_OPTIONS, given))
-
-export const DEFAULT_QUEUE = 'default'
-
-/** The characters of a queue's name, as the server checks them. */
-const QUEUE_NAME = /^[a-zA-Z0-9._-]+$/
-
-export const queueName: Check<string> = (name, value) => {
-  if (typeof value !== 'string' || !QUEUE_NAME.test(value)) throw refusal(name, 'the name of a queue: letters, digits and . _ -', value)
-  return value
-}

@@ -1,5 +1,6 @@
 import { arrayOf, isString, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
-import { CONNECTION_NAMES, type ConnectionOptions, DEFAULT_QUEUE, queueName, readEndpoint } from '../options.js'
+import { CONNECTION_NAMES, type ConnectionOptions, readEndpoint } from '../options.js'
+import { DEFAULT_QUEUE, queueName } from '../worker/queue-order.js'
 import { ofQueue, withServer } from './with-server.js'
 
 export interface RetryOptions extends ConnectionOptions {

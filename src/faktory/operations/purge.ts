@@ -1,6 +1,7 @@
 import { BrokerError } from '../../node/connection/errors.js'
 import { flag, plainObject, refuseUnknownNames } from '../../util/checks.js'
-import { CONNECTION_NAMES, type ConnectionOptions, DEFAULT_QUEUE, queueName, readEndpoint } from '../options.js'
+import { CONNECTION_NAMES, type ConnectionOptions, readEndpoint } from '../options.js'
+import { DEFAULT_QUEUE, queueName } from '../worker/queue-order.js'
 import { ofQueue, withServer } from './with-server.js'
 
 export interface PurgeOptions extends ConnectionOptions {

@@ -1,5 +1,5 @@
 import { refusal } from '../../util/checks.js'
-import { queueName } from '../options.js'
+import { queueName } from '../worker/queue-order.js'
 import { readObject } from './server-info.js'
 
 /** Sends a command and resolves with its answer. */

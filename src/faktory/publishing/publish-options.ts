@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Check, count, countFrom, OptionError, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
 import { namesOf, type OptionTable, option, optionValue } from '../../util/option-table.js'
-import { queueName } from '../options.js'
+import { queueName } from '../worker/queue-order.js'
 import { exactJson } from './job-json.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */

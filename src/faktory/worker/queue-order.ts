@@ -1,6 +1,16 @@
 /** The order in which a FETCH names the queues: the server looks at the first that has a job. */
 import { type Check, OptionError, plainObject, refusal } from '../../util/checks.js'
-import { queueName } from '../options.js'
+
+/** The queue of a job that names none. */
+export const DEFAULT_QUEUE = 'default'
+
+/** The characters of a queue's name, as the server checks them. */
+const NAME = /^[a-zA-Z0-9._-]+$/
+
+export const queueName: Check<string> = (name, value) => {
+  if (typeof value !== 'string' || !NAME.test(value)) throw refusal(name, 'the name of a queue: letters, digits and . _ -', value)
+  return value
+}
 
 /** Names, in strict order, or weights by name. */
 export type QueueList = readonly string[] | Readonly<Record<string, number>>
