@@ -1,16 +1,9 @@
 import type { AnyTasks } from '../pool/jobs/task-types.js'
 import { milliseconds, plainObject } from '../util/checks.js'
 import { type OptionTable, option, readOptions } from '../util/option-table.js'
-import {
-  CONNECTION_OPTIONS,
-  type ConnectionOptions,
-  DEFAULT_QUEUE,
-  endpointOf,
-  FIRST_CONNECTION_OPTIONS,
-  type FirstConnectionOptions,
-  readQueueName,
-} from './options/client-options.js'
+import { CONNECTION_OPTIONS, type ConnectionOptions, endpointOf, FIRST_CONNECTION_OPTIONS, type FirstConnectionOptions } from './options.js'
 import { Publisher, type PublisherSettings } from './publishing/publisher.js'
+import { DEFAULT_QUEUE, queueName } from './worker/queue-order.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
 export interface PublisherOptions extends ConnectionOptions, FirstConnectionOptions {
@@ -24,7 +17,7 @@ export interface PublisherOptions extends ConnectionOptions, FirstConnectionOpti
 export const PUBLISHER_OPTIONS = {
   ...CONNECTION_OPTIONS,
   ...FIRST_CONNECTION_OPTIONS,
-  queue: option('name', readQueueName, DEFAULT_QUEUE, 'the queue that jobs go to which name none'),
+  queue: option('name', queueName, DEFAULT_QUEUE, 'the queue that jobs go to which name none'),
   publishTimeout: option('ms', milliseconds, 60_000, 'for one command, including a wait for Faktory'),
 } satisfies OptionTable<PublisherOptions>
 

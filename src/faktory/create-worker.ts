@@ -7,7 +7,7 @@ import { namesOf, type OptionTable, option, readKnown } from '../util/option-tab
 import { CONTROL_OPTIONS, type ControlOptions, controlPath } from './control/control-path.js'
 import { CONNECTION_OPTIONS, type ConnectionOptions, endpointOf, NO_PREFETCH, UNSUPPORTED } from './options.js'
 import { FaktoryBroker } from './worker/faktory-broker.js'
-import { type QueueList, QueueOrder, queueList, queueName } from './worker/queue-order.js'
+import { DEFAULT_QUEUE, type QueueList, QueueOrder, queueList, queueName } from './worker/queue-order.js'
 
 /** Options of a node that Faktory has no use for; they are refused with the reason. */
 type Refused = 'maxAttempts' | 'backoff' | 'taskDefaults' | 'unknownTask' | 'unknownTaskTimeout' | 'prefetchPerWorker'
@@ -48,7 +48,7 @@ const margin: Check<number> = (name, value) => {
 const OWN_OPTIONS = {
   ...CONNECTION_OPTIONS,
   ...CONTROL_OPTIONS,
-  queue: option('name', queueName, 'default', 'the queue that the jobs come from'),
+  queue: option('name', queueName, DEFAULT_QUEUE, 'the queue that the jobs come from'),
   queues: option('names', queueList, undefined, 'several queues, instead of `queue`: a list in strict order, or weights by name', 'only `queue`'),
   fetchers: option('count', countFrom(1, MAX_FETCHERS), DEFAULT_FETCHERS, 'connections that fetch at once, never more than there is room for jobs'),
   reserveMargin: option('ms', margin, 5_000, 'time before the end of a reservation at which its job must have ended, at most 30,000'),

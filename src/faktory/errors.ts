@@ -1,6 +1,6 @@
 import { PreforkError } from '../wire/errors.js'
 
-export { BrokerError } from '../node/connection/errors.js'
+export { BrokerError, PublishError, PublishManyError } from '../node/connection/errors.js'
 
 /** The server answered a command with an error, `-CODE text`. The command had no effect, unless the text says otherwise. */
 export class FaktoryError extends PreforkError {

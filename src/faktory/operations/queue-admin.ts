@@ -1,5 +1,5 @@
 import { refusal } from '../../util/checks.js'
-import { readQueueName } from '../options/client-options.js'
+import { queueName } from '../worker/queue-order.js'
 import { readObject } from './server-info.js'
 
 /** Sends a command and resolves with its answer. */
@@ -10,7 +10,7 @@ const EVERY = '*'
 const namesFrom = (call: string, names: readonly unknown[], everyToo: boolean): string => {
   if (names.length === 0) throw refusal('queues', `one or more names: queue.${call}('critical', 'default')`, undefined)
   if (everyToo && names.length === 1 && names[0] === EVERY) return EVERY
-  return names.map((each, index) => readQueueName(`queues[${index}]`, each)).join(' ')
+  return names.map((each, index) => queueName(`queues[${index}]`, each)).join(' ')
 }
 
 /** The queues of a server. Each method rejects with TypeError for a name that no queue can have, and as `publish`. */

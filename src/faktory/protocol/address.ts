@@ -65,7 +65,7 @@ export const faktoryUrl: Check<string> = (name, value) => {
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** The URL that the environment gives: FAKTORY_URL, or the variable that FAKTORY_PROVIDER names. Undefined: neither is set. */
-const urlOfEnvironment = (env: Environment): { readonly variable: string; readonly url: string } | undefined => {
+export const urlOfEnvironment = (env: Environment): { readonly variable: string; readonly url: string } | undefined => {
   const { FAKTORY_PROVIDER: provider, FAKTORY_URL: url } = env
   if (provider === undefined || provider === '') return url === undefined || url === '' ? undefined : { variable: 'FAKTORY_URL', url }
   if (provider.includes(':'))

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Check, count, countFrom, OptionError, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
 import { namesOf, type OptionTable, option, optionValue } from '../../util/option-table.js'
-import { readQueueName } from '../options/client-options.js'
+import { queueName } from '../worker/queue-order.js'
 import { exactJson } from './job-json.js'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
@@ -31,18 +31,17 @@ export interface PublishJobOptions {
 const DEFAULT_RETRY = 25
 const MINUTE = 60_000
 const DAY = 86_400_000
-/** ms since the epoch that a Date can hold. */
-const MAX_TIME = 8.64e15
+/** RFC 3339, which the server reads, has years of four digits. */
+const END_OF_TIME = Date.UTC(10_000, 0)
 
 const delayOf: Check<number> = (name, value) => {
-  if (typeof value !== 'number' || !(value >= 0) || value > MAX_TIME) throw refusal(name, 'a number of milliseconds, 0 or more', value)
+  if (typeof value !== 'number' || !(value >= 0) || Date.now() + value >= END_OF_TIME) throw refusal(name, 'a number of milliseconds, 0 or more', value)
   return value
 }
 
 const timeOf: Check<number> = (name, value) => {
   const time = value instanceof Date ? value.getTime() : value
-  // RFC 3339, which the server reads, has years of four digits.
-  if (typeof time !== 'number' || !(time >= 0) || time >= Date.UTC(10_000, 0)) throw refusal(name, 'a Date, or a number of milliseconds since the epoch', value)
+  if (typeof time !== 'number' || !(time >= 0) || time >= END_OF_TIME) throw refusal(name, 'a Date, or a number of milliseconds since the epoch', value)
   return time
 }
 
@@ -65,7 +64,7 @@ const jid: Check<string> = (name, value) => {
 }
 
 export const PUBLISH_OPTIONS = {
-  queue: option('name', readQueueName, undefined, 'the queue that the job goes to', "the publisher's"),
+  queue: option('name', queueName, undefined, 'the queue that the job goes to', "the publisher's"),
   delay: option('ms', delayOf, undefined, 'time until the job may begin; the server looks for due jobs every 5 s'),
   at: option('Date, ms', timeOf, undefined, 'the time from which the job may begin; not with `delay`'),
   retry: option('times', countFrom(-1, 2_147_483_647), DEFAULT_RETRY, 'retries after a failure; 0: a job that fails is forgotten; -1: dead at once'),
@@ -123,7 +122,7 @@ export interface PreparedJob {
  */
 export const prepareJob = (task: string, args: readonly unknown[], settings: PublishSettings, defaultQueue: string): PreparedJob => {
   const { queue = defaultQueue, delay, at, retry, reserveFor, backtrace, custom, jid = randomUUID() } = settings
-  const begins = delay !== undefined && delay > 0 ? Math.min(Date.now() + delay, Date.UTC(9999, 11, 31)) : at
+  const begins = delay !== undefined && delay > 0 ? Date.now() + delay : at
   const json =
     `{"jid":${exactJson('jid', jid)},"jobtype":${exactJson('name', task)},"queue":"${queue}","args":${exactJson('args', args)},"retry":${retry}` +
     `${begins === undefined ? '' : `,"at":"${new Date(begins).toISOString()}"`}` +

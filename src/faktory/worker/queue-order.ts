@@ -1,6 +1,9 @@
 /** The order in which a FETCH names the queues: the server looks at the first that has a job. */
 import { type Check, OptionError, plainObject, refusal } from '../../util/checks.js'
 
+/** The queue of a job that names none. */
+export const DEFAULT_QUEUE = 'default'
+
 /** The characters of a queue's name, as the server checks them. */
 const NAME = /^[a-zA-Z0-9._-]+$/
 

@@ -32,15 +32,16 @@ describe('the conversation with a server', { timeout: 300_000 }, () => {
   let standIn: FaktoryServer | undefined
   afterAll(() => standIn?.kill())
   const server = async (): Promise<ReplayServer> => {
-    if (realUrl !== undefined) return { url: realUrl, webUrl: process.env.FAKTORY_WEB_URL ?? `http://${new URL(realUrl).hostname}:7420`, beatInterval: 12_000 }
+    if (realUrl !== undefined)
+      return { url: realUrl, webUrl: process.env.FAKTORY_WEB_URL ?? `http://${new URL(realUrl).hostname}:7420`, beatInterval: 12_000, realClock: true }
     standIn ??= await FaktoryServer.start({ web: true })
     return { url: standIn.url, webUrl: `http://127.0.0.1:${standIn.webPort}`, beatInterval: SLOW.silence / 5 }
   }
 
   it.each(IN_SEQUENCE)('%s', async (title) => {
-    const { url, webUrl, beatInterval } = await server()
+    const played = await server()
     if (title === 'slow') standIn?.changeClocks(SLOW)
-    await play(title, { url, webUrl, beatInterval })
+    await play(title, played)
   })
 })
 
