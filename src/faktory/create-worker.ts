@@ -34,7 +34,9 @@ export interface WorkerOptions extends Omit<NodeOptions, Refused>, ConnectionOpt
 /** A FETCH, an acknowledgement and the JSON between them take most of a job without work: more connections gain less and less. */
 const DEFAULT_FETCHERS = 10
 const MAX_FETCHERS = 1_000
-/** Half of the shortest reservation. */
+/** ms between two beats. The server takes a worker for dead after 60 s of silence. */
+const BEAT_INTERVAL = 15_000
+/** Half of the shortest reservation, ms. */
 const MAX_MARGIN = 30_000
 
 const isLabel = (value: unknown): value is string => typeof value === 'string' && value !== ''
@@ -92,6 +94,7 @@ export const createWorker = async (options: WorkerOptions): Promise<FarmNode> =>
     queues: new QueueOrder(queues),
     fetchers,
     reserveMargin,
+    beatInterval: BEAT_INTERVAL,
     maxBodySize,
     control: control === undefined ? undefined : await controlPath(control),
     name,

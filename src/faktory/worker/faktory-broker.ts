@@ -25,6 +25,8 @@ export interface FaktorySettings extends Endpoint {
   readonly fetchers: number
   /** ms */
   readonly reserveMargin: number
+  /** ms between two beats. */
+  readonly beatInterval: number
   /** Bytes */
   readonly maxBodySize: number
   /** The real path beside which the control socket lies. */
@@ -87,12 +89,13 @@ export class FaktoryBroker extends EventEmitter implements Broker {
   }
 
   async #connect(): Promise<void> {
-    const { control, identity } = this.#settings
+    const { control, identity, beatInterval } = this.#settings
     if (control !== undefined) await this.control.open(control)
     await this.#commands.start()
     // From the first HELLO on.
     this.#heartbeat = new Heartbeat(this.#commands, {
       wid: identity.wid,
+      interval: beatInterval,
       memory: () => this.#work?.memory() ?? process.memoryUsage.rss(),
       state: () => this.#work?.state() ?? 'starting',
       obey: (state) => this.#obey(state),

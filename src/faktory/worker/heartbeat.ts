@@ -2,8 +2,6 @@ import type { NodeStats } from '../../runtime/report/report.js'
 import type { CommandConnections } from '../connection/command-connections.js'
 import { FaktoryError } from '../errors.js'
 
-/** ms between two beats. The server takes a worker for dead after 60 s of silence. */
-const INTERVAL = 15_000
 /** ms that a beat may take. */
 const TIMEOUT = 10_000
 
@@ -12,8 +10,8 @@ export type WorkerState = 'quiet' | 'terminate'
 
 export interface HeartbeatSettings {
   readonly wid: string
-  /** ms. Default 15,000. */
-  readonly interval?: number
+  /** ms between two beats. */
+  readonly interval: number
   /** Bytes of resident memory. */
   memory(): number
   state(): NodeStats['state']
@@ -48,7 +46,7 @@ export class Heartbeat {
   constructor(commands: CommandConnections, settings: HeartbeatSettings) {
     this.#commands = commands
     this.#settings = settings
-    this.#timer = setInterval(() => void this.beat(), settings.interval ?? INTERVAL)
+    this.#timer = setInterval(() => void this.beat(), settings.interval)
   }
 
   stop(): void {

@@ -1,4 +1,5 @@
-import { limitsWithin } from '../../util/limits.js'
+import { type Limits, limitsWithin } from '../../util/limits.js'
+import { SOFT_TO_KILL } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import { unknownTask } from '../jobs/submission.js'
@@ -258,9 +259,13 @@ export class Dispatcher {
       if (worker.spare) this.#freeSpareSlots--
       else this.#freeSlots--
     }
-    const { settings, hub } = this.#pool
-    if (job.deadline !== undefined) job.limits = limitsWithin(job.spec, job.deadline - hub.now(), settings.cancelGrace)
+    if (job.deadline !== undefined) job.limits = this.#limitsOf(job, job.deadline)
     worker.assign(job)
+  }
+
+  #limitsOf({ spec }: JobRecord, deadline: number): Limits {
+    const { hub, settings } = this.#pool
+    return limitsWithin(spec, deadline - hub.now(), { grace: settings.cancelGrace, softToKill: SOFT_TO_KILL * settings.cancelGrace })
   }
 
   #armRecall(): void {
