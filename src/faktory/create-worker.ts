@@ -5,10 +5,9 @@ import { defaultNodeName, NODE_OPTIONS } from '../node/options.js'
 import { arrayOf, type Check, countFrom, milliseconds, millisecondsOrZero, OptionError, plainObject, refusal, refuseUnknownNames } from '../util/checks.js'
 import { namesOf, type OptionTable, option, readKnown } from '../util/option-table.js'
 import { CONTROL_OPTIONS, type ControlOptions, controlPath } from './control/control-path.js'
-import { CONNECTION_OPTIONS, type ConnectionOptions, endpointOf } from './options.js'
+import { CONNECTION_OPTIONS, type ConnectionOptions, endpointOf, NO_PREFETCH, UNSUPPORTED } from './options.js'
 import { FaktoryBroker } from './worker/faktory-broker.js'
 import { DEFAULT_QUEUE, type QueueList, QueueOrder, queueList, queueName } from './worker/queue-order.js'
-import { NO_PREFETCH, UNSUPPORTED } from './worker/unsupported.js'
 
 /** Options of a node that Faktory has no use for; they are refused with the reason. */
 type Refused = 'maxAttempts' | 'backoff' | 'taskDefaults' | 'unknownTask' | 'unknownTaskTimeout' | 'prefetchPerWorker'

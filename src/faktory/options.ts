@@ -1,5 +1,6 @@
 /** The options of every client of a Faktory server: nodes, publishers and operators. */
 import { readTls, type TlsOptions } from '../node/connection/tls-options.js'
+import type { NodeOptions } from '../node/types.js'
 import { milliseconds, OptionError } from '../util/checks.js'
 import { namesOf, type OptionTable, type OptionValues, option, readKnown } from '../util/option-table.js'
 import type { Endpoint } from './connection/open-socket.js'
@@ -49,3 +50,18 @@ export const endpointOf = ({ url, tls }: OptionValues<typeof CONNECTION_OPTIONS>
 }
 
 export const readEndpoint = (given: Readonly<Record<string, unknown>>): ServerEndpoint => endpointOf(readKnown(CONNECTION_OPTIONS, given))
+
+const RETRIES = 'Faktory tries a job again by its own rules; its publisher says how often, with `retry`'
+const UNKNOWN = 'a job of an unknown task fails, and Faktory tries it again'
+
+/** Options of a node that it cannot keep under Faktory, each with the reason. */
+export const UNSUPPORTED: Partial<Readonly<Record<keyof NodeOptions, string>>> = {
+  maxAttempts: RETRIES,
+  backoff: RETRIES,
+  taskDefaults: `${RETRIES}; a rate is limited by the command rate_limit`,
+  unknownTask: UNKNOWN,
+  unknownTaskTimeout: UNKNOWN,
+}
+
+/** Why a node takes no job ahead of its time. */
+export const NO_PREFETCH = 'a job that is fetched is reserved for a time that runs. A node fetches as many as it runs: see `concurrency`'

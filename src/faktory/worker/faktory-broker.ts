@@ -7,6 +7,7 @@ import { withTimeout } from '../../util/with-timeout.js'
 import { CommandConnections } from '../connection/command-connections.js'
 import type { ConnectionSettings } from '../connection/connection.js'
 import type { Endpoint } from '../connection/open-socket.js'
+import { UNSUPPORTED } from '../options.js'
 import type { WorkerIdentity } from '../protocol/greeting.js'
 import type { PasswordHashes } from '../protocol/password-hash.js'
 import { type DeliveryContext, FaktoryDelivery } from './delivery.js'
@@ -15,7 +16,6 @@ import { Heartbeat, type WorkerState } from './heartbeat.js'
 import { readJob } from './job.js'
 import type { QueueOrder } from './queue-order.js'
 import { Reports } from './reports.js'
-import { UNSUPPORTED } from './unsupported.js'
 
 export interface FaktorySettings extends Endpoint {
   readonly hashes: PasswordHashes | undefined
@@ -70,7 +70,7 @@ export class FaktoryBroker extends EventEmitter implements Broker {
     this.#connection = { address, tls, hashes, identity, warn }
     // Every report has a place: fetching stops before there are too many.
     this.#commands = new CommandConnections({ ...this.#connection, connections: COMMAND_CONNECTIONS, maxWaiting: Number.POSITIVE_INFINITY })
-    this.#reports = new Reports(this.#commands)
+    this.#reports = new Reports(this.#commands, MAX_OPEN_REPORTS, () => this.#fetchers?.wake())
     this.#commands
       .on('up', () => this.emit('connected'))
       .on('down', (reason) => this.emit('disconnected', reason))
@@ -126,7 +126,7 @@ export class FaktoryBroker extends EventEmitter implements Broker {
       connection: this.#connection,
       queues,
       receive: (job) => this.#receive(job, context, receive),
-      mayFetch: () => this.#reports.size < MAX_OPEN_REPORTS,
+      mayFetch: () => !this.#reports.isFull,
       warn,
     })
     this.#fetchers = consumption

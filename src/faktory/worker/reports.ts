@@ -22,16 +22,21 @@ const isFinal = (error: FaktoryError): boolean => /^(invalid|missing|unknown com
  */
 export class Reports {
   readonly #commands: CommandConnections
+  readonly #max: number
+  readonly #onRoom: () => void
   readonly #open = new Set<Promise<unknown>>()
   readonly #closed = new AbortController()
 
-  constructor(commands: CommandConnections) {
+  /** `max`: open reports at which nothing more is to be fetched. `onRoom`: called when there are fewer again. */
+  constructor(commands: CommandConnections, max: number, onRoom: () => void) {
     this.#commands = commands
+    this.#max = max
+    this.#onRoom = onRoom
   }
 
-  /** Reports that are not answered. */
-  get size(): number {
-    return this.#open.size
+  /** Too many reports are not answered. */
+  get isFull(): boolean {
+    return this.#open.size >= this.#max
   }
 
   /** Resolves with true when the server has taken it. ACK of an unknown job is taken, too. */
@@ -48,7 +53,11 @@ export class Reports {
   }
 
   #track(sent: Promise<boolean>): Promise<boolean> {
-    const tracked = sent.finally(() => this.#open.delete(tracked))
+    const tracked = sent.finally(() => {
+      const wasFull = this.isFull
+      this.#open.delete(tracked)
+      if (wasFull) this.#onRoom()
+    })
     this.#open.add(tracked)
     return tracked
   }

@@ -1,3 +1,4 @@
+import type { Limits } from '../../util/limits.js'
 import { throwLater } from '../../util/notify.js'
 import { defaultJobId, FLAG_STREAM, type LogLine } from '../../wire/messages.js'
 import { withCallerStack } from '../../wire/remote-error/index.js'
@@ -6,7 +7,6 @@ import type { CancelOptions, Job, JobEvents, JobState } from '../types.js'
 import type { Broadcast } from './broadcast.js'
 import type { JobCalls } from './calls.js'
 import { type Cancellation, readGrace } from './cancellation.js'
-import type { Limits } from './deadline.js'
 
 /** How a job has ended. */
 export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown }

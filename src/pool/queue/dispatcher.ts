@@ -1,4 +1,4 @@
-import { limitsWithin } from '../jobs/deadline.js'
+import { limitsWithin } from '../../util/limits.js'
 import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import { unknownTask } from '../jobs/submission.js'
