@@ -7,6 +7,8 @@ export interface SignalHandlers {
   quiet(): boolean
   /** SIGCONT after a SIGTSTP. Any other SIGCONT is ignored: systemd sends one with each stop, a shell with each `fg`. */
   resume(): void
+  /** SIGTTIN. */
+  dump(): void
 }
 
 /** Listens until the function that it returns is called. */
@@ -25,7 +27,14 @@ export const onSignals = (signals: CliContext['signals'], handlers: SignalHandle
     quiet = false
     handlers.resume()
   }
-  const listeners = { SIGTERM: stop('SIGTERM'), SIGINT: stop('SIGINT'), SIGHUP: stop('SIGHUP'), SIGTSTP: suspend, SIGCONT: resume }
+  const listeners = {
+    SIGTERM: stop('SIGTERM'),
+    SIGINT: stop('SIGINT'),
+    SIGHUP: stop('SIGHUP'),
+    SIGTSTP: suspend,
+    SIGCONT: resume,
+    SIGTTIN: () => handlers.dump(),
+  }
   for (const [signal, listener] of Object.entries(listeners)) signals.on(signal, listener)
   return () => {
     for (const [signal, listener] of Object.entries(listeners)) signals.off(signal, listener)
