@@ -7,8 +7,8 @@ export interface SignalHandlers {
   quiet(): boolean
   /** SIGCONT after a SIGTSTP. Any other SIGCONT is ignored: systemd sends one with each stop, a shell with each `fg`. */
   resume(): void
-  /** SIGTTIN. */
-  dump(): void
+  /** SIGTTIN. Absent: it keeps its meaning for a terminal. */
+  dump?(): void
 }
 
 /** Listens until the function that it returns is called. */
@@ -28,12 +28,8 @@ export const onSignals = (signals: CliContext['signals'], handlers: SignalHandle
     handlers.resume()
   }
   const listeners = {
-    SIGTERM: stop('SIGTERM'),
-    SIGINT: stop('SIGINT'),
-    SIGHUP: stop('SIGHUP'),
-    SIGTSTP: suspend,
-    SIGCONT: resume,
-    SIGTTIN: () => handlers.dump(),
+    ...{ SIGTERM: stop('SIGTERM'), SIGINT: stop('SIGINT'), SIGHUP: stop('SIGHUP'), SIGTSTP: suspend, SIGCONT: resume },
+    ...(handlers.dump === undefined ? undefined : { SIGTTIN: () => handlers.dump?.() }),
   }
   for (const [signal, listener] of Object.entries(listeners)) signals.on(signal, listener)
   return () => {
