@@ -45,7 +45,7 @@ const beginnings = (journal: Journal): Map<string, number> => {
 it.skipIf(FAKTORY_URL !== undefined)('nothing vanishes, whatever is killed; a job runs again only if it had begun', { timeout: 300_000 }, async () => {
   const server = await startServer()
   const proxy = await lineProxy(server.url)
-  const queue = 'many'
+  const queue = newName()
   const journal = new Journal()
   await pushMany(await connect(server.url), queue, JOBS, (index) => [1, journal.path, index])
   const start = (): Promise<NodeProcess> => startNodeProcess({ url: proxy.url, queue, minWorkers: 2, maxWorkers: 2, concurrency: 4, reserveMargin: 1_000 })
