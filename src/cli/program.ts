@@ -31,6 +31,7 @@ ${VARIABLES.map(([name, fallback, help]) => `  ${name.padEnd(27)} ${help} (${fal
 Signals:
   SIGTERM, SIGINT, SIGHUP  drain: no new jobs, those in flight have the grace; a second signal ends them now
   SIGTSTP                  quiet: no new jobs; SIGCONT resumes
+  SIGTTIN                  log the stacks of all workers
 
 Examples:
   prefork work --tasks ./tasks.js --workers 4
