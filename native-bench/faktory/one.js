@@ -6,8 +6,8 @@ import { VARIANTS } from './variants/index.js'
 
 const FIGURES = 3
 /** The share of the jobs, and the longest time, before the measurement: start, compilation, and the scaling of the node. */
-const WARM = 0.35
-const WARM_MS = 10_000
+const WARM = 0.5
+const WARM_MS = 30_000
 /** The share that is not measured at the end: the last ones do not keep every connection busy. */
 const LAST = 0.05
 const LONGEST_MS = 60_000

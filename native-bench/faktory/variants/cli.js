@@ -1,4 +1,4 @@
-// `prefork work`, as a user starts it, with its log in a pipe.
+// `prefork work` in a process of its own, with its log in a pipe.
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
@@ -8,9 +8,9 @@ import { execa } from 'execa'
 const PREFORK = fileURLToPath(new URL('../../../dist/cli/prefork.js', import.meta.url))
 const TASKS = fileURLToPath(new URL('../tasks.js', import.meta.url))
 
-/** @param {Load} load @returns {Promise<Running>} */
-export const startCommandLine = async ({ url, queue, connections }) => {
-  const typed = [PREFORK, 'work', '--broker', url, '--queue', queue, '--tasks', TASKS, '--fetchers', String(connections)]
+/** @param {Load} load @param {readonly string[]} flags @returns {Promise<Running>} */
+const start = async ({ url, queue, connections }, flags) => {
+  const typed = [PREFORK, 'work', '--broker', url, '--queue', queue, '--tasks', TASKS, '--fetchers', String(connections), ...flags]
   const child = execa(process.execPath, typed, { stdio: ['ignore', 'pipe', 'inherit'], buffer: false, reject: false })
   // Read and forgotten.
   child.stdout.resume()
@@ -22,3 +22,9 @@ export const startCommandLine = async ({ url, queue, connections }) => {
     },
   }
 }
+
+/** As many workers as under `createWorker`. @param {Load} load */
+export const startCommandLine = (load) => start(load, ['--workers', '2'])
+
+/** With its defaults: 1 to 10 workers, by the backlog. @param {Load} load */
+export const startScaling = (load) => start(load, [])

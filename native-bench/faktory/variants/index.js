@@ -1,5 +1,5 @@
 import { startBare } from './bare.js'
-import { startCommandLine } from './cli.js'
+import { startCommandLine, startScaling } from './cli.js'
 import { startPeer } from './peer.js'
 import { startWorker } from './worker.js'
 
@@ -9,6 +9,7 @@ import { startWorker } from './worker.js'
 export const VARIANTS = {
   bare: { title: 'FETCH and ACK by hand', start: startBare },
   worker: { title: 'createWorker, 2 workers', start: startWorker },
-  cli: { title: 'prefork work', start: startCommandLine },
+  cli: { title: 'prefork work --workers 2', start: startCommandLine },
+  scaling: { title: 'prefork work, up to 10 workers', start: startScaling },
   'faktory-worker': { title: 'faktory-worker, 20 at once', peer: true, start: startPeer },
 }
