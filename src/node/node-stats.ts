@@ -29,6 +29,9 @@ const findVersion = (folder: URL): string => {
 /** Workers that take jobs. */
 export const upWorkers = (workers: readonly WorkerStats[]): number => workers.filter(({ state }) => state === 'up' || state === 'busy').length
 
+/** Bytes of resident memory of this process and the workers, as far as these have told. */
+export const residentMemory = (pool: Pool): number => pool.stats().workers.reduce((sum, { rss }) => sum + (rss ?? 0), process.memoryUsage.rss())
+
 /** Workers that hold no job. */
 export const idleWorkers = (workers: readonly WorkerStats[]): number =>
   workers.filter(({ state, running, writtenAhead }) => state === 'up' && running === 0 && writtenAhead === 0).length

@@ -5,7 +5,7 @@ import { millisecondsOrZero } from '../util/checks.js'
 import { notify } from '../util/notify.js'
 import { deferred } from '../util/with-timeout.js'
 import { type CommandTarget, runCommand } from './command-handler.js'
-import { idleWorkers, type NodeParts, nodeStats, packageVersion, upWorkers } from './node-stats.js'
+import { idleWorkers, type NodeParts, nodeStats, packageVersion, residentMemory, upWorkers } from './node-stats.js'
 import { drain, ShutdownDeadline } from './shutdown.js'
 import { longestDelivery, startWarnings } from './start-warnings.js'
 import type { FarmNode, ShutdownReport } from './types.js'
@@ -47,7 +47,7 @@ export class Node implements FarmNode, CommandTarget {
     const { broker, pool, runtime, settings, prefetch, scale } = this.parts
     const { logger } = settings
     for (const warning of startWarnings(pool, runtime.tasks, settings)) logger?.warn({}, warning)
-    await broker.start({ longestDelivery: longestDelivery(pool, settings) })
+    await broker.start({ longestDelivery: longestDelivery(pool, settings), memory: () => residentMemory(pool), state: () => this.#state })
     broker.control.onCommand((command) => this.command(command))
     await this.#askRevocations()
     // By a command, meanwhile.
@@ -163,10 +163,10 @@ export class Node implements FarmNode, CommandTarget {
 
   async pause(): Promise<void> {
     this.#state = 'paused'
-    const { prefetch, runtime } = this.parts
+    const { broker, prefetch, runtime } = this.parts
     // Before the jobs are given back: the end of an isolation would take more.
     const paused = prefetch.pause()
-    runtime.pause()
+    if (broker.canRequeue !== false) runtime.pause()
     await paused
   }
 

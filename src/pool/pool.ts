@@ -93,9 +93,13 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     return this.#submit(SUBMIT, name, rest[0], rest[1]) as unknown as Job<TaskResult<T, N>>
   }
 
-  /** @internal As `submit`, for a caller that follows the job without promises. */
-  submitFollowed(name: string, args: readonly unknown[], options: RunOptions, follower: JobFollower): JobRecord {
+  /**
+   * @internal As `submit`, for a caller that follows the job without promises. `endsWithin`: ms in which each attempt is to end, that of a worker that
+   * died included; default as its limits say.
+   */
+  submitFollowed(name: string, args: readonly unknown[], options: RunOptions, follower: JobFollower, endsWithin?: number): JobRecord {
     const job = this.#submit(SUBMIT, name, args, options)
+    if (endsWithin !== undefined) job.deadline = this.#state.hub.now() + endsWithin
     job.follow(follower)
     return job
   }

@@ -75,6 +75,8 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   readonly keepsAnswer: boolean
   readonly endWhenGone: boolean
   readonly results: Delivery['results']
+  readonly about: Delivery['about']
+  readonly deadline: number | undefined
   /** How often the job has begun here. */
   beginnings = 0
   phase: ActiveJobPhase = 'preparing'
@@ -118,6 +120,8 @@ export class ActiveJob extends AsyncResource implements JobFollower {
     this.keepsAnswer = delivery.keepsAnswer === true
     this.endWhenGone = delivery.endWhenGone === true
     this.results = delivery.results
+    this.about = delivery.about
+    this.deadline = delivery.deadline
     this.deliveries = [delivery]
     this.counts = delivery.counts
     this.returned = delivery.returned ?? 0

@@ -1,6 +1,6 @@
+import { ReconnectBackoff } from '../../node/connection/reconnect-backoff.js'
 import { closeChannel } from './bounded-close.js'
 import type { AmqpChannel, AmqpConnection } from './client.js'
-import { ReconnectBackoff } from './reconnect-backoff.js'
 import type { ReconnectingConnection } from './reconnecting-connection.js'
 
 export interface ChannelSettings {

@@ -1,24 +1,12 @@
-import { PUBLISH_OPTIONS } from '../../amqp/publishing/publish-options.js'
-import { MAX_DELAY } from '../../amqp/topology/delay-steps.js'
 import { encodeJob } from '../../runtime/message/job.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
-import type { PublishOptions } from '../farm.js'
 import { toJson } from '../output/output-stream.js'
-import { readBroker, readTimeout, storePath } from '../settings/broker.js'
-import { checkLimits, type Environment, type Flags, readSetting, type Setting } from '../settings/setting.js'
-import { duration, readerOf, shortTextWith } from '../settings/values.js'
-
-const OPTIONS = {
-  delay: { flag: '--delay', reader: duration({ zero: true, max: MAX_DELAY }) },
-  ttl: { flag: '--ttl', reader: readerOf(PUBLISH_OPTIONS.ttl) },
-  softTimeLimit: { flag: '--soft-time-limit', reader: readerOf(PUBLISH_OPTIONS.softTimeLimit) },
-  timeLimit: { flag: '--time-limit', reader: readerOf(PUBLISH_OPTIONS.timeLimit) },
-  priority: { flag: '--priority', reader: readerOf(PUBLISH_OPTIONS.priority) },
-  maxAttempts: { flag: '--max-attempts', reader: readerOf(PUBLISH_OPTIONS.maxAttempts) },
-  correlationId: { flag: '--correlation-id', reader: shortTextWith('an id') },
-} as const satisfies { [K in keyof PublishOptions]?: Setting<unknown> }
+import { type BrokerKind, brokerKind } from '../settings/address.js'
+import { readBroker, readTimeout } from '../settings/broker.js'
+import { readPublishOptions } from '../settings/publish.js'
+import type { Flags } from '../settings/setting.js'
 
 /** Refuses arguments that no message can carry (nested too deeply) before it connects. */
 const checkMessage = async (task: string, args: readonly unknown[]): Promise<void> => {
@@ -42,18 +30,13 @@ export const readArguments = (text: string | undefined): unknown[] => {
   return value
 }
 
-/** The options of the publication. Checked here, where the message can name flags. */
-const readOptions = (flags: Flags, env: Environment): PublishOptions => {
-  const settings = Object.entries<Setting<unknown>>(OPTIONS)
-  const options: PublishOptions = Object.fromEntries(settings.map(([option, setting]) => [option, readSetting(setting, flags, env)]))
-  checkLimits(options)
-  const { ttl, delay } = options
-  if (ttl !== undefined && delay !== undefined && ttl <= delay) throw new UsageError('--ttl must be more than --delay, or the job expires before it may begin.')
-  return options
+const unconfirmedBy = ({ shown }: CommandTimeout, kind: BrokerKind): string => {
+  if (kind === 'RabbitMQ')
+    return `RabbitMQ did not confirm the job within ${shown}, so that it may be stored or not. Does it hold back publishers (an alarm of memory or disk)?`
+  return kind === 'Faktory'
+    ? `Faktory did not answer within ${shown}, so that the job may be stored or not.`
+    : `The job was not stored within ${shown}, and may be stored yet. Is the file locked, or its disk full?`
 }
-
-const unconfirmedBy = ({ shown }: CommandTimeout): string =>
-  `RabbitMQ did not confirm the job within ${shown}, so that it may be stored or not. Does it hold back publishers (an alarm of memory or disk)?`
 
 /** Publishes one job; prints its id, or with `--wait` its result as JSON. */
 export const publish = async (task: string, args: string | undefined, flags: Flags, context: CliContext): Promise<ExitCode> => {
@@ -61,19 +44,17 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const given = readArguments(args)
   await checkMessage(task, given)
   const broker = readBroker(flags, context.env)
-  const options = readOptions(flags, context.env)
+  const options = readPublishOptions(flags, context.env, broker.url)
   const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)
   const farm = await context.farm(broker)
   const deadline = new CommandTimeout(timeout)
-  const unconfirmed =
-    storePath(broker.url) === undefined
-      ? unconfirmedBy(deadline)
-      : `The job was not stored within ${deadline.shown}, and may be stored yet. Is the file locked, or its disk full?`
+  const unconfirmed = unconfirmedBy(deadline, brokerKind(broker.url))
   const publisher = await farm.createPublisher(broker, { timeout: deadline.connectTimeout })
   try {
     if (flags.wait !== true) {
       const id = await deadline.bound(publisher.publish(task, given, options), unconfirmed)
-      context.stdout.write(`${id}\n`)
+      if (id === undefined) context.stderr.write('prefork: Nothing was published: Faktory has such a job already (unique_for).\n')
+      else context.stdout.write(`${id}\n`)
       return EXIT.ok
     }
     const outcome = await publisher.call(task, given, { ...options, timeout: deadline.left })

@@ -150,6 +150,18 @@ class NodeSignals implements SignalHandlers {
     this.#command('resume')
   }
 
+  /** Logs what each worker executes at this moment. */
+  dump(): void {
+    const { node, logger } = this
+    const workers = node?.stats().workers.filter(({ state }) => state !== 'dead' && state !== 'starting') ?? []
+    logger.info({ signal: 'SIGTTIN', workers: workers.length }, 'The stacks of all workers')
+    for (const { id, pid } of workers)
+      node!.command({ command: 'stack', worker: id }).then(
+        (answer) => logger.info({ worker: id, pid }, (answer as { stack: string }).stack),
+        (error: unknown) => logger.error({ worker: id, pid, err: error }, 'The stack of a worker could not be had'),
+      )
+  }
+
   #command(command: 'quiet' | 'resume'): void {
     this.node?.command({ command }).catch((error: unknown) => this.logger.error({ err: error }, `The node could not be made to ${command}`))
   }

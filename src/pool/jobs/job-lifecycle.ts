@@ -86,7 +86,7 @@ export class JobLifecycle implements JobOwner {
     pool.queued--
     pool.running++
     if (job.attempt === 1) pool.waitTimes.record(now - job.spec.submittedAt)
-    if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#timeLimits.watch(worker, job)
+    if (job.limits.softLimit > 0 || job.limits.hardLimit > 0) this.#timeLimits.watch(worker, job)
     if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })
     // Last: the follower may cancel the job in this call, and the events of that must come after `jobAccepted`.
     job.notifyBegan()

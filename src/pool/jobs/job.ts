@@ -1,3 +1,4 @@
+import type { Limits } from '../../util/limits.js'
 import { throwLater } from '../../util/notify.js'
 import { defaultJobId, FLAG_STREAM, type LogLine } from '../../wire/messages.js'
 import { withCallerStack } from '../../wire/remote-error/index.js'
@@ -11,7 +12,7 @@ import { type Cancellation, readGrace } from './cancellation.js'
 export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown }
 
 /** The part of a job that never changes. */
-export interface JobSpec {
+export interface JobSpec extends Limits {
   readonly number: number
   /** Name of the task. */
   readonly name: string
@@ -19,9 +20,6 @@ export interface JobSpec {
   readonly calledAs?: string | undefined
   readonly id: string | undefined
   readonly priority: number
-  /** ms, 0 for none. */
-  readonly softLimit: number
-  readonly hardLimit: number
   readonly retryLost: number
   /** JOB flags: meta, stream. */
   readonly flags: number
@@ -93,6 +91,10 @@ export class JobRecord implements Job {
   delivery = 0
   acceptedAt = 0
   softTimedOut = false
+  /** Those of the present attempt. */
+  limits: Limits
+  /** Each attempt ends by then, ms on the hub's clock. Undefined: whatever its limits say. */
+  deadline: number | undefined
   /** The job failed because the value that its task returned cannot be sent. */
   resultUnsendable = false
   /** The job waits in the job queue. */
@@ -124,6 +126,7 @@ export class JobRecord implements Job {
   constructor(owner: JobOwner, spec: JobSpec) {
     this.#owner = owner
     this.spec = spec
+    this.limits = spec
   }
 
   get number(): number {

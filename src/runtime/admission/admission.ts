@@ -82,11 +82,11 @@ export class Admission {
   }
 
   #decode(job: ActiveJob): void {
-    const { body } = job.deliveries[0]!
+    const [delivery] = job.deliveries
     const { maxBodySize } = this.#state.settings
     let decoded: JobMessage | Promise<JobMessage>
     try {
-      decoded = decodeJob(body, job.headers, { maxBodySize, unpacked: (bytes) => this.#unpackBudget.unpacked(job, bytes) })
+      decoded = delivery!.decode?.() ?? decodeJob(delivery!.body, job.headers, { maxBodySize, unpacked: (bytes) => this.#unpackBudget.unpacked(job, bytes) })
     } catch (error) {
       this.#undecodable(job, error)
       return
@@ -268,7 +268,7 @@ export class Admission {
     this.#reportWaiting()
     const byPath = name === PATH_TASK
     const given = this.#runOptions(job, byPath ? options : undefined, options.retryLost)
-    const poolJob = this.#state.pool.submitFollowed(name, args, given, job)
+    const poolJob = this.#state.pool.submitFollowed(name, args, given, job, job.deadline === undefined ? undefined : job.deadline - performance.now())
     job.poolJob = poolJob
     if (job.historyEntry !== undefined) job.historyEntry.source = poolJob
     const { expiresAt } = job.headers
@@ -276,8 +276,9 @@ export class Admission {
   }
 
   /** One object for consecutive jobs with the same values: the pool encodes it once. */
-  #deliveryOf({ deliveries, counts: { attempt, losses, requeues }, queue, results }: ActiveJob): JobDelivery {
+  #deliveryOf({ deliveries, counts: { attempt, losses, requeues }, queue, results, about }: ActiveJob): JobDelivery {
     const redelivered = deliveries.some((each) => each.redelivered === true)
+    if (about !== undefined) return { ...about, redelivered, attempt, losses, requeues, queue }
     if (results !== undefined) return { redelivered, attempt, losses, requeues, queue, results }
     const last = this.#lastDelivery
     if (
