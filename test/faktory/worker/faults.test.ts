@@ -110,8 +110,9 @@ describe('under Faktory', () => {
   it('a job that was failed at the end of the grace is not acknowledged afterwards', async () => {
     const { queue, client, node, proxy } = await setUp({ node: { cancelGrace: 100 } })
     const journal = new Journal()
-    const jid = await push(client, queue, 'holdSync', [journal.path])
-    await until('it runs', () => node.stats().running === 1)
+    const latch = new Latch()
+    const jid = await push(client, queue, 'holdSync', [latch.path, journal.path, 'a'])
+    await journal.seen('+a')
     await node.shutdown({ grace: 0 })
     expect(proxy.lines.filter((line) => line.includes(jid) && !line.startsWith('FETCH')).map((line) => line.split(' ')[0])).toEqual(['FAIL'])
   })
