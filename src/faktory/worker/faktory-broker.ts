@@ -40,7 +40,7 @@ const COMMAND_CONNECTIONS = 2
 /** Reports that may be open before nothing more is fetched. */
 const MAX_OPEN_REPORTS = 1_000
 /** ms that a closing node gives a FETCH in flight, and then what is still to be reported. */
-const CLOSE_TIMEOUT = 2_500
+const CLOSE_TIMEOUT = 2_000
 
 /** A Faktory server as the broker of a node. */
 export class FaktoryBroker extends EventEmitter implements Broker {

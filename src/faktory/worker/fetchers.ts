@@ -139,7 +139,10 @@ export class Fetchers implements Consumption {
 
   /** A lost connection is made again with a backoff of its own. */
   #failed(fetcher: Fetcher, error: unknown): void {
-    if (!(error instanceof FaktoryError)) return
+    if (!(error instanceof FaktoryError)) {
+      if (!this.#isStopped) this.#settings.warn('A connection was lost while it fetched: a job that it was handed comes back when its reservation ends.')
+      return
+    }
     this.#settings.warn(`A FETCH was refused, and is tried again: ${error.serverMessage}.`)
     const wait = jittered(exponentialDelay(++fetcher.failures, FIRST_DELAY, MAX_DELAY), 0.5)
     fetcher.timer = setTimeout(() => {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exponentialDelay, jittered } from '../../util/backoff.js'
 import { withTimeout } from '../../util/with-timeout.js'
@@ -32,6 +33,8 @@ export class Reports {
     this.#commands = commands
     this.#max = max
     this.#onRoom = onRoom
+    // One for each report that waits.
+    setMaxListeners(0, this.#closed.signal)
   }
 
   /** Too many reports are not answered. */
