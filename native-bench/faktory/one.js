@@ -14,7 +14,14 @@ const LAST = 0.05
 const LONGEST_MS = 60_000
 
 /** CPU of a process and all below it, ms. @param {number} pid @returns {number} */
-const treeCpu = (pid) => cpuMs(pid) + childrenOf(pid).reduce((sum, child) => sum + treeCpu(child), 0)
+const treeCpu = (pid) => {
+  try {
+    return cpuMs(pid) + childrenOf(pid).reduce((sum, child) => sum + treeCpu(child), 0)
+  } catch {
+    // It has ended meanwhile.
+    return 0
+  }
+}
 
 const [key = '', url = '', connections = '', wanted = ''] = process.argv.slice(2)
 const variant = VARIANTS[key]
