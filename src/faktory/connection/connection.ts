@@ -164,8 +164,9 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     })
   }
 
+  /** In the check phase: what the sockets and pipes of one turn bring about is one write. */
   #write(line: string): void {
-    if (this.#outgoing === '') process.nextTick(() => this.#flush())
+    if (this.#outgoing === '') setImmediate(() => this.#flush())
     this.#outgoing += line
   }
 

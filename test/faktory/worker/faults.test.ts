@@ -76,7 +76,7 @@ describe('under Faktory', () => {
     expect(journal.lines).toEqual(['a'])
     await expect(client.ask(`FAIL ${JSON.stringify({ jid })}`)).rejects.toThrow('Job not found')
     // It has said END on each connection, with nothing in flight.
-    expect(proxy.lines.filter((line) => line === 'END').length).toBe(7)
+    expect(proxy.lines.filter((line) => line === 'END').length).toBe(6)
   })
 
   it('also when it has no grace: then it is failed, as it has not begun', async () => {
@@ -110,8 +110,7 @@ describe('under Faktory', () => {
   it('a job that was failed at the end of the grace is not acknowledged afterwards', async () => {
     const { queue, client, node, proxy } = await setUp({ node: { cancelGrace: 100 } })
     const journal = new Journal()
-    const latch = new Latch()
-    const jid = await push(client, queue, 'holdSync', [latch.path, journal.path, 'a'])
+    const jid = await push(client, queue, 'holdSync', [new Latch().path, journal.path, 'a'])
     await journal.seen('+a')
     await node.shutdown({ grace: 0 })
     expect(proxy.lines.filter((line) => line.includes(jid) && !line.startsWith('FETCH')).map((line) => line.split(' ')[0])).toEqual(['FAIL'])
