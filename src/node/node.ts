@@ -23,6 +23,8 @@ export class Node implements FarmNode, CommandTarget {
   #depthRequested = false
   #scaleTimer: NodeJS.Timeout | undefined
   #heartbeatTimer: NodeJS.Timeout | undefined
+  /** Why it cannot go on. */
+  #error: Error | undefined
   #deadline: ShutdownDeadline | undefined
   readonly #done = deferred<ShutdownReport>()
 
@@ -191,7 +193,8 @@ export class Node implements FarmNode, CommandTarget {
     return this.#deadline !== undefined
   }
 
-  async shutdown({ grace, reason = 'shutdown()' }: { grace?: number; reason?: string } = {}): Promise<ShutdownReport> {
+  async shutdown({ grace, reason = 'shutdown()', error }: { grace?: number; reason?: string; error?: Error } = {}): Promise<ShutdownReport> {
+    this.#error ??= error
     const ms = grace === undefined ? this.parts.settings.shutdownGrace : millisecondsOrZero('grace', grace)
     if (this.#deadline === undefined) {
       this.#deadline = new ShutdownDeadline(ms)
@@ -205,13 +208,14 @@ export class Node implements FarmNode, CommandTarget {
     this.#state = 'draining'
     clearInterval(this.#scaleTimer)
     settings.logger?.info({ reason, grace: Math.round(deadline.left) }, 'node shuts down')
-    const report = await drain(this.parts, deadline)
+    const ended = await drain(this.parts, deadline)
+    const report = this.#error === undefined ? ended : { ...ended, clean: false, error: this.#error }
     deadline.stop()
     this.#state = 'stopped'
     clearInterval(this.#heartbeatTimer)
     this.#emit({ type: 'node.down', reason })
     await broker.close().catch((err: unknown) => settings.logger?.warn({ err }, 'the broker could not be closed in order'))
-    settings.logger?.info({ ...report }, 'node down')
+    settings.logger?.info({ ...ended, clean: report.clean }, 'node down')
     this.#done.resolve(report)
   }
 

@@ -187,6 +187,11 @@ export interface Delivery {
    * jobs than can run. Absent in brokers whose deliveries go together with their channel.
    */
   ended?(): void
+  /**
+   * Called before a job that came back again and again is decoded and begins, alone in its node: it may end the node in its first moments, before `began`
+   * is stored. The job waits until the promise resolves. When it rejects, the job is requeued.
+   */
+  beforeBegin?(): Promise<unknown>
   /** The job has begun, for the `beginnings`th time under this delivery: more than once when its worker died and it ran again. Not waited for. */
   began?(beginnings: number): void
   /** The task has reported progress. Not waited for. */

@@ -36,10 +36,22 @@ export const mutations = [
   },
   // ---- claims and settlements
   {
-    breaks: 'a session that is gone claims',
+    breaks: 'a job that was cancelled since its claim completes by what the claim has read',
     file: 'src/queue/store/sqlite/database/statements.ts',
-    find: '    WHERE seq = ?1 AND state = 0 AND EXISTS (SELECT 1 FROM session WHERE id = ?2 AND dead = 0)`',
-    put: '    WHERE seq = ?1 AND state = 0`',
+    find: ' AND cancel = 0 AND awaited = 0`,',
+    put: ' AND awaited = 0`,',
+  },
+  {
+    breaks: 'a job that is awaited since its claim completes by what the claim has read, and releases nothing',
+    file: 'src/queue/store/sqlite/database/statements.ts',
+    find: ' AND cancel = 0 AND awaited = 0`,',
+    put: ' AND cancel = 0`,',
+  },
+  {
+    breaks: 'a session that is gone claims',
+    file: 'src/queue/store/sqlite/engine/claim.ts',
+    find: '  if (own === undefined || own.dead === 1) return { jobs: [], nextAt: undefined }\n  const node = String(own.name)\n',
+    put: '  const node = String(own?.name)\n',
   },
   {
     breaks: 'the token is not compared at a settlement',
@@ -56,8 +68,14 @@ export const mutations = [
   {
     breaks: 'losses are counted by claims',
     file: 'src/queue/store/sqlite/engine/settle.ts',
-    find: 'losses: losses + row.begun, requeues: requeues + 1 - row.begun',
+    find: 'losses: losses + row.begun, requeues: requeues + (row.begun > 0 ? 0 : 1)',
     put: 'losses: losses + 1, requeues',
+  },
+  {
+    breaks: 'several beginnings under one claim count one loss',
+    file: 'src/queue/store/sqlite/engine/settle.ts',
+    find: 'losses: losses + row.begun, requeues: requeues',
+    put: 'losses: losses + Math.min(row.begun, 1), requeues: requeues',
   },
   {
     breaks: 'a queue that is paused is claimed from',

@@ -50,7 +50,10 @@ const jobs = (task: string, args: readonly unknown[], count: number, name: strin
 /** What a poison job kills. 'at once': before its beginning can be stored, as a rule. */
 const POISONS = { worker: 'poison', node: 'poisonNode', 'worker at once': 'poisonAtOnce', 'node at once': 'poisonNodeAtOnce' } as const
 
-/** More nodes than a job may take with it unbegun. */
+/** Beginnings of a job that may be lost, for it kills its nodes at once. */
+const UNSTORED = 2
+
+/** More nodes than a job may take with it. */
 const MAX_NODES = 30
 
 /** A job that kills each worker, or each node, which runs it, beside 100 that do no harm and of which 20 run at once. */
@@ -79,21 +82,20 @@ export const poison = async (kills: keyof typeof POISONS, longest = 1): Promise<
   const innocents = [...states].filter(([other]) => other !== id)
   const dead = innocents.filter(([, state]) => state !== 'completed')
   const beginnings = counted(folder.ids('begun')).get(id) ?? 0
-  const isLost = ended.reason === 'lost' && ended.losses === 3 && (beginnings === 3 || kills === 'worker at once' || kills === 'node at once')
-  // Some of the beginnings of one that kills its node at once are stored.
-  const isReturned = kills === 'node at once' && ended.reason === 'redelivered'
+  // From the third death on, what may have ended its nodes runs alone, and its beginning is stored before.
+  const most = kills === 'node at once' ? UNSTORED + 3 : kills === 'worker at once' ? Number.POSITIVE_INFINITY : 3
+  const isLost = ended.reason === 'lost' && ended.losses === 3 && beginnings <= most && (beginnings >= 3 || kills === 'worker at once')
   const worst = folder.sql((database) => database.prepare("SELECT max(requeues) AS n FROM job WHERE id <> 'poison'").get()!.n) as number
   return {
     figures: {
       nodes,
+      'beginnings of the poison': beginnings,
       'losses of the poison': Number(ended.losses),
       'innocents completed': innocents.length - dead.length,
       'returns of an innocent, at most': worst,
     },
     problems: [
-      ...(states.get(id) === 'failed' && (isLost || isReturned)
-        ? []
-        : [`the poison is ${states.get(id)} after ${beginnings} beginnings: ${JSON.stringify(ended)}`]),
+      ...(states.get(id) === 'failed' && isLost ? [] : [`the poison is ${states.get(id)} after ${beginnings} beginnings: ${JSON.stringify(ended)}`]),
       ...dead.map(([other, state]) => `${other} is ${state}`),
       ...folder.fileProblems(),
     ],

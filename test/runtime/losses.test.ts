@@ -7,6 +7,14 @@ import { Journal, Latch, until } from '../fixtures/support.js'
 
 const shared = sharedNode()
 
+const promised = (): { promise: Promise<void>; resolve: () => void } => {
+  let resolve = (): void => {}
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
 describe('a job whose worker dies', () => {
   it('runs again at once and may succeed', async () => {
     const farm = await shared()
@@ -132,4 +140,53 @@ it('a worker whose main thread stalls for longer than maxStall is ended, and its
   expect(farm.server.dead[0]!.settlement).toMatchObject({ reason: 'lost', error: { message: expect.stringContaining('maxStall') } })
   await until('its exit is reported', () => exits.length > 0)
   expect(exits[0]).toMatchObject({ reason: expect.stringContaining('maxStall'), expected: false })
+})
+
+describe('a job that came back again and again, under a broker that stores its beginning before', () => {
+  it('is decoded and begins when that is stored, and one that did not come back does not wait', async () => {
+    const farm = await shared()
+    const stored = promised()
+    let asked = 0
+    const beforeBegin = async (): Promise<void> => {
+      asked++
+      await stored.promise
+    }
+    const id = farm.server.add('echo', [1], { returned: 2, beforeBegin })
+    await until('it is asked for', () => asked === 1)
+    expect(eventsOf(farm, id)).toEqual([])
+    stored.resolve()
+    await settled(farm)
+    farm.server.add('echo', [1], { returned: 1, beforeBegin })
+    await settled(farm)
+    expect([farm.server.acknowledged.length, asked]).toEqual([2, 1])
+  })
+
+  it('goes back when that cannot be stored', async () => {
+    const farm = await shared()
+    let asked = 0
+    const beforeBegin = async (): Promise<void> => {
+      if (++asked === 1) throw new Error('no room')
+    }
+    const id = farm.server.add('echo', [1], { returned: 2, beforeBegin })
+    await settled(farm)
+    expect([farm.server.acknowledged, asked]).toEqual([[id], 2])
+    expect(eventsOf(farm, id)).toEqual(['task.received', 'task.started', 'task.succeeded'])
+  })
+
+  it('does not begin when its delivery is gone meanwhile', async () => {
+    const farm = await shared()
+    const stored = promised()
+    let asked = 0
+    const beforeBegin = async (): Promise<void> => {
+      if (++asked === 1) await stored.promise
+    }
+    const id = farm.server.add('echo', [1], { returned: 2, beforeBegin })
+    await until('it is asked for', () => asked === 1)
+    farm.broker.cut()
+    stored.resolve()
+    farm.broker.reconnect()
+    await settled(farm)
+    expect(farm.server.acknowledged).toEqual([id])
+    expect(eventsOf(farm, id)).toEqual(['task.received', 'task.started', 'task.succeeded'])
+  })
 })

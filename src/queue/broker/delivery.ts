@@ -6,14 +6,11 @@ import type { ClaimedJob, StoreSession } from '../store/store.js'
 import type { HeldClaim } from './claims.js'
 import { type AnswerLimits, bufferOf, outcomeOf, resultsOf } from './outcome.js'
 
-/** So many times that it was held unbegun by a node that died say as much as one that it had begun: what is stored of a beginning is a moment late. */
-const REQUEUES_PER_RETURN = 3
-
 /**
- * How suspicious a job is of having ended its nodes: the runtime lets it run alone, so that its next death counts for no other. Its losses are counted by
- * the store, so the runtime is not to count any.
+ * How suspicious a job is of having ended its nodes: the runtime lets it run alone, so that its next death counts for no other. It was held unbegun as far as
+ * is known, but what is stored of a beginning is a moment late. Its losses are counted by the store, so the runtime is not to count any.
  */
-const returnsOf = ({ counts: { losses, requeues } }: ClaimedJob): number => Math.min(losses + Math.floor(requeues / REQUEUES_PER_RETURN), UNCOUNTED_RETURNS)
+const returnsOf = ({ counts: { losses, requeues } }: ClaimedJob): number => Math.min(losses + requeues, UNCOUNTED_RETURNS)
 
 /** A claimed job as the runtime takes it. */
 export const deliveryOf = (job: ClaimedJob, session: StoreSession, claim: HeldClaim, limits: AnswerLimits): Delivery => {
@@ -59,8 +56,9 @@ export const deliveryOf = (job: ClaimedJob, session: StoreSession, claim: HeldCl
       }
     },
     ended: () => claim.over(),
-    // A job that has come back may be what ended its node: the next death must find it begun.
-    began: () => session.began(job, redelivered),
+    beforeBegin: () => session.beginning(job),
+    // A job that has come back, or has ended its worker, may be what ends its node next: that must find it begun so often.
+    began: (beginnings) => session.began(job, beginnings, redelivered || beginnings > 1),
     progress: (value) => {
       const encoded = encodeReply({ ok: true, value })
       if (encoded.length <= limits.maxResultSize) session.progress(job, encoded)

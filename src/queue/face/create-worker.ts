@@ -40,13 +40,15 @@ const OWN_OPTIONS = {
 /** The options of `createWorker`. */
 export const WORKER_OPTIONS = { ...NODE_OPTIONS, ...OWN_OPTIONS } satisfies OptionTable<WorkerOptions>
 
-interface StartedNode {
-  readonly node: FarmNode
-  /** Why the store cannot be used any more. Undefined: it can. */
-  fatal(): Error | undefined
-}
-
-const startNode = async (options: WorkerOptions): Promise<StartedNode> => {
+/**
+ * Starts a node that executes the jobs of queues. Resolves when a worker is up and jobs are claimed.
+ *
+ * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
+ * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
+ * @throws {StoreError} the store cannot be used: the message says what to do
+ * @throws what a start-up hook throws
+ */
+export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {
   const given = plainObject('options', options)
   refuseUnknownNames('createWorker', given, namesOf(WORKER_OPTIONS))
   const { store: address, queue, queues = [queue], schedulers, maxResultSize, onStartup, onShutdown } = readKnown(OWN_OPTIONS, given)
@@ -67,7 +69,7 @@ const startNode = async (options: WorkerOptions): Promise<StartedNode> => {
     onFatal: (error) => {
       fatal = error
       options.logger?.error({ err: error }, 'the store cannot be used any more: the node ends')
-      void node?.shutdown({ grace: 0, reason: error.message })
+      void node?.shutdown({ grace: 0, reason: error.message, error })
     },
   })
   node = await createNode(broker, forNode)
@@ -78,18 +80,8 @@ const startNode = async (options: WorkerOptions): Promise<StartedNode> => {
   for (const [task, { rateLimit }] of Object.entries(options.taskDefaults ?? {}))
     if (rateLimit !== undefined)
       options.logger?.warn({ task }, 'a rate limit of a task is kept by each node alone, and jobs that wait for it take up room: a queue of its own is better')
-  return { node, fatal: () => fatal }
+  return node
 }
-
-/**
- * Starts a node that executes the jobs of queues. Resolves when a worker is up and jobs are claimed.
- *
- * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
- * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
- * @throws {StoreError} the store cannot be used: the message says what to do
- * @throws what a start-up hook throws
- */
-export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => (await startNode(options)).node
 
 export interface RunWorkerOptions extends WorkerOptions {
   /** Shuts the node down when it aborts. Default none: a command ends it, or the store does. */
@@ -107,14 +99,13 @@ export const runWorker = async ({ signal, ...options }: RunWorkerOptions): Promi
   plainObject('options', options)
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw new OptionError('signal', 'must be an AbortSignal')
   if (signal?.aborted) return { clean: true, requeued: 0, killed: 0 }
-  const { node, fatal } = await startNode(options)
+  const node = await createWorker(options)
   const stop = (): void => void node.shutdown({ reason: 'its signal' })
   if (signal?.aborted) stop()
   signal?.addEventListener('abort', stop, { once: true })
   try {
     const report = await node.done
-    const error = fatal()
-    if (error !== undefined) throw error
+    if (report.error !== undefined) throw report.error
     return report
   } finally {
     signal?.removeEventListener('abort', stop)

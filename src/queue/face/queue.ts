@@ -8,7 +8,7 @@ import { flowJobs, MAX_JOBS } from '../jobs/flow.js'
 import { scheduleKey, validName } from '../jobs/names.js'
 import { newJob, type TargetQueue } from '../jobs/new-job.js'
 import { readClock } from '../store/clock-jumps.js'
-import type { JobChange, JobState, NewJob, Store, StoredJob } from '../store/store.js'
+import { type JobChange, type JobState, MAX_ALTERED, type NewJob, type Store, type StoredJob } from '../store/store.js'
 import { type RunWorkerOptions, runWorker } from './create-worker.js'
 import { changeSelector, type JobQuery, selectorOf } from './job-query.js'
 import { QueueEventListeners, type QueueEventName, type QueueEvents } from './queue-events.js'
@@ -194,7 +194,24 @@ export class Queue<T = AnyTasks> implements AsyncDisposable {
     const { delayed } = objectWith('options', options, ['delayed'])
     const waiting: JobState[] = ['waiting', 'blocked']
     const states = delayed !== undefined && flag('delayed', delayed) ? [...waiting, 'delayed' as const] : waiting
-    return (await this.remove({ states })).length
+    // A job that waits for others goes before them, as it would fail with them, and stay. It was added after them.
+    const blocked = (await this.#idsIn('blocked')).reverse()
+    let removed = 0
+    for (let from = 0; from < blocked.length; from += MAX_ALTERED)
+      removed += (await this.#open.alter({ queue: this.name, ids: blocked.slice(from, from + MAX_ALTERED), states }, 'remove')).length
+    return removed + (await this.remove({ states })).length
+  }
+
+  /** By their age, the oldest first. */
+  async #idsIn(state: JobState): Promise<string[]> {
+    const ids: string[] = []
+    for (let after = 0; ; ) {
+      const page = await this.#open.find({ queue: this.name, states: [state], after, limit: MAX_ALTERED })
+      for (const { id } of page) ids.push(id)
+      const last = page.at(-1)
+      if (last === undefined) return ids
+      after = last.seq
+    }
   }
 
   /**

@@ -148,7 +148,25 @@ export class Admission {
   #decodeAlone(job: ActiveJob): void {
     if (this.#isExhausted(job, this.#mostRetryLost) || !this.#isolation.admit(job)) return
     this.#undecoded.delete(job)
-    this.#unpack(job)
+    const stored = job.deliveries.flatMap((delivery) => delivery.beforeBegin?.() ?? [])
+    if (stored.length === 0) this.#unpack(job)
+    else {
+      Promise.all(stored).then(
+        () => this.#unpackUnlessOver(job),
+        (err: unknown) => {
+          if (job.phase === 'done') return
+          this.#state.log?.warn({ job: job.id, err }, 'the broker did not store that a job is about to begin: the job goes back')
+          this.#completion.requeue(job)
+        },
+      )
+    }
+  }
+
+  /** Its delivery may be gone, or the job withdrawn, since it was asked for. */
+  #unpackUnlessOver(job: ActiveJob): void {
+    if (job.phase === 'done') return
+    if (job.deliveries.length === 0) this.#completion.forget(job)
+    else this.#unpack(job)
   }
 
   #findTask(job: ActiveJob): void {

@@ -149,11 +149,11 @@ describe('claims', () => {
 
 describe('a delivery', () => {
   it.each([
-    { losses: 0, requeues: 2, returned: 0 },
+    { losses: 0, requeues: 1, returned: 1 },
     { losses: 1, requeues: 0, returned: 1 },
+    { losses: 0, requeues: 2, returned: 2 },
     { losses: 2, requeues: 0, returned: 2 },
-    { losses: 1, requeues: 3, returned: 2 },
-    { losses: 0, requeues: 6, returned: 2 },
+    { losses: 1, requeues: 1, returned: 2 },
     { losses: 9, requeues: 9, returned: 2 },
   ])('of a job with $losses losses and $requeues requeues asks to run alone: $returned of 2', async ({ losses, requeues, returned }) => {
     const { deliveries, delivered } = await start({ jobs: [{ id: 'a' }] })
@@ -205,6 +205,17 @@ describe('a delivery', () => {
 })
 
 describe('a session that is lost', () => {
+  it('has counted a loss for each beginning of a job', async () => {
+    const { deliveries, delivered, store } = await start({ jobs: [{ id: 'a' }] })
+    await delivered(1)
+    deliveries[0]!.began!(1)
+    deliveries[0]!.began!(2)
+    store.sessions[0]!.lose()
+    deliveries[0]!.ended!()
+    await delivered(2)
+    expect(deliveries[1]!.counts).toMatchObject({ losses: 2, requeues: 0 })
+  })
+
   it('takes its deliveries along, and another is opened', async () => {
     const { deliveries, delivered, store, broker, connections } = await start({ capacity: 2, jobs: three })
     await delivered(2)

@@ -239,6 +239,22 @@ describe('jobs', () => {
     expect([await queue.jobs(), await queue.schedules(), await queue.settings()]).toEqual([[], [], { paused: false, rate: null }])
   })
 
+  it('drained are gone with those that wait for them, however many there are', async () => {
+    const queue = await open()
+    const first = Array.from({ length: 1_500 }, (_, index) => ({ task: 'x', args: [], options: { id: `a${index}` } }))
+    const second = first.map(({ options: { id } }, index) => ({ task: 'x', args: [], options: { id: `b${index}`, dependsOn: [id] } }))
+    const third = second.map(({ options: { id } }, index) => ({ task: 'x', args: [], options: { id: `c${index}`, dependsOn: [id] } }))
+    await queue.addBulk([...first, ...second, ...third])
+    await queue.cancel('a7')
+    expect(await queue.drain()).toBe(4_497)
+    // It had failed before, and those that waited for it.
+    expect((await queue.jobs()).map(({ id, state }) => [id, state])).toEqual([
+      ['a7', 'cancelled'],
+      ['b7', 'failed'],
+      ['c7', 'failed'],
+    ])
+  })
+
   it('that are removed, or not over in time, have no result', async () => {
     const queue = await open()
     const job = await queue.add('x', [], { id: 'a' })

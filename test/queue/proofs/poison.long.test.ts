@@ -15,7 +15,7 @@ describeProofs('poison', () => {
     expectKept(await poison('worker at once'))
   })
 
-  it('a job that kills each node before its beginning can be stored fails after so many beginnings or returns, and no other', async () => {
+  it('a job that kills each node before its beginning can be stored fails after two beginnings more, and no other', async () => {
     expectKept(await poison('node at once', 300))
   }, 180_000)
 })

@@ -135,7 +135,17 @@ export class BrokerHost implements Host {
     delivery.gone.addEventListener('abort', () => this.#gone(held))
     const { losses, requeues } = delivery.counts
     if (losses > MAX_LOSSES || requeues > MAX_REQUEUES) this.#settle(held, this.#dead(delivery, 'lost'))
-    else this.#while(held, this.#random.pick([0, 0, 1, 10, 100, 5_000]), () => this.#begin(held))
+    else if ((delivery.returned ?? 0) < 2) this.#beginLater(held)
+    else {
+      delivery.beforeBegin!().then(
+        () => this.#beginLater(held),
+        () => this.#settle(held, { kind: 'requeue' }),
+      )
+    }
+  }
+
+  #beginLater(held: ActiveJob): void {
+    this.#while(held, this.#random.pick([0, 0, 1, 10, 100, 5_000]), () => this.#begin(held))
   }
 
   /** While it is held, and neither gone nor being settled. */

@@ -1,6 +1,6 @@
 /** A process on a file: the store's own server, with a connection of its own, on a disk that has faults. */
 import type { Database, SqlValue, Statement } from '../../../src/queue/store/sqlite/database/node-sqlite.js'
-import type { Operation, ToHost } from '../../../src/queue/store/sqlite/protocol.js'
+import { answersOf, type Operation, packRequest, type ToHost } from '../../../src/queue/store/sqlite/protocol.js'
 import { openFile } from '../../../src/queue/store/sqlite/thread/open-file.js'
 import { StoreServer } from '../../../src/queue/store/sqlite/thread/store-server.js'
 import { contexts } from './clock.js'
@@ -51,13 +51,13 @@ export class FileProcess extends SimProcess {
   }
 
   protected receive(id: number, operation: Operation): void {
-    this.#server.receive([{ id, operation }])
+    this.#server.receive([packRequest({ id, operation })])
   }
 
   #toHost(message: ToHost): void {
     if (!this.alive) return
     for (const id of message.lost ?? []) this.inHost(0, () => this.events.lost(id))
-    for (const [id, value] of message.answers ?? []) this.answered(id, { value })
+    for (const [id, value] of answersOf(message)) this.answered(id, { value })
     for (const [id, failure] of message.failures ?? []) this.answered(id, { failure })
     for (const { session, lease } of message.cancels ?? []) this.inHost(0.1, () => this.events.cancel(session, lease))
     for (const { condition } of message.conditions ?? []) {

@@ -171,9 +171,9 @@ export abstract class SimProcess implements TimeContext, SocketOwner {
   // ---- its store
 
   /** Asks the store. `done` is called in the host, unless the process is dead by then. */
-  ask(operation: Operation, done: (answer: Answer) => void = () => {}): void {
-    const id = operation.op === 'began' || operation.op === 'progress' ? 0 : ++this.#lastId
-    if (id !== 0) this.asked.set(id, { operation, done })
+  ask(operation: Operation, done?: (answer: Answer) => void): void {
+    const id = done === undefined && (operation.op === 'began' || operation.op === 'progress') ? 0 : ++this.#lastId
+    if (id !== 0) this.asked.set(id, { operation, done: done ?? (() => {}) })
     this.isClosing ||= operation.op === 'closeSession' || operation.op === 'close'
     this.machine.checker.asked(this, operation)
     this.after(CROSSING, () => this.receive(id, operation))

@@ -42,9 +42,13 @@ export class MemorySession implements StoreSession, DatabaseSession {
     return this.#database.run((now) => jobs.settle(row, outcome, now))
   }
 
-  began(lease: Lease): void {
+  began(lease: Lease, beginnings = 1): void {
     const row = this.#database.jobs.held(lease, this)
-    if (row !== undefined) row.begun = true
+    if (row !== undefined) row.begun = beginnings
+  }
+
+  async beginning(lease: Lease): Promise<void> {
+    this.began(lease)
   }
 
   progress(lease: Lease, value: Uint8Array): void {

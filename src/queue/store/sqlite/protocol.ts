@@ -1,5 +1,5 @@
 /** What the host and the thread of a store say to each other. */
-import type { JobChange, JobSelector, Lease, NewJob, Outcome, QueueState, StoreCondition, StoredSchedule, StoreEvent } from '../store.js'
+import type { Claim, ClaimedJob, JobChange, JobSelector, Lease, NewJob, Outcome, QueueState, StoreCondition, StoredSchedule, StoreEvent } from '../store.js'
 
 /** What the host gives to the thread at its start. */
 export interface ThreadData {
@@ -22,7 +22,7 @@ export type Operation =
   | { readonly op: 'closeSession'; readonly session: number }
   | { readonly op: 'claim'; readonly session: number; readonly queues: readonly string[]; readonly max: number }
   | { readonly op: 'settle'; readonly session: number; readonly lease: Lease; readonly outcome: Outcome }
-  | { readonly op: 'began'; readonly session: number; readonly lease: Lease; readonly atOnce: boolean }
+  | { readonly op: 'began'; readonly session: number; readonly lease: Lease; readonly beginnings: number; readonly atOnce: boolean }
   | { readonly op: 'progress'; readonly session: number; readonly lease: Lease; readonly value: Uint8Array }
   | { readonly op: 'find'; readonly selector: JobSelector }
   | { readonly op: 'read'; readonly queue: string; readonly id: string }
@@ -37,6 +37,90 @@ export interface Request {
   readonly id: number
   readonly operation: Operation
 }
+
+/**
+ * A request to settle a job that has completed, which most requests are: its values alone. To copy an object to another thread costs more for the names
+ * in it than for the values.
+ */
+export type PackedCompletion = readonly [id: number, session: number, seq: number, token: number, answer: Uint8Array]
+
+export const packRequest = (request: Request): Request | PackedCompletion => {
+  const { id, operation } = request
+  if (operation.op !== 'settle' || operation.outcome.as !== 'completed') return request
+  return [id, operation.session, operation.lease.seq, operation.lease.token, operation.outcome.answer]
+}
+
+export const unpackRequest = (packed: Request | PackedCompletion): Request => {
+  if (!('length' in packed)) return packed
+  const [id, session, seq, token, answer] = packed
+  return { id, operation: { op: 'settle', session, lease: { seq, token }, outcome: { as: 'completed', answer } } }
+}
+
+/** The values of a claimed job. */
+type PackedJob = readonly [
+  seq: number,
+  token: number,
+  id: string,
+  queue: string,
+  task: string,
+  body: Uint8Array,
+  priority: number,
+  attempt: number,
+  losses: number,
+  requeues: number,
+  unknownFor: number | undefined,
+  redelivered: boolean,
+  /** As few jobs have them. */
+  rare: Pick<ClaimedJob, 'options' | 'expiresAt' | 'history' | 'results'> | undefined,
+]
+
+/** The answer to the claim with this id. */
+export type PackedClaim = readonly [id: number, nextAt: number | undefined, jobs: readonly PackedJob[]]
+
+const isEmpty = (value: object): boolean => {
+  for (const _ in value) return false
+  return true
+}
+
+const packJob = (job: ClaimedJob): PackedJob => {
+  const { options, expiresAt, history, results, counts } = job
+  const isPlain = expiresAt === undefined && results === undefined && history.length === 0 && isEmpty(options)
+  return [
+    job.seq,
+    job.token,
+    job.id,
+    job.queue,
+    job.task,
+    job.body,
+    job.priority,
+    counts.attempt,
+    counts.losses,
+    counts.requeues,
+    counts.unknownFor,
+    job.redelivered,
+    isPlain ? undefined : { options, expiresAt, history, results },
+  ]
+}
+
+const unpackJob = ([seq, token, id, queue, task, body, priority, attempt, losses, requeues, unknownFor, redelivered, rare]: PackedJob): ClaimedJob => ({
+  seq,
+  token,
+  id,
+  queue,
+  task,
+  body,
+  options: rare?.options ?? {},
+  priority,
+  expiresAt: rare?.expiresAt,
+  counts: unknownFor === undefined ? { attempt, losses, requeues } : { attempt, losses, requeues, unknownFor },
+  history: rare?.history ?? [],
+  redelivered,
+  results: rare?.results,
+})
+
+export const packClaim = (id: number, { jobs, nextAt }: Claim): PackedClaim => [id, nextAt, jobs.map(packJob)]
+
+const unpackClaim = ([id, nextAt, jobs]: PackedClaim): [id: number, claim: Claim] => [id, { jobs: jobs.map(unpackJob), nextAt }]
 
 /** An error as it crosses threads. `code`: of a StoreError; undefined: any other. */
 export interface Failure {
@@ -56,8 +140,11 @@ export interface ToHost {
   readonly opened?: Failure | true
   /** The socket that is to be removed when the process ends. */
   readonly socket?: string
+  /** What was answered with true. */
+  readonly done?: readonly number[]
   /** Pairs of id and value. */
   readonly answers?: readonly (readonly [number, unknown])[]
+  readonly claims?: readonly PackedClaim[]
   readonly failures?: readonly (readonly [number, Failure])[]
   readonly events?: readonly StoreEvent[]
   /** There may be something to claim. */
@@ -67,6 +154,13 @@ export interface ToHost {
   readonly cancels?: readonly { readonly session: number; readonly lease: Lease }[]
   readonly lost?: readonly number[]
   readonly conditions?: readonly ConditionChange[]
+}
+
+/** All answers of a message, by the ids of their requests. */
+export const answersOf = function* ({ done = [], answers = [], claims = [] }: ToHost): Generator<readonly [id: number, value: unknown]> {
+  for (const id of done) yield [id, true]
+  yield* answers
+  for (const claim of claims) yield unpackClaim(claim)
 }
 
 /**

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { notify } from '../../../util/notify.js'
 import { StoreError, type StoreErrorCode, storeClosed } from '../errors.js'
 import type { Lease, StoreCondition, StoreEvent } from '../store.js'
-import type { Failure, Operation, Request, ThreadData, ToHost } from './protocol.js'
+import { answersOf, type Failure, type Operation, type PackedCompletion, packRequest, type Request, type ThreadData, type ToHost } from './protocol.js'
 
 /** The thread's file in dist/. */
 const threadFile = (): URL => {
@@ -46,7 +46,7 @@ export class StoreThreadLink {
   readonly #waiting = new Map<number, Waiting>()
   readonly #listeners = new Set<(event: StoreEvent) => void>()
   readonly #conditionListeners = new Set<(condition: StoreCondition, error?: Error) => void>()
-  #outgoing: Request[] = []
+  #outgoing: (Request | PackedCompletion)[] = []
   #lastId = 0
   #users = 0
   #socket: string | undefined
@@ -169,7 +169,7 @@ export class StoreThreadLink {
 
   /** What is asked in one turn goes as one message. While the thread is at work already, what other callbacks of this turn ask may join it. */
   #send(request: Request): void {
-    this.#outgoing.push(request)
+    this.#outgoing.push(packRequest(request))
     if (this.#outgoing.length > 1) return
     if (this.#waiting.size > 1) setImmediate(() => this.#flush())
     else queueMicrotask(() => this.#flush())
@@ -188,7 +188,7 @@ export class StoreThreadLink {
       this.sessions.get(id)?.lose()
       this.sessions.delete(id)
     }
-    for (const [id, value] of message.answers ?? []) this.#take(id)?.resolve(value as never)
+    for (const [id, value] of answersOf(message)) this.#take(id)?.resolve(value as never)
     for (const [id, failure] of message.failures ?? []) this.#take(id)?.reject(errorOf(failure))
     for (const { condition, failure } of message.conditions ?? []) this.#onCondition(condition, failure)
     for (const event of message.events ?? []) for (const listener of this.#listeners) notify(listener, event)

@@ -1,7 +1,7 @@
 /** The operations on a file, without a thread: their plans, the clock, and what one transaction does. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { StoreClock, type TimeSource } from '../../../../src/queue/store/sqlite/database/clock.js'
-import { type Database, openDatabase } from '../../../../src/queue/store/sqlite/database/node-sqlite.js'
+import { type Database, openDatabase, type Statement } from '../../../../src/queue/store/sqlite/database/node-sqlite.js'
 import { migrate, versionOf } from '../../../../src/queue/store/sqlite/database/schema.js'
 import { SQL } from '../../../../src/queue/store/sqlite/database/statements.js'
 import type { Altered } from '../../../../src/queue/store/sqlite/engine/alter.js'
@@ -13,7 +13,7 @@ import type { AnyOperation, Beat } from '../../../../src/queue/store/sqlite/thre
 import { PendingOperations } from '../../../../src/queue/store/sqlite/thread/pending.js'
 import { ThreadState } from '../../../../src/queue/store/sqlite/thread/thread-state.js'
 import { type Result, Transactions } from '../../../../src/queue/store/sqlite/thread/transactions.js'
-import type { JobChange, JobSelector, JobState, NewJob, StoredSchedule } from '../../../../src/queue/store/store.js'
+import type { Claim, JobChange, JobSelector, JobState, NewJob, StoredSchedule } from '../../../../src/queue/store/store.js'
 import { newJob } from '../contract.js'
 import { hasSqlite, StoreFile } from './files.js'
 
@@ -61,9 +61,8 @@ describe.skipIf(!hasSqlite)('the engine', () => {
     readonly transactions: Transactions
   }
   /** A process on the database. */
-  const openProcess = (connection = database, after: (sql: string) => void = () => {}): Opened => {
+  const openProcess = (connection = database, after: (sql: string) => void = () => {}, own = watched(connection, after)): Opened => {
     const state = new ThreadState(new Liveness(30_000))
-    const own = watched(connection, after)
     const transactions = new Transactions(own, new StoreContext(own, new StoreClock(source())), state, () => {
       commits++
     })
@@ -97,6 +96,88 @@ describe.skipIf(!hasSqlite)('the engine', () => {
     })
     expect(plans.length).toBeGreaterThan(60)
     expect(plans.filter((plan) => /\bSCAN\b|TEMP B-TREE/.test(plan))).toEqual([])
+  })
+
+  it('has each commit run no statement that SQLite prepares again', ({ skip }) => {
+    const counted: { stat?(counter: string): number }[] = []
+    const connection: Database = {
+      exec: (sql) => database.exec(sql),
+      close: () => database.close(),
+      prepare: (sql) => {
+        const statement = database.prepare(sql)
+        counted.push(statement as { stat?(counter: string): number })
+        return statement
+      },
+    }
+    if ((database.prepare('SELECT 1') as { stat?: unknown }).stat === undefined) skip('this Node does not count it: 26 does')
+    const process = openProcess(undefined, undefined, connection)
+    const session = process.value<number>({ op: 'openSession', name: 'n', schedulers: true })
+    const keep = { completed: { count: 1 } }
+    process.value({ op: 'add', jobs: Array.from({ length: 40 }, (_, index) => newJob({ id: `${index}`, options: { keep } })) })
+    const prepared = (): number => counted.reduce((sum, statement) => sum + statement.stat!('reprepare'), 0)
+    let before = 0
+    for (let max = 1; max < 8; max++) {
+      const { jobs } = process.value<Claim>({ op: 'claim', session, queues: ['q'], max })
+      expect(jobs.length).toBe(max)
+      for (const lease of jobs) process.value({ op: 'settle', session, lease, outcome: { as: 'completed', answer: new Uint8Array(1) } })
+      // The first times SQLite may learn that a parameter counts.
+      if (max === 2) before = prepared()
+    }
+    expect(prepared() - before).toBe(0)
+  })
+
+  it('reads the row of a completed job again only when it was cancelled or is awaited', () => {
+    const read: string[] = []
+    const process = openProcess(database, () => {}, {
+      exec: (sql) => database.exec(sql),
+      close: () => database.close(),
+      prepare: (sql) => {
+        const statement = database.prepare(sql)
+        const get: Statement['get'] = (...parameters) => {
+          read.push(sql)
+          return statement.get(...parameters)
+        }
+        return { run: (...parameters) => statement.run(...parameters), get, all: (...parameters) => statement.all(...parameters) }
+      },
+    })
+    const session = process.value<number>({ op: 'openSession', name: 'n', schedulers: true })
+    process.value({ op: 'add', jobs: ['plain', 'cancelled', 'awaited'].map((id) => newJob({ id })) })
+    const { jobs } = process.value<Claim>({ op: 'claim', session, queues: ['q'], max: 3 })
+    process.value({ op: 'alter', selector: { queue: 'q', ids: ['cancelled'] }, change: 'cancel' })
+    process.value({ op: 'add', jobs: [newJob({ id: 'after', dependsOn: ['awaited'] })] })
+    const outcomes = jobs.map((lease) => {
+      read.length = 0
+      const settled = process.value({ op: 'settle', session, lease, outcome: { as: 'completed', answer: new Uint8Array(1) } })
+      return [lease.id, settled, read.includes(SQL.claimed)]
+    })
+    expect(outcomes).toEqual([
+      ['plain', true, false],
+      ['cancelled', false, true],
+      ['awaited', true, true],
+    ])
+    expect(states()).toEqual([
+      { id: 'plain', state: 4 },
+      { id: 'cancelled', state: 7 },
+      { id: 'awaited', state: 4 },
+      { id: 'after', state: 0 },
+    ])
+  })
+
+  it('refuses a completion whose claim another process has ended, whatever is remembered of it', () => {
+    const [mine, other] = [openProcess(), openProcess()]
+    const [dead, session] = [mine, other].map(({ value }) => value<number>({ op: 'openSession', name: 'n', schedulers: true })) as [number, number]
+    const completed = { as: 'completed', answer: new Uint8Array(1) } as const
+    mine.value({ op: 'add', jobs: [newJob({ id: 'waits' }), newJob({ id: 'elsewhere' })] })
+    const { jobs } = mine.value<Claim>({ op: 'claim', session: dead, queues: ['q'], max: 2 })
+    other.value({ op: 'sweepSession', session: dead, beat: 0 })
+    const again = other.value<Claim>({ op: 'claim', session, queues: ['q'], max: 1 })
+    expect(again.jobs.map(({ id, token }) => [id, token])).toEqual([['waits', 2]])
+    expect(jobs.map((lease) => mine.value({ op: 'settle', session: dead, lease, outcome: completed }))).toEqual([false, false])
+    expect(states()).toEqual([
+      { id: 'waits', state: 2 },
+      { id: 'elsewhere', state: 0 },
+    ])
+    expect(other.value({ op: 'settle', session, lease: again.jobs[0]!, outcome: completed })).toBe(true)
   })
 
   it('migrates once, and all or nothing', () => {
@@ -144,7 +225,8 @@ describe.skipIf(!hasSqlite)('the engine', () => {
 
   it('lets a beginning wait for company, and drops it when its job is settled in the same transaction', () => {
     const pending = new PendingOperations()
-    const began = (seq: number, atOnce = false): void => pending.add({ id: 0, operation: { op: 'began', session: 1, lease: { seq, token: 1 }, atOnce } })
+    const began = (seq: number, atOnce = false): void =>
+      pending.add({ id: 0, operation: { op: 'began', session: 1, lease: { seq, token: 1 }, beginnings: 1, atOnce } })
     began(1)
     began(2)
     expect(pending.mayWait).toBe(true)

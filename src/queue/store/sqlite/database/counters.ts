@@ -34,17 +34,27 @@ export class Counters {
     this.change(queue, to, 1)
   }
 
-  /** The number of the last job of a queue that ended so. `more`: how many end now. */
-  lastEnded(queue: number, state: number, more: number): number {
+  /** The number of the last job of a queue that ended so. */
+  lastEnded(queue: number, state: number): number {
+    const { before, now } = this.#endedOf(queue, state)
+    return before + now
+  }
+
+  /** One more has ended so. `counted`: it is numbered. */
+  hasEnded(queue: number, state: number, counted: boolean): void {
+    const ended = this.#endedOf(queue, state)
+    if (counted) ended.now++
+    ended.surplus++
+  }
+
+  #endedOf(queue: number, state: number): Ended {
     const key = queue * 8 + state
     let ended = this.#ended.get(key)
     if (ended === undefined) {
       ended = { queue, state, before: Number(this.#sql.ended.get(queue, state)?.ended ?? 0), now: 0, surplus: 0 }
       this.#ended.set(key, ended)
     }
-    ended.now += more
-    ended.surplus++
-    return ended.before + ended.now
+    return ended
   }
 
   /** Where jobs ended in this transaction. */

@@ -11,6 +11,12 @@ export interface Statement {
   all(...parameters: SqlValue[]): Row[]
 }
 
+/** What later versions of Node can do besides. */
+interface ArrayStatement extends Statement {
+  setReturnArrays?(enabled: boolean): void
+  columns?(): readonly { readonly name: string }[]
+}
+
 export interface Database {
   exec(sql: string): void
   prepare(sql: string): Statement
@@ -34,6 +40,30 @@ export const silenceSqliteWarning = (): void => {
 export const openDatabase = (path: string): Database => {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite' as 'node:fs') as unknown as { DatabaseSync: new (path: string) => Database }
   return new DatabaseSync(path)
+}
+
+/**
+ * The statement, with its rows as plain objects of one shape. Those that Node makes are dictionaries, which take twice as long to make, and longer to
+ * read. As they are where Node gives no arrays (before 22.16).
+ */
+export const withPlainRows = (statement: Statement): Statement => {
+  const given = statement as ArrayStatement
+  if (given.setReturnArrays === undefined || given.columns === undefined) return statement
+  const names = given.columns().map(({ name }) => name)
+  given.setReturnArrays(true)
+  const rowOf = (values: unknown): Row => {
+    const row: Row = {}
+    for (let index = 0; index < names.length; index++) row[names[index]!] = (values as SqlValue[])[index]!
+    return row
+  }
+  return {
+    run: (...parameters) => statement.run(...parameters),
+    get: (...parameters) => {
+      const values = statement.get(...parameters)
+      return values === undefined ? undefined : rowOf(values)
+    },
+    all: (...parameters) => statement.all(...parameters).map(rowOf),
+  }
 }
 
 /** The primary result code of SQLite; undefined: the error is not SQLite's. */

@@ -52,7 +52,10 @@ interface Source {
 /** Claims for a session. What has expired ends instead. A session that is dead claims nothing. Throws DamagedJob. */
 export const claim = (context: StoreContext, session: number, names: readonly string[], max: number, promotes: boolean): Claim => {
   const monotonic = context.clock.monotonic
-  const node = String(context.sql.session.get(session)?.name)
+  // In this transaction nobody else ends it: one look is as good as one with each job.
+  const own = context.sql.session.get(session)
+  if (own === undefined || own.dead === 1) return { jobs: [], nextAt: undefined }
+  const node = String(own.name)
   const sources = [...new Set(names)].flatMap((name) => sourceOf(context, name, monotonic))
   const jobs: ClaimedJob[] = []
   for (;;) {
@@ -61,7 +64,6 @@ export const claim = (context: StoreContext, session: number, names: readonly st
     if (candidates.length === 0) break
     for (const [row, source] of candidates) {
       const job = claimOne(context, row, source.name, session, node)
-      if (job === 'no session') return { jobs, nextAt: undefined }
       if (job === undefined) continue
       jobs.push(job)
       if (source.bucket !== undefined) context.sql.setFullAt.run(source.queue, source.bucket.take(1, monotonic))
@@ -89,7 +91,7 @@ const nextCandidates = ({ sql }: StoreContext, sources: readonly Source[], wante
   return found.slice(0, wanted)
 }
 
-const claimOne = (context: StoreContext, row: WaitingRow, queue: string, session: number, node: string): ClaimedJob | undefined | 'no session' => {
+const claimOne = (context: StoreContext, row: WaitingRow, queue: string, session: number, node: string): ClaimedJob | undefined => {
   const { sql, clock, counters } = context
   if (row.expires_at !== null && row.expires_at <= clock.now) {
     end(context, row, STATE.expired, EXPIRED)
@@ -98,7 +100,8 @@ const claimOne = (context: StoreContext, row: WaitingRow, queue: string, session
   const body = readBody(context, row.seq)
   const results = row.pending === null ? undefined : readResults(context, row.seq)
   if (body === undefined || results === 'damaged') throw new DamagedJob(row.seq, body === undefined ? DAMAGED_BODY : DEPENDENCY_FAILED)
-  if (sql.claim.run(row.seq, session, node).changes === 0) return 'no session'
+  sql.claim.run(row.seq, session, node)
+  context.claimed.add(row, row.token + 1, session)
   counters.moved(row.queue, STATE.waiting, STATE.active)
   context.emit('active', row.queue, row.id, row.seq)
   return claimedJob(row, queue, body, results)

@@ -4,6 +4,7 @@ import { Counters } from '../database/counters.js'
 import type { Database } from '../database/node-sqlite.js'
 import { Queues } from '../database/queues.js'
 import { prepareStatements, type Statements } from '../database/statements.js'
+import { ClaimedRows } from './claimed-rows.js'
 
 /** What a transaction causes outside of the file. It is told after the commit. */
 export interface Effects {
@@ -25,6 +26,7 @@ export class StoreContext {
   readonly sql: Statements
   readonly queues: Queues
   readonly counters: Counters
+  readonly claimed = new ClaimedRows()
   effects = noEffects()
   /** Whether anybody wants to hear of events. */
   watched = true

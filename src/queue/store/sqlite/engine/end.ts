@@ -25,11 +25,24 @@ const retention = (options: string | null, state: number): { readonly age: numbe
   return plain ? DEFAULT_RETENTION[as === 'completed' ? 'completed' : 'failed'] : retentionOf(optionsOf(options), as)
 }
 
-/** Until when a job that ends now is kept, ms since the epoch, and until the end of which other. One that is not kept pushes out no other. */
-export const keep = ({ clock, counters }: StoreContext, queue: number, state: number, options: string | null): [until: number | null, to: number] => {
+export interface Kept {
+  /** ms since the epoch. */
+  readonly until: number | null
+  /** Until the job with this number has ended. */
+  readonly to: number
+  /** A job that is not kept has no number: it pushes out no other. */
+  readonly numbered: boolean
+}
+
+/** How long a job that ends now is kept. */
+export const keep = ({ clock, counters }: StoreContext, queue: number, state: number, options: string | null): Kept => {
   const { age, count } = retention(options, state)
-  const last = counters.lastEnded(queue, state, count === 0 ? 0 : 1)
-  return [age === Number.POSITIVE_INFINITY ? null : clock.now + age, last + count]
+  const numbered = count > 0
+  return {
+    until: age === Number.POSITIVE_INFINITY ? null : clock.now + age,
+    to: counters.lastEnded(queue, state) + (numbered ? 1 : 0) + count,
+    numbered,
+  }
 }
 
 /** A job that was `from` has ended: what depended on it is released, or fails with it. */
@@ -53,10 +66,11 @@ export const end = (context: StoreContext, row: EndingRow, state: number, how: E
 
 const endRow = (context: StoreContext, row: EndingRow, state: number, { reason, error, counts = countsOf(row), history }: End): void => {
   const { sql, clock } = context
-  const [until, to] = keep(context, row.queue, state, row.options)
+  const { until, to, numbered } = keep(context, row.queue, state, row.options)
   const text = history === undefined ? row.history : JSON.stringify(history)
   sql.end.run(row.seq, state, clock.now, until, to, reason, ...countColumns(counts), text)
   sql.setError.run(row.seq, JSON.stringify(error))
+  context.counters.hasEnded(row.queue, state, numbered)
 }
 
 /** Returns the jobs that are to fail because it did. */
@@ -96,7 +110,7 @@ export const dueState = ({ clock }: StoreContext, timing: number, runAt: number 
   runAt !== null && runAt > (timing === TIMING.at ? clock.now : clock.relative) ? STATE.delayed : STATE.waiting
 
 /** Removes a job that is not active. Its answer stays for as long as a job that depends on it has not ended: false then. */
-export const remove = ({ sql, counters, clock }: StoreContext, { seq, queue, id, state, awaited, dedup }: RemovedRow, force: boolean): boolean => {
+export const remove = ({ sql, counters, clock }: StoreContext, { seq, queue, id, state, awaited, pending, dedup }: RemovedRow, force: boolean): boolean => {
   if (awaited === 1) {
     if (!force && sql.edgeFrom.get(seq) !== undefined) return false
     sql.deleteEdgesFrom.run(seq)
@@ -104,7 +118,7 @@ export const remove = ({ sql, counters, clock }: StoreContext, { seq, queue, id,
   sql.deleteJob.run(seq)
   sql.deleteBody.run(seq)
   sql.deleteOutcome.run(seq)
-  sql.deleteEdgesTo.run(seq)
+  if (pending !== null) sql.deleteEdgesTo.run(seq)
   // Its key lasts for its own time, unless a user removes the job.
   if (dedup !== null && (force || sql.outliveJob.run(queue, dedup, seq, id, state, clock.now).changes === 0)) sql.deleteDedup.run(queue, dedup, seq)
   counters.change(queue, state, -1)

@@ -53,7 +53,7 @@ export type WaitingRow = EndingRow & Pick<JobRow, 'task' | 'priority' | 'expires
 /** What a settlement reads of it. */
 export type HeldRow = EndingRow & Pick<JobRow, 'cancel' | 'timing' | 'run_at'>
 /** What is read of an ended job that is to be removed. */
-export type RemovedRow = Pick<JobRow, 'seq' | 'queue' | 'id' | 'state' | 'awaited' | 'dedup'>
+export type RemovedRow = Pick<JobRow, 'seq' | 'queue' | 'id' | 'state' | 'awaited' | 'pending' | 'dedup'>
 
 export const jobRow = (row: Row | undefined): JobRow | undefined => row as unknown as JobRow | undefined
 export const jobRows = (rows: Row[]): JobRow[] => rows as unknown as JobRow[]

@@ -2,13 +2,15 @@ import { CANCELLED, SESSION_LOST } from '../../ended-jobs.js'
 import type { Lease, Outcome } from '../../store.js'
 import type { StoreContext } from './context.js'
 import { end, ended, keep } from './end.js'
-import { checksumOf, countColumns, countsOf, type HeldRow, historyText, type JobRow, STATE, TIMING } from './rows.js'
+import { checksumOf, countColumns, countsOf, type EndingRow, type HeldRow, historyText, type JobRow, STATE, TIMING } from './rows.js'
 
 /** Undefined: the claim is over. */
 const heldRow = ({ sql }: StoreContext, { seq, token }: Lease): HeldRow | undefined => sql.claimed.get(seq, token) as unknown as HeldRow | undefined
 
 /** Ends a claim. False: it is over already, or the job was cancelled before and has ended so. */
 export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): boolean => {
+  const known = context.claimed.take(lease)
+  if (outcome.as === 'completed' && known !== undefined && completeKnown(context, known, lease, outcome.answer)) return true
   const row = heldRow(context, lease)
   if (row === undefined) return false
   if (row.cancel === 1 && (outcome.as === 'completed' || outcome.as === 'failed' || outcome.as === 'expired')) {
@@ -25,9 +27,22 @@ export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): b
 const complete = (context: StoreContext, row: HeldRow, answer: Uint8Array): void => {
   const { sql, clock } = context
   const { seq } = row
-  sql.complete.run(seq, clock.now, ...keep(context, row.queue, STATE.completed, row.options))
+  const { until, to, numbered } = keep(context, row.queue, STATE.completed, row.options)
+  sql.complete.run(seq, clock.now, until, to)
   sql.setAnswer.run(seq, checksumOf(answer), answer)
+  context.counters.hasEnded(row.queue, STATE.completed, numbered)
   ended(context, row, STATE.active, STATE.completed)
+}
+
+/** Completes a job by what its claim has read, without reading it again. False: nothing was done, as the claim is over, or the job's row must be read. */
+const completeKnown = (context: StoreContext, row: EndingRow, { seq, token }: Lease, answer: Uint8Array): boolean => {
+  const { sql, clock } = context
+  const { until, to, numbered } = keep(context, row.queue, STATE.completed, row.options)
+  if (sql.completeKnown.run(seq, token, clock.now, until, to).changes === 0) return false
+  sql.setAnswer.run(seq, checksumOf(answer), answer)
+  context.counters.hasEnded(row.queue, STATE.completed, numbered)
+  ended(context, row, STATE.active, STATE.completed)
+  return true
 }
 
 const retry = (context: StoreContext, row: HeldRow, { delay, counts, history, error }: Outcome & { readonly as: 'retry' }): void => {
@@ -57,18 +72,18 @@ export const giveBack = (context: StoreContext, row: HeldRow, counts = countsOf(
   context.ready(row.queue)
 }
 
-/** The session that held it is dead: what had begun counts a loss, what had not a requeue. The node that claims it next admits or ends it. */
+/** The session that held it is dead: what had begun counts a loss for each beginning, what had not a requeue. The node that claims it next admits or ends it. */
 export const lose = (context: StoreContext, row: JobRow): void => {
   const { losses, requeues, ...rest } = countsOf(row)
-  if (row.begun === 1) {
+  if (row.begun > 0) {
     context.sql.setError.run(row.seq, JSON.stringify(SESSION_LOST))
     context.emit('stalled', row.queue, row.id, row.seq)
   }
-  giveBack(context, row, { ...rest, losses: losses + row.begun, requeues: requeues + 1 - row.begun })
+  giveBack(context, row, { ...rest, losses: losses + row.begun, requeues: requeues + (row.begun > 0 ? 0 : 1) })
 }
 
-export const began = ({ sql }: StoreContext, { seq, token }: Lease): void => {
-  sql.began.run(seq, token)
+export const began = ({ sql }: StoreContext, { seq, token }: Lease, beginnings: number): void => {
+  sql.began.run(seq, token, beginnings)
 }
 
 export const progress = (context: StoreContext, { seq, token }: Lease, value: Uint8Array): void => {

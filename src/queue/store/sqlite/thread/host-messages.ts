@@ -1,12 +1,14 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Lease, StoreEvent } from '../../store.js'
-import type { ConditionChange, Failure, ToHost } from '../protocol.js'
+import type { Claim, Lease, StoreEvent } from '../../store.js'
+import { type ConditionChange, type Failure, type PackedClaim, packClaim, type ToHost } from '../protocol.js'
 import { failureOf } from './conditions.js'
 
 /** What the host is to be told. It gathers, and goes as one message at the end of a turn: a message costs more than what is in it. */
 export class HostMessages {
   readonly #port: MessagePort
+  #done: number[] = []
   #answers: [number, unknown][] = []
+  #claims: PackedClaim[] = []
   #failures: [number, Failure][] = []
   #events: StoreEvent[] = []
   #cancels: { session: number; lease: Lease }[] = []
@@ -21,7 +23,13 @@ export class HostMessages {
   }
 
   answer(id: number, value: unknown): void {
-    this.#answers.push([id, value])
+    if (value === true) this.#done.push(id)
+    else this.#answers.push([id, value])
+    this.#isPending = true
+  }
+
+  claimed(id: number, claim: Claim): void {
+    this.#claims.push(packClaim(id, claim))
     this.#isPending = true
   }
 
@@ -63,7 +71,9 @@ export class HostMessages {
   flush(): void {
     if (!this.#isPending) return
     const message: ToHost = {
+      done: this.#done,
       answers: this.#answers,
+      claims: this.#claims,
       failures: this.#failures,
       events: this.#events,
       cancels: this.#cancels,
@@ -73,7 +83,9 @@ export class HostMessages {
       settings: this.#settings,
     }
     this.#port.postMessage(message)
+    this.#done = []
     this.#answers = []
+    this.#claims = []
     this.#failures = []
     this.#events = []
     this.#cancels = []

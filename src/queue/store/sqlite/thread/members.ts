@@ -68,7 +68,7 @@ export class Members {
     const once = (more: unknown): void => {
       if (more === true) this.release(session, done)
       else {
-        this.#state.leave(session)
+        this.#leave(session)
         this.keepWatching()
         done()
       }
@@ -76,8 +76,13 @@ export class Members {
     this.#server.ask({ operation: { op: 'closeSession', session }, done: once, failed: done })
   }
 
-  lose(session: number): void {
+  #leave(session: number): void {
     this.#state.leave(session)
+    this.#context.claimed.drop(session)
+  }
+
+  lose(session: number): void {
+    this.#leave(session)
     this.#host.lost(session)
     this.keepWatching()
   }

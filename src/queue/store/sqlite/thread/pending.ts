@@ -18,10 +18,11 @@ const mayWait = (operation: AnyOperation): boolean => operation.op === 'began' &
 
 const claimOf = ({ seq, token }: Lease): string => `${seq}.${token}`
 
-/** A job that is settled in the same transaction has no use for its beginning. */
-const withoutSettled = (batch: readonly Pending[]): Pending[] => {
+/** A job that is settled in the same transaction has no use for its beginning, unless somebody waits for that. */
+const withoutSettled = (batch: Pending[]): Pending[] => {
+  if (!batch.some(({ operation }) => operation.op === 'began')) return batch
   const settled = new Set(batch.flatMap(({ operation }) => (operation.op === 'settle' ? claimOf(operation.lease) : [])))
-  return settled.size === 0 ? [...batch] : batch.filter(({ operation }) => operation.op !== 'began' || !settled.has(claimOf(operation.lease)))
+  return batch.filter(({ id, operation }) => operation.op !== 'began' || id !== 0 || !settled.has(claimOf(operation.lease)))
 }
 
 /** The operations that gather while a batch is at the disk: they are the next one. */

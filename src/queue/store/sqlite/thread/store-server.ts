@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
 import { MAX_TIMER } from '../../../../util/limits.js'
 import { storeClosed } from '../../errors.js'
+import type { Claim } from '../../store.js'
 import { StoreClock, type TimeSource } from '../database/clock.js'
 import type { Statement } from '../database/node-sqlite.js'
 import { type Effects, StoreContext } from '../engine/context.js'
 import { Liveness } from '../engine/sessions.js'
 import { nextSweep } from '../engine/sweep.js'
-import type { Request, ThreadData } from '../protocol.js'
+import { type PackedCompletion, type Request, type ThreadData, unpackRequest } from '../protocol.js'
 import { Conditions, corruptError, isCorrupt, isFull, removedError } from './conditions.js'
 import { HostMessages } from './host-messages.js'
 import { nextTurnAfter } from './lock.js'
@@ -86,8 +87,11 @@ export class StoreServer {
   }
 
   /** Operations of the host. */
-  receive(requests: readonly Request[]): void {
-    for (const { id, operation } of requests) this.#admit(id, operation)
+  receive(requests: readonly (Request | PackedCompletion)[]): void {
+    for (const request of requests) {
+      const { id, operation } = unpackRequest(request)
+      this.#admit(id, operation)
+    }
     this.#schedule()
   }
 
@@ -98,7 +102,7 @@ export class StoreServer {
     else if (operation.op === 'openSession') void this.#members.open(id, operation.name, operation.schedulers)
     else if (operation.op === 'closeSession') void this.#release(operation.session).then(() => this.#answer(id))
     else if (operation.op === 'watch') void this.#members.watch(operation.on)
-    else if (operation.op === 'claim' && this.#conditions.isFull) this.#host.answer(id, { jobs: [], nextAt: undefined })
+    else if (operation.op === 'claim' && this.#conditions.isFull) this.#host.claimed(id, { jobs: [], nextAt: undefined })
     else this.#pending.add({ id, operation })
   }
 
@@ -164,7 +168,7 @@ export class StoreServer {
   /** False: it waits for the lock. */
   #postpone({ id, operation }: Pending, lockedFor: number): boolean {
     if (operation.op !== 'claim' || lockedFor < CLAIM_WAIT) return false
-    this.#host.answer(id, { jobs: [], nextAt: this.#context.clock.wall + CLAIM_LATER })
+    this.#host.claimed(id, { jobs: [], nextAt: this.#context.clock.wall + CLAIM_LATER })
     return true
   }
 
@@ -175,7 +179,8 @@ export class StoreServer {
       return true
     }
     if ('value' in result) {
-      if (pending.id !== 0) this.#host.answer(pending.id, result.value)
+      if (pending.operation.op === 'claim') this.#host.claimed(pending.id, result.value as Claim)
+      else if (pending.id !== 0) this.#host.answer(pending.id, result.value)
       pending.done?.(result.value)
       return true
     }
@@ -197,10 +202,10 @@ export class StoreServer {
     const { operation } = pending
     const error = this.#conditions.full(cause, performance.now())
     this.#checkIdentity()
-    if (operation.op === 'claim') this.#host.answer(pending.id, { jobs: [], nextAt: undefined })
+    if (operation.op === 'claim') this.#host.claimed(pending.id, { jobs: [], nextAt: undefined })
     else if (operation.op === 'settle' || operation.op === 'began') {
       if (this.#state.own.has(operation.session)) return false
-      if (operation.op === 'settle') this.#host.answer(pending.id, false)
+      if (pending.id !== 0) this.#host.answer(pending.id, false)
     } else if (operation.op === 'closeSession' || operation.op === 'sweepSession') return false
     else this.#fail(pending, error)
     return true
@@ -217,7 +222,7 @@ export class StoreServer {
 
   #setDueTimer(): void {
     clearTimeout(this.#dueTimer)
-    const at = this.#guarded(() => nextSweep(this.#context, this.#state.sweeper))
+    const at = this.#guarded(() => this.#transactions.onOneState(() => nextSweep(this.#context, this.#state.sweeper)))
     if (at === undefined) return
     const delay = Math.max(0, at - this.#context.clock.wall, this.#sweepAfter - performance.now())
     this.#dueTimer = setTimeout(() => this.#sweep(), Math.min(delay, MAX_TIMER))

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemTime, type TimeSource } from '../database/clock.js'
 import { silenceSqliteWarning } from '../database/node-sqlite.js'
-import type { Request, ThreadData, ToHost } from '../protocol.js'
+import type { PackedCompletion, Request, ThreadData, ToHost } from '../protocol.js'
 import { failureOf } from './conditions.js'
 import { openFile } from './open-file.js'
 import { StoreServer } from './store-server.js'
@@ -18,7 +18,7 @@ const timeOf = ({ wallOffset }: ThreadData): TimeSource => {
 const start = (): void => {
   silenceSqliteWarning()
   const server = new StoreServer(openFile(data.path, data.exclusive), data, timeOf(data), port)
-  port.on('message', (requests: readonly Request[]) => server.receive(requests))
+  port.on('message', (requests: readonly (Request | PackedCompletion)[]) => server.receive(requests))
   server.start(() => port.close())
 }
 

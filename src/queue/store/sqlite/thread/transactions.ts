@@ -107,10 +107,17 @@ export class Transactions {
   read(operation: AnyOperation): Result {
     this.#context.clock.read()
     try {
-      this.#beginRead.run()
-      return { value: apply(this.#context, this.#state, operation) }
+      return { value: this.onOneState(() => apply(this.#context, this.#state, operation)) }
     } catch (error) {
       return isBusy(error) ? 'later' : { error }
+    }
+  }
+
+  /** Reads on one state of the file, whose locks are taken once. Throws what SQLite throws. */
+  onOneState<T>(read: () => T): T {
+    try {
+      this.#beginRead.run()
+      return read()
     } finally {
       this.#endTransaction()
     }
