@@ -25,10 +25,13 @@ const TIMEOUT = 150
 
 const SHAPE = {
   title: 'No-ops from a full queue of a Faktory server',
-  about: 'Jobs that were pushed before are run and acknowledged.',
+  about: 'Jobs that were pushed before are run and acknowledged. The server shares the cores with them: the figures of a busy machine say little.',
   timeout: TIMEOUT,
   variants: Object.fromEntries(Object.entries(VARIANTS).map(([key, { title }]) => [key, { title, measure: async () => ({}) }])),
-  metrics: { perSecond: { title: 'jobs', unit: '/s', digits: 0, better: /** @type {const} */ ('more') } },
+  metrics: {
+    perSecond: { title: 'jobs', unit: '/s', digits: 0, better: /** @type {const} */ ('more') },
+    micros: { title: 'CPU of each, workers included', unit: 'µs', digits: 0, better: /** @type {const} */ ('less') },
+  },
 }
 
 /** @param {string} text */
@@ -52,7 +55,7 @@ const runRounds = async (wanted, server, results) => {
       const answer = await measureOne([key, server.url, String(wanted.connections), String(JOBS[wanted.size])], TIMEOUT, ONE)
       if ('metrics' in answer) {
         got.push(answer.metrics)
-        results[key] = { metrics: { perSecond: spread(got.map(({ perSecond = Number.NaN }) => perSecond)) } }
+        results[key] = { metrics: Object.fromEntries(Object.keys(SHAPE.metrics).map((name) => [name, spread(got.map((each) => each[name] ?? Number.NaN))])) }
       } else {
         results[key] = answer
         figures.delete(key)

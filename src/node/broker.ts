@@ -4,8 +4,8 @@ import type { FarmEvent, NodeStats } from '../runtime/report/report.js'
 import type { NodeOptions } from './types.js'
 
 /**
- * The broker of a node. It may push jobs (AMQP) or be polled with a lease that is renewed (Faktory's FETCH, a claim in a database): the
- * node states how many jobs it can hold, and the broker never delivers more.
+ * The broker of a node. It may push jobs (AMQP), or be asked for them, under a lease that it renews (a claim in a database) or one that ends
+ * (Faktory's FETCH): the node states how many jobs it can hold, and the broker never delivers more.
  */
 export interface Broker {
   /** Named in log lines: 'amqp', 'faktory' … */

@@ -41,13 +41,14 @@ const beginnings = (journal: Journal): Map<string, number> => {
   return counts
 }
 
-// It restarts the server.
-it.skipIf(FAKTORY_URL !== undefined)('nothing vanishes, whatever is killed; a job runs again only if it had begun', { timeout: 300_000 }, async () => {
-  const server = await startServer()
-  const proxy = await lineProxy(server.url)
+it('nothing vanishes, whatever is killed; a job runs again only if it had begun', { timeout: 300_000 }, async () => {
+  // The server of somebody else is not restarted.
+  const server = FAKTORY_URL === undefined ? await startServer() : undefined
+  const url = FAKTORY_URL ?? server!.url
+  const proxy = await lineProxy(url)
   const queue = newName()
   const journal = new Journal()
-  await pushMany(await connect(server.url), queue, JOBS, (index) => [1, journal.path, index])
+  await pushMany(await connect(url), queue, JOBS, (index) => [1, journal.path, index])
   const start = (): Promise<NodeProcess> => startNodeProcess({ url: proxy.url, queue, minWorkers: 2, maxWorkers: 2, concurrency: 4, reserveMargin: 1_000 })
   let [first, second] = await Promise.all([start(), start()])
   onTestFinished(() => {
@@ -65,29 +66,31 @@ it.skipIf(FAKTORY_URL !== undefined)('nothing vanishes, whatever is killed; a jo
     await sleep(300)
   }
   first.kill()
-  await server.stop()
+  await server?.stop()
   await sleep(200)
-  await server.start()
+  await server?.start()
   first = await start()
-  const client = await connect(server.url)
+  const client = await connect(url)
+  const retry = `MUTATE ${JSON.stringify({ cmd: 'requeue', target: 'retries', filter: { regexp: `*"queue":"${queue}"*` } })}`
+  const done = (): number => new Set(journal.lines.filter((line) => line.startsWith('-'))).size
   await until(
     'each has run to its end',
     async () => {
-      const { faktory } = await client.info()
-      if (faktory.sets.retries > 0) await client.ask('MUTATE {"cmd":"requeue","target":"retries"}')
-      return faktory.queues[queue] === 0 && faktory.sets.working === 0 && faktory.sets.retries === 0 && faktory.sets.scheduled === 0
+      // What a dead node held fails when its reservation ends, and would wait for its retry.
+      await client.ask(retry)
+      await sleep(300)
+      return done() === JOBS
     },
     200_000,
   )
   const counts = beginnings(journal)
-  const done = new Set(journal.lines.filter((line) => line.startsWith('-')))
-  expect([counts.size, done.size]).toEqual([JOBS, JOBS])
-  expect((await client.info()).faktory.sets.dead).toBe(0)
+  expect(counts.size).toBe(JOBS)
   const again = [...counts.values()].filter((count) => count > 1).length
   // What was running or reported at a fault: far less than the jobs.
   expect(again).toBeLessThan(400)
   expect(await Promise.all([first.stop(), second.stop()])).toEqual([expect.objectContaining({ killed: 0 }), expect.objectContaining({ killed: 0 })])
-  expect((await client.info()).faktory.sets.working).toBe(0)
+  // What another run of a job reports is no error, and no reservation is left.
+  if (server !== undefined) await until('nothing is reserved', async () => (await client.info()).faktory.sets.working === 0)
 })
 
 it('two nodes that are stopped in the middle leave no reservation, and each job runs once', { timeout: 120_000 }, async () => {

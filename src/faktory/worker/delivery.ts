@@ -48,7 +48,8 @@ export class FaktoryDelivery implements Delivery {
   readonly countedHere = false
   readonly gone: AbortSignal = NEVER_GONE
   readonly deadline: number
-  readonly about: FaktoryDeliveryFields & Readonly<Record<string, unknown>>
+  /** As FaktoryDeliveryFields. */
+  readonly about: Readonly<Record<string, unknown>>
   readonly #job: FaktoryJob
   readonly #size: number
   readonly #reservedUntil: number
@@ -70,12 +71,12 @@ export class FaktoryDelivery implements Delivery {
     this.queue = queue
     this.counts = { attempt: attemptOf(job), losses: 0, requeues: 0 }
     this.redelivered = failure?.errtype === 'ReservationExpired'
-    this.about = {
-      reserve_for: reserveFor,
-      ...(custom === undefined ? undefined : { custom }),
-      ...(createdAt === undefined ? undefined : { created_at: createdAt }),
-      ...(failure === undefined ? undefined : { failure }),
-    }
+    // Without spreads, which cost some microseconds for each job.
+    const about: Record<string, unknown> = { reserve_for: reserveFor }
+    if (createdAt !== undefined) about.created_at = createdAt
+    if (custom !== undefined) about.custom = custom
+    if (failure !== undefined) about.failure = failure
+    this.about = about
     this.headers = {
       contentType: undefined,
       contentEncoding: undefined,

@@ -4,7 +4,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"<time>"'],
   [/"\d\d:\d\d:\d\d UTC"/g, '"<time>"'],
   [/"(uptime|used_memory_mb|cycles|enqueued|wall_time_sec)":[\d.e-]+/g, '"$1":<n>'],
-  [/"i":\d+,"s":"[0-9a-f]{16}"/g, '"i":<n>,"s":"<salt>"'],
+  [/"i":\d+,"s":"[0-9a-f]+"/g, '"i":<n>,"s":"<salt>"'],
   [/("\w+"):\d+\.\d{3,}/g, '$1:<seconds>'],
 ]
 

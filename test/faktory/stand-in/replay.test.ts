@@ -1,11 +1,12 @@
 /**
  * The stand-in answers as the recorded server did. With FAKTORY_URL and FAKTORY_REPLAY=1 the conversation is played against that server,
- * which it FLUSHes: then what needs a server with a password, with TLS or a restart is left out.
+ * which it FLUSHes. What needs a server with a password, with TLS or a restart is played against the program that FAKTORY_BINARY names, if it is set.
  */
 import { afterAll, describe, expect, it } from 'vitest'
 import { hasOpenssl, makeCertificates } from '../../fixtures/certificates.js'
 import { FAKTORY_URL, FaktoryServer } from '../../fixtures/faktory.js'
 import type { FaktoryServerOptions } from '../../fixtures/faktory-server/options.js'
+import { RealServer } from './real-server.js'
 import { Replay, type ReplayServer } from './replay.js'
 import { readTranscript, type TranscriptSection } from './transcript.js'
 
@@ -45,9 +46,11 @@ describe('the conversation with a server', { timeout: 300_000 }, () => {
   })
 })
 
-describe.skipIf(realUrl !== undefined)('the conversation with a server of its own', () => {
-  const withServer = async (options: FaktoryServerOptions, use: (server: FaktoryServer) => Promise<void>): Promise<void> => {
-    const server = await FaktoryServer.start(options)
+const binary = process.env.FAKTORY_BINARY
+
+describe.skipIf(realUrl !== undefined && binary === undefined)('the conversation with a server of its own', () => {
+  const withServer = async (options: FaktoryServerOptions, use: (server: FaktoryServer | RealServer) => Promise<void>): Promise<void> => {
+    const server = binary === undefined ? await FaktoryServer.start(options) : await RealServer.start(binary, options)
     try {
       await use(server)
     } finally {
