@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Broker, Consumption, WorkAhead } from '../node/broker.js'
 import type { Delivery } from '../runtime/delivery.js'

@@ -1,4 +1,5 @@
 /** The part of amqplib that is used here, typed here: amqplib is an optional peer dependency, and its own types may not be installed. */
+import { setImmediate } from '../../util/node-time.js'
 import { PreforkError } from '../../wire/errors.js'
 import { type Endpoint, loginOf, type TlsSettings, withHeartbeat } from './endpoint.js'
 

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { closeChannel } from './bounded-close.js'
 import type { AmqpChannel, AmqpConnection } from './client.js'
 import { ReconnectBackoff } from './reconnect-backoff.js'

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import type { BrokerError } from '../errors.js'
 import { closeConnection } from './bounded-close.js'
