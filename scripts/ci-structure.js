@@ -98,7 +98,9 @@ const problems = []
 const report = (path, problem) => problems.push(`${relative(root, path)}: ${problem}`)
 
 const filesBelow = (folder) =>
-  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? filesBelow(join(folder, entry.name)) : [join(folder, entry.name)]))
+  readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.name !== 'node_modules')
+    .flatMap((entry) => (entry.isDirectory() ? filesBelow(join(folder, entry.name)) : [join(folder, entry.name)]))
 const foldersBelow = (folder) => [
   folder,
   ...readdirSync(folder, { withFileTypes: true })
