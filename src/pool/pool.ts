@@ -60,6 +60,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     this.#shutdown = new PoolShutdown(parts)
     hub.onTick(this.#tick)
     fleet.begin(new WorkerEvents(parts))
+    state.oomKills.begin()
   }
 
   /** @internal Resolves when the first worker is up. */

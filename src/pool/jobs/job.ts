@@ -10,12 +10,8 @@ import { type Cancellation, readGrace } from './cancellation.js'
 /** How a job has ended. */
 export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | JobFailure
 
-interface JobFailure {
-  readonly state: 'failed' | 'cancelled' | 'lost'
-  readonly error: unknown
-  /** The result is not marked as handled. */
-  readonly unhandled?: boolean
-}
+/** `unhandled`: the result is not marked as handled. */
+type JobFailure = { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown; readonly unhandled?: boolean }
 
 /** The part of a job that never changes. */
 export interface JobSpec {

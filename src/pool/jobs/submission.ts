@@ -1,4 +1,5 @@
 import { plainObject, refuseUnknownNames } from '../../util/checks.js'
+import { overText } from '../../util/limits.js'
 import { nearest } from '../../util/nearest.js'
 import { namesOf } from '../../util/option-table.js'
 import { EMPTY_ARRAY, type EncodeOptions, encode } from '../../wire/codec/index.js'
@@ -107,7 +108,7 @@ export class Submission {
       parts = [meta, ...parts]
     }
     if (total > settings.maxMessageSize) {
-      throw new SerializationError(`The arguments of '${calledAs ?? name}' take ${total} bytes, more than maxMessageSize (${settings.maxMessageSize}).`)
+      throw new SerializationError(`The arguments of '${calledAs ?? name}' take ${overText(total, 'maxMessageSize', settings.maxMessageSize)}.`)
     }
     return this.#build(number, name, options.id, parts, total, flags, options, calledAs, resultOnly)
   }
