@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { performance } from 'node:perf_hooks'
 import type { Pool } from '../pool/pool.js'
 import type { WorkerStats } from '../pool/types.js'
 import type { NodeStats, NodeWorker } from '../runtime/report/report.js'

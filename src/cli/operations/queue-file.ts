@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
 import type { Queue } from '../../queue/index.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import { CommandError, EXIT, UsageError } from '../exit.js'

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { BrokerError } from '../../node/connection/errors.js'
 import { Deque } from '../../util/deque.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { ConnectionLostError } from '../errors.js'
 import type { ConnectionSettings, FaktoryConnection } from './connection.js'
 import { ReconnectingConnection } from './reconnecting-connection.js'

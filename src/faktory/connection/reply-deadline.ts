@@ -1,4 +1,6 @@
 import type { Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import { clearTimeout, setImmediate, setTimeout } from '../../util/node-time.js'
 
 /** ms that an answer may still take whose first bytes have arrived, or that lay unread. */
 const EXTENSION = 1_000

@@ -1,5 +1,7 @@
+import { performance } from 'node:perf_hooks'
 import type { Consumption } from '../../node/broker.js'
 import { exponentialDelay, jittered } from '../../util/backoff.js'
+import { clearTimeout, microtask, setTimeout } from '../../util/node-time.js'
 import type { ConnectionSettings } from '../connection/connection.js'
 import { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { BrokerError, FaktoryError } from '../errors.js'
@@ -132,7 +134,7 @@ export class Fetchers implements Consumption {
       isOver = true
       this.#held--
       // Later: what the end of one job lets begin is one round.
-      queueMicrotask(() => this.wake())
+      microtask(() => this.wake())
     }
     this.#settings.receive({ payload, fetchedAt, over })
   }

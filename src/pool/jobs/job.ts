@@ -9,7 +9,10 @@ import type { JobCalls } from './calls.js'
 import { type Cancellation, readGrace } from './cancellation.js'
 
 /** How a job has ended. */
-export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown }
+export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | JobFailure
+
+/** `unhandled`: the result is not marked as handled. */
+type JobFailure = { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown; readonly unhandled?: boolean }
 
 /** The part of a job that never changes. */
 export interface JobSpec extends Limits {
@@ -223,14 +226,14 @@ export class JobRecord implements Job {
   }
 
   /** The result resolves to this promise: an error built here has the async frames of the code that awaits it, at no cost for jobs that succeed. */
-  async #rejection(outcome: JobOutcome & { state: 'failed' | 'cancelled' | 'lost' }): Promise<never> {
+  async #rejection(outcome: JobFailure): Promise<never> {
     // The outer promise follows this one from the second microtask on.
     await undefined
     await undefined
     // The reason of a cancellation is the caller's own object and is thrown unchanged.
     const error = outcome.state === 'cancelled' ? outcome.error : withCallerStack(outcome.error)
     // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
-    this.#result?.catch(() => {})
+    if (outcome.unhandled !== true) this.#result?.catch(() => {})
     throw error
   }
 
