@@ -14,12 +14,12 @@ export class JobRemovedError extends PreforkError {
   }
 }
 
-/** `obliterate()` of a queue with jobs that run. */
+/** `obliterate()` of a queue with active jobs: nothing has changed. */
 export class QueueActiveError extends PreforkError {
   constructor(queue: string, active: number) {
     super(
       'ERR_PREFORK_QUEUE_ACTIVE',
-      `The queue '${queue}' has ${active} active job${active === 1 ? '' : 's'}: it is paused now; cancel them, or wait, and obliterate it then.`,
+      `The queue '${queue}' has ${active} active job${active === 1 ? '' : 's'}, and was left as it is: pause() it, wait until counts() has no active job or cancel() them, and obliterate it then.`,
     )
   }
 }

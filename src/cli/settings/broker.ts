@@ -1,6 +1,8 @@
 import { CONNECTION_OPTIONS, CONTROL_OPTIONS, QUEUE_OPTIONS } from '../../amqp/options/client-options.js'
 import { DEFAULT_QUEUE, type QueueType } from '../../amqp/topology/topology.js'
 import { DEFAULT_QUEUE as DEFAULT_FILE_QUEUE } from '../../queue/jobs/names.js'
+import { storeAddress } from '../../queue/store/address.js'
+import type { OptionError } from '../../util/checks.js'
 import { readKnown } from '../../util/option-table.js'
 import { hasPassword } from '../../util/redact.js'
 import { UsageError } from '../exit.js'
@@ -100,9 +102,18 @@ const refuseRabbitFlags = (flags: Flags): void => {
     if (isTyped(flag, flags)) throw new UsageError(`${flag} is for RabbitMQ: leave it out for a queue in a file.`)
 }
 
+const checkStoreAddress = (url: string): void => {
+  try {
+    storeAddress('store', url)
+  } catch (error) {
+    throw new UsageError(`${BROKER_SOURCES.url} ${(error as OptionError).reason}.`)
+  }
+}
+
 export const readBroker = (flags: Flags, env: Environment): BrokerSettings => {
   const url = readSetting(SETTINGS.url, flags, env) ?? DEFAULTS.url
   if (storePath(url) !== undefined) {
+    checkStoreAddress(url)
     refuseRabbitFlags(flags)
     const queues = readSetting(SETTINGS.queue, flags, env) ?? [DEFAULT_FILE_QUEUE]
     return { ...DEFAULTS, url, tls: undefined, queues, secret: undefined }

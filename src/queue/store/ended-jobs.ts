@@ -10,11 +10,10 @@ export const DEFAULT_RETENTION = {
   failed: { age: 7 * 24 * HOUR, count: 10_000 },
 } as const satisfies Retention
 
-export type EndState = 'completed' | 'failed' | 'expired' | 'cancelled'
+export const END_STATES = ['completed', 'failed', 'expired', 'cancelled'] as const satisfies readonly JobState[]
+export type EndState = (typeof END_STATES)[number]
 
-const END_STATES: readonly JobState[] = ['completed', 'failed', 'expired', 'cancelled']
-
-export const isEnded = (state: JobState): state is EndState => END_STATES.includes(state)
+export const isEnded = (state: JobState): state is EndState => (END_STATES as readonly JobState[]).includes(state)
 
 /**
  * How long a job that ends is kept, ms, and until how many others of its queue and state have ended; Infinity: no bound. One with a count of 0 is
