@@ -72,6 +72,7 @@ describe('add', () => {
     [{ delay: -1 }, "'delay'"],
     [{ delay: 1, runAt: 2 }, "'runAt' and 'delay' exclude each other"],
     [{ runAt: 'tomorrow' }, "'runAt'"],
+    [{ runAt: new Date('tomorrow') }, 'milliseconds since the epoch; it was given an invalid Date.'],
     [{ ttl: 5, delay: 5 }, "'ttl'"],
     [{ ttl: 5, runAt: new Date(Date.now() + 60_000) }, "'ttl'"],
     [{ priority: 0.5 }, "'priority'"],
@@ -82,6 +83,7 @@ describe('add', () => {
     [{ dedup: { ttl: 1 } }, "'dedup.key'"],
     [{ keep: { completed: { age: -1 } } }, "'keep.completed.age'"],
     [{ backoff: { kind: 'linear', delay: 1 } }, "'backoff.kind'"],
+    [{ backoff: { kind: 'exponential', delay: 5, maxDelay: 4 } }, "'backoff.maxDelay' must be at least the delay of 5 ms; it was given 4."],
   ])('refuses %j', async (options, text) => {
     const queue = await open()
     expect(await message(queue.add('x', [], options as never))).toContain(text)
@@ -321,6 +323,8 @@ describe('jobs', () => {
     const queue = await open()
     const job = await queue.add('x', [], { id: 'a' })
     expect(await message(job.result({ timeout: 5 }))).toMatch(/^ResultTimeoutError: The job 'a' has not ended within 5 ms/)
+    const long = await queue.add('x', [], { id: 'x'.repeat(255) })
+    expect(await message(long.result({ timeout: 5 }))).toMatch(/^ResultTimeoutError: The job 'x{80}…' has/)
     await expect(job.result({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
     const controller = new AbortController()
     const aborted = message(job.result({ signal: controller.signal }))
