@@ -151,6 +151,18 @@ describe('the options of a node, a publisher and a publication', () => {
 
 describe('the options of a queue, its jobs, schedules and nodes', () => {
   const page = 'docs/queue.md'
+
+  it('and all that prefork/queue exports', () => {
+    const source = readPage('src/queue/index.ts')
+    const names = [...source.matchAll(/^export (?:type )?\{([^}]+)\}/gm)].flatMap(([, list]) =>
+      list!.split(',').map((name) => name.trim().replace(/^type /, '')),
+    )
+    const shown = [...table('Exports of `prefork/queue`', page, /^(\w[\w ]*)$/).values()].flatMap(([cell]) =>
+      [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
+    )
+    expect(shown.sort()).toEqual(names.sort())
+  })
+
   const ofNode = rest(QUEUE_WORKER_OPTIONS, NODE_OPTIONS)
 
   it('are those of the page, with their units and defaults', () => {
