@@ -1,5 +1,5 @@
 import { MAX_TIMER } from './limits.js'
-import { nearest } from './nearest.js'
+import { nearest, shortName } from './nearest.js'
 
 /** Checks of option values. Each returns the value as it is used, or throws an OptionError with the option's name, what it must be (with the unit) and what was given. */
 export type Check<T> = (name: string, value: unknown) => T
@@ -21,9 +21,10 @@ export class OptionError extends TypeError {
 }
 
 export const shown = (value: unknown): string => {
-  if (typeof value === 'string') return `'${value}'`
+  if (typeof value === 'string') return `'${shortName(value)}'`
   if (typeof value === 'function') return 'a function'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array'
+  if (value instanceof Date && Number.isNaN(value.getTime())) return 'an invalid Date'
   if (typeof value === 'object' && value !== null) return 'an object'
   return typeof value === 'bigint' ? `${value}n` : String(value)
 }

@@ -22,7 +22,15 @@ export const createLogger = (stream: TextStream, env: Environment, { logLevel }:
       else stream.write(line)
     },
   }
-  return pino({ level: logLevel, base: null }, destination)
+  return pino({ level: logLevel, base: null, serializers: { err: errorFields } }, destination)
+}
+
+/** As pino has them. It appends the message of each cause, also where the error's own has said it. */
+const errorFields = (error: unknown): unknown => {
+  const fields = pino.stdSerializers.err(error as Error)
+  const { message, cause } = (error ?? {}) as { message?: unknown; cause?: { message?: unknown } }
+  const reason = cause?.message
+  return typeof message === 'string' && typeof reason === 'string' && message.includes(reason) ? { ...fields, message } : fields
 }
 
 /** As pino numbers its levels. */

@@ -6,13 +6,7 @@ import { inCallersContext } from '../events.js'
 import type { CancelOptions, Job, JobEvents, JobState } from '../types.js'
 import type { Broadcast } from './broadcast.js'
 import type { JobCalls } from './calls.js'
-import { type Cancellation, readGrace } from './cancellation.js'
-
-/** How a job has ended. */
-export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | JobFailure
-
-/** `unhandled`: the result is not marked as handled. */
-type JobFailure = { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown; readonly unhandled?: boolean }
+import { type Cancellation, type JobFailure, type JobOutcome, readGrace } from './job-end.js'
 
 /** The part of a job that never changes. */
 export interface JobSpec extends Limits {
