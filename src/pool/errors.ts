@@ -85,6 +85,11 @@ const missingModule = (module: string, error: unknown, { relativeTasks }: Settin
   return `there is no such file${given === undefined ? '' : hint}.`
 }
 
+const loaderHint = (error: unknown): string =>
+  (error as { code?: unknown } | null)?.code === 'ERR_UNKNOWN_FILE_EXTENSION' && /"\.[cm]?tsx?"/.test(lineOf(error))
+    ? ". Give the workers a loader: execArgv: ['--import', 'tsx'], or run Node 22.18 or later"
+    : ''
+
 /** Why a worker could not be started. */
 export const startError = (worker: PoolWorker, attempts: number, settings: Settings): WorkerStartError => {
   const { startFailure, exit, killReason, stderr } = worker
@@ -94,7 +99,7 @@ export const startError = (worker: PoolWorker, attempts: number, settings: Setti
   }
   if (startFailure !== undefined) {
     const { module, error } = startFailure
-    return refused(`${module}: ${missingPermission(error, '') ?? missingModule(module, error, settings) ?? lineOf(error)}`, error)
+    return refused(`${module}: ${missingPermission(error, '') ?? missingModule(module, error, settings) ?? `${lineOf(error)}${loaderHint(error)}`}`, error)
   }
   const error = exit?.error ?? killReason?.error
   const permission = missingPermission(error, stderr)

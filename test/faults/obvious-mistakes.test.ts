@@ -83,6 +83,11 @@ describe('a task module', () => {
     expect((await refused({ tasks: importer })).message).toContain("Cannot find module '")
   })
 
+  it.runIf(process.version.startsWith('v20'))('in TypeScript that Node cannot load is answered with the loader that it needs', async () => {
+    const { message } = await refused({ tasks: moduleOf('export const one = (): number => 1\n', 'tasks.ts') })
+    expect(message).toMatch(/Unknown file extension "\.ts" for .*\. Give the workers a loader: execArgv: \['--import', 'tsx'\], or run Node 22\.18 or later$/)
+  })
+
   it.each(['module.mjs', 'module.cjs'])('%s that loops while it loads is named, with the place', async (name) => {
     const tasks = moduleOf('function spin() {\n  for (;;);\n}\nspin()\n', name)
     const { message } = await refused({ tasks, aliveTimeout: 1_000 })
