@@ -31,6 +31,7 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   const settings = readOptions(options)
   refuseNoDirectory(settings)
   refuseTooFewDescriptors(settings)
+  reportToWatcher(settings)
   const { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, maxMemoryPerWorker, execArgv, env } =
     settings
   const measureMemory = maxMemoryPerWorker !== Number.POSITIVE_INFINITY
@@ -80,6 +81,11 @@ const refuseWhileLoading = (): void => {
 /** A spawn in a directory that does not exist fails as if Node itself were missing. */
 const refuseNoDirectory = ({ cwd }: Settings): void => {
   if (cwd !== undefined && !isDirectory(cwd)) throw new OptionError('cwd', `must be a directory; there is none at ${cwd}`)
+}
+
+/** Under `node --watch`, the host restarts when a task module changes, which only its workers import. */
+const reportToWatcher = ({ tasks }: Settings): void => {
+  if (process.env.WATCH_REPORT_DEPENDENCIES !== undefined) process.send?.({ 'watch:import': tasks })
 }
 
 const refuseTooFewDescriptors = ({ maxWorkers, spare }: Settings): void => {
