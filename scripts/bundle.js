@@ -5,6 +5,14 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { execa } from 'execa'
 
+/** The simulation of the queue replaces global timers, which the sources do not use. */
+const simulatedTime = (root) => ({
+  name: 'simulated time',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/util\/node-time\.js$/ }, () => ({ path: join(root, 'test/queue/simulation/simulated-time.ts') }))
+  },
+})
+
 /** Bundles `entry`, a path in the tree at `root`. */
 export const bundle = (root, entry, outfile) =>
   build({
@@ -17,6 +25,7 @@ export const bundle = (root, entry, outfile) =>
     packages: 'external',
     sourcemap: 'inline',
     outfile,
+    plugins: entry.startsWith('test/queue/simulation/') ? [simulatedTime(root)] : [],
     logLevel: 'error',
   })
 
