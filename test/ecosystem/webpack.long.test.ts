@@ -25,14 +25,18 @@ webpack({
 it.each([
   ['esm', 'host.mjs'],
   ['commonjs', 'host.cjs'],
-])('of format %s works where it was built, and where prefork is installed', async (format, file) => {
-  const { folder, node } = await projectOf(['webpack'], { ...SOURCES, 'build.js': BUILD })
-  expect(await node(['build.js', format])).toEqual({ output: '', code: 0 })
-  expect(await runBundle(join(folder, 'out', file))).toEqual({ stdout: PRINTED, stderr: '' })
+])(
+  'of format %s works where it was built, and where prefork is installed',
+  async (format, file) => {
+    const { folder, node } = await projectOf(['webpack'], { ...SOURCES, 'build.js': BUILD })
+    expect(await node(['build.js', format])).toEqual({ output: '', code: 0 })
+    expect(await runBundle(join(folder, 'out', file))).toEqual({ stdout: PRINTED, stderr: '' })
 
-  const place = moved(join(folder, 'out'))
-  mkdirSync(join(place, 'node_modules'))
-  symlinkSync(fileURLToPath(new URL('../../', import.meta.url)), join(place, 'node_modules/prefork'))
-  writeFileSync(join(place, 'package.json'), '{ "type": "module" }')
-  expect(await runBundle(join(place, file))).toEqual({ stdout: PRINTED, stderr: '' })
-})
+    const place = moved(join(folder, 'out'))
+    mkdirSync(join(place, 'node_modules'))
+    symlinkSync(fileURLToPath(new URL('../../', import.meta.url)), join(place, 'node_modules/prefork'))
+    writeFileSync(join(place, 'package.json'), '{ "type": "module" }')
+    expect(await runBundle(join(place, file))).toEqual({ stdout: PRINTED, stderr: '' })
+  },
+  150_000,
+)
