@@ -1,8 +1,10 @@
-import { fileURLToPath } from 'node:url'
+import { existsSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { PoolClosedError, WorkerLostError, WorkerStartError } from '../wire/errors.js'
 import { deathCause, missingPermission } from './fleet/death-cause.js'
 import type { JobRecord } from './jobs/job.js'
 import type { Settings } from './options.js'
+import { StartTimeoutError } from './worker/phase-deadline.js'
 import type { PoolWorker } from './worker/worker.js'
 
 /** The errors with which jobs are refused, cancelled and lost, and their messages. */
@@ -75,6 +77,19 @@ const lineOf = (thrown: unknown): string => {
   }
 }
 
+/** The task module itself does not exist. Undefined: it does. */
+const missingModule = (module: string, error: unknown, { relativeTasks }: Settings): string | undefined => {
+  if (!/^(ERR_)?MODULE_NOT_FOUND$/.test(String((error as { code?: unknown } | null)?.code)) || existsSync(module)) return undefined
+  const given = relativeTasks.get(pathToFileURL(module).href)
+  const hint = `; '${given}' is relative to the working directory. For a path beside the calling module, pass new URL('${given}', import.meta.url)`
+  return `there is no such file${given === undefined ? '' : hint}.`
+}
+
+const loaderHint = (error: unknown): string =>
+  (error as { code?: unknown } | null)?.code === 'ERR_UNKNOWN_FILE_EXTENSION' && /"\.[cm]?tsx?"/.test(lineOf(error))
+    ? ". Give the workers a loader: execArgv: ['--import', 'tsx'], or run Node 22.18 or later"
+    : ''
+
 /** Why a worker could not be started. */
 export const startError = (worker: PoolWorker, attempts: number, settings: Settings): WorkerStartError => {
   const { startFailure, exit, killReason, stderr } = worker
@@ -84,13 +99,14 @@ export const startError = (worker: PoolWorker, attempts: number, settings: Setti
   }
   if (startFailure !== undefined) {
     const { module, error } = startFailure
-    return refused(`${module}: ${missingPermission(error, '') ?? lineOf(error)}`, error)
+    return refused(`${module}: ${missingPermission(error, '') ?? missingModule(module, error, settings) ?? `${lineOf(error)}${loaderHint(error)}`}`, error)
   }
   const error = exit?.error ?? killReason?.error
   const permission = missingPermission(error, stderr)
   if (permission !== undefined) return refused(`${permission}.`, error)
   const modules = settings.tasks.map((url) => fileURLToPath(url)).join(', ')
-  const loading = worker.upAt !== 0 || exit?.error !== undefined ? '' : `. It was to load ${modules}.`
+  const loading =
+    worker.upAt !== 0 || exit?.error !== undefined || (error instanceof StartTimeoutError && error.at !== undefined) ? '' : `. It was to load ${modules}.`
   const reason = error === undefined ? howItEnded(worker, settings) : lineOf(error)
   return refused(`${reason.replace(/\.$/, '')}${loading}`, error)
 }

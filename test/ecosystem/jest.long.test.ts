@@ -54,8 +54,8 @@ test('a queue in memory', async () => {
 
 it('works while its fake timers are on', async () => {
   const { node } = await projectOf(['jest'], { 'tasks.js': TASKS, 'timers.test.js': TESTS })
-  const jest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--runInBand', '--cache=false']
+  const jest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--runInBand', '--cache=false', '--testTimeout=40000']
   const { output, code } = await node(jest)
   expect(output).toContain('Tests:       4 passed, 4 total')
   expect(code, output).toBe(0)
-})
+}, 150_000)

@@ -64,7 +64,7 @@ export const projectOf = async (names: readonly string[], files: Readonly<Record
     writeFileSync(join(folder, name), text)
   }
   const node = async (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> => {
-    const { all, exitCode } = await execa(process.execPath, args, { cwd: folder, env, stdin: 'ignore', all: true, reject: false, timeout: 50_000 })
+    const { all, exitCode } = await execa(process.execPath, args, { cwd: folder, env, stdin: 'ignore', all: true, reject: false, timeout: 140_000 })
     return { output: all, code: exitCode }
   }
   return { folder, node }

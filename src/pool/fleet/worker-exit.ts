@@ -3,6 +3,7 @@ import { lostReason, startError } from '../errors.js'
 import type { FirstWorker } from '../first-worker.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import type { PoolState } from '../pool-state.js'
+import { StartTimeoutError } from '../worker/phase-deadline.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { RollingRestart } from './rolling-restart.js'
 import type { WorkerSet } from './worker-set.js'
@@ -31,7 +32,9 @@ export class WorkerExit {
     const died = !worker.expected || worker.exit?.error !== undefined
     // A worker that came up and stalled before it accepted a job counts as failed, too, even if it obeyed QUIT.
     if (acceptedNone && phase !== 'terminating' && (died || worker.quarantined)) {
-      starts.failed(hub.now(), this.#modulesNotAtFault(worker), worker.killReason?.cause === 'start timeout')
+      const { cause, error } = worker.killReason ?? {}
+      const place = error instanceof StartTimeoutError ? error.at : undefined
+      starts.failed(hub.now(), this.#modulesNotAtFault(worker), cause === 'start timeout', place)
     }
     // This was the last worker, and it had run jobs. So a successor is started even if other starts failed meanwhile.
     if (!acceptedNone && died && !this.#workers.anyUp) starts.reset()
