@@ -1,5 +1,6 @@
 /** The peers are not installed when types are checked. */
 declare module 'bullmq'
+declare module 'faktory-worker'
 declare module 'graphile-worker'
 declare module 'jest-worker'
 declare module 'pg'

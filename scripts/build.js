@@ -34,6 +34,7 @@ await build({
     index: 'src/index.ts',
     'worker/index': 'src/worker/index.ts',
     'amqp/index': 'src/amqp/index.ts',
+    'faktory/index': 'src/faktory/index.ts',
     'queue/index': 'src/queue/index.ts',
     'runtime/index': 'src/runtime/index.ts',
     'runtime/path-task': 'src/runtime/path-tasks/path-task.ts',

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { execa } from 'execa'
 
-/** Bundles `entry`, a path in the tree at `root`. */
+/** Bundles `entry`, a path in the tree at `root`. @param {string} root @param {string} entry @param {string} outfile */
 export const bundle = (root, entry, outfile) =>
   build({
     entryPoints: [join(root, entry)],
@@ -20,7 +20,7 @@ export const bundle = (root, entry, outfile) =>
     logLevel: 'error',
   })
 
-/** Bundles `entry`, runs it with the arguments of this process and takes over its exit code. */
+/** Bundles `entry`, runs it with the arguments of this process and takes over its exit code. @param {string} entry @param {string[]} flags */
 export const runBundled = async (entry, flags = []) => {
   const root = fileURLToPath(new URL('..', import.meta.url))
   // In the tree, so that external packages resolve; two folders below the root, like the sources, so that paths relative to

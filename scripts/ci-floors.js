@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const biome = join(root, 'node_modules/.bin/biome')
 const RULES = ['--only=style/noRestrictedImports', '--only=suspicious/noImportCycles']
 
-const FLOORS = { util: 0, hub: 1, wire: 1, worker: 2, pool: 3, runtime: 4, node: 5, amqp: 6, queue: 6, dashboard: 7, cli: 8 }
+const FLOORS = { util: 0, hub: 1, wire: 1, worker: 2, pool: 3, runtime: 4, node: 5, amqp: 6, faktory: 6, queue: 6, dashboard: 7, cli: 8 }
 
 const FORMS = {
   import: (from) => `import { stub } from '${from}'\nconsole.log(stub)\n`,

@@ -21,6 +21,8 @@ const WANTED = [
   'dist/runtime/path-task.js',
   'dist/amqp/index.js',
   'dist/amqp/index.d.ts',
+  'dist/faktory/index.js',
+  'dist/faktory/index.d.ts',
   'dist/queue/index.js',
   'dist/queue/index.d.ts',
   'dist/queue/store-thread.cjs',

@@ -13,7 +13,7 @@ export const commandLine = {
     {
       name: 'the libraries of brokers as external packages',
       setup({ onResolve }) {
-        for (const name of ['amqp', 'queue']) {
+        for (const name of ['amqp', 'faktory', 'queue']) {
           onResolve({ filter: new RegExp(`/${name}/index\\.js$`) }, () => ({ path: `prefork/${name}`, external: true }))
         }
       },

@@ -38,6 +38,7 @@ const bundles = [
       'src/runtime/path-tasks/path-task.ts',
       'src/node/index.ts',
       'src/amqp/index.ts',
+      'src/faktory/index.ts',
       'src/queue/index.ts',
     ],
   }),

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Broker, Consumption, WorkAhead } from '../node/broker.js'
+import { RetryWarnings } from '../node/connection/reconnect-backoff.js'
 import type { Delivery } from '../runtime/delivery.js'
 import { AdminChannel } from './connection/admin-channel.js'
 import type { AmqpConnection, AmqpMessage } from './connection/client.js'
@@ -20,8 +21,6 @@ import { declareExchanges, declareQueue, levelAbove, queuesBehind } from './topo
 
 /** ms that a closing node waits for confirms, after the wait of its drain. During an alarm none arrives. */
 const CONFIRM_TIMEOUT = 1_000
-/** ms within which a warning is not repeated. */
-const REPEAT_WARNING_AFTER = 10_000
 
 interface BrokerEvents {
   connected: []
@@ -46,7 +45,7 @@ export class AmqpBroker implements Broker {
   readonly #publisher: ConfirmingPublisher
   readonly #jobs: JobPublisher
   readonly #settlement: SettlementContext
-  readonly #warned = new Map<string, number>()
+  readonly #warnings = new RetryWarnings((message) => this.#events.emit('warning', message))
   #connecting: Promise<unknown> | undefined
   #consumption: AmqpConsumption | undefined
   /** ms that a delivery may stay unsettled; undefined: no limit. */
@@ -93,11 +92,7 @@ export class AmqpBroker implements Broker {
 
   /** A warning that recurs at each attempt is not repeated for a while. */
   #warn(message: string): void {
-    const now = performance.now()
-    for (const [each, at] of this.#warned) if (now - at > REPEAT_WARNING_AFTER) this.#warned.delete(each)
-    if (this.#warned.has(message)) return
-    this.#warned.set(message, now)
-    this.#events.emit('warning', message)
+    this.#warnings.warn(message)
   }
 
   async connect(): Promise<void> {

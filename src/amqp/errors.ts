@@ -1,13 +1,7 @@
-import { PreforkError } from '../wire/errors.js'
+import { BrokerError, PublishError } from '../node/connection/errors.js'
 
 export { RemoteError } from '../runtime/errors.js'
-
-/** RabbitMQ cannot be reached or used, for a permanent reason. */
-export class BrokerError extends PreforkError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('ERR_PREFORK_BROKER', message, options)
-  }
-}
+export { BrokerError, PublishError }
 
 /** How a message names options. The command line puts its flags and variables in their place. */
 export interface OptionTerms {
@@ -32,15 +26,6 @@ const TERMS: OptionTerms = {
 export const brokerErrorIn = (messageIn: (terms: OptionTerms) => string, cause: unknown): BrokerError =>
   Object.defineProperty(new BrokerError(messageIn(TERMS), { cause }), 'messageIn', { value: messageIn })
 
-/** A message was not confirmed by RabbitMQ. `stored`: whether it may be in a queue all the same. */
-export class PublishError extends PreforkError {
-  readonly stored: 'no' | 'unknown'
-  constructor(message: string, stored: 'no' | 'unknown', options?: ErrorOptions) {
-    super('ERR_PREFORK_PUBLISH', message, options)
-    this.stored = stored
-  }
-}
-
 /** A message was routed to no queue: there is none of that name. */
 export class UnroutableError extends PublishError {
   readonly queue: string
@@ -51,6 +36,4 @@ export class UnroutableError extends PublishError {
 }
 
 // Set here, not in the classes: a bundler renames a class that refers to its own name, and stacks would show that name.
-BrokerError.prototype.name = 'BrokerError'
-PublishError.prototype.name = 'PublishError'
 UnroutableError.prototype.name = 'UnroutableError'

@@ -1,6 +1,8 @@
 /** `prefork/amqp`: nodes, publishers and operators on RabbitMQ. Needs the package amqplib. */
 
 export type { ControlClient } from '../node/broker.js'
+export { PublishManyError } from '../node/connection/errors.js'
+export type { TlsOptions } from '../node/connection/tls-options.js'
 export type { FarmNode, NodeOptions, ShutdownReport } from '../node/index.js'
 export type { Backoff, Counts, HistoryEntry, SerializedError } from '../runtime/delivery.js'
 export type { JobMessage } from '../runtime/message/job.js'
@@ -12,7 +14,6 @@ export { createWorker, type WorkerOptions } from './create-worker.js'
 export { BrokerError, PublishError, RemoteError, UnroutableError } from './errors.js'
 export { type DeadLetter, type DeadLetterOptions, listDeadLetters, type RetryOptions, retryDeadLetters } from './operations/dead-letters.js'
 export { type PurgeOptions, purge } from './operations/purge.js'
-export type { TlsOptions } from './options/tls-options.js'
 export type { CallOptions, PublishJobOptions } from './publishing/publish-options.js'
-export { type Publisher, PublishManyError } from './publishing/publisher.js'
+export type { Publisher } from './publishing/publisher.js'
 export type { QueueType } from './topology/topology.js'

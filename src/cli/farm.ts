@@ -1,12 +1,15 @@
 import type { DeadLetter as QueuedDeadLetter } from '../amqp/operations/dead-letters.js'
 import type { PublishJobOptions } from '../amqp/publishing/publish-options.js'
+import type { PublishJobOptions as FaktoryJobOptions } from '../faktory/publishing/publish-options.js'
 import type { ControlClient } from '../node/broker.js'
 import type { FarmNode, NodeOptions } from '../node/types.js'
 import type { Queue } from '../queue/index.js'
 import type { Counts } from '../runtime/delivery.js'
 import type { BrokerSettings } from './settings/broker.js'
 
-export type PublishOptions = Pick<PublishJobOptions, 'delay' | 'priority' | 'ttl' | 'softTimeLimit' | 'timeLimit' | 'maxAttempts' | 'correlationId'>
+/** Those of the other broker are undefined. */
+export type PublishOptions = Pick<PublishJobOptions, 'delay' | 'priority' | 'ttl' | 'softTimeLimit' | 'timeLimit' | 'maxAttempts' | 'correlationId'> &
+  Pick<FaktoryJobOptions, 'retry' | 'reserveFor' | 'backtrace' | 'custom' | 'jid'>
 
 export type CallOutcome =
   | { readonly kind: 'result'; readonly value: unknown }
@@ -24,8 +27,8 @@ export interface UnfinishedJob {
 }
 
 export interface FarmPublisher {
-  /** Resolves with the job's id when the broker has confirmed it. */
-  publish(name: string, args: readonly unknown[], options: PublishOptions): Promise<string>
+  /** Resolves with the job's id when the broker has confirmed it; with undefined when it has such a job already, and takes no second. */
+  publish(name: string, args: readonly unknown[], options: PublishOptions): Promise<string | undefined>
   /** Rejects when the job could not be published. `timeout`: ms to wait for the result. */
   call(name: string, args: readonly unknown[], options: PublishOptions & { timeout: number }): Promise<CallOutcome>
   close(): Promise<void>
@@ -45,6 +48,8 @@ export interface Farm {
   createControlClient(broker: BrokerSettings, options: { timeout: number }): Promise<ControlClient>
   /** The oldest dead letters of one queue. */
   listDeadLetters(broker: BrokerSettings, queue: string, options: { limit: number }): Promise<DeadLetter[]>
+  /** How many dead letters there are, in all queues. Present where the broker cannot list them. */
+  countDeadLetters?(broker: BrokerSettings): Promise<number>
   /** Resolves with the number of dead letters that went back. */
   retryDeadLetters(broker: BrokerSettings, queue: string, options: { ids?: readonly string[] }): Promise<number>
   /** Resolves with the number of messages that were removed. `dead`: the dead letters instead of the jobs. */

@@ -47,7 +47,7 @@ const code = await main(process.argv.slice(2), {
   stdout,
   stderr: new ProcessStream(process.stderr),
   signals: process,
-  farm: async (broker) => (await import('./queue-operations.js')).farmOf(broker),
+  farm: async (broker) => (await import('./operations/queue-file.js')).farmOf(broker),
 })
 // A connection that is still closing must not delay the shell.
 process.exit(code)

@@ -4,6 +4,8 @@ import { afterOutput, type CliContext } from './cli-context.js'
 import { CONTROL_COMMANDS } from './commands/control-commands.js'
 import { addQueueCommands, type Run } from './queue-program.js'
 import { BROKER_VARIABLES } from './settings/broker.js'
+import { FAKTORY_WORK_FLAGS } from './settings/faktory.js'
+import { FAKTORY_PUBLISH_FLAGS } from './settings/publish.js'
 import type { Flags } from './settings/setting.js'
 import { DEFAULT_LOG_LEVEL, LOG_LEVELS, NODE_VARIABLES, nodeFlags } from './settings/work.js'
 
@@ -29,10 +31,12 @@ ${VARIABLES.map(([name, fallback, help]) => `  ${name.padEnd(27)} ${help} (${fal
 Signals:
   SIGTERM, SIGINT, SIGHUP  drain: no new jobs, those in flight have the grace; a second signal ends them now
   SIGTSTP                  quiet: no new jobs; SIGCONT resumes
+  SIGTTIN                  log the stacks of all workers
 
 Examples:
   prefork work --tasks ./tasks.js --workers 4
-  prefork work --tasks ./tasks.js --autoscale 1,8 --http 9090`
+  prefork work --tasks ./tasks.js --autoscale 1,8 --http 9090
+  prefork work --tasks ./tasks.js --broker tcp://:password@host:7419 --queue critical,5 --queue default,1`
 
 const PUBLISH_HELP = `
 Examples:
@@ -43,7 +47,7 @@ Examples:
 export const createProgram = (context: CliContext, onChosen: (run: Run) => void): Program => {
   const program = new Program('prefork')
   program
-    .description('Jobs from RabbitMQ, or from a queue in a file, in prefork worker processes: nodes, publishing, control, dead letters.')
+    .description('Jobs from RabbitMQ, Faktory or a queue in a file, in prefork worker processes: nodes, publishing, control, dead letters.')
     .version(context.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
@@ -62,10 +66,14 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
   const command = (parent: Program, name: string, help: string): Program => parent.command(name).description(help).helpOption('-h, --help', 'print this help')
   const withBroker = (each: Program): Program =>
     each
-      .option('-b, --broker <url>', 'where RabbitMQ is, or the file of a queue: sqlite:./jobs.db (RABBITMQ_URL)')
+      .option('-b, --broker <url>', 'where RabbitMQ or Faktory is, or the file of a queue: sqlite:./jobs.db (RABBITMQ_URL, FAKTORY_URL)')
       .option('-v, --verbose', each.name() === 'work' ? '--log-level debug, and the stack of an error' : 'print the stack of an error')
   const withQueues = (each: Program): Program =>
-    withBroker(each).option('-q, --queue <names>', 'queues, separated by commas (ASYNC_FARM_JOBS_QUEUE)', appendValue)
+    withBroker(each).option(
+      '-q, --queue <names>',
+      'queues, separated by commas; Faktory: or each with a weight, as in critical,5 (ASYNC_FARM_JOBS_QUEUE)',
+      appendValue,
+    )
   const withQueueDeclaration = (each: Program): Program =>
     withQueues(each)
       .option('--queue-type <type>', "how queues are declared: 'quorum' (the default) or 'classic'")
@@ -74,6 +82,7 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
     each
       .option('--control-exchange <name>', 'commands to the nodes (ASYNC_FARM_CONTROL_EXCHANGE)')
       .option('--worker-exchange <name>', 'events of the nodes (ASYNC_FARM_WORKER_EXCHANGE)')
+      .option('--control <path>', 'Faktory: the path of the control sockets of nodes (ASYNC_FARM_CONTROL_PATH)')
 
   const work = withExchanges(withQueueDeclaration(command(program, 'work', 'take jobs and run them')))
     .option('-t, --tasks <modules>', 'modules whose exported functions are the tasks', appendValue)
@@ -81,7 +90,7 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
     .option('--import <modules>', 'modules loaded in the node and, before any task, in each worker', appendValue)
     .option('-w, --workers <count>', 'a fixed number of workers')
     .option('--autoscale <min,max>', 'workers by the backlog (MIN_WORKERS, MAX_WORKERS)')
-  for (const [usage, help] of nodeFlags()) work.option(usage, help)
+  for (const [usage, help] of [...nodeFlags(), ...FAKTORY_WORK_FLAGS]) work.option(usage, help)
   work
     .option('--log-level <level>', `${LOG_LEVELS.join(', ')}; default ${DEFAULT_LOG_LEVEL} (ASYNC_FARM_LOG_LEVEL)`)
     .option('--http <port>', 'serve /healthz, /readyz and /metrics')
@@ -90,7 +99,7 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
     .addHelpText('after', WORK_HELP)
     .action((flags: Flags) => onChosen(async (context) => (await import('./commands/work.js')).work(flags, context)))
 
-  withQueueDeclaration(command(program, 'publish', 'publish a job'))
+  const publish = withQueueDeclaration(command(program, 'publish', 'publish a job'))
     .argument('<task>', 'the name of the task')
     .argument('[args]', 'its arguments, as a JSON array')
     .option('--wait', 'wait for the result and print it')
@@ -102,6 +111,8 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
     .option('--time-limit <time>', 'after which the job is ended')
     .option('--max-attempts <count>', 'the first included')
     .option('--correlation-id <id>', 'travels with the job')
+  for (const [usage, help] of FAKTORY_PUBLISH_FLAGS) publish.option(usage, help)
+  publish
     .addHelpText('after', PUBLISH_HELP)
     .action((task: string, args: string | undefined, flags: Flags) =>
       runChecked(async (context) => (await import('./commands/publish.js')).publish(task, args, flags, context)),

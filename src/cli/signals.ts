@@ -7,6 +7,8 @@ export interface SignalHandlers {
   quiet(): boolean
   /** SIGCONT after a SIGTSTP. Any other SIGCONT is ignored: systemd sends one with each stop, a shell with each `fg`. */
   resume(): void
+  /** SIGTTIN. Absent: it keeps its meaning for a terminal. */
+  dump?(): void
 }
 
 /** Listens until the function that it returns is called. */
@@ -25,7 +27,10 @@ export const onSignals = (signals: CliContext['signals'], handlers: SignalHandle
     quiet = false
     handlers.resume()
   }
-  const listeners = { SIGTERM: stop('SIGTERM'), SIGINT: stop('SIGINT'), SIGHUP: stop('SIGHUP'), SIGTSTP: suspend, SIGCONT: resume }
+  const listeners = {
+    ...{ SIGTERM: stop('SIGTERM'), SIGINT: stop('SIGINT'), SIGHUP: stop('SIGHUP'), SIGTSTP: suspend, SIGCONT: resume },
+    ...(handlers.dump === undefined ? undefined : { SIGTTIN: () => handlers.dump?.() }),
+  }
   for (const [signal, listener] of Object.entries(listeners)) signals.on(signal, listener)
   return () => {
     for (const [signal, listener] of Object.entries(listeners)) signals.off(signal, listener)

@@ -1,11 +1,11 @@
 import type { Delivery } from '../runtime/delivery.js'
 import type { Address, Answer, Command, RevocationsMessage, SpentMessage } from '../runtime/report/commands.js'
-import type { FarmEvent } from '../runtime/report/report.js'
+import type { FarmEvent, NodeStats } from '../runtime/report/report.js'
 import type { NodeOptions } from './types.js'
 
 /**
- * The broker of a node. It may push jobs (AMQP) or be polled with a lease that is renewed (Faktory's FETCH, a claim in a database): the
- * node states how many jobs it can hold, and the broker never delivers more.
+ * The broker of a node. It may push jobs (AMQP), or be asked for them, under a lease that it renews (a claim in a database) or one that ends
+ * (Faktory's FETCH): the node states how many jobs it can hold, and the broker never delivers more.
  */
 export interface Broker {
   /** Named in log lines: 'amqp', 'faktory' … */
@@ -14,6 +14,13 @@ export interface Broker {
   readonly queues: readonly string[]
   /** Options of a node that this broker cannot keep, each with the reason: they are refused by name. Default none. */
   readonly unsupported?: Partial<Readonly<Record<keyof NodeOptions, string>>>
+  /** True: it tries jobs again, and keeps those that are dead, by its own rules. The node's retry policy is off. Default false. */
+  readonly retries?: boolean
+  /**
+   * False: a job that was delivered cannot go back as it is. It runs, also after a pause and while the node shuts down, and the node takes none ahead of its
+   * time: those that wait for a rate limit take up room. Only what has not ended with the grace is settled as requeued. Default true.
+   */
+  readonly canRequeue?: boolean
   /** Whether the broker is connected now. */
   readonly connected: boolean
   /**
@@ -48,10 +55,13 @@ export interface Broker {
   close(): Promise<void>
 }
 
-/** The work that the broker's own timeouts must not cut short. */
+/** The node that the broker works for, and the work that the broker's own timeouts must not cut short. */
 export interface WorkAhead {
   /** ms that one delivery may stay unsettled: the largest hard time limit of the node and its tasks, plus the grace of a shutdown. Undefined: there is no hard limit. */
   readonly longestDelivery: number | undefined
+  /** What the broker may tell of the node: resident memory of the node and its workers, bytes. */
+  memory(): number
+  state(): NodeStats['state']
 }
 
 export interface Consumption {

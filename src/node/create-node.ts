@@ -67,6 +67,7 @@ const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
     pool,
     runtime: new Runtime(pool, {
       ...runtimeOptions(settings, report, hasListeners),
+      retries: broker.retries === true ? 'broker' : 'node',
       onWaiting: (jobs) => prefetch.setWaiting(jobs),
       onIntake: (intake) => prefetch.setIntake(intake),
       revocationSpent: ({ id, queue, key }) => broker.control.tellNodes?.({ command: 'revocation_spent', id, queue, key, node: settings.name }),

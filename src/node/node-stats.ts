@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { performance } from 'node:perf_hooks'
 import type { Pool } from '../pool/pool.js'
 import type { WorkerStats } from '../pool/types.js'
 import type { NodeStats, NodeWorker } from '../runtime/report/report.js'
@@ -28,6 +29,9 @@ const findVersion = (folder: URL): string => {
 
 /** Workers that take jobs. */
 export const upWorkers = (workers: readonly WorkerStats[]): number => workers.filter(({ state }) => state === 'up' || state === 'busy').length
+
+/** Bytes of resident memory of this process and the workers, as far as these have told. */
+export const residentMemory = (pool: Pool): number => pool.stats().workers.reduce((sum, { rss }) => sum + (rss ?? 0), process.memoryUsage.rss())
 
 /** Workers that hold no job. */
 export const idleWorkers = (workers: readonly WorkerStats[]): number =>

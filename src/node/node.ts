@@ -1,11 +1,13 @@
 import { hostname } from 'node:os'
+import { performance } from 'node:perf_hooks'
 import { type Command, readRevocations } from '../runtime/report/commands.js'
 import type { FarmEvent, FarmEventBody, NodeSnapshot, NodeStats } from '../runtime/report/report.js'
 import { millisecondsOrZero } from '../util/checks.js'
+import { clearInterval, setInterval } from '../util/node-time.js'
 import { notify } from '../util/notify.js'
 import { deferred } from '../util/with-timeout.js'
 import { type CommandTarget, runCommand } from './command-handler.js'
-import { idleWorkers, type NodeParts, nodeStats, packageVersion, upWorkers } from './node-stats.js'
+import { idleWorkers, type NodeParts, nodeStats, packageVersion, residentMemory, upWorkers } from './node-stats.js'
 import { drain, ShutdownDeadline } from './shutdown.js'
 import { longestDelivery, startWarnings } from './start-warnings.js'
 import type { FarmNode, ShutdownReport } from './types.js'
@@ -23,6 +25,8 @@ export class Node implements FarmNode, CommandTarget {
   #depthRequested = false
   #scaleTimer: NodeJS.Timeout | undefined
   #heartbeatTimer: NodeJS.Timeout | undefined
+  /** Why it cannot go on. */
+  #error: Error | undefined
   #deadline: ShutdownDeadline | undefined
   readonly #done = deferred<ShutdownReport>()
 
@@ -47,7 +51,7 @@ export class Node implements FarmNode, CommandTarget {
     const { broker, pool, runtime, settings, prefetch, scale } = this.parts
     const { logger } = settings
     for (const warning of startWarnings(pool, runtime.tasks, settings)) logger?.warn({}, warning)
-    await broker.start({ longestDelivery: longestDelivery(pool, settings) })
+    await broker.start({ longestDelivery: longestDelivery(pool, settings), memory: () => residentMemory(pool), state: () => this.#state })
     broker.control.onCommand((command) => this.command(command))
     await this.#askRevocations()
     // By a command, meanwhile.
@@ -163,10 +167,10 @@ export class Node implements FarmNode, CommandTarget {
 
   async pause(): Promise<void> {
     this.#state = 'paused'
-    const { prefetch, runtime } = this.parts
+    const { broker, prefetch, runtime } = this.parts
     // Before the jobs are given back: the end of an isolation would take more.
     const paused = prefetch.pause()
-    runtime.pause()
+    if (broker.canRequeue !== false) runtime.pause()
     await paused
   }
 
@@ -191,7 +195,8 @@ export class Node implements FarmNode, CommandTarget {
     return this.#deadline !== undefined
   }
 
-  async shutdown({ grace, reason = 'shutdown()' }: { grace?: number; reason?: string } = {}): Promise<ShutdownReport> {
+  async shutdown({ grace, reason = 'shutdown()', error }: { grace?: number; reason?: string; error?: Error } = {}): Promise<ShutdownReport> {
+    this.#error ??= error
     const ms = grace === undefined ? this.parts.settings.shutdownGrace : millisecondsOrZero('grace', grace)
     if (this.#deadline === undefined) {
       this.#deadline = new ShutdownDeadline(ms)
@@ -205,13 +210,14 @@ export class Node implements FarmNode, CommandTarget {
     this.#state = 'draining'
     clearInterval(this.#scaleTimer)
     settings.logger?.info({ reason, grace: Math.round(deadline.left) }, 'node shuts down')
-    const report = await drain(this.parts, deadline)
+    const ended = await drain(this.parts, deadline)
+    const report = this.#error === undefined ? ended : { ...ended, clean: false, error: this.#error }
     deadline.stop()
     this.#state = 'stopped'
     clearInterval(this.#heartbeatTimer)
     this.#emit({ type: 'node.down', reason })
     await broker.close().catch((err: unknown) => settings.logger?.warn({ err }, 'the broker could not be closed in order'))
-    settings.logger?.info({ ...report }, 'node down')
+    settings.logger?.info({ ...ended, clean: report.clean }, 'node down')
     this.#done.resolve(report)
   }
 

@@ -42,6 +42,7 @@ export class PrefetchControl {
 
   /** The capacity grows at once, and shrinks at the next `check`. */
   setWaiting(jobs: number): void {
+    if (this.#broker.canRequeue === false) return
     this.#waiting = jobs
     if (this.#wantedExtra > this.#extra) this.#setExtra(this.#wantedExtra)
   }

@@ -1,4 +1,6 @@
+import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { clearTimeout, setTimeout } from '../util/node-time.js'
 import { deferred, withTimeout } from '../util/with-timeout.js'
 import type { NodeParts } from './node-stats.js'
 import type { ShutdownReport } from './types.js'
@@ -9,6 +11,8 @@ const TERMINATE_TIMEOUT = 500
 const STOP_HOOKS_TIMEOUT = 5_000
 /** ms that settlements have to reach the broker. */
 const SETTLE_TIMEOUT = 800
+/** ms that a broker has to end what it has asked for, where it cannot give back what comes of it. */
+const STOP_TIMEOUT = 3_000
 /** ms for the stop of the consumer and the requeue of deliveries whose settlement did not reach the broker. */
 const FINAL_TIMEOUT = 300
 
@@ -48,21 +52,27 @@ export class ShutdownDeadline {
 const proceed = (): void => {}
 
 /** Drains until the deadline, kills the jobs that still run, and settles them. The broker is still open afterwards. */
-export const drain = async ({ runtime, pool, prefetch, settings }: NodeParts, deadline: ShutdownDeadline): Promise<ShutdownReport> => {
+export const drain = async ({ broker, runtime, pool, prefetch, settings }: NodeParts, deadline: ShutdownDeadline): Promise<ShutdownReport> => {
+  const requeues = broker.canRequeue !== false
   const requeuedBefore = runtime.requeued
   // Before the jobs are given back: the end of an isolation would take more.
   const stopped = prefetch.stop().catch((err: unknown) => settings.logger?.warn({ err }, 'the consumer could not be stopped'))
-  runtime.release()
+  if (requeues) runtime.release()
   let empty = false
-  const emptied = runtime.empty().then(() => {
+  const emptied = (requeues ? runtime.empty() : stopped.then(() => runtime.empty())).then(() => {
     empty = true
   })
   await Promise.race([emptied, deadline.expired])
-  if (!empty) runtime.kill()
+  if (!empty) {
+    if (!requeues) runtime.release()
+    runtime.kill()
+  }
   await pool.close({ timeout: empty ? Math.max(TERMINATE_TIMEOUT, Math.min(STOP_HOOKS_TIMEOUT, deadline.left)) : TERMINATE_TIMEOUT })
   // The runtime hears of a job that has not succeeded some microtasks after the pool has settled it.
   await nextTurn()
   const killed = runtime.settleKilled()
+  // What still comes is settled, too.
+  if (!requeues) await withTimeout(stopped, STOP_TIMEOUT, proceed)
   await withTimeout(runtime.settled(), SETTLE_TIMEOUT, proceed)
   await withTimeout(runtime.settled(true), FINAL_TIMEOUT, proceed)
   await withTimeout(stopped, FINAL_TIMEOUT, proceed)

@@ -75,6 +75,8 @@ export interface ShutdownReport {
   requeued: number
   /** Jobs that had begun and were killed. */
   killed: number
+  /** Why the node could not go on: its broker cannot be used any more. What ran was ended, and cannot have been settled. */
+  error?: Error
 }
 
 /** A node that runs. */
@@ -86,8 +88,11 @@ export interface FarmNode extends AsyncDisposable {
   command(command: Command): Promise<unknown>
   /** Calls `listener` with each event of this node until the function it returns is called. */
   onEvent(listener: (event: FarmEvent) => void): () => void
-  /** Stops taking jobs, drains, then ends what is left. `grace`: ms. A second call, with less grace, shortens the first. */
-  shutdown(options?: { grace?: number; reason?: string }): Promise<ShutdownReport>
+  /**
+   * Stops taking jobs, drains, then ends what is left. `grace`: ms. A second call, with less grace, shortens the first. `error`: why the node cannot go on; its
+   * report is not clean then.
+   */
+  shutdown(options?: { grace?: number; reason?: string; error?: Error }): Promise<ShutdownReport>
   /** Resolves when the node has shut down, for whatever reason. */
   readonly done: Promise<ShutdownReport>
 }

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { JobFollower, JobRecord } from '../pool/jobs/job.js'
 import type { Job } from '../pool/types.js'
+import { clearTimeout } from '../util/node-time.js'
 import type { LogLine } from '../wire/messages.js'
 import type { TaskOptions } from '../worker/tasks/define-task.js'
 import type { SpentRevocation } from './admission/revocations.js'
@@ -75,6 +76,8 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   readonly keepsAnswer: boolean
   readonly endWhenGone: boolean
   readonly results: Delivery['results']
+  readonly about: Delivery['about']
+  readonly deadline: number | undefined
   /** How often the job has begun here. */
   beginnings = 0
   phase: ActiveJobPhase = 'preparing'
@@ -118,6 +121,8 @@ export class ActiveJob extends AsyncResource implements JobFollower {
     this.keepsAnswer = delivery.keepsAnswer === true
     this.endWhenGone = delivery.endWhenGone === true
     this.results = delivery.results
+    this.about = delivery.about
+    this.deadline = delivery.deadline
     this.deliveries = [delivery]
     this.counts = delivery.counts
     this.returned = delivery.returned ?? 0

@@ -1,4 +1,5 @@
 import type { Job } from '../pool/types.js'
+import { microtask } from '../util/node-time.js'
 import { WorkerLostError } from '../wire/errors.js'
 import type { LogLine } from '../wire/messages.js'
 import type { ActiveJob, ActiveJobObserver } from './active-job.js'
@@ -73,7 +74,7 @@ export class Completion implements ActiveJobObserver {
   }
 
   deadLetter(job: ActiveJob, reason: DeadReason, error: unknown): void {
-    this.#deadLettered(job, this.#state.policy.dead(job, reason, error), error, 'failure')
+    this.#retryOrDeadLetter(job, this.#state.policy.dead(job, reason, error), error, undefined)
   }
 
   unknownTask(job: ActiveJob, error: unknown): void {
@@ -124,8 +125,8 @@ export class Completion implements ActiveJobObserver {
   retried(job: ActiveJob, worker: number, reason: string): void {
     this.countLoss(job, worker, reason)
     // Not in this call: the pool is at work.
-    if (job.isRevoked) queueMicrotask(() => job.endRunIfSubmitted('revoked', new RevokedError()))
-    else if (job.deliveries.length === 0) queueMicrotask(() => job.withdrawGone())
+    if (job.isRevoked) microtask(() => job.endRunIfSubmitted('revoked', new RevokedError()))
+    else if (job.deliveries.length === 0) microtask(() => job.withdrawGone())
   }
 
   progressed(job: ActiveJob, value: unknown): void {

@@ -1,4 +1,6 @@
+import { microtask } from '../util/node-time.js'
 import type { Calls } from '../worker/current-job.js'
+import type { JobMessage } from './message/job.js'
 
 /** How often a message has been tried. Each republication raises one of the counts, so id and counts together identify one job to be run. */
 export interface Counts {
@@ -105,7 +107,7 @@ export interface SettleResult {
 
 /** Calls `delivery.ended` in a microtask, because a broker may deliver the next message in that call. */
 export const notifyEnded = (delivery: Delivery): void => {
-  if (delivery.ended !== undefined) queueMicrotask(() => delivery.ended?.())
+  if (delivery.ended !== undefined) microtask(() => delivery.ended?.())
 }
 
 /** Calls a hook of the broker. What it throws, or rejects with, goes to `failed` and stops nothing. */
@@ -132,6 +134,8 @@ export interface Delivery {
   readonly key?: string | undefined
   readonly queue: string
   readonly body: Buffer
+  /** Gives the content, where the broker has read it or knows another form: `body` is not looked at then. Throws UndecodableError. */
+  decode?(): JobMessage
   readonly headers: JobHeaders
   readonly counts: Counts
   /**
@@ -156,6 +160,13 @@ export interface Delivery {
    * an operator or a shutdown ends is settled only when its task has ended, too.
    */
   readonly endWhenGone?: boolean
+  /**
+   * ms on the clock of `performance.now()`: each run of the job must have ended by then, as the broker hands it to somebody else, without telling. It is asked to
+   * stop one `cancelGrace` earlier. Smaller limits win. Absent: what has begun may take as long as its limits allow.
+   */
+  readonly deadline?: number
+  /** More fields of `currentJob().delivery`, by which the broker describes the job to its task. */
+  readonly about?: Readonly<Record<string, unknown>>
   /** What the jobs that it depended on returned, by their ids. In the task: `currentJob().delivery.results`. */
   readonly results?: Readonly<Record<string, unknown>>
   /**

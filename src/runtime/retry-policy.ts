@@ -1,7 +1,7 @@
 import { exponentialDelay, jittered } from '../util/backoff.js'
 import { MAX_TIMER } from '../util/limits.js'
 import type { ActiveJob } from './active-job.js'
-import type { Backoff, DeadReason, JobHeaders, Settlement } from './delivery.js'
+import type { Backoff, DeadReason, JobHeaders, RepublishReason, Settlement } from './delivery.js'
 import { serializeError, withHistory } from './message/serialized-error.js'
 
 export interface PolicyOptions {
@@ -14,6 +14,8 @@ export interface PolicyOptions {
   readonly unknownTask: 'retry' | 'dead-letter'
   /** ms */
   readonly unknownTaskTimeout: number
+  /** Who tries a job again that did not succeed. */
+  readonly retries: 'node' | 'broker'
 }
 
 /** The part of a job that the policy reads. */
@@ -36,6 +38,9 @@ const ISOLATION_BACKOFF: Backoff = { kind: 'exponential', delay: 30_000, maxDela
 /** The first and the longest delay of a job whose task a node does not know, ms. */
 const FIRST_UNKNOWN_DELAY = 1_000
 const MAX_UNKNOWN_DELAY = 30_000
+
+/** Why a job is tried again that would be a dead letter if the node decided. It has not begun, for a reason that is not listed. */
+const WHY: Partial<Record<DeadReason, RepublishReason>> = { failed: 'failed', lost: 'lost', unknown_task: 'unknown_task' }
 
 /** The rules of retry: the settlement of a job that did not succeed. It knows neither pool nor broker. */
 export class RetryPolicy {
@@ -71,11 +76,11 @@ export class RetryPolicy {
 
   /** This node does not know the task: the job waits for one that does, each time as long as it has waited so far. That is no attempt. */
   unknownTask(job: TriedJob, error: unknown): Settlement {
-    const { unknownTask, unknownTaskTimeout } = this.#options
+    const { unknownTask, unknownTaskTimeout, retries } = this.#options
     const { counts, headers } = job
     const { unknownFor = 0 } = counts
     const left = unknownTaskTimeout - unknownFor
-    if (unknownTask === 'dead-letter' || left <= 0) return this.dead(job, 'unknown_task', error)
+    if (retries === 'broker' || unknownTask === 'dead-letter' || left <= 0) return this.dead(job, 'unknown_task', error)
     const delay = Math.min(left, MAX_UNKNOWN_DELAY, Math.max(FIRST_UNKNOWN_DELAY, unknownFor))
     return {
       kind: 'republish',
@@ -103,7 +108,7 @@ export class RetryPolicy {
   /** The job goes back to the queue without a run, and `requeues` counts it. */
   untried(job: TriedJob, error: unknown, delay?: number): Settlement {
     const requeues = job.counts.requeues + 1
-    if (requeues > this.#options.maxRequeues) return this.dead(job, 'redelivered', error)
+    if (requeues > this.#options.maxRequeues || this.#options.retries === 'broker') return this.dead(job, 'redelivered', error)
     return {
       kind: 'republish',
       why: 'untried',
@@ -119,7 +124,12 @@ export class RetryPolicy {
     return retryDelay(ISOLATION_BACKOFF, counts.requeues + 1)
   }
 
+  /** The job is not tried again, or only by a broker that decides by its own rules. */
   dead(job: TriedJob, reason: DeadReason, error: unknown): Settlement {
+    return this.#options.retries === 'broker' ? this.#retry(job, error, reason) : this.#dead(job, reason, error)
+  }
+
+  #dead(job: TriedJob, reason: DeadReason, error: unknown): Settlement {
     return {
       kind: 'dead-letter',
       reason,
@@ -129,13 +139,13 @@ export class RetryPolicy {
     }
   }
 
-  #retry(job: TriedJob, error: unknown): Settlement {
+  #retry(job: TriedJob, error: unknown, reason: DeadReason = 'failed'): Settlement {
     const { headers, counts, name } = job
     const ofTask = Object.hasOwn(this.#options.taskDefaults, name) ? this.#options.taskDefaults[name] : undefined
-    if (counts.attempt >= (headers.maxAttempts ?? ofTask?.maxAttempts ?? this.#options.maxAttempts)) return this.dead(job, 'failed', error)
+    if (counts.attempt >= (headers.maxAttempts ?? ofTask?.maxAttempts ?? this.#options.maxAttempts)) return this.#dead(job, reason, error)
     return {
       kind: 'republish',
-      why: 'failed',
+      why: WHY[reason] ?? 'untried',
       error: serializeError(error),
       delay: retryDelay(headers.backoff ?? ofTask?.backoff ?? this.#options.backoff, counts.attempt),
       counts: { ...counts, attempt: counts.attempt + 1, losses: job.totalLosses },

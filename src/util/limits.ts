@@ -26,3 +26,29 @@ export const LIMITS = {
   losses: 1_000,
   attempts: 1_000_000,
 } as const
+
+/** Time limits, ms, 0 for none. */
+export interface Limits {
+  readonly softLimit: number
+  readonly hardLimit: number
+}
+
+/** The longest limit that a frame carries, ms. */
+const MAX_LIMIT = 0xffff_ffff
+
+/**
+ * The limits of an attempt that must have ended `left` ms from now, whatever its own limits allow: the worker is killed then, and the task is asked to
+ * stop one `grace` earlier. One attempt after another gets less, as all share one end. `softToKill`: ms after its soft limit that a job without a hard one is
+ * killed.
+ */
+export const limitsWithin = (own: Limits, left: number, { grace, softToKill }: { readonly grace: number; readonly softToKill: number }): Limits => {
+  const { softLimit, hardLimit } = own
+  const latest = Math.min(MAX_LIMIT, Math.max(1, Math.floor(left)))
+  const ask = Math.max(1, latest - grace)
+  const ownEnd = hardLimit > 0 ? hardLimit : softLimit > 0 ? softLimit + softToKill : Number.POSITIVE_INFINITY
+  if (ownEnd <= ask) return own
+  const hard = Math.min(hardLimit > 0 ? hardLimit : latest, latest)
+  const soft = softLimit > 0 ? Math.min(softLimit, ask) : ask
+  // A soft limit above the hard one would never pass.
+  return { softLimit: soft > hard ? 0 : soft, hardLimit: hard }
+}

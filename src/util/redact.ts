@@ -14,8 +14,8 @@ export const withoutPassword = (url: string): string => {
 /** Whether a text may be a URL with a password: true also for what cannot be read as a URL. */
 export const hasPassword = (url: string): boolean => !URL.canParse(url) || new URL(url).host === '' || new URL(url).password !== ''
 
-/** The arguments of a command as one text, with the passwords in URLs of RabbitMQ replaced. Undefined: they have none. */
+/** The arguments of a command as one text, with the passwords in URLs of brokers replaced. Undefined: they have none. */
 export const argumentsWithoutPasswords = (args: readonly string[]): string | undefined => {
-  const shown = args.map((each) => each.replace(/amqps?:\/\/.*$/i, (url) => (hasPassword(url) ? withoutPassword(url) : url)))
+  const shown = args.map((each) => each.replace(/(?:amqps?|tcp(?:\+tls)?):\/\/.*$/i, (url) => (hasPassword(url) ? withoutPassword(url) : url)))
   return shown.some((each, index) => each !== args[index]) ? shown.join(' ') : undefined
 }

@@ -1,7 +1,7 @@
 /** TLS in front of RabbitMQ, as with its `fail_if_no_peer_cert`: accepts only clients with a certificate of the authority. */
 import { connect, type Socket } from 'node:net'
 import { createServer } from 'node:tls'
-import type { Certificates } from './certificates.js'
+import type { Certificates } from '../fixtures/certificates.js'
 
 export interface TlsListener {
   readonly port: number

@@ -2,9 +2,9 @@
 import { createControlClient, createPublisher, createWorker, listDeadLetters, purge, retryDeadLetters, type TlsOptions } from 'prefork/amqp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { permanentError } from '../../src/amqp/connection/connect-errors.js'
+import { type Certificates, hasOpenssl, makeCertificates, PASSPHRASE } from '../fixtures/certificates.js'
 import { fixture } from '../fixtures/pools.js'
 import { failure } from '../fixtures/support.js'
-import { type Certificates, hasOpenssl, makeCertificates, PASSPHRASE } from './certificates.js'
 import { isolatedTopology, RABBITMQ_URL, reachable } from './rabbit.js'
 import { type TlsListener, tlsListener } from './tls-listener.js'
 

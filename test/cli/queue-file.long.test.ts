@@ -122,4 +122,11 @@ describe('prefork over a queue in a file', () => {
     top.process.stdin!.write('q')
     expect(await top.ended).toMatchObject({ code: 0 })
   })
+
+  it.skipIf(!hasSqlite)('ends a node whose file is removed with what happened, and no success', { timeout: 120_000 }, async () => {
+    const node = start('work', '--tasks', TASKS, '--workers', '1')
+    await node.says('node up')
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { force: true })
+    expect(await node.ended).toMatchObject({ code: 4, stderr: expect.stringMatching(/^prefork: Stopped: .*jobs\.db was removed/) })
+  })
 })

@@ -1,6 +1,6 @@
 /** `prefork publish` to a queue in a file: its options, and what it says of a job without a result. The queue is in memory. */
 import { expect, onTestFinished, test } from 'vitest'
-import { queueFarm } from '../../src/cli/queue-operations.js'
+import { queueFarm } from '../../src/cli/operations/queue-file.js'
 import { commandLine } from './command-line.js'
 
 let stores = 0

@@ -149,7 +149,7 @@ test.each<[Flags, Environment, RegExp]>([
   [
     {},
     { RABBITMQ_URL: 'amqp//me:s3cret@host' },
-    /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:\/\/user:password@host:5672\/vhost, or a queue in a file, such as sqlite:\.\/jobs\.db\.$/,
+    /^RABBITMQ_URL must be the URL of a RabbitMQ, such as amqp:\/\/user:password@host:5672\/vhost, or of a Faktory server, such as tcp:\/\/:password@host:7419, or a queue in a file, such as sqlite:\.\/jobs\.db\.$/,
   ],
   [{}, { ASYNC_FARM_SECRET: 'short' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters, without the white space around it\.$/],
   [{}, { ASYNC_FARM_SECRET: ' ' }, /^ASYNC_FARM_SECRET must be a text of at least 8 characters/],
@@ -217,7 +217,7 @@ test('each variable of the help is read', () => {
   for (const [variable] of VARIABLES) {
     const given: string[] = []
     const env = new Proxy({}, { get: (_, name: string) => void given.push(name) })
-    read({}, env)
+    for (const flags of [{}, { broker: 'tcp://host' }]) read(flags, env)
     expect(given).toContain(variable)
   }
 })

@@ -1,8 +1,8 @@
 /** The built command line against a real RabbitMQ behind TLS. */
 import { expect, test } from 'vitest'
-import { hasOpenssl, makeCertificates, PASSPHRASE } from '../amqp/certificates.js'
 import { withRabbit } from '../amqp/rabbit.js'
 import { tlsListener } from '../amqp/tls-listener.js'
+import { hasOpenssl, makeCertificates, PASSPHRASE } from '../fixtures/certificates.js'
 import { ownNames, TASKS } from './processes.js'
 
 withRabbit('the broker', () => {

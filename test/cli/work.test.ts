@@ -105,6 +105,20 @@ test('a node that was paused after SIGTSTP stays paused at SIGCONT', async () =>
   await code
 })
 
+test('SIGTTIN logs the stack of each worker', async () => {
+  const { node, code, signals, stdout } = await begin()
+  node.answers.stack = { worker: 1, stack: '    at resize (file:///tasks.js:3:5)' }
+  signals.emit('SIGTTIN')
+  expect(node.asked).toEqual([
+    { command: 'stack', worker: 1 },
+    { command: 'stack', worker: 2 },
+  ])
+  await vi.waitFor(() => expect(stdout.text.split('at resize')).toHaveLength(3))
+  expect(stdout.text).toContain('"worker":2,"pid":4712,"msg":"    at resize')
+  node.end(CLEAN)
+  await code
+})
+
 test('a signal before the node is up ends it', async () => {
   const line = commandLine({ farm: { createNode: () => new Promise(() => {}) } })
   const code = line.run('work', ...TASKS)

@@ -8,8 +8,13 @@ import { CONNECTION_OPTIONS, CONTROL_OPTIONS, FIRST_CONNECTION_OPTIONS, QUEUE_OP
 import { CALL_OPTIONS, PUBLISH_OPTIONS } from '../../src/amqp/publishing/publish-options.js'
 import { VARIABLES } from '../../src/cli/program.js'
 import { nodeFlags } from '../../src/cli/settings/work.js'
+import { CONTROL_OPTIONS as FAKTORY_CONTROL_OPTIONS } from '../../src/faktory/control/control-path.js'
+import { createPublisher as createFaktoryPublisher, PUBLISHER_OPTIONS as FAKTORY_PUBLISHER_OPTIONS } from '../../src/faktory/create-publisher.js'
+import { createWorker as createFaktoryWorker, WORKER_OPTIONS as FAKTORY_WORKER_OPTIONS } from '../../src/faktory/create-worker.js'
+import { CONNECTION_OPTIONS as FAKTORY_CONNECTION_OPTIONS, FIRST_CONNECTION_OPTIONS as FAKTORY_FIRST_CONNECTION_OPTIONS } from '../../src/faktory/options.js'
+import { PUBLISH_OPTIONS as FAKTORY_PUBLISH_OPTIONS } from '../../src/faktory/publishing/publish-options.js'
 import { NODE_OPTIONS, readNodeOptions } from '../../src/node/options.js'
-import { CANCEL_OPTIONS } from '../../src/pool/jobs/cancellation.js'
+import { CANCEL_OPTIONS } from '../../src/pool/jobs/job-end.js'
 import { MAP_OPTIONS } from '../../src/pool/jobs/map.js'
 import { RUN_OPTIONS } from '../../src/pool/jobs/run-options.js'
 import { POOL_OPTIONS, readOptions } from '../../src/pool/options.js'
@@ -146,6 +151,34 @@ describe('the options of a node, a publisher and a publication', () => {
   it('are all there for a caller, and no others', async () => {
     expect(namesIn(await createWorker({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(WORKER_OPTIONS).sort())
     expect(namesIn(await createPublisher({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(PUBLISHER_OPTIONS).sort())
+  })
+})
+
+describe('the options of a node and a publisher for Faktory, and of its jobs', () => {
+  const page = 'docs/faktory.md'
+  const path = 'src/faktory/options.ts'
+  const shared = { ...FAKTORY_CONNECTION_OPTIONS, ...FAKTORY_FIRST_CONNECTION_OPTIONS }
+  const { shutdownGrace, ...others } = FAKTORY_WORKER_OPTIONS
+  const ofWorker = { ...rest(others, NODE_OPTIONS), shutdownGrace }
+
+  it('are those of the page, with their units and defaults', () => {
+    checkPage(table('Options of a worker', page), ofWorker)
+    checkPage(table('Options of a publisher', page), FAKTORY_PUBLISHER_OPTIONS)
+    checkPage(table('Options of a publication', page), FAKTORY_PUBLISH_OPTIONS)
+  })
+
+  it('are those of the docstrings', () => {
+    checkDocstrings(path, 'ConnectionOptions', FAKTORY_CONNECTION_OPTIONS)
+    checkDocstrings(path, 'FirstConnectionOptions', FAKTORY_FIRST_CONNECTION_OPTIONS)
+    checkDocstrings('src/faktory/control/control-path.ts', 'ControlOptions', FAKTORY_CONTROL_OPTIONS)
+    checkDocstrings('src/faktory/create-worker.ts', 'WorkerOptions', rest(ofWorker, { ...FAKTORY_CONNECTION_OPTIONS, ...FAKTORY_CONTROL_OPTIONS }))
+    checkDocstrings('src/faktory/create-publisher.ts', 'PublisherOptions', rest(FAKTORY_PUBLISHER_OPTIONS, shared))
+    checkDocstrings('src/faktory/publishing/publish-options.ts', 'PublishJobOptions', FAKTORY_PUBLISH_OPTIONS)
+  })
+
+  it('are all there for a caller, and no others', async () => {
+    expect(namesIn(await createFaktoryWorker({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(FAKTORY_WORKER_OPTIONS).sort())
+    expect(namesIn(await createFaktoryPublisher({ nope: 1 } as never).catch((reason) => reason))).toEqual(Object.keys(FAKTORY_PUBLISHER_OPTIONS).sort())
   })
 })
 

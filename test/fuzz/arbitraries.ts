@@ -150,13 +150,13 @@ const short = (target: Target): fc.Arbitrary<Buffer> =>
 
 const values = fc.oneof(unstructured, mutated(valid), mutated(short('values')))
 
-const KINDS: Record<Exclude<Target, 'values'>, readonly number[]> = {
+const KINDS: Record<Exclude<Target, 'values' | 'faktory'>, readonly number[]> = {
   results: [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27],
   lifeline: [48, 49, 50, 51, 52],
   jobs: [1, 2, 3, 4],
 }
 
-const frame = (target: Exclude<Target, 'values'>): fc.Arbitrary<Buffer> =>
+const frame = (target: keyof typeof KINDS): fc.Arbitrary<Buffer> =>
   fc
     .tuple(
       fc.oneof({ arbitrary: fc.constantFrom(...KINDS[target]), weight: 9 }, { arbitrary: byte, weight: 1 }),
@@ -170,6 +170,15 @@ const frame = (target: Exclude<Target, 'values'>): fc.Arbitrary<Buffer> =>
       return Buffer.concat([le32(falseLength ?? body.length), body])
     })
 
+/** Answers of a Faktory server, and parts of them. */
+const answer = fc.oneof(
+  fc
+    .constantFrom('+OK\r\n', '$-1\r\n', '-ERR no\r\n', ':1\r\n', '$', '-', '+', ':', '\r\n', '\r', '\n', '$0\r\n\r\n', '$4097\r\n')
+    .map((text) => Buffer.from(text)),
+  u32.map((length) => Buffer.from(`$${length}\r\n`)),
+  raw(40).map((body) => Buffer.concat([Buffer.from(`$${body.length}\r\n`), body, Buffer.from('\r\n')])),
+)
+
 /** For each target: bytes, and the offsets at which they are cut. */
 export const inputs: Record<Target, fc.Arbitrary<readonly [Buffer, number[]]>> = {
   values: values.map((bytes) => [bytes, []] as const),
@@ -178,5 +187,9 @@ export const inputs: Record<Target, fc.Arbitrary<readonly [Buffer, number[]]>> =
     fc.array(fc.nat(), { maxLength: 8 }),
   ),
   lifeline: fc.tuple(fc.oneof(joined(frame('lifeline'), { maxLength: 4 }), mutated(short('lifeline'))), fc.array(fc.nat(), { maxLength: 8 })),
+  faktory: fc.tuple(
+    fc.oneof(joined(answer, { maxLength: 8 }), mutated(joined(answer, { maxLength: 4 })), mutated(short('faktory'))),
+    fc.array(fc.nat(), { maxLength: 8 }),
+  ),
   jobs: fc.tuple(fc.oneof(joined(frame('jobs'), { maxLength: 4 }), mutated(short('jobs'))), fc.array(fc.nat(), { maxLength: 8 })),
 }

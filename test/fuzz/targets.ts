@@ -1,4 +1,5 @@
 /** The readers of received bytes, called as the pool or the worker calls them. With invalid bytes they may throw a PreforkError and nothing else. */
+import { type Reply, ReplyParser, ReplySyntaxError } from '../../src/faktory/protocol/reply-parser.js'
 import { CallFunctions, JobCalls } from '../../src/pool/jobs/calls.js'
 import { lifelineDecoder, resultsDecoder, type WorkerMessageHandler } from '../../src/pool/worker/message-decoder.js'
 import { decode } from '../../src/wire/codec/index.js'
@@ -126,9 +127,27 @@ const workerSide = (bytes: Buffer, cuts: readonly number[]): void => {
   same('the worker', run([bytes]), run(piecesOf(bytes, cuts)))
 }
 
+/** Answers of a Faktory server. What is no answer is refused. */
+const faktorySide = (bytes: Buffer, cuts: readonly number[]): void => {
+  const run = (pieces: readonly Buffer[]): unknown => {
+    const received: Reply[] = []
+    const parser = new ReplyParser(MAX_BODY)
+    const push = (piece: Buffer): void => {
+      try {
+        parser.push(piece, (reply) => received.push(reply))
+      } catch (error) {
+        throw error instanceof ReplySyntaxError ? new PreforkError('ERR_REFUSED', error.message) : error
+      }
+    }
+    return [feed('the reply parser', pieces, push), received]
+  }
+  same('the faktory client', run([bytes]), run(piecesOf(bytes, cuts)))
+}
+
 export const readers: Record<Target, (bytes: Buffer, cuts: readonly number[]) => void> = {
   values: readValue,
   results: hostSide(resultsDecoder),
   lifeline: hostSide(lifelineDecoder),
   jobs: workerSide,
+  faktory: faktorySide,
 }

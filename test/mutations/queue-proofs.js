@@ -26,7 +26,7 @@ export const mutations = [
   {
     breaks: 'beginnings are not stored',
     file: 'src/queue/store/sqlite/engine/settle.ts',
-    find: '  sql.began.run(seq, token)\n',
+    find: '  sql.began.run(seq, token, beginnings)\n',
     put: '  sql.jobBySeq.get(seq, token)\n',
     proof: ['poison-node'],
   },

@@ -68,8 +68,14 @@ export const mutations = [
   {
     breaks: 'losses are counted by claims',
     file: 'src/queue/store/sqlite/engine/settle.ts',
-    find: 'losses: losses + row.begun, requeues: requeues + 1 - row.begun',
+    find: 'losses: losses + row.begun, requeues: requeues + (row.begun > 0 ? 0 : 1)',
     put: 'losses: losses + 1, requeues',
+  },
+  {
+    breaks: 'several beginnings under one claim count one loss',
+    file: 'src/queue/store/sqlite/engine/settle.ts',
+    find: 'losses: losses + row.begun, requeues: requeues',
+    put: 'losses: losses + Math.min(row.begun, 1), requeues: requeues',
   },
   {
     breaks: 'a queue that is paused is claimed from',

@@ -181,7 +181,7 @@ describe('a node', () => {
       broker,
     )
     expect(warnings).toEqual([expect.stringMatching(/grace.*500 ms.*60000 ms/)])
-    expect(about).toEqual([{ longestDelivery: 70_500 }])
+    expect(about).toEqual([{ longestDelivery: 70_500, memory: expect.any(Function), state: expect.any(Function) }])
   })
 
   it('does not start with tasks that do not load, nor with a broker that refuses; no process is left', async () => {

@@ -6,6 +6,7 @@ import { readOptions, type Settings } from '../../src/pool/options.js'
 import type { PoolOptions } from '../../src/pool/types.js'
 import { availableCpus } from '../../src/util/available-cpus.js'
 import { MAX_TIMER } from '../../src/util/limits.js'
+import * as time from '../../src/util/node-time.js'
 import { read, refusal, refused, TASKS } from './option-help.js'
 
 const cpus = availableCpus()
@@ -285,7 +286,7 @@ test('a logger has the five methods of pino', () => {
 
 test('an error of a logger is thrown in the next tick, not to the caller', () => {
   const ticks: (() => void)[] = []
-  const nextTick = vi.spyOn(process, 'nextTick').mockImplementation((fn) => void ticks.push(fn as () => void))
+  const nextTick = vi.spyOn(time, 'nextTick').mockImplementation((fn) => void ticks.push(fn as () => void))
   const logged: unknown[] = []
   const logger = {
     trace: () => {},

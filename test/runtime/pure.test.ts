@@ -114,7 +114,7 @@ describe('the policy', () => {
   const policy = (options: Partial<PolicyOptions> = {}): RetryPolicy =>
     new RetryPolicy({
       ...{ maxLosses: 3, maxAttempts: 3, backoff: { kind: 'fixed', delay: 5 }, taskDefaults: {}, maxRequeues: 20 },
-      ...{ unknownTask: 'retry', unknownTaskTimeout: 50_000, ...options },
+      ...{ unknownTask: 'retry', unknownTaskTimeout: 50_000, retries: 'node', ...options },
     })
   const tried = (counts: Partial<Counts> = {}, headers: Partial<JobHeaders> = {}, losses = 0): TriedJob => {
     const all = { attempt: 1, losses: 0, requeues: 0, ...counts }

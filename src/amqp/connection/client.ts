@@ -1,6 +1,8 @@
 /** The part of amqplib that is used here, typed here: amqplib is an optional peer dependency, and its own types may not be installed. */
+import type { TlsSettings } from '../../node/connection/tls-options.js'
+import { setImmediate } from '../../util/node-time.js'
 import { PreforkError } from '../../wire/errors.js'
-import { type Endpoint, loginOf, type TlsSettings, withHeartbeat } from './endpoint.js'
+import { type Endpoint, loginOf, withHeartbeat } from './endpoint.js'
 
 type Listener = (...args: never[]) => void
 

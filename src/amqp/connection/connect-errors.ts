@@ -1,30 +1,14 @@
 /** Errors of connecting: which errors are permanent, and what an operator can do about them. */
+import { isUntrusted, reasonOf } from '../../node/connection/errors.js'
 import { withoutPassword } from '../../util/redact.js'
 import { BrokerError, brokerErrorIn } from '../errors.js'
 
-/** The AggregateError of a host with several addresses has no message; OpenSSL's messages contain places in its source code around the reason. */
-const messageOf = (error: unknown): string => {
-  const { code, reason } = (error ?? {}) as { code?: unknown; reason?: unknown }
-  if (typeof reason === 'string' && String(code).startsWith('ERR_SSL_')) return reason
-  return error instanceof Error ? error.message || String((error as { code?: unknown }).code ?? error.name) : String(error)
-}
-
-/** Codes of OpenSSL and Node for a server certificate that is not accepted. */
-const SERVER_CERTIFICATE_CODES = new Set([
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-])
 /** TLS alerts of a server that does not accept the client's certificate. Newer versions of OpenSSL write SSL/TLS where older ones wrote SSLV3. */
 const CLIENT_CERTIFICATE_CODES = /^ERR_SSL_.+_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_\w+|HANDSHAKE_FAILURE)$/
 
 /** The error for a permanent failure, with advice for the operator. Undefined: the failure may be temporary. */
 export const permanentError = (url: string, error: unknown): BrokerError | undefined => {
-  const message = messageOf(error)
+  const message = reasonOf(error)
   if (/ACCESS[-_]REFUSED/.test(message))
     return new BrokerError(
       `RabbitMQ at ${withoutPassword(url)} refused the login: check user and password, and that this user may log in from this machine ('guest' only from localhost).`,
@@ -37,7 +21,7 @@ export const permanentError = (url: string, error: unknown): BrokerError | undef
       { cause: error },
     )
   const code = String((error as { code?: unknown } | null | undefined)?.code)
-  if (SERVER_CERTIFICATE_CODES.has(code))
+  if (isUntrusted(error))
     return brokerErrorIn(
       ({ ca, servername }) =>
         `RabbitMQ at ${withoutPassword(url)} shows a certificate that is not trusted: ${message}. Name the authority that it comes from (${ca}), or the name that it has (${servername}).`,
@@ -63,6 +47,6 @@ export const closeCode = (reason: Error): number | undefined => {
 /** The first connection was not made in time. `last`: the error of the last attempt. */
 export const connectTimeoutError = (url: string, timeout: number, last: Error | undefined): BrokerError =>
   new BrokerError(
-    `RabbitMQ at ${withoutPassword(url)} could not be reached within ${timeout} ms: ${last === undefined ? 'it does not answer' : messageOf(last)}. Is it running there? The option 'url' says where to look, 'connectTimeout' how long.`,
+    `RabbitMQ at ${withoutPassword(url)} could not be reached within ${timeout} ms: ${last === undefined ? 'it does not answer' : reasonOf(last)}. Is it running there? The option 'url' says where to look, 'connectTimeout' how long.`,
     last === undefined ? undefined : { cause: last },
   )

@@ -1,18 +1,10 @@
-import type { SecureContext } from 'node:tls'
+import type { TlsSettings } from '../../node/connection/tls-options.js'
 
 /** How to reach the broker. Validated. */
 export interface Endpoint {
   readonly url: string
   /** For `amqps:` only. Undefined: Node's defaults. */
   readonly tls?: TlsSettings | undefined
-}
-
-/** Options of Node's `tls.connect`. */
-export interface TlsSettings {
-  /** The certificate authorities, the client certificate and its key. */
-  readonly secureContext: SecureContext
-  readonly servername?: string
-  readonly rejectUnauthorized?: boolean
 }
 
 /** s. RabbitMQ suggests 60. A peer counts as dead after two to three missed heartbeats: here 30 to 45 s. The default of `publishTimeout` is longer. */

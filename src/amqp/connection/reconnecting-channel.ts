@@ -1,6 +1,7 @@
+import { ReconnectBackoff } from '../../node/connection/reconnect-backoff.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { closeChannel } from './bounded-close.js'
 import type { AmqpChannel, AmqpConnection } from './client.js'
-import { ReconnectBackoff } from './reconnect-backoff.js'
 import type { ReconnectingConnection } from './reconnecting-connection.js'
 
 export interface ChannelSettings {

@@ -1,11 +1,12 @@
 import { EventEmitter } from 'node:events'
+import { ReconnectBackoff } from '../../node/connection/reconnect-backoff.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import type { BrokerError } from '../errors.js'
 import { closeConnection } from './bounded-close.js'
 import { type AmqpConnection, connect, loadClient } from './client.js'
 import { connectTimeoutError, permanentError } from './connect-errors.js'
 import type { Endpoint } from './endpoint.js'
-import { ReconnectBackoff } from './reconnect-backoff.js'
 
 export interface ConnectionEvents {
   up: [connection: AmqpConnection]

@@ -1,9 +1,10 @@
 /** The options of every client of the farm's RabbitMQ: nodes, publishers and operators. */
+
+import { readTls, type TlsOptions } from '../../node/connection/tls-options.js'
 import { type Check, choice, countFrom, flag, milliseconds, nonEmptyString, OptionError, refusal } from '../../util/checks.js'
 import { namesOf, type OptionTable, type OptionValues, option, readKnown } from '../../util/option-table.js'
 import type { Endpoint } from '../connection/endpoint.js'
 import { DEFAULT_CONTROL_EXCHANGE, DEFAULT_EVENT_EXCHANGE, MAX_LEVELS, type QueueShape, type QueueType } from '../topology/topology.js'
-import { readTls, type TlsOptions } from './tls-options.js'
 
 const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672/'
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { PublishManyError } from '../../node/connection/errors.js'
 import type { AnyTasks, TaskArgs, TaskName, TaskResult } from '../../pool/jobs/task-types.js'
 import { type EncodedJob, encodeJob } from '../../runtime/message/job.js'
 import { refusal } from '../../util/checks.js'
@@ -26,21 +27,6 @@ export interface PublisherSettings extends Endpoint {
   /** ms for the first connection. */
   readonly connectTimeout: number
 }
-
-/** A `publishMany` failed after some of its jobs were published. */
-export class PublishManyError extends PublishError {
-  /** Ids of the published jobs, in the order of the source. */
-  readonly published: readonly string[]
-  constructor(cause: unknown, published: readonly string[]) {
-    super(
-      `${published.length === 1 ? '1 job was' : `${published.length} jobs were`} published before one was not: ${cause instanceof Error ? cause.message : String(cause)}`,
-      'no',
-      { cause },
-    )
-    this.published = published
-  }
-}
-PublishManyError.prototype.name = 'PublishManyError'
 
 /** A job as it is published, with the id that it got. */
 type PreparedJob = JobPublication & { readonly options: { readonly messageId: string } }

@@ -4,7 +4,8 @@ import type { CliContext } from '../cli-context.js'
 import { CONNECT_TIMEOUT, CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import { toJsonLine } from '../output/output-stream.js'
-import { type BrokerSettings, readBroker, readTimeout, storePath } from '../settings/broker.js'
+import { brokerKind } from '../settings/address.js'
+import { type BrokerSettings, readBroker, readTimeout } from '../settings/broker.js'
 import { type Flags, readSetting } from '../settings/setting.js'
 import { nodeNames, nodeNameText } from '../settings/values.js'
 import { onSignals } from '../signals.js'
@@ -54,16 +55,20 @@ export const control = async (command: Command, flags: Flags, context: CliContex
   }
 }
 
-const tooLate = ({ url }: BrokerSettings, nodes: number, shown: string): string =>
-  `${nodes === 1 ? 'Another node is' : `${nodes} other nodes are`} at work on ${url}, with no answer within ${shown}: suspended, or busy.`
+/** Where nodes find each other that have control sockets. Undefined: the broker carries their commands. */
+const socketsOf = ({ url, control }: BrokerSettings): string | undefined => (brokerKind(url) === 'RabbitMQ' ? undefined : (control ?? url))
+
+const tooLate = (broker: BrokerSettings, nodes: number, shown: string): string =>
+  `${nodes === 1 ? 'Another node is' : `${nodes} other nodes are`} at work on ${socketsOf(broker)}, with no answer within ${shown}: suspended, or busy.`
 
 /** `silent`: the nodes that were named; none: all were asked. */
-const noAnswer = ({ url, secret }: BrokerSettings, silent: readonly string[], shown: string): string => {
+const noAnswer = (broker: BrokerSettings, silent: readonly string[], shown: string): string => {
   const from = silent.join(', ')
-  // The nodes of a file are known: only one that is there is waited for.
-  if (storePath(url) !== undefined) return `${from === '' ? 'No node' : `No node ${from}`} is at work on ${url}, or it does not answer within ${shown}.`
+  // Nodes with sockets are known: only one that is there is waited for.
+  const sockets = socketsOf(broker)
+  if (sockets !== undefined) return `${from === '' ? 'No node' : `No node ${from}`} is at work on ${sockets}, or it does not answer within ${shown}.`
   const first = from === '' ? `No node answered within ${shown}.` : `No answer within ${shown} from ${from}.`
-  return `${first} Is it at work, on this broker and these exchanges${secret === undefined ? ', and without a secret (ASYNC_FARM_SECRET)' : ', with the same ASYNC_FARM_SECRET'}?`
+  return `${first} Is it at work, on this broker and these exchanges${broker.secret === undefined ? ', and without a secret (ASYNC_FARM_SECRET)' : ', with the same ASYNC_FARM_SECRET'}?`
 }
 
 /** The dashboard of any node, over the broker. */

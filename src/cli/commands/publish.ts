@@ -1,33 +1,13 @@
-import { PUBLISH_OPTIONS } from '../../amqp/publishing/publish-options.js'
-import { MAX_DELAY } from '../../amqp/topology/delay-steps.js'
-import { FOREVER, JOB_DEFAULTS } from '../../queue/jobs/add-options.js'
 import { encodeJob } from '../../runtime/message/job.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
-import type { CallOutcome, PublishOptions } from '../farm.js'
+import type { CallOutcome } from '../farm.js'
 import { toJson } from '../output/output-stream.js'
-import { readBroker, readTimeout, storePath } from '../settings/broker.js'
-import { checkLimits, type Environment, type Flags, readSetting, type Setting } from '../settings/setting.js'
-import { duration, readerOf, shortTextWith } from '../settings/values.js'
-
-const OPTIONS = {
-  delay: { flag: '--delay', reader: duration({ zero: true, max: MAX_DELAY }) },
-  ttl: { flag: '--ttl', reader: readerOf(PUBLISH_OPTIONS.ttl) },
-  softTimeLimit: { flag: '--soft-time-limit', reader: readerOf(PUBLISH_OPTIONS.softTimeLimit) },
-  timeLimit: { flag: '--time-limit', reader: readerOf(PUBLISH_OPTIONS.timeLimit) },
-  priority: { flag: '--priority', reader: readerOf(PUBLISH_OPTIONS.priority) },
-  maxAttempts: { flag: '--max-attempts', reader: readerOf(PUBLISH_OPTIONS.maxAttempts) },
-  correlationId: { flag: '--correlation-id', reader: shortTextWith('an id') },
-} as const satisfies { [K in keyof PublishOptions]?: Setting<unknown> }
-
-/** For a queue in a file, which takes more of these. */
-const FILE_OPTIONS = {
-  ...OPTIONS,
-  delay: { flag: '--delay', reader: duration({ zero: true, max: FOREVER }) },
-  ttl: { flag: '--ttl', reader: duration({ max: FOREVER }) },
-  priority: { flag: '--priority', reader: readerOf(JOB_DEFAULTS.priority) },
-} as const
+import { type BrokerKind, brokerKind } from '../settings/address.js'
+import { readBroker, readTimeout } from '../settings/broker.js'
+import { readPublishOptions } from '../settings/publish.js'
+import type { Flags } from '../settings/setting.js'
 
 /** Refuses arguments that no message can carry (nested too deeply) before it connects. */
 const checkMessage = async (task: string, args: readonly unknown[]): Promise<void> => {
@@ -51,18 +31,13 @@ export const readArguments = (text: string | undefined): unknown[] => {
   return value
 }
 
-/** The options of the publication. Checked here, where the message can name flags. */
-const readOptions = (flags: Flags, env: Environment, isFile: boolean): PublishOptions => {
-  const settings = Object.entries<Setting<unknown>>(isFile ? FILE_OPTIONS : OPTIONS)
-  const options: PublishOptions = Object.fromEntries(settings.map(([option, setting]) => [option, readSetting(setting, flags, env)]))
-  checkLimits(options)
-  const { ttl, delay } = options
-  if (ttl !== undefined && delay !== undefined && ttl <= delay) throw new UsageError('--ttl must be more than --delay, or the job expires before it may begin.')
-  return options
+const unconfirmedBy = ({ shown }: CommandTimeout, kind: BrokerKind): string => {
+  if (kind === 'RabbitMQ')
+    return `RabbitMQ did not confirm the job within ${shown}, so that it may be stored or not. Does it hold back publishers (an alarm of memory or disk)?`
+  return kind === 'Faktory'
+    ? `Faktory did not answer within ${shown}, so that the job may be stored or not.`
+    : `The job was not stored within ${shown}, and may be stored yet. Is the file locked, or its disk full?`
 }
-
-const unconfirmedBy = ({ shown }: CommandTimeout): string =>
-  `RabbitMQ did not confirm the job within ${shown}, so that it may be stored or not. Does it hold back publishers (an alarm of memory or disk)?`
 
 const noAnswer = ({ job }: Extract<CallOutcome, { kind: 'timeout' }>, { shown }: CommandTimeout): string => {
   const longer = '--timeout 5m waits longer.'
@@ -79,19 +54,17 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const given = readArguments(args)
   await checkMessage(task, given)
   const broker = readBroker(flags, context.env)
-  const isFile = storePath(broker.url) !== undefined
-  const options = readOptions(flags, context.env, isFile)
+  const options = readPublishOptions(flags, context.env, broker.url)
   const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)
   const farm = await context.farm(broker)
   const deadline = new CommandTimeout(timeout)
-  const unconfirmed = isFile
-    ? `The job was not stored within ${deadline.shown}, and may be stored yet. Is the file locked, or its disk full?`
-    : unconfirmedBy(deadline)
+  const unconfirmed = unconfirmedBy(deadline, brokerKind(broker.url))
   const publisher = await farm.createPublisher(broker, { timeout: deadline.connectTimeout })
   try {
     if (flags.wait !== true) {
       const id = await deadline.bound(publisher.publish(task, given, options), unconfirmed)
-      context.stdout.write(`${id}\n`)
+      if (id === undefined) context.stderr.write('prefork: Nothing was published: Faktory has such a job already (unique_for).\n')
+      else context.stdout.write(`${id}\n`)
       return EXIT.ok
     }
     const outcome = await publisher.call(task, given, { ...options, timeout: deadline.left })

@@ -51,7 +51,9 @@ const eachQueue = async (flags: Flags, context: CliContext, use: (queue: Queue) 
 }
 
 const notInFile = (): UsageError =>
-  new UsageError('prefork queue is for a queue in a file: --broker sqlite:./jobs.db. For RabbitMQ there are prefork control, prefork dlq and prefork purge.')
+  new UsageError(
+    'prefork queue is for a queue in a file: --broker sqlite:./jobs.db. For RabbitMQ and Faktory there are prefork control, prefork dlq and prefork purge.',
+  )
 
 const oneQueue = ({ queues }: BrokerSettings): void => {
   if (queues.length > 1) throw new UsageError(`One queue, please: --queue names ${queues.length}.`)

@@ -3,7 +3,9 @@ import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { DeadLetter } from '../farm.js'
 import { toJsonLine } from '../output/output-stream.js'
+import { brokerKind } from '../settings/address.js'
 import { readBroker } from '../settings/broker.js'
+import { refuseFlags } from '../settings/faktory.js'
 import { type Flags, readSetting } from '../settings/setting.js'
 import { count } from '../settings/values.js'
 
@@ -23,7 +25,9 @@ export const purge = async (flags: Flags, context: CliContext): Promise<ExitCode
 export const listDead = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
   const limit = readSetting({ flag: '--limit', reader: count(1, 100_000) }, flags, context.env) ?? 100
   const broker = readBroker(flags, context.env)
+  if (brokerKind(broker.url) === 'Faktory') refuseFlags(['--queue', '--limit'], flags, broker.url, 'It says only how many jobs are dead in all queues.')
   const farm = await context.farm(broker)
+  if (farm.countDeadLetters !== undefined) return showCount(await farm.countDeadLetters(broker), flags, context)
   const letters: DeadLetter[] = []
   for (const queue of broker.queues) {
     if (letters.length >= limit) break
@@ -35,6 +39,16 @@ export const listDead = async (flags: Flags, context: CliContext): Promise<ExitC
   }
   for (const letter of letters) context.stdout.write(`${lineOf(letter)}\n`)
   context.stdout.write(letters.length === 0 ? 'No dead letters.\n' : `${letters.length} shown (--limit ${limit}).\n`)
+  return EXIT.ok
+}
+
+/** The one thing that the protocol of Faktory tells about its dead set. */
+const showCount = (dead: number, flags: Flags, { stdout }: CliContext): ExitCode => {
+  if (flags.json === true || stdout.isTTY !== true) stdout.write(`${toJsonLine({ dead })}\n`)
+  else
+    stdout.write(
+      `${dead === 1 ? '1 job is' : `${dead} jobs are`} dead, in all queues. Faktory has no command that lists them: its web page does, under /morgue.\n`,
+    )
   return EXIT.ok
 }
 
@@ -50,12 +64,17 @@ export const retryDead = async (ids: readonly string[], flags: Flags, context: C
   if (ids.length === 0 && flags.all !== true) throw new UsageError('Which dead letters? Name their ids (prefork dlq list shows them) or say --all.')
   if (ids.length > 0 && flags.all === true) throw new UsageError('Ids and --all exclude each other.')
   const broker = readBroker(flags, context.env)
+  const isFaktory = brokerKind(broker.url) === 'Faktory'
+  if (isFaktory && ids.length > 0) refuseFlags(['--queue'], flags, broker.url, 'It looks for the ids in every queue.')
   const farm = await context.farm(broker)
   let sent = 0
   for (const queue of broker.queues) sent += await farm.retryDeadLetters(broker, queue, flags.all === true ? {} : { ids })
   if (sent > 0 || flags.all === true) context.stdout.write(`${sent} went back to their queues.\n`)
   if (sent < new Set(ids).size)
-    throw new CommandError(`${missing(ids, sent)} among the dead letters of ${broker.queues.join(', ')}: prefork dlq list shows them.`, EXIT.failed)
+    throw new CommandError(
+      `${missing(ids, sent)} among the dead letters of ${isFaktory ? 'this server: its web page shows them, under /morgue.' : `${broker.queues.join(', ')}: prefork dlq list shows them.`}`,
+      EXIT.failed,
+    )
   return EXIT.ok
 }
 

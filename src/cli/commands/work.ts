@@ -62,8 +62,9 @@ const run = async (settings: WorkSettings, context: CliContext, logger: Logger, 
     const report = await node.done
     await closeDashboard?.()
     const end = endOf(report, signals.hurried)
-    logger[report.clean ? 'info' : 'warn']({ requeued: report.requeued, killed: report.killed }, end)
+    logger[report.error !== undefined ? 'error' : report.clean ? 'info' : 'warn']({ requeued: report.requeued, killed: report.killed }, end)
     if (tail !== undefined) context.stdout.write(`${escapeControl(end)}\n`)
+    if (report.error !== undefined) throw new CommandError(end, EXIT.broker)
     return report.killed > 0 || !report.clean ? EXIT.killed : EXIT.ok
   } finally {
     stopListening()
@@ -90,10 +91,12 @@ const logConfiguration = (settings: WorkSettings, { stdout, env, folder, version
 }
 
 /** `hurried`: a second signal came before the grace was over. */
-const endOf = ({ clean, requeued, killed }: ShutdownReport, hurried: boolean): string =>
-  clean && killed === 0
+const endOf = ({ clean, requeued, killed, error }: ShutdownReport, hurried: boolean): string => {
+  if (error !== undefined) return `Stopped: ${error.message} What ran was ended, and its outcome is not stored.`
+  return clean && killed === 0
     ? `Stopped: every job in flight has ended; ${requeued} that had not begun went back to the queue.`
     : `Stopped: ${hurried ? 'it was asked again' : 'the grace was over'}; ${killed === 1 ? '1 job that had begun was' : `${killed} jobs that had begun were`} killed, ${requeued} that had not went back to the queue.`
+}
 
 /** The signals, for a node that may still start. */
 class NodeSignals implements SignalHandlers {
@@ -148,6 +151,18 @@ class NodeSignals implements SignalHandlers {
     }
     this.logger.info({ signal: 'SIGCONT' }, 'Taking jobs again')
     this.#command('resume')
+  }
+
+  /** Logs what each worker executes at this moment. */
+  dump(): void {
+    const { node, logger } = this
+    const workers = node?.stats().workers.filter(({ state }) => state !== 'dead' && state !== 'starting') ?? []
+    logger.info({ signal: 'SIGTTIN', workers: workers.length }, 'The stacks of all workers')
+    for (const { id, pid } of workers)
+      node!.command({ command: 'stack', worker: id }).then(
+        (answer) => logger.info({ worker: id, pid }, (answer as { stack: string }).stack),
+        (error: unknown) => logger.error({ worker: id, pid, err: error }, 'The stack of a worker could not be had'),
+      )
   }
 
   #command(command: 'quiet' | 'resume'): void {

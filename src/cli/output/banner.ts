@@ -2,9 +2,12 @@ import { hostname } from 'node:os'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { withoutPassword } from '../../util/redact.js'
-import { storePath } from '../settings/broker.js'
+import { brokerKind } from '../settings/address.js'
 import { NODE_DEFAULTS, type WorkSettings } from '../settings/work.js'
 import type { Paint } from './output-stream.js'
+
+/** The defaults of a node that `prefork/faktory` sets itself. */
+const FAKTORY_DEFAULTS = { shutdownGrace: 25_000 }
 
 const seconds = (ms: number): string => `${ms / 1_000} s`
 
@@ -17,14 +20,22 @@ const pathsOf = (given: WorkSettings['node']['tasks'] = [], folder: string): str
 /** The configuration as pairs of a name and a value. The broker's password is hidden. */
 export const configuration = (settings: WorkSettings, folder: string): [name: string, value: string][] => {
   const { broker, node, http } = settings
-  const { minWorkers, maxWorkers, prefetchPerWorker, niceness, maxLosses, shutdownGrace } = { ...NODE_DEFAULTS, ...node }
+  const kind = brokerKind(broker.url)
+  const isFaktory = kind === 'Faktory'
+  const { minWorkers, maxWorkers, prefetchPerWorker, niceness, maxLosses, shutdownGrace } = {
+    ...NODE_DEFAULTS,
+    ...(isFaktory ? FAKTORY_DEFAULTS : {}),
+    ...node,
+  }
+  const atOnce = node.concurrency ?? prefetchPerWorker
   const lines: [string, string | undefined][] = [
     ['node', node.name ?? `(generated) on ${hostname()}, process ${process.pid}`],
-    ['broker', storePath(broker.url) === undefined ? withoutPassword(broker.url) : broker.url],
-    ['queues', broker.queues.join(', ')],
+    ['broker', kind === 'a queue in a file' ? broker.url : withoutPassword(broker.url)],
+    ['queues', broker.queues.map((name) => (broker.weights === undefined ? name : `${name} (weight ${broker.weights[name]})`)).join(', ')],
+    ['control', broker.control],
     [
       'exchanges',
-      storePath(broker.url) !== undefined
+      kind !== 'RabbitMQ'
         ? undefined
         : `${broker.controlExchange} (commands${broker.secret === undefined ? '' : ', with a secret'}), ${broker.eventExchange} (events)`,
     ],
@@ -32,7 +43,7 @@ export const configuration = (settings: WorkSettings, folder: string): [name: st
     ['roots', pathsOf(node.roots, folder)],
     ['imports', pathsOf(node.imports, folder)],
     ['workers', minWorkers === maxWorkers ? String(minWorkers) : `${minWorkers} to ${maxWorkers}, by the backlog`],
-    ['per worker', `${prefetchPerWorker} held, ${node.concurrency ?? prefetchPerWorker} at once${niceness === 0 ? '' : `, nice ${niceness}`}`],
+    ['per worker', `${isFaktory ? '' : `${prefetchPerWorker} held, `}${atOnce} at once${niceness === 0 ? '' : `, nice ${niceness}`}`],
     [
       'limits',
       [
@@ -45,7 +56,7 @@ export const configuration = (settings: WorkSettings, folder: string): [name: st
         .filter((each) => each !== '')
         .join(', '),
     ],
-    ['losses', `${maxLosses}, then the dead letters`],
+    ['losses', `${maxLosses}, then ${isFaktory ? 'it has failed' : 'the dead letters'}`],
     ['grace', seconds(shutdownGrace)],
     ['http', http === undefined ? '' : `http://${http.host.includes(':') ? `[${http.host}]` : http.host}:${http.port}`],
   ]

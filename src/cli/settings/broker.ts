@@ -6,14 +6,16 @@ import type { OptionError } from '../../util/checks.js'
 import { readKnown } from '../../util/option-table.js'
 import { hasPassword } from '../../util/redact.js'
 import { UsageError } from '../exit.js'
+import { brokerKind, readUrl, URL_SETTING } from './address.js'
+import { FAKTORY_SOURCES, FAKTORY_VARIABLES, type FaktorySettings, NO_FAKTORY, readFaktory, refuseFaktoryFlags, refuseFlags } from './faktory.js'
 import { type Environment, type Flags, isTyped, readSetting, type Setting } from './setting.js'
-import { brokerAddress, brokerName, brokerNames, contents, duration, name, type Reader, readerOf, secretText } from './values.js'
+import { readTls, type TlsFiles, tlsSettings } from './tls.js'
+import { brokerName, brokerNames, duration, type Reader, readerOf, secretText } from './values.js'
 
-/** The options of `prefork/amqp`, as flags and variables set them. */
-export interface BrokerSettings {
+/** The options of the broker's library, as flags and variables set them. */
+export interface BrokerSettings extends FaktorySettings {
   readonly url: string
-  /** The contents of PEM files, the passphrase of the key, and the name in the broker's certificate. */
-  readonly tls: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer; readonly passphrase?: string; readonly servername?: string } | undefined
+  readonly tls: TlsFiles | undefined
   /** Jobs are taken from all of them and published to the first. */
   readonly queues: readonly string[]
   readonly controlExchange: string
@@ -29,19 +31,13 @@ const DEFAULTS = { queues: [DEFAULT_QUEUE], ...readKnown({ ...CONNECTION_OPTIONS
 
 const exchangeName = brokerName('the name of an exchange')
 
+const RABBITMQ_TLS = tlsSettings('RABBITMQ', 'RabbitMQ')
+const FAKTORY_TLS = tlsSettings('FAKTORY', 'Faktory')
+
 /** By option of `prefork/amqp`, and part of it. */
 const SETTINGS = {
-  url: { flag: '--broker', variable: 'RABBITMQ_URL', reader: brokerAddress },
-  'tls.ca': { variable: 'RABBITMQ_TLS_CA', reader: contents },
-  'tls.cert': { variable: 'RABBITMQ_TLS_CERT', reader: contents },
-  'tls.key': { variable: 'RABBITMQ_TLS_KEY', reader: contents },
-  'tls.passphrase': {
-    // No flag, as for the secret.
-    variable: 'RABBITMQ_TLS_PASSPHRASE',
-    reader: { wants: 'the passphrase of the key', read: (text: string) => text, secret: true },
-    verbatim: true,
-  },
-  'tls.servername': { variable: 'RABBITMQ_TLS_SERVERNAME', reader: name("the name in RabbitMQ's certificate,") },
+  url: URL_SETTING,
+  ...RABBITMQ_TLS,
   queue: { flag: '--queue', variable: 'ASYNC_FARM_JOBS_QUEUE', reader: brokerNames('the name of a queue') },
   queueType: { flag: '--queue-type', reader: readerOf(QUEUE_OPTIONS.queueType) as Reader<QueueType> },
   priorityLevels: { flag: '--priority-levels', reader: readerOf(QUEUE_OPTIONS.priorityLevels) as Reader<number> },
@@ -58,8 +54,9 @@ const SETTINGS = {
 
 const sourceOf = ({ flag, variable }: Setting<unknown>): string => [flag, variable].filter((each) => each !== undefined).join(' or ')
 
-/** By option of `prefork/amqp`, and part of it: the flag or variable that sets it. */
+/** By option of the broker's library, and part of it: the flag or variable that sets it. */
 export const BROKER_SOURCES: Readonly<Record<string, string>> = {
+  ...FAKTORY_SOURCES,
   ...Object.fromEntries(Object.entries(SETTINGS).map(([option, setting]) => [option, sourceOf(setting)])),
   tls: 'RABBITMQ_TLS_CA, _CERT, _KEY and _PASSPHRASE',
 }
@@ -76,31 +73,10 @@ export const BROKER_VARIABLES: readonly (readonly [variable: string, fallback: s
   ['ASYNC_FARM_CONTROL_EXCHANGE', DEFAULTS.controlExchange, 'commands to the nodes'],
   ['ASYNC_FARM_WORKER_EXCHANGE', DEFAULTS.eventExchange, 'events of the nodes'],
   ['ASYNC_FARM_SECRET', 'none', 'commands must be signed with it'],
+  ...FAKTORY_VARIABLES,
 ]
 
-const readTls = (url: string, flags: Flags, env: Environment): BrokerSettings['tls'] => {
-  const ca = readSetting(SETTINGS['tls.ca'], flags, env)
-  const cert = readSetting(SETTINGS['tls.cert'], flags, env)
-  const key = readSetting(SETTINGS['tls.key'], flags, env)
-  const passphrase = readSetting(SETTINGS['tls.passphrase'], flags, env)
-  if (passphrase !== undefined && key === undefined)
-    throw new UsageError('RABBITMQ_TLS_PASSPHRASE opens the key that RABBITMQ_TLS_KEY names: set both, or leave it out.')
-  const servername = readSetting(SETTINGS['tls.servername'], flags, env)
-  if (ca === undefined && cert === undefined && key === undefined && servername === undefined) return undefined
-  if (!url.startsWith('amqps:'))
-    throw new UsageError('RABBITMQ_TLS_CA, _CERT, _KEY and _SERVERNAME are for an encrypted connection: let --broker or RABBITMQ_URL begin with amqps://.')
-  if ((cert === undefined) !== (key === undefined)) throw new UsageError('RABBITMQ_TLS_CERT and RABBITMQ_TLS_KEY come together: a certificate and its key.')
-  return { ca, cert, key, passphrase, servername }
-}
-
-/** The file of a queue that is in one. Undefined: the address is that of a RabbitMQ. */
-export const storePath = (url: string): string | undefined => (url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined)
-
-/** A flag that would have no effect is refused. Variables may be those of other commands. */
-const refuseRabbitFlags = (flags: Flags): void => {
-  for (const { flag } of [SETTINGS.queueType, SETTINGS.priorityLevels, SETTINGS.controlExchange, SETTINGS.eventExchange])
-    if (isTyped(flag, flags)) throw new UsageError(`${flag} is for RabbitMQ: leave it out for a queue in a file.`)
-}
+const RABBITMQ_ONLY = [SETTINGS.queueType, SETTINGS.priorityLevels, SETTINGS.controlExchange, SETTINGS.eventExchange].map(({ flag }) => flag)
 
 const checkStoreAddress = (url: string): void => {
   try {
@@ -110,17 +86,29 @@ const checkStoreAddress = (url: string): void => {
   }
 }
 
+const readQueueFile = (url: string, flags: Flags, env: Environment): BrokerSettings => {
+  checkStoreAddress(url)
+  for (const flag of RABBITMQ_ONLY) if (isTyped(flag, flags)) throw new UsageError(`${flag} is for RabbitMQ: leave it out for a queue in a file.`)
+  const queues = readSetting(SETTINGS.queue, flags, env) ?? [DEFAULT_FILE_QUEUE]
+  return { ...DEFAULTS, ...NO_FAKTORY, url, tls: undefined, queues, secret: undefined }
+}
+
+const readFaktoryServer = (url: string, flags: Flags, env: Environment): BrokerSettings => {
+  refuseFlags(RABBITMQ_ONLY, flags, url)
+  const tls = readTls(FAKTORY_TLS, { prefix: 'FAKTORY', url, scheme: 'tcp+tls', sources: '--broker or FAKTORY_URL' }, env)
+  return { ...DEFAULTS, ...readFaktory(flags, env), url, tls, secret: undefined }
+}
+
 export const readBroker = (flags: Flags, env: Environment): BrokerSettings => {
-  const url = readSetting(SETTINGS.url, flags, env) ?? DEFAULTS.url
-  if (storePath(url) !== undefined) {
-    checkStoreAddress(url)
-    refuseRabbitFlags(flags)
-    const queues = readSetting(SETTINGS.queue, flags, env) ?? [DEFAULT_FILE_QUEUE]
-    return { ...DEFAULTS, url, tls: undefined, queues, secret: undefined }
-  }
+  const url = readUrl(flags, env) ?? DEFAULTS.url
+  const kind = brokerKind(url)
+  if (kind === 'Faktory') return readFaktoryServer(url, flags, env)
+  refuseFaktoryFlags(flags, kind)
+  if (kind === 'a queue in a file') return readQueueFile(url, flags, env)
   return {
+    ...NO_FAKTORY,
     url,
-    tls: readTls(url, flags, env),
+    tls: readTls(RABBITMQ_TLS, { prefix: 'RABBITMQ', url, scheme: 'amqps', sources: '--broker or RABBITMQ_URL' }, env),
     queues: readSetting(SETTINGS.queue, flags, env) ?? DEFAULTS.queues,
     controlExchange: readSetting(SETTINGS.controlExchange, flags, env) ?? DEFAULTS.controlExchange,
     eventExchange: readSetting(SETTINGS.eventExchange, flags, env) ?? DEFAULTS.eventExchange,
@@ -135,11 +123,16 @@ const TIMEOUT: Setting<number> = { flag: '--timeout', reader: duration() }
 /** ms for the whole command, the answers and the close included. */
 export const readTimeout = (flags: Flags): number | undefined => readSetting(TIMEOUT, flags, {})
 
+const SECRETS: ReadonlySet<string> = new Set(['ASYNC_FARM_SECRET', 'RABBITMQ_TLS_PASSPHRASE', 'FAKTORY_TLS_PASSPHRASE', 'FAKTORY_PASSWORD'])
+
 /**
- * The environment of workers: without the farm's secret, the passphrase of the key, and the address of RabbitMQ where it holds a password.
- * Tasks, and whatever they spawn or report, need none of them.
+ * The environment of workers: without the farm's secret, passphrases of keys, and addresses of brokers that hold a password. Tasks, and whatever
+ * they spawn or report, need none of them.
  */
 export const withoutBrokerSecrets = (env: Environment): Record<string, string | undefined> => {
-  const { ASYNC_FARM_SECRET: _secret, RABBITMQ_TLS_PASSPHRASE: _passphrase, RABBITMQ_URL: url, ...others } = env
-  return url === undefined || hasPassword(url) ? others : { ...others, RABBITMQ_URL: url }
+  const provider = env.FAKTORY_PROVIDER
+  const hidden = new Set(['RABBITMQ_URL', 'FAKTORY_URL', provider].filter((each) => each !== undefined && env[each] !== undefined && hasPassword(env[each])))
+  // It would name a variable that is not there.
+  if (hidden.has(provider)) hidden.add('FAKTORY_PROVIDER')
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.has(name) && !hidden.has(name)))
 }

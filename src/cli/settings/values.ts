@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { brokerUrl, controlSecret, readQueueName } from '../../amqp/options/client-options.js'
+import { controlSecret, readQueueName } from '../../amqp/options/client-options.js'
 import { shortText } from '../../amqp/publishing/publish-options.js'
 import { nodeName } from '../../node/options.js'
 import { rateText } from '../../runtime/options.js'
@@ -59,7 +59,7 @@ export const name = (what: string): Reader<string> => textThat((text) => /^\S{1,
 const hasNoSpace = (text: string): boolean => /^\S+$/.test(text)
 
 /** Whether the library's own check of the option passes it. */
-const passes =
+export const passes =
   (check: Check<string>) =>
   (text: string): boolean => {
     try {
@@ -123,13 +123,6 @@ export const contents: Reader<Buffer> = {
 }
 
 export const port: Reader<number> = count(0, 65_535)
-
-export const brokerAddress: Reader<string> = {
-  // It may hold a password.
-  secret: true,
-  wants: 'the URL of a RabbitMQ, such as amqp://user:password@host:5672/vhost, or a queue in a file, such as sqlite:./jobs.db',
-  read: (text) => (/^sqlite:./.test(text) ? text : passes(brokerUrl)(text) && new URL(text).hostname !== '' ? text : undefined),
-}
 
 export const secretText: Reader<string> = {
   secret: true,

@@ -3,7 +3,9 @@ import type { NodeOptions } from '../../node/types.js'
 import { LIMITS } from '../../util/limits.js'
 import { optionValue, readKnown } from '../../util/option-table.js'
 import { UsageError } from '../exit.js'
+import { brokerKind } from './address.js'
 import { type BrokerSettings, readBroker } from './broker.js'
+import { refuseFlags } from './faktory.js'
 import { findModules, findRoots } from './modules.js'
 import { checkLimits, type Environment, type Flags, readSetting, type Setting } from './setting.js'
 import { count, name, nodeNameText, oneOf, port, type Reader, range, readerOf } from './values.js'
@@ -108,12 +110,30 @@ export interface WorkSettings {
   readonly tui: boolean
 }
 
+const FAKTORY_RETRIES = 'It tries a job again by its own rules; its publisher says how often (--retry).'
+const FAKTORY_UNKNOWN = 'A job of an unknown task fails, and is tried again.'
+
+/** Flags of `prefork work` that have no effect under Faktory, with what happens instead. */
+const NOT_FOR_FAKTORY: readonly (readonly [flag: string, reason: string])[] = [
+  [flagOf('prefetchPerWorker'), 'A node fetches as many jobs as it runs: see --concurrency.'],
+  [flagOf('maxAttempts'), FAKTORY_RETRIES],
+  [flagOf('unknownTask'), FAKTORY_UNKNOWN],
+  [flagOf('unknownTaskTimeout'), FAKTORY_UNKNOWN],
+]
+
 /** The settings of `prefork work`. Throws UsageError naming the flag or the variable. */
 export const readWork = (flags: Flags, env: Environment, folder: string): WorkSettings => {
   const node: Record<string, unknown> = { ...readScale(flags, env) }
   for (const [option, setting] of SETTINGS) {
     const value = readSetting(setting, flags, env)
     if (value !== undefined) node[option] = value
+  }
+  const broker = readBroker(flags, env)
+  const isFaktory = brokerKind(broker.url) === 'Faktory'
+  if (isFaktory) {
+    for (const [flag, reason] of NOT_FOR_FAKTORY) refuseFlags([flag], flags, broker.url, reason)
+    // Its variable may be meant for another broker.
+    delete node.prefetchPerWorker
   }
   const options: NodeOptions = node
   options.tasks = findModules('--tasks', flags.tasks, folder)
@@ -123,7 +143,7 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
     throw new UsageError('Which tasks? Name the module that exports them: prefork work --tasks ./tasks.js')
   }
   const { prefetchPerWorker = NODE_DEFAULTS.prefetchPerWorker, concurrency } = options
-  if (concurrency !== undefined && concurrency > prefetchPerWorker) {
+  if (!isFaktory && concurrency !== undefined && concurrency > prefetchPerWorker) {
     throw new UsageError(`--concurrency must be at most the ${prefetchPerWorker} jobs that a worker holds (--prefetch); it was given ${concurrency}.`)
   }
   checkLimits(options)
@@ -131,7 +151,7 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
   const host = readSetting(HTTP_HOST, flags, env)
   if (http === undefined && host !== undefined) throw new UsageError('--http-host needs --http with a port: --http 9090 --http-host 0.0.0.0')
   return {
-    broker: readBroker(flags, env),
+    broker,
     node: options,
     http: http === undefined ? undefined : { port: http, host: host ?? '127.0.0.1' },
     logLevel: readLogLevel(flags, env),

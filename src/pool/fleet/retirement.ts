@@ -10,9 +10,9 @@ const CHECK_MS = 60_000
 
 /** How long a draining worker may keep its jobs: the longest of their time limits, or `drainTimeout` where a job has none, ms. */
 const drainTime = ({ jobs }: PoolWorker, { timeLimit, drainTimeout, cancelGrace }: Settings): number => {
-  const ofOne = ({ spec }: JobRecord): number => {
-    if (spec.hardLimit > 0) return spec.hardLimit
-    return spec.softLimit > 0 ? spec.softLimit + SOFT_TO_KILL * cancelGrace : drainTimeout
+  const ofOne = ({ limits }: JobRecord): number => {
+    if (limits.hardLimit > 0) return limits.hardLimit
+    return limits.softLimit > 0 ? limits.softLimit + SOFT_TO_KILL * cancelGrace : drainTimeout
   }
   return [...jobs.running].reduce((longest, job) => Math.max(longest, ofOne(job)), timeLimit > 0 ? timeLimit : drainTimeout)
 }

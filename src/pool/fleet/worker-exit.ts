@@ -27,6 +27,7 @@ export class WorkerExit {
   exited(worker: PoolWorker): void {
     const { totals, log, phase, starts, hub } = this.#pool
     const acceptedNone = worker.jobs.accepted === 0
+    if (worker.exit?.signal === 'SIGKILL' && worker.killReason === undefined) worker.oomKilled = this.#pool.oomKills.take()
     const died = !worker.expected || worker.exit?.error !== undefined
     // A worker that came up and stalled before it accepted a job counts as failed, too, even if it obeyed QUIT.
     if (acceptedNone && phase !== 'terminating' && (died || worker.quarantined)) {
@@ -60,7 +61,7 @@ export class WorkerExit {
     for (const each of pool.workers.values()) each.forget(worker)
     pool.orphanedJobs.addShares(worker.reserved.takeShares())
     if (pool.starts.broken && worker.jobs.accepted === 0 && (!worker.expected || worker.quarantined)) {
-      const error = startError(worker, pool.starts.failures(this.#modulesNotAtFault(worker)), pool.settings.tasks)
+      const error = startError(worker, pool.starts.failures(this.#modulesNotAtFault(worker)), pool.settings)
       this.#restarts.fail(error)
       if (!this.#workers.anyUp) {
         pool.log?.error({ err: error }, 'no worker can be started')

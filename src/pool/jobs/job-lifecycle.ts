@@ -8,8 +8,8 @@ import type { PoolState } from '../pool-state.js'
 import type { QueueCapacity } from '../queue/queue-capacity.js'
 import type { PoolWorker } from '../worker/worker.js'
 import { CancelGrace } from './cancel-grace.js'
-import type { Cancellation } from './cancellation.js'
-import type { JobOutcome, JobOwner, JobRecord } from './job.js'
+import type { JobOwner, JobRecord } from './job.js'
+import type { Cancellation, JobOutcome } from './job-end.js'
 import { TimeLimits } from './time-limits.js'
 
 /** Moves jobs between states: queued → writing → written → accepted → succeeded, failed, cancelled or lost; a put-back or a retry returns to queued. `settle` takes effect once per job. */
@@ -86,7 +86,7 @@ export class JobLifecycle implements JobOwner {
     pool.queued--
     pool.running++
     if (job.attempt === 1) pool.waitTimes.record(now - job.spec.submittedAt)
-    if (job.spec.softLimit > 0 || job.spec.hardLimit > 0) this.#timeLimits.watch(worker, job)
+    if (job.limits.softLimit > 0 || job.limits.hardLimit > 0) this.#timeLimits.watch(worker, job)
     if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })
     // Last: the follower may cancel the job in this call, and the events of that must come after `jobAccepted`.
     job.notifyBegan()

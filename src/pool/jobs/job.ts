@@ -1,3 +1,4 @@
+import type { Limits } from '../../util/limits.js'
 import { throwLater } from '../../util/notify.js'
 import { defaultJobId, FLAG_STREAM, type LogLine } from '../../wire/messages.js'
 import { withCallerStack } from '../../wire/remote-error/index.js'
@@ -5,13 +6,10 @@ import { inCallersContext } from '../events.js'
 import type { CancelOptions, Job, JobEvents, JobState } from '../types.js'
 import type { Broadcast } from './broadcast.js'
 import type { JobCalls } from './calls.js'
-import { type Cancellation, readGrace } from './cancellation.js'
-
-/** How a job has ended. */
-export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown }
+import { type Cancellation, type JobFailure, type JobOutcome, readGrace } from './job-end.js'
 
 /** The part of a job that never changes. */
-export interface JobSpec {
+export interface JobSpec extends Limits {
   readonly number: number
   /** Name of the task. */
   readonly name: string
@@ -19,9 +17,6 @@ export interface JobSpec {
   readonly calledAs?: string | undefined
   readonly id: string | undefined
   readonly priority: number
-  /** ms, 0 for none. */
-  readonly softLimit: number
-  readonly hardLimit: number
   readonly retryLost: number
   /** JOB flags: meta, stream. */
   readonly flags: number
@@ -93,6 +88,10 @@ export class JobRecord implements Job {
   delivery = 0
   acceptedAt = 0
   softTimedOut = false
+  /** Those of the present attempt. */
+  limits: Limits
+  /** Each attempt ends by then, ms on the hub's clock. Undefined: whatever its limits say. */
+  deadline: number | undefined
   /** The job failed because the value that its task returned cannot be sent. */
   resultUnsendable = false
   /** The job waits in the job queue. */
@@ -124,6 +123,7 @@ export class JobRecord implements Job {
   constructor(owner: JobOwner, spec: JobSpec) {
     this.#owner = owner
     this.spec = spec
+    this.limits = spec
   }
 
   get number(): number {
@@ -220,14 +220,14 @@ export class JobRecord implements Job {
   }
 
   /** The result resolves to this promise: an error built here has the async frames of the code that awaits it, at no cost for jobs that succeed. */
-  async #rejection(outcome: JobOutcome & { state: 'failed' | 'cancelled' | 'lost' }): Promise<never> {
+  async #rejection(outcome: JobFailure): Promise<never> {
     // The outer promise follows this one from the second microtask on.
     await undefined
     await undefined
     // The reason of a cancellation is the caller's own object and is thrown unchanged.
     const error = outcome.state === 'cancelled' ? outcome.error : withCallerStack(outcome.error)
     // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
-    this.#result?.catch(() => {})
+    if (outcome.unhandled !== true) this.#result?.catch(() => {})
     throw error
   }
 

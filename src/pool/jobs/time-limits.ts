@@ -17,7 +17,7 @@ export class TimeLimits {
   /** Sets the host's deadlines. They are a fallback for the watchdog's (worker/watchdog/thread-link.ts). Without a watchdog there are no others. */
   watch(worker: PoolWorker, job: JobRecord): void {
     const { settings, hub } = this.#pool
-    const { softLimit, hardLimit } = job.spec
+    const { softLimit, hardLimit } = job.limits
     const slack = settings.watchdog ? settings.cancelGrace : 0
     const end = (hardLimit > 0 ? hardLimit : softLimit + SOFT_TO_KILL * settings.cancelGrace) + slack
     const ask = (): void => {
@@ -38,7 +38,7 @@ export class TimeLimits {
   /** The hard limit has passed, or the final deadline of a job that has only a soft limit. Fails the job and kills the worker. */
   reached(worker: PoolWorker, job: JobRecord, stack: string): void {
     if (worker.jobs.running.get(job.delivery) !== job) return
-    const { softLimit, hardLimit } = job.spec
+    const { softLimit, hardLimit } = job.limits
     // A job that is being cancelled settles when its process is gone.
     if (!job.isSettled && job.cancellation === undefined) {
       if (hardLimit > 0) this.#fail(job, new TimeLimitError(`The job '${job.name}' ran longer than its time limit of ${hardLimit} ms.`, hardLimit, stack))
@@ -59,7 +59,7 @@ export class TimeLimits {
   /** The job did not end after its soft limit. */
   failSoft(job: JobRecord, stack: string): void {
     this.softReached(job)
-    const { softLimit } = job.spec
+    const { softLimit } = job.limits
     this.#fail(job, new SoftTimeLimitError(`The job '${job.name}' did not end at its soft time limit of ${softLimit} ms.`, softLimit, stack))
   }
 }

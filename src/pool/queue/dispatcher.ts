@@ -1,3 +1,5 @@
+import { type Limits, limitsWithin } from '../../util/limits.js'
+import { SOFT_TO_KILL } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import { unknownTask } from '../jobs/submission.js'
@@ -257,7 +259,13 @@ export class Dispatcher {
       if (worker.spare) this.#freeSpareSlots--
       else this.#freeSlots--
     }
+    if (job.deadline !== undefined) job.limits = this.#limitsOf(job, job.deadline)
     worker.assign(job)
+  }
+
+  #limitsOf({ spec }: JobRecord, deadline: number): Limits {
+    const { hub, settings } = this.#pool
+    return limitsWithin(spec, deadline - hub.now(), { grace: settings.cancelGrace, softToKill: SOFT_TO_KILL * settings.cancelGrace })
   }
 
   #armRecall(): void {

@@ -34,7 +34,7 @@ export class WorkerLifeline {
   /** Only with `watchdog: false`: the host measures the soft limit, and tells the worker that it has passed. */
   requestSoftLimit(job: JobRecord): void {
     const payload = Buffer.allocUnsafe(SOFT_LIMIT_REQUEST_BYTES)
-    writeRequestedLimit(payload, 0, job.spec.softLimit)
+    writeRequestedLimit(payload, 0, job.limits.softLimit)
     this.#frame(Kind.SOFT_LIMIT_REQUEST, job.delivery, payload)
   }
 

@@ -83,8 +83,8 @@ export class WorkerPipes {
     head.attempt = job.attempt
     head.flags = spec.flags
     head.task = task
-    head.softLimit = spec.softLimit
-    head.hardLimit = spec.hardLimit
+    head.softLimit = job.limits.softLimit
+    head.hardLimit = job.limits.hardLimit
     this.writer.job(head, spec.parts, spec.size)
   }
 

@@ -58,8 +58,8 @@ export const deliveryOf = (job: ClaimedJob, session: StoreSession, claim: HeldCl
     },
     ended: () => claim.over(),
     beforeBegin: () => session.beginning(job),
-    // A job that has come back may be what ended its node: the next death must find it begun.
-    began: () => session.began(job, redelivered),
+    // A job that has come back, or has ended its worker, may be what ends its node next: that must find it begun so often.
+    began: (beginnings) => session.began(job, beginnings, redelivered || beginnings > 1),
     progress: (value) => {
       const encoded = encodeReply({ ok: true, value }, 'progress')
       if (encoded.length > limits.maxResultSize)

@@ -40,14 +40,8 @@ const OWN_OPTIONS = {
 /** The options of `createWorker`. */
 export const WORKER_OPTIONS = { ...NODE_OPTIONS, ...OWN_OPTIONS } satisfies OptionTable<WorkerOptions>
 
-interface StartedNode {
-  readonly node: FarmNode
-  /** Why the store cannot be used any more. Undefined: it can. */
-  fatal(): Error | undefined
-}
-
 /** The names of the options have been checked. */
-const startNode = async (options: WorkerOptions): Promise<StartedNode> => {
+const startNode = async (options: WorkerOptions): Promise<FarmNode> => {
   const given = plainObject('options', options)
   const { store: address, queue, queues = [queue], schedulers, maxResultSize, onStartup, onShutdown } = readKnown(OWN_OPTIONS, given)
   if (given.queue !== undefined && given.queues !== undefined)
@@ -67,7 +61,7 @@ const startNode = async (options: WorkerOptions): Promise<StartedNode> => {
     onFatal: (error) => {
       fatal = error
       options.logger?.error({ err: error }, 'the store cannot be used any more: the node ends')
-      void node?.shutdown({ grace: 0, reason: error.message })
+      void node?.shutdown({ grace: 0, reason: error.message, error })
     },
   })
   node = await createNode(broker, forNode)
@@ -78,7 +72,7 @@ const startNode = async (options: WorkerOptions): Promise<StartedNode> => {
   for (const [task, { rateLimit }] of Object.entries(options.taskDefaults ?? {}))
     if (rateLimit !== undefined)
       options.logger?.warn({ task }, 'a rate limit of a task is kept by each node alone, and jobs that wait for it take up room: a queue of its own is better')
-  return { node, fatal: () => fatal }
+  return node
 }
 
 /**
@@ -91,7 +85,7 @@ const startNode = async (options: WorkerOptions): Promise<StartedNode> => {
  */
 export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {
   refuseUnknownNames('createWorker', plainObject('options', options), namesOf(WORKER_OPTIONS))
-  return (await startNode(options)).node
+  return await startNode(options)
 }
 
 export interface RunWorkerOptions extends WorkerOptions {
@@ -133,14 +127,13 @@ export const runQueue = async (options: Omit<RunWorkerOptions, (typeof SET_BY_QU
 const run = async ({ signal, ...options }: RunWorkerOptions): Promise<ShutdownReport> => {
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw new OptionError('signal', 'must be an AbortSignal')
   if (signal?.aborted) return { clean: true, requeued: 0, killed: 0 }
-  const { node, fatal } = await startNode(options)
+  const node = await startNode(options)
   const stop = (): void => void node.shutdown({ reason: 'its signal' })
   if (signal?.aborted) stop()
   signal?.addEventListener('abort', stop, { once: true })
   try {
     const report = await node.done
-    const error = fatal()
-    if (error !== undefined) throw error
+    if (report.error !== undefined) throw report.error
     return report
   } finally {
     signal?.removeEventListener('abort', stop)

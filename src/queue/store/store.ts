@@ -56,10 +56,10 @@ export interface StoreSession {
   /** Ends the claim of a job. False: the claim was lost, and nothing has changed; or the job was cancelled before, and has ended so. Waits while the store is full or locked, for as long as the session lives. */
   settle(lease: Lease, outcome: Outcome): Promise<boolean>
   /**
-   * The job has begun. Stored soon, `atOnce` with the next commit; not waited for. A job whose session dies counts a loss if it had begun, and a requeue
-   * otherwise.
+   * The job has begun, for the `beginnings`th time under this claim (default 1). Stored soon, `atOnce` with the next commit; not waited for. A job whose
+   * session dies counts a loss for each beginning, and a requeue if it had not begun.
    */
-  began(lease: Lease, atOnce?: boolean): void
+  began(lease: Lease, beginnings?: number, atOnce?: boolean): void
   /** The job is about to begin: resolves when that is stored as its beginning, or the claim is over. */
   beginning(lease: Lease): Promise<void>
   /** Stores the last progress of a job soon; not waited for. */

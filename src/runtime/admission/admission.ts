@@ -1,5 +1,7 @@
+import { performance } from 'node:perf_hooks'
 import type { RunOptions } from '../../pool/types.js'
 import { hardLimitAbove, MAX_JOB_NAME, MAX_TIMER } from '../../util/limits.js'
+import { setTimeout } from '../../util/node-time.js'
 import type { JobDelivery } from '../../wire/messages.js'
 import type { Calls } from '../../worker/current-job.js'
 import type { TaskOptions } from '../../worker/tasks/define-task.js'
@@ -82,11 +84,11 @@ export class Admission {
   }
 
   #decode(job: ActiveJob): void {
-    const { body } = job.deliveries[0]!
+    const [delivery] = job.deliveries
     const { maxBodySize } = this.#state.settings
     let decoded: JobMessage | Promise<JobMessage>
     try {
-      decoded = decodeJob(body, job.headers, { maxBodySize, unpacked: (bytes) => this.#unpackBudget.unpacked(job, bytes) })
+      decoded = delivery!.decode?.() ?? decodeJob(delivery!.body, job.headers, { maxBodySize, unpacked: (bytes) => this.#unpackBudget.unpacked(job, bytes) })
     } catch (error) {
       this.#undecodable(job, error)
       return
@@ -268,7 +270,7 @@ export class Admission {
     this.#reportWaiting()
     const byPath = name === PATH_TASK
     const given = this.#runOptions(job, byPath ? options : undefined, options.retryLost)
-    const poolJob = this.#state.pool.submitFollowed(name, args, given, job)
+    const poolJob = this.#state.pool.submitFollowed(name, args, given, job, job.deadline === undefined ? undefined : job.deadline - performance.now())
     job.poolJob = poolJob
     if (job.historyEntry !== undefined) job.historyEntry.source = poolJob
     const { expiresAt } = job.headers
@@ -276,8 +278,9 @@ export class Admission {
   }
 
   /** One object for consecutive jobs with the same values: the pool encodes it once. */
-  #deliveryOf({ deliveries, counts: { attempt, losses, requeues }, queue, results }: ActiveJob): JobDelivery {
+  #deliveryOf({ deliveries, counts: { attempt, losses, requeues }, queue, results, about }: ActiveJob): JobDelivery {
     const redelivered = deliveries.some((each) => each.redelivered === true)
+    if (about !== undefined) return withFields({ redelivered, attempt, losses, requeues, queue }, about)
     if (results !== undefined) return { redelivered, attempt, losses, requeues, queue, results }
     const last = this.#lastDelivery
     if (
@@ -313,6 +316,13 @@ export class Admission {
       calledAs: pathOptions === undefined ? undefined : job.name.slice(0, MAX_JOB_NAME),
     }
   }
+}
+
+/** The delivery with the broker's fields, which replace none of its own. Object spread took 4 µs here. */
+const withFields = (delivery: JobDelivery, about: Readonly<Record<string, unknown>>): JobDelivery => {
+  const all = delivery as JobDelivery & Record<string, unknown>
+  for (const name in about) if (!Object.hasOwn(all, name)) all[name] = about[name]
+  return all
 }
 
 /** The functions of its broker that the task may call. */

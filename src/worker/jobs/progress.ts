@@ -1,3 +1,4 @@
+import { overText } from '../../util/size-text.js'
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD } from '../../wire/frame.js'
@@ -28,7 +29,7 @@ export class ProgressThrottle {
   report(value: unknown): void {
     const encoded = this.#encoded(value)
     const { maxMessageSize } = this.#port
-    if (encoded.size > maxMessageSize) throw new SerializationError(`A progress value has ${encoded.size} bytes; maxMessageSize is ${maxMessageSize}.`)
+    if (encoded.size > maxMessageSize) throw new SerializationError(`A progress value has ${overText(encoded.size, 'maxMessageSize', maxMessageSize)}.`)
     const wait = this.#lastSent + PROGRESS_INTERVAL - this.#port.now()
     if (wait <= 0) {
       this.#pending = undefined

@@ -18,7 +18,7 @@ const setUp = (options: Partial<PoolOptions>, spec: { softLimit?: number; hardLi
   const calls: string[] = []
   const worker = {
     isUp: true,
-    jobs: { running: new Set([{ spec: { softLimit: 0, hardLimit: 0, ...spec } }]) },
+    jobs: { running: new Set([{ limits: { softLimit: 0, hardLimit: 0, ...spec } }]) },
     holdsNothing: false,
     drain: () => {},
     drainUntil: () => {},

@@ -205,6 +205,17 @@ describe('a delivery', () => {
 })
 
 describe('a session that is lost', () => {
+  it('has counted a loss for each beginning of a job', async () => {
+    const { deliveries, delivered, store } = await start({ jobs: [{ id: 'a' }] })
+    await delivered(1)
+    deliveries[0]!.began!(1)
+    deliveries[0]!.began!(2)
+    store.sessions[0]!.lose()
+    deliveries[0]!.ended!()
+    await delivered(2)
+    expect(deliveries[1]!.counts).toMatchObject({ losses: 2, requeues: 0 })
+  })
+
   it('takes its deliveries along, and another is opened', async () => {
     const { deliveries, delivered, store, broker, connections } = await start({ capacity: 2, jobs: three })
     await delivered(2)

@@ -83,7 +83,7 @@ describe.skipIf(!hasSqlite)('the nodes of a file', () => {
     await startNode('beta', { logger, shutdownGrace: 60_000 })
     expect(warnings).toEqual([])
     await startNode('alpha', { logger, shutdownGrace: 60_000 })
-    expect(warnings).toEqual([expect.stringContaining("Another node is named 'alpha' as well: commands to that name")])
+    expect(warnings).toEqual([expect.stringContaining("Another node is named 'alpha' as well: commands to that name reach both")])
   })
 
   it('revoke a job that runs', async () => {

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { createQueue, createWorker, type FarmNode, type Queue, runWorker, type WorkerOptions } from 'prefork/queue'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { fixture } from '../../fixtures/pools.js'
-import { Journal, until } from '../../fixtures/support.js'
+import { Journal, Latch, until } from '../../fixtures/support.js'
 import { newJob } from '../store/contract.js'
 import { ChildStore } from '../store/sqlite/child-store.js'
 import { failThread, hasSqlite, StoreFile } from '../store/sqlite/files.js'
@@ -59,6 +59,16 @@ describe.skipIf(!hasSqlite)('a store in a file', () => {
     } else rmSync(file.path)
     expect(await running).toMatchObject({ code })
     expect(await result).toMatchObject({ code })
+  })
+
+  it('says that a node did not end in order when its file is removed', async () => {
+    const queue = await open()
+    const journal = new Journal()
+    const node = await createWorker({ ...OPTIONS, store })
+    await queue.add('hold', [new Latch().path, journal.path, 'up'])
+    await journal.seen('+up')
+    rmSync(file.path)
+    expect(await node.done).toMatchObject({ clean: false, error: { code: 'ERR_PREFORK_STORE_REMOVED' } })
   })
 
   it('has no session when no result is waited for any more, and another one for the next', async () => {

@@ -97,12 +97,12 @@ export class AskingSession implements StoreSession {
     return this.#store.ask({ op: 'settle', session: this.#id, lease: { seq, token }, outcome })
   }
 
-  began({ seq, token }: Lease, atOnce = false): void {
-    this.#store.process.ask({ op: 'began', session: this.#id, lease: { seq, token }, atOnce })
+  began({ seq, token }: Lease, beginnings = 1, atOnce = false): void {
+    this.#store.process.ask({ op: 'began', session: this.#id, lease: { seq, token }, beginnings, atOnce })
   }
 
   beginning({ seq, token }: Lease): Promise<void> {
-    return this.#store.ask({ op: 'began', session: this.#id, lease: { seq, token }, atOnce: true })
+    return this.#store.ask({ op: 'began', session: this.#id, lease: { seq, token }, beginnings: 1, atOnce: true })
   }
 
   progress({ seq, token }: Lease, value: Uint8Array): void {

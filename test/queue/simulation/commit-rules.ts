@@ -233,11 +233,8 @@ class JobRules {
     if (row.state !== 'waiting' || (isOwner && this.#process?.alive === true)) return
     const losses = row.losses - old.losses
     const requeues = row.requeues - old.requeues
-    this.#checker.coverage.add(`a session died: ${old.begun ? 'begun' : 'not begun'}`)
-    this.#must(
-      losses === (old.begun ? 1 : 0) && requeues === (old.begun ? 0 : 1),
-      () => `begun: ${old.begun}, and ${losses} losses and ${requeues} requeues more`,
-    )
+    this.#checker.coverage.add(`a session died: ${old.begun > 0 ? 'begun' : 'not begun'}`)
+    this.#must(losses === old.begun && requeues === (old.begun > 0 ? 0 : 1), () => `begun: ${old.begun}, and ${losses} losses and ${requeues} requeues more`)
     const asked = this.#checker.beganAsked.has(`${old.seq} ${old.token}`)
     this.#must(losses === 0 || asked, () => 'a loss is counted, and it had not begun')
   }
@@ -279,7 +276,7 @@ class JobRules {
     const isPaused = this.#before.queues.get(row.queue)?.paused === true && this.#after.queues.get(row.queue)?.paused === true
     this.#must(!isPaused, () => 'its queue is paused')
     this.#must(row.expiresAt === undefined || row.expiresAt > this.#wallOfTransaction(), () => 'it had expired')
-    this.#must(!row.begun, () => 'it is claimed, and has begun already')
+    this.#must(row.begun === 0, () => 'it is claimed, and has begun already')
     this.#checker.coverage.add(old === undefined ? 'claimed at once' : 'claimed')
     this.#checker.started(row.queue, this.#before.queues.get(row.queue)?.rate ?? null, this.#process?.transactionAt ?? this.#checker.world.now)
   }

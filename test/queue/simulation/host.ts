@@ -152,7 +152,7 @@ export class SimHost implements Host {
         this.#settle(active, { as: 'release' })
         return
       }
-      this.process.ask({ op: 'began', session: this.#session!, lease: leaseOf(job), atOnce: job.redelivered })
+      this.process.ask({ op: 'began', session: this.#session!, lease: leaseOf(job), beginnings: this.#random.pick([1, 1, 1, 3]), atOnce: job.redelivered })
       if (this.#random.chance(0.1)) this.process.ask({ op: 'progress', session: this.#session!, lease: leaseOf(job), value: EMPTY })
       if (job.task === 'poison') this.process.inHost(this.#random.pick([0, 5, 50]), () => this.process.kill())
       else this.#later(active, job.task === 'slow' ? this.#random.between(200, 3_000) : this.#random.pick([0, 1, 5, 30]), () => this.#finish(active))

@@ -18,7 +18,7 @@ export interface SnapshotJob {
   readonly token: number
   /** The name of the session that holds it. */
   readonly session: string | undefined
-  readonly begun: boolean
+  readonly begun: number
   readonly cancel: boolean
   readonly dedup: string | undefined
   /** How many it waits on, as the store counts them. */
@@ -89,7 +89,7 @@ export class FileReader {
         requeues: row.requeues as number,
         token: row.token as number,
         session: row.session === null ? undefined : (sessionNames.get(row.session!) ?? `of number ${row.session}, which is gone`),
-        begun: row.begun === 1,
+        begun: row.begun as number,
         cancel: row.cancel === 1,
         dedup: text(row.dedup),
         pending: Number(row.pending),

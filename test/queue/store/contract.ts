@@ -329,20 +329,23 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         expect(await session.settle(job, COMPLETED)).toBe(false)
       })
 
-      it('counts a loss for what had begun, and a requeue for what had not', async () => {
-        await add({ id: 'begun' }, { id: 'unbegun' })
+      it('counts a loss for each beginning, and a requeue for what had not begun', async () => {
+        await add({ id: 'begun' }, { id: 'unbegun' }, { id: 'often' })
         const session = await openSession()
-        const [begun, unbegun] = await claim(session, 2)
+        const [begun, unbegun, often] = await claim(session, 3)
         session.began(begun!)
+        session.began(often!)
+        session.began(often!, 3)
         // A later call of the session has stored it.
         await nothing(session, ['none'])
         await shared.lose(session)
         await until('the session knows that it is lost', () => session.lost.aborted)
         const other = await openSession()
-        const jobs = await claim(other, 2)
+        const jobs = await claim(other, 3)
         expect(jobs.map(({ id, counts }) => [id, counts.losses, counts.requeues])).toEqual([
           ['begun', 1, 0],
           ['unbegun', 0, 1],
+          ['often', 3, 0],
         ])
         expect(await session.settle(begun!, COMPLETED)).toBe(false)
         expect(await session.settle(unbegun!, COMPLETED)).toBe(false)

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { microtask } from '../../../util/node-time.js'
 import { notify } from '../../../util/notify.js'
 import { storeClosed } from '../errors.js'
 import type { Claim, Lease, Outcome, StoreSession } from '../store.js'
@@ -42,9 +43,9 @@ export class MemorySession implements StoreSession, DatabaseSession {
     return this.#database.run((now) => jobs.settle(row, outcome, now))
   }
 
-  began(lease: Lease): void {
+  began(lease: Lease, beginnings = 1): void {
     const row = this.#database.jobs.held(lease, this)
-    if (row !== undefined) row.begun = true
+    if (row !== undefined) row.begun = beginnings
   }
 
   async beginning(lease: Lease): Promise<void> {
@@ -73,14 +74,14 @@ export class MemorySession implements StoreSession, DatabaseSession {
 
   /** @internal */
   settingsChanged(): void {
-    queueMicrotask(() => {
+    microtask(() => {
       if (!this.#closed) notify(this.#onSettings)
     })
   }
 
   /** @internal */
   cancelled(lease: Lease): void {
-    queueMicrotask(() => {
+    microtask(() => {
       if (!this.#closed) notify(this.#onCancel, lease)
     })
   }
@@ -89,7 +90,7 @@ export class MemorySession implements StoreSession, DatabaseSession {
   wake(): void {
     if (this.#waking) return
     this.#waking = true
-    queueMicrotask(() => {
+    microtask(() => {
       this.#waking = false
       if (!this.#closed) notify(this.#onWork)
     })

@@ -36,7 +36,7 @@ export interface Row extends HeapIndices {
   token: number
   session: object | undefined
   node: string | undefined
-  begun: boolean
+  begun: number
   cancelRequested: boolean
   /** Those of `dependsOn` that have not ended. */
   readonly waitsOn: Set<Row>
@@ -93,7 +93,7 @@ export const newRow = (seq: number, job: NewJob, dependsOn: readonly Row[], now:
   token: 0,
   session: undefined,
   node: undefined,
-  begun: false,
+  begun: 0,
   cancelRequested: false,
   waitsOn: new Set(),
   dependents: new Set(),

@@ -97,7 +97,7 @@ export class Transitions {
     row.token++
     row.session = session
     row.node = node
-    row.begun = false
+    row.begun = 0
     this.table.move(row, 'active', 'active')
   }
 
@@ -146,14 +146,14 @@ export class Transitions {
   #giveUp(row: Row): void {
     row.session = undefined
     row.node = undefined
-    row.begun = false
+    row.begun = 0
   }
 
   /** The session that held it is dead. */
   lose(row: Row, now: number): void {
     const { counts, begun } = row
-    row.counts = begun ? { ...counts, losses: counts.losses + 1 } : { ...counts, requeues: counts.requeues + 1 }
-    if (begun) {
+    row.counts = begun > 0 ? { ...counts, losses: counts.losses + begun } : { ...counts, requeues: counts.requeues + 1 }
+    if (begun > 0) {
       row.error = SESSION_LOST
       this.table.emit(row, 'stalled')
     }

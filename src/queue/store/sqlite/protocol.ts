@@ -22,7 +22,7 @@ export type Operation =
   | { readonly op: 'closeSession'; readonly session: number }
   | { readonly op: 'claim'; readonly session: number; readonly queues: readonly string[]; readonly max: number }
   | { readonly op: 'settle'; readonly session: number; readonly lease: Lease; readonly outcome: Outcome }
-  | { readonly op: 'began'; readonly session: number; readonly lease: Lease; readonly atOnce: boolean }
+  | { readonly op: 'began'; readonly session: number; readonly lease: Lease; readonly beginnings: number; readonly atOnce: boolean }
   | { readonly op: 'progress'; readonly session: number; readonly lease: Lease; readonly value: Uint8Array }
   | { readonly op: 'find'; readonly selector: JobSelector }
   | { readonly op: 'read'; readonly queue: string; readonly id: string }

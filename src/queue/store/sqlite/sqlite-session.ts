@@ -40,13 +40,13 @@ export class SqliteSession implements StoreSession, SessionEvents {
     return this.#thread.request({ op: 'settle', session: this.id, lease: { seq, token }, outcome: own })
   }
 
-  began({ seq, token }: Lease, atOnce = false): void {
-    this.#thread.post({ op: 'began', session: this.id, lease: { seq, token }, atOnce })
+  began({ seq, token }: Lease, beginnings = 1, atOnce = false): void {
+    this.#thread.post({ op: 'began', session: this.id, lease: { seq, token }, beginnings, atOnce })
   }
 
   async beginning({ seq, token }: Lease): Promise<void> {
     if (this.#closed !== undefined || this.#lost.signal.aborted) return
-    await this.#thread.request({ op: 'began', session: this.id, lease: { seq, token }, atOnce: true })
+    await this.#thread.request({ op: 'began', session: this.id, lease: { seq, token }, beginnings: 1, atOnce: true })
   }
 
   progress({ seq, token }: Lease, value: Uint8Array): void {

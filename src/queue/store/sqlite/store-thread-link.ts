@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { rmSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { microtask, setImmediate } from '../../../util/node-time.js'
 import { notify } from '../../../util/notify.js'
 import { StoreError, type StoreErrorCode, storeClosed } from '../errors.js'
 import type { Lease, StoreCondition, StoreEvent } from '../store.js'
@@ -172,7 +173,7 @@ export class StoreThreadLink {
     this.#outgoing.push(packRequest(request))
     if (this.#outgoing.length > 1) return
     if (this.#waiting.size > 1) setImmediate(() => this.#flush())
-    else queueMicrotask(() => this.#flush())
+    else microtask(() => this.#flush())
   }
 
   #flush(): void {

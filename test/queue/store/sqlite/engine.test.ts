@@ -225,7 +225,8 @@ describe.skipIf(!hasSqlite)('the engine', () => {
 
   it('lets a beginning wait for company, and drops it when its job is settled in the same transaction', () => {
     const pending = new PendingOperations()
-    const began = (seq: number, atOnce = false): void => pending.add({ id: 0, operation: { op: 'began', session: 1, lease: { seq, token: 1 }, atOnce } })
+    const began = (seq: number, atOnce = false): void =>
+      pending.add({ id: 0, operation: { op: 'began', session: 1, lease: { seq, token: 1 }, beginnings: 1, atOnce } })
     began(1)
     began(2)
     expect(pending.mayWait).toBe(true)

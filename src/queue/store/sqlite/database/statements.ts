@@ -46,7 +46,7 @@ export const SQL = {
   /** Nobody cancels it or depends on it. */
   completeKnown: `UPDATE job SET state = 4, session = NULL, ended_at = ?3, kept_until = ?4, kept_to = ?5
     WHERE seq = ?1 AND token = ?2 AND state = 2 AND cancel = 0 AND awaited = 0`,
-  began: 'UPDATE job SET begun = 1 WHERE seq = ?1 AND token = ?2 AND state = 2',
+  began: 'UPDATE job SET begun = ?3 WHERE seq = ?1 AND token = ?2 AND state = 2',
   giveBack: `UPDATE job SET state = ?2, timing = ?3, run_at = ?4, session = NULL, node = NULL, begun = 0, cancel = 0,
     attempt = ?5, losses = ?6, requeues = ?7, unknown_for = ?8, history = ?9 WHERE seq = ?1`,
   end: `UPDATE job SET state = ?2, session = NULL, cancel = 0, ended_at = ?3, kept_until = ?4, kept_to = ?5, reason = ?6,

@@ -72,18 +72,18 @@ export const giveBack = (context: StoreContext, row: HeldRow, counts = countsOf(
   context.ready(row.queue)
 }
 
-/** The session that held it is dead: what had begun counts a loss, what had not a requeue. The node that claims it next admits or ends it. */
+/** The session that held it is dead: what had begun counts a loss for each beginning, what had not a requeue. The node that claims it next admits or ends it. */
 export const lose = (context: StoreContext, row: JobRow): void => {
   const { losses, requeues, ...rest } = countsOf(row)
-  if (row.begun === 1) {
+  if (row.begun > 0) {
     context.sql.setError.run(row.seq, JSON.stringify(SESSION_LOST))
     context.emit('stalled', row.queue, row.id, row.seq)
   }
-  giveBack(context, row, { ...rest, losses: losses + row.begun, requeues: requeues + 1 - row.begun })
+  giveBack(context, row, { ...rest, losses: losses + row.begun, requeues: requeues + (row.begun > 0 ? 0 : 1) })
 }
 
-export const began = ({ sql }: StoreContext, { seq, token }: Lease): void => {
-  sql.began.run(seq, token)
+export const began = ({ sql }: StoreContext, { seq, token }: Lease, beginnings: number): void => {
+  sql.began.run(seq, token, beginnings)
 }
 
 export const progress = (context: StoreContext, { seq, token }: Lease, value: Uint8Array): void => {

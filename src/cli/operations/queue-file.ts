@@ -1,11 +1,13 @@
 import { statSync } from 'node:fs'
-import type { Queue, QueueJob } from '../queue/index.js'
-import { withTimeout } from '../util/with-timeout.js'
-import { CommandError, EXIT, UsageError } from './exit.js'
-import type { DeadLetter, Farm, FarmPublisher, PublishOptions, UnfinishedJob } from './farm.js'
-import { type BrokerSettings, storePath } from './settings/broker.js'
+import { performance } from 'node:perf_hooks'
+import type { Queue, QueueJob } from '../../queue/index.js'
+import { withTimeout } from '../../util/with-timeout.js'
+import { CommandError, EXIT, UsageError } from '../exit.js'
+import type { DeadLetter, Farm, FarmPublisher, PublishOptions, UnfinishedJob } from '../farm.js'
+import { brokerKind, storePath } from '../settings/address.js'
+import type { BrokerSettings } from '../settings/broker.js'
 
-const library = () => import('../queue/index.js')
+const library = () => import('../../queue/index.js')
 
 const DEAD = ['failed', 'expired'] as const
 
@@ -116,5 +118,8 @@ export const queueFarm: Farm = {
 }
 
 /** The farm behind an address. */
-export const farmOf = async ({ url }: BrokerSettings): Promise<Farm> =>
-  storePath(url) === undefined ? (await import('./amqp-operations.js')).amqpFarm : queueFarm
+export const farmOf = async ({ url }: BrokerSettings): Promise<Farm> => {
+  const kind = brokerKind(url)
+  if (kind === 'RabbitMQ') return (await import('./amqp.js')).amqpFarm
+  return kind === 'Faktory' ? (await import('./faktory.js')).faktoryFarm : queueFarm
+}

@@ -1,10 +1,11 @@
-import { withoutPassword } from '../util/redact.js'
-import { withTimeout } from '../util/with-timeout.js'
-import { CommandError, EXIT } from './exit.js'
-import type { DeadLetter, Farm } from './farm.js'
-import type { BrokerSettings } from './settings/broker.js'
+import { performance } from 'node:perf_hooks'
+import { withoutPassword } from '../../util/redact.js'
+import { withTimeout } from '../../util/with-timeout.js'
+import { CommandError, EXIT } from '../exit.js'
+import type { DeadLetter, Farm } from '../farm.js'
+import type { BrokerSettings } from '../settings/broker.js'
 
-const amqp = () => import('../amqp/index.js')
+const amqp = () => import('../../amqp/index.js')
 
 const shapeOf = ({ url, tls, queueType, priorityLevels }: BrokerSettings) => ({ url, tls, queueType, priorityLevels })
 const controlOf = ({ url, tls, controlExchange, eventExchange, secret }: BrokerSettings) => ({ url, tls, controlExchange, eventExchange, secret })

@@ -1,7 +1,6 @@
-/** The option `tls`: the certificates of an `amqps` connection, those that it trusts and the client's own. */
+/** The option `tls` of brokers: the certificates of an encrypted connection, those that it trusts and the client's own. */
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { flag, OptionError, objectWith, refusal } from '../../util/checks.js'
-import type { TlsSettings } from '../connection/endpoint.js'
 
 type Pem = string | Buffer
 
@@ -18,6 +17,14 @@ export interface TlsOptions {
   servername?: string
   /** False: any certificate of the broker is accepted. For trials only. Default true. */
   rejectUnauthorized?: boolean
+}
+
+/** Options of Node's `tls.connect`. */
+export interface TlsSettings {
+  /** The certificate authorities, the client certificate and its key. */
+  readonly secureContext: SecureContext
+  readonly servername?: string
+  readonly rejectUnauthorized?: boolean
 }
 
 const NAMES = ['ca', 'cert', 'key', 'passphrase', 'servername', 'rejectUnauthorized'] as const satisfies readonly (keyof TlsOptions)[]

@@ -1,0 +1,159 @@
+import { EventEmitter } from 'node:events'
+import { BrokerError } from '../../node/connection/errors.js'
+import { Deque } from '../../util/deque.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
+import { ConnectionLostError } from '../errors.js'
+import type { ConnectionSettings, FaktoryConnection } from './connection.js'
+import { ReconnectingConnection } from './reconnecting-connection.js'
+
+export interface CommandSettings extends ConnectionSettings {
+  /** Connections that share the commands. */
+  readonly connections: number
+  /** Commands that may wait for a connection. */
+  readonly maxWaiting: number
+}
+
+/** ms that a command has by default: to be sent, and then to be answered. */
+const TIMEOUT = 15_000
+
+interface WaitingCommand {
+  readonly verb: string
+  readonly argument: string | undefined
+  readonly timeout: number
+  resolve(reply: string | null): void
+  reject(error: Error): void
+  timer: NodeJS.Timeout | undefined
+  isOver: boolean
+}
+
+export interface CommandEvents {
+  /** The first of the connections is there, again or for the first time. */
+  up: []
+  /** The last of them is lost. */
+  down: [reason: Error]
+  /** An attempt to connect failed. */
+  retry: [error: Error, wait: number]
+}
+
+/**
+ * The connections for commands that do not wait: PUSH, ACK, FAIL, BEAT, INFO. They are made again when they are lost; meanwhile a command waits.
+ *
+ * For a publisher: `new CommandConnections({ address: addressOf(url), tls, hashes, connections: 1, maxWaiting, warn })`, without an `identity`;
+ * `await start()`; `await command('PUSH', JSON.stringify(job))`; `await close()`.
+ */
+export class CommandConnections extends EventEmitter<CommandEvents> {
+  readonly #connections: readonly ReconnectingConnection[]
+  readonly #maxWaiting: number
+  readonly #shown: string
+  readonly #waiting = new Deque<WaitingCommand>()
+  #waitingCount = 0
+  #connected = 0
+  #closed = false
+  #lastError: Error | undefined
+
+  constructor({ connections, maxWaiting, ...settings }: CommandSettings) {
+    super()
+    this.setMaxListeners(0)
+    this.#maxWaiting = maxWaiting
+    this.#shown = settings.address.shown
+    this.#connections = Array.from({ length: connections }, () => new ReconnectingConnection(settings))
+    for (const connection of this.#connections) {
+      connection
+        .on('up', () => this.#opened())
+        .on('down', (reason) => this.#lost(reason))
+        .on('retry', (error, wait) => {
+          this.#lastError = error
+          this.emit('retry', error, wait)
+        })
+    }
+  }
+
+  /** Resolves when all are connected. Rejects with BrokerError for a permanent reason, or when `close` is called before. Otherwise tries again. */
+  async start(): Promise<void> {
+    await Promise.all(this.#connections.map((each) => each.start()))
+  }
+
+  get connected(): boolean {
+    return this.#connected > 0
+  }
+
+  /**
+   * Sends a command over the connection with the fewest unanswered ones, as soon as there is one, and resolves with the answer. `timeout`: ms to be
+   * sent, and again to be answered; default 15,000.
+   *
+   * Rejects with FaktoryError when the server answers with an error. Rejects with ConnectionLostError when the command could not be sent
+   * (`sent: false`), or the connection was lost before the answer (`sent: true`: it may have had its effect; it is not sent again by itself).
+   * Rejects with BrokerError when this is closed, or too many commands wait.
+   */
+  command(verb: string, argument?: string, { timeout = TIMEOUT }: { readonly timeout?: number } = {}): Promise<string | null> {
+    if (this.#closed) return Promise.reject(new BrokerError(`${verb} is refused: the connection to Faktory is closed.`))
+    const connection = this.#leastBusy()
+    if (connection !== undefined && this.#waitingCount === 0) return connection.command(verb, argument, { timeout })
+    if (this.#waitingCount >= this.#maxWaiting)
+      return Promise.reject(new BrokerError(`${verb} is refused: ${this.#waitingCount} commands wait for a connection to Faktory at ${this.#shown}.`))
+    return this.#wait(verb, argument, timeout)
+  }
+
+  #wait(verb: string, argument: string | undefined, timeout: number): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      const command: WaitingCommand = { verb, argument, timeout, resolve, reject, timer: undefined, isOver: false }
+      command.timer = setTimeout(() => {
+        this.#over(command)
+        reject(this.#notSent(verb, `there is no connection for ${timeout} ms${this.#lastError === undefined ? '' : `. ${this.#lastError.message}`}`))
+      }, timeout)
+      this.#waiting.push(command)
+      this.#waitingCount++
+    })
+  }
+
+  #over(command: WaitingCommand): void {
+    command.isOver = true
+    clearTimeout(command.timer)
+    this.#waitingCount--
+  }
+
+  #notSent(verb: string, why: string): ConnectionLostError {
+    return new ConnectionLostError(`${verb} could not be sent: ${why.replace(/\.$/, '')}.`, false)
+  }
+
+  #leastBusy(): FaktoryConnection | undefined {
+    let best: FaktoryConnection | undefined
+    for (const { current } of this.#connections) if (current !== undefined && (best === undefined || current.pending < best.pending)) best = current
+    return best
+  }
+
+  #opened(): void {
+    this.#sendWaiting()
+    if (++this.#connected === 1) this.emit('up')
+  }
+
+  #sendWaiting(): void {
+    for (const command of this.#waiting.drain()) {
+      if (command.isOver) continue
+      this.#over(command)
+      // The one that has just been opened, at least.
+      this.#leastBusy()!.command(command.verb, command.argument, { timeout: command.timeout }).then(command.resolve, command.reject)
+    }
+  }
+
+  #lost(reason: Error): void {
+    if (--this.#connected === 0) this.emit('down', reason)
+  }
+
+  /** Says HELLO on new connections. Commands wait meanwhile. */
+  async renew(): Promise<void> {
+    await Promise.all(this.#connections.map((each) => each.renew()))
+  }
+
+  /** Refuses what waits, waits for the answers to what was sent, and closes. */
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const command of this.#waiting.drain()) {
+      if (command.isOver) continue
+      this.#over(command)
+      command.reject(this.#notSent(command.verb, 'the connection is closed'))
+    }
+    const closed = new BrokerError(`The connection to Faktory at ${this.#shown} has been closed.`)
+    await Promise.all(this.#connections.map((each) => each.close(closed)))
+  }
+}

@@ -1,0 +1,45 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { BrokerError, isUntrusted, reasonOf } from '../../node/connection/errors.js'
+import type { TlsSettings } from '../../node/connection/tls-options.js'
+import { ConnectionLostError } from '../errors.js'
+import type { FaktoryAddress } from '../protocol/address.js'
+
+/** How to reach the server. Validated. */
+export interface Endpoint {
+  readonly address: FaktoryAddress
+  /** For `tcp+tls:` only. Undefined: Node's defaults. */
+  readonly tls?: TlsSettings | undefined
+}
+
+/** ms until the first keepalive probe of a connection on which nothing is sent. */
+const KEEP_ALIVE = 15_000
+
+/** Starts to connect. A worker's commands are short lines that wait for nothing: Nagle's algorithm is off. */
+export const openSocket = ({ address: { host, port, tls: encrypted }, tls }: Endpoint): Socket => {
+  const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE }
+  if (!encrypted) return connectTcp(options)
+  // A name for SNI; an address is none.
+  const servername = isIP(host) === 0 ? { servername: host } : undefined
+  return connectTls({ ...options, minVersion: 'TLSv1.2', ...servername, ...tls })
+}
+
+/** The error of a connection that could not be made. A BrokerError is permanent: a further attempt fails as well. */
+export const connectError = ({ shown }: FaktoryAddress, cause: Error): BrokerError | ConnectionLostError => {
+  const code = String((cause as { code?: unknown }).code)
+  if (isUntrusted(cause))
+    return new BrokerError(
+      `Faktory at ${shown} shows a certificate that is not trusted: ${reasonOf(cause)}. Name the authority that it comes from (the option tls.ca), or the name that it has (tls.servername).`,
+      { cause },
+    )
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
+    return new BrokerError(`Faktory at ${shown} answers without TLS: its URL begins with tcp://, or there is a TLS proxy on another port.`, { cause })
+  return new ConnectionLostError(`Faktory at ${shown} cannot be reached: ${reasonOf(cause)}.`, false, { cause })
+}
+
+/** A server with TLS waits for the client to speak first, and closes after its handshake timeout. */
+export const notGreeted = ({ shown, tls }: FaktoryAddress, what: string): ConnectionLostError =>
+  new ConnectionLostError(
+    tls ? `Faktory at ${shown} ${what}.` : `Faktory at ${shown} ${what}: it is no Faktory server, or one that speaks TLS, whose URL begins with tcp+tls://.`,
+    false,
+  )

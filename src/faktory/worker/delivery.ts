@@ -1,0 +1,139 @@
+import { performance } from 'node:perf_hooks'
+import type { Counts, Delivery, JobHeaders, SerializedError, Settlement, SettleResult } from '../../runtime/delivery.js'
+import { UndecodableError } from '../../runtime/errors.js'
+import { type JobMessage, SCHEMA_VERSION } from '../../runtime/message/job.js'
+import { serializeError } from '../../runtime/message/serialized-error.js'
+import { PreforkError } from '../../wire/errors.js'
+import { failureOf } from './failure.js'
+import { attemptOf, attemptsOf, type FaktoryJob, hasRetryLeft, type JobFailure, retryDelayOf } from './job.js'
+import type { Reports } from './reports.js'
+
+/** `currentJob().delivery` of a job from Faktory, besides the fields that it has under every broker. */
+export interface FaktoryDeliveryFields {
+  /** The `custom` of its publisher; also the job's context. */
+  readonly custom?: Readonly<Record<string, unknown>>
+  readonly created_at?: string
+  /** s that the job is reserved for this run. */
+  readonly reserve_for: number
+  /** How its last run failed, as the server keeps it. */
+  readonly failure?: JobFailure
+}
+
+export interface DeliveryContext {
+  readonly reports: Reports
+  /** Bytes of a payload, at most. */
+  readonly maxBodySize: number
+  /** ms before the end of a reservation at which a run must have ended. */
+  readonly reserveMargin: number
+  warn(message: string): void
+}
+
+const NO_BODY = Buffer.alloc(0)
+/** A reservation is not taken away by a lost connection: nothing aborts. */
+const NEVER_GONE = new AbortController().signal
+
+const SETTLED: SettleResult = { settled: true, published: true }
+const NOT_SETTLED: SettleResult = { settled: false, published: false }
+
+let number = 0
+
+/** A reserved job as the runtime takes it. */
+export class FaktoryDelivery implements Delivery {
+  readonly id: string
+  readonly key: string
+  readonly queue: string
+  readonly body = NO_BODY
+  readonly headers: JobHeaders
+  readonly counts: Counts
+  readonly redelivered: boolean
+  readonly countedHere = false
+  readonly gone: AbortSignal = NEVER_GONE
+  readonly deadline: number
+  /** As FaktoryDeliveryFields. */
+  readonly about: Readonly<Record<string, unknown>>
+  readonly #job: FaktoryJob
+  readonly #size: number
+  readonly #reservedUntil: number
+  readonly #context: DeliveryContext
+  readonly #over: () => void
+
+  /** `size`: bytes of the payload. `fetchedAt`: ms on the monotonic clock, not after its reservation began. `over`: it takes up no room any more. */
+  constructor(job: FaktoryJob, { size, fetchedAt }: { size: number; fetchedAt: number }, context: DeliveryContext, over: () => void) {
+    const { jid, queue, failure, custom, createdAt, reserveFor } = job
+    this.#job = job
+    this.#size = size
+    this.#context = context
+    this.#over = over
+    this.#reservedUntil = fetchedAt + reserveFor * 1_000
+    this.deadline = this.#reservedUntil - context.reserveMargin
+    this.id = jid
+    // The server takes one jid twice: each reservation is a job of its own.
+    this.key = `${jid}.${++number}`
+    this.queue = queue
+    this.counts = { attempt: attemptOf(job), losses: 0, requeues: 0 }
+    this.redelivered = failure?.errtype === 'ReservationExpired'
+    // Without spreads, which cost some microseconds for each job.
+    const about: Record<string, unknown> = { reserve_for: reserveFor }
+    if (createdAt !== undefined) about.created_at = createdAt
+    if (custom !== undefined) about.custom = custom
+    if (failure !== undefined) about.failure = failure
+    this.about = about
+    this.headers = {
+      contentType: undefined,
+      contentEncoding: undefined,
+      schemaVersion: SCHEMA_VERSION,
+      softTimeLimit: undefined,
+      timeLimit: undefined,
+      // The server decides by the same rule.
+      maxAttempts: attemptsOf(job),
+      backoff: { kind: 'fixed', delay: retryDelayOf(job) },
+      retryLost: undefined,
+      priority: undefined,
+      expiresAt: Date.now() + this.deadline - performance.now(),
+      correlationId: undefined,
+      replyTo: undefined,
+      history: [],
+    }
+  }
+
+  decode(): JobMessage {
+    const { jobtype, args, custom } = this.#job
+    const { maxBodySize } = this.#context
+    if (this.#size > maxBodySize) throw new UndecodableError(`The job (${this.#size} bytes) is larger than maxBodySize (${maxBodySize} bytes).`)
+    return { task: jobtype, args, context: custom }
+  }
+
+  settle(settlement: Settlement): Promise<SettleResult> {
+    this.#over()
+    switch (settlement.kind) {
+      case 'acknowledge':
+      case 'revoked':
+        return this.#acknowledge()
+      case 'requeue':
+        return this.#interrupted(serializeError(new PreforkError('ERR_PREFORK_NODE_SHUTDOWN', 'The node ended before the job had begun.')))
+      default:
+        return settlement.error.code === 'ERR_PREFORK_NODE_SHUTDOWN' ? this.#interrupted(settlement.error) : this.#fail(settlement.error)
+    }
+  }
+
+  async #acknowledge(): Promise<SettleResult> {
+    return (await this.#context.reports.ack(this.id)) ? SETTLED : NOT_SETTLED
+  }
+
+  async #fail(error: SerializedError): Promise<SettleResult> {
+    return (await this.#context.reports.fail(failureOf(this.#job, error), this.#reservedUntil)) ? SETTLED : NOT_SETTLED
+  }
+
+  /** It was not the job that failed. One without a retry is not told to have failed: it comes back when its reservation ends. */
+  async #interrupted(error: SerializedError): Promise<SettleResult> {
+    if (hasRetryLeft(this.#job)) return await this.#fail(error)
+    const { jobtype, jid, retry } = this.#job
+    const left = Math.ceil(Math.max(0, this.#reservedUntil - performance.now()) / 1_000)
+    this.#context.warn(
+      `The job ${jid} ('${jobtype}') has not ended and has no retry left: a FAIL would ${retry === 0 ? 'let the server forget it' : 'be its last'}. It is left to its reservation, after which the server decides, in ${left} s.`,
+    )
+    return NOT_SETTLED
+  }
+
+  async reply(): Promise<void> {}
+}

@@ -1,0 +1,163 @@
+import { performance } from 'node:perf_hooks'
+import type { Consumption } from '../../node/broker.js'
+import { exponentialDelay, jittered } from '../../util/backoff.js'
+import { clearTimeout, microtask, setTimeout } from '../../util/node-time.js'
+import type { ConnectionSettings } from '../connection/connection.js'
+import { ReconnectingConnection } from '../connection/reconnecting-connection.js'
+import { BrokerError, FaktoryError } from '../errors.js'
+import type { QueueOrder } from './queue-order.js'
+
+/** ms. The server answers after 2 s at the latest: after this the peer is gone. */
+const FETCH_TIMEOUT = 7_000
+/** ms before a FETCH that the server refused is tried again, the first and the longest; half of it at random. */
+const FIRST_DELAY = 200
+const MAX_DELAY = 10_000
+
+/** A job as it came. */
+export interface FetchedJob {
+  readonly payload: string
+  /** When the FETCH was sent, ms on the monotonic clock: its reservation did not begin before. */
+  readonly fetchedAt: number
+  /** It takes up no room any more. Called once. */
+  over(): void
+}
+
+export interface FetcherSettings {
+  /** Connections that fetch at once, at most. */
+  readonly connections: number
+  readonly connection: ConnectionSettings
+  readonly queues: QueueOrder
+  receive(job: FetchedJob): void
+  /** False: nothing is to be fetched for now; `wake` is called when that changes. */
+  mayFetch(): boolean
+  warn(message: string): void
+}
+
+interface Fetcher {
+  readonly connection: ReconnectingConnection
+  isBusy: boolean
+  failures: number
+  /** Waits after a refusal. */
+  timer: NodeJS.Timeout | undefined
+}
+
+/**
+ * Several connections that fetch, one FETCH each at a time. Each FETCH holds room for the job that it may bring. It is always waited for: the server reserves
+ * what it hands to a connection that is gone.
+ */
+export class Fetchers implements Consumption {
+  readonly #settings: FetcherSettings
+  readonly #fetchers: Fetcher[] = []
+  #capacity: number
+  /** Jobs that take up room. */
+  #held = 0
+  #inFlight = 0
+  #isPaused = false
+  #isStopped = false
+  #isClosed = false
+  /** Called when no FETCH is in flight. */
+  #whenIdle: (() => void)[] = []
+
+  constructor(capacity: number, settings: FetcherSettings) {
+    this.#capacity = capacity
+    this.#settings = settings
+    this.#connect()
+    this.wake()
+  }
+
+  setCapacity(capacity: number): void {
+    this.#capacity = capacity
+    this.#connect()
+    this.wake()
+  }
+
+  /** What a FETCH in flight brings is delivered, also after a pause. */
+  async pause(): Promise<void> {
+    this.#isPaused = true
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.wake()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.pause()
+  }
+
+  #connect(): void {
+    const { connections, connection: settings } = this.#settings
+    while (!this.#isClosed && this.#fetchers.length < Math.min(connections, this.#capacity)) {
+      const connection = new ReconnectingConnection(settings, true)
+      const fetcher: Fetcher = { connection, isBusy: false, failures: 0, timer: undefined }
+      this.#fetchers.push(fetcher)
+      connection.on('up', () => this.wake())
+      connection.start().catch(() => {})
+    }
+  }
+
+  /** Fetches while there is room and a connection that is free. */
+  wake(): void {
+    if (this.#isPaused || this.#isStopped || this.#isClosed) return
+    for (const fetcher of this.#fetchers) {
+      if (this.#held + this.#inFlight >= this.#capacity || !this.#settings.mayFetch()) return
+      if (!fetcher.isBusy && fetcher.timer === undefined && fetcher.connection.current !== undefined) void this.#fetch(fetcher)
+    }
+  }
+
+  async #fetch(fetcher: Fetcher): Promise<void> {
+    const { queues } = this.#settings
+    fetcher.isBusy = true
+    this.#inFlight++
+    const fetchedAt = performance.now()
+    let payload: string | null = null
+    try {
+      payload = await fetcher.connection.current!.command('FETCH', queues.next(), { timeout: FETCH_TIMEOUT })
+      fetcher.failures = 0
+    } catch (error) {
+      this.#failed(fetcher, error)
+    }
+    fetcher.isBusy = false
+    this.#inFlight--
+    if (payload !== null) this.#receive(payload, fetchedAt)
+    this.wake()
+    if (this.#inFlight === 0) for (const resolve of this.#whenIdle.splice(0)) resolve()
+  }
+
+  #receive(payload: string, fetchedAt: number): void {
+    this.#held++
+    let isOver = false
+    const over = (): void => {
+      if (isOver) return
+      isOver = true
+      this.#held--
+      // Later: what the end of one job lets begin is one round.
+      microtask(() => this.wake())
+    }
+    this.#settings.receive({ payload, fetchedAt, over })
+  }
+
+  /** A lost connection is made again with a backoff of its own. */
+  #failed(fetcher: Fetcher, error: unknown): void {
+    if (!(error instanceof FaktoryError)) {
+      if (!this.#isStopped) this.#settings.warn('A connection was lost while it fetched: a job that it was handed comes back when its reservation ends.')
+      return
+    }
+    this.#settings.warn(`A FETCH was refused, and is tried again: ${error.serverMessage}.`)
+    const wait = jittered(exponentialDelay(++fetcher.failures, FIRST_DELAY, MAX_DELAY), 0.5)
+    fetcher.timer = setTimeout(() => {
+      fetcher.timer = undefined
+      this.wake()
+    }, wait)
+  }
+
+  /** Waits for each FETCH in flight, and closes. */
+  async close(): Promise<void> {
+    await this.stop()
+    this.#isClosed = true
+    for (const { timer } of this.#fetchers) clearTimeout(timer)
+    await Promise.all(this.#fetchers.map(({ connection }) => connection.close(new BrokerError('The node has ended.'))))
+  }
+}

@@ -1,0 +1,93 @@
+import { setMaxListeners } from 'node:events'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { exponentialDelay, jittered } from '../../util/backoff.js'
+import { withTimeout } from '../../util/with-timeout.js'
+import type { CommandConnections } from '../connection/command-connections.js'
+import { BrokerError, ConnectionLostError, FaktoryError } from '../errors.js'
+
+/** ms that the server has for an answer. */
+const TIMEOUT = 10_000
+/** ms before a report is sent again that the server has refused for now, the first and the longest. */
+const FIRST_DELAY = 100
+const MAX_DELAY = 5_000
+
+/** The server does not know the job any more: it was reported, or its reservation has ended. */
+const isUnknown = (error: FaktoryError): boolean => /job not found/i.test(error.serverMessage)
+
+/** What is refused for good. Anything else passes: a restart, a storage that fails. */
+const isFinal = (error: FaktoryError): boolean => /^(invalid|missing|unknown command)/i.test(error.serverMessage)
+
+/**
+ * ACK and FAIL. A report that could not be sent is kept and sent again, also after a restart of the server: reservations outlive it. The number of kept
+ * reports is bounded by the fetching, which stops while too many are open.
+ */
+export class Reports {
+  readonly #commands: CommandConnections
+  readonly #max: number
+  readonly #onRoom: () => void
+  readonly #open = new Set<Promise<unknown>>()
+  readonly #closed = new AbortController()
+
+  /** `max`: open reports at which nothing more is to be fetched. `onRoom`: called when there are fewer again. */
+  constructor(commands: CommandConnections, max: number, onRoom: () => void) {
+    this.#commands = commands
+    this.#max = max
+    this.#onRoom = onRoom
+    // One for each report that waits.
+    setMaxListeners(0, this.#closed.signal)
+  }
+
+  /** Too many reports are not answered. */
+  get isFull(): boolean {
+    return this.#open.size >= this.#max
+  }
+
+  /** Resolves with true when the server has taken it. ACK of an unknown job is taken, too. */
+  ack(jid: string): Promise<boolean> {
+    return this.#track(this.#send('ACK', JSON.stringify({ jid }), Number.POSITIVE_INFINITY))
+  }
+
+  /**
+   * `until`: ms on the monotonic clock at which the reservation ends: then the FAIL would be that of another run. Resolves with false when the server does not know
+   * the job any more, or it could not be told by then.
+   */
+  fail(failure: string, until: number): Promise<boolean> {
+    return this.#track(this.#send('FAIL', failure, until))
+  }
+
+  #track(sent: Promise<boolean>): Promise<boolean> {
+    const tracked = sent.finally(() => {
+      const wasFull = this.isFull
+      this.#open.delete(tracked)
+      if (wasFull) this.#onRoom()
+    })
+    this.#open.add(tracked)
+    return tracked
+  }
+
+  async #send(verb: 'ACK' | 'FAIL', argument: string, until: number): Promise<boolean> {
+    const { signal } = this.#closed
+    for (let failures = 1; performance.now() < until && !signal.aborted; failures++) {
+      try {
+        await this.#commands.command(verb, argument, { timeout: TIMEOUT })
+        return true
+      } catch (error) {
+        if (error instanceof FaktoryError) {
+          if (isUnknown(error)) return false
+          if (isFinal(error)) throw error
+        } else if (!(error instanceof ConnectionLostError || error instanceof BrokerError)) throw error
+      }
+      await sleep(jittered(exponentialDelay(failures, FIRST_DELAY, MAX_DELAY), 0.5), undefined, { signal }).catch(() => {})
+    }
+    return false
+  }
+
+  /** Waits until everything is sent, for at most `ms`. What is not sent by then is given up: its job runs again after its reservation. Resolves with how many. */
+  async close(ms: number): Promise<number> {
+    await withTimeout(Promise.allSettled([...this.#open]), ms, () => {})
+    const { size } = this.#open
+    this.#closed.abort()
+    return size
+  }
+}

@@ -1,0 +1,58 @@
+/** Errors of connecting to a broker, and of publishing to it. */
+import { PreforkError } from '../../wire/errors.js'
+
+/** The broker cannot be reached or used, for a permanent reason: a refused login, a certificate that is not trusted, a closed client. */
+export class BrokerError extends PreforkError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ERR_PREFORK_BROKER', message, options)
+  }
+}
+
+/** A job was not confirmed by the broker. `stored`: whether it may be in a queue all the same. */
+export class PublishError extends PreforkError {
+  readonly stored: 'no' | 'unknown'
+  constructor(message: string, stored: 'no' | 'unknown', options?: ErrorOptions) {
+    super('ERR_PREFORK_PUBLISH', message, options)
+    this.stored = stored
+  }
+}
+
+/** A `publishMany` failed after some of its jobs were published. */
+export class PublishManyError extends PublishError {
+  /** Ids of the published jobs, in the order of the source. */
+  readonly published: readonly string[]
+  constructor(cause: unknown, published: readonly string[]) {
+    super(
+      `${published.length === 1 ? '1 job was' : `${published.length} jobs were`} published before one was not: ${cause instanceof Error ? cause.message : String(cause)}`,
+      'no',
+      { cause },
+    )
+    this.published = published
+  }
+}
+
+// Set here, not in the classes: a bundler renames a class that refers to its own name, and stacks would show that name.
+BrokerError.prototype.name = 'BrokerError'
+PublishError.prototype.name = 'PublishError'
+PublishManyError.prototype.name = 'PublishManyError'
+
+/** The AggregateError of a host with several addresses has no message; OpenSSL's messages contain places in its source code around the reason. */
+export const reasonOf = (error: unknown): string => {
+  const { code, reason } = (error ?? {}) as { code?: unknown; reason?: unknown }
+  if (typeof reason === 'string' && String(code).startsWith('ERR_SSL_')) return reason
+  return error instanceof Error ? error.message || String(code ?? error.name) : String(error)
+}
+
+/** Codes of OpenSSL and Node for a server certificate that is not accepted. */
+const SERVER_CERTIFICATE_CODES: ReadonlySet<unknown> = new Set([
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+/** Whether the certificate of the server was not accepted. */
+export const isUntrusted = (error: unknown): boolean => SERVER_CERTIFICATE_CODES.has((error as { code?: unknown } | null | undefined)?.code)

@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { FAKTORY_URL, ownFaktory, RawClient, sharedFaktory } from '../../fixtures/faktory.js'
+import { Journal, Latch, scratch, until } from '../../fixtures/support.js'
+import { lineProxy } from './line-proxy.js'
+import { failedJob, nodeOn, push } from './nodes.js'
+
+describe('under Faktory', () => {
+  const faktory = sharedFaktory()
+
+  const setUp = async (given: Partial<Parameters<typeof nodeOn>[1]> = {}) => {
+    const proxy = await lineProxy(faktory.url)
+    const queue = faktory.newQueue()
+    const client = await faktory.connect()
+    return { proxy, queue, client, ...(await nodeOn(proxy.url, { queues: [queue], ...given })) }
+  }
+
+  it('what ends while its connections are cut is reported later, and runs once', async () => {
+    const { proxy, queue, client, node } = await setUp()
+    const journal = new Journal()
+    const latch = new Latch()
+    const jids: string[] = []
+    for (let index = 0; index < 4; index++) jids.push(await push(client, queue, index < 2 ? 'hold' : 'holdThenFail', [latch.path, journal.path, index]))
+    await until('they run', () => node.stats().running === 4)
+    proxy.shut()
+    await until('it has noticed', () => !node.stats().connected)
+    latch.open()
+    await until('they have ended', () => node.stats().running === 0)
+    expect(node.stats().totals).toMatchObject({ succeeded: 0, retried: 0 })
+    proxy.open()
+    await until('they are reported', () => node.stats().totals.succeeded === 2 && node.stats().totals.retried === 2)
+    // Until then the server hands jobs to a FETCH whose connection is gone.
+    await sleep(2_100)
+    await push(client, queue, 'mark', [journal.path, 'after'])
+    await journal.seen('after')
+    await node.shutdown()
+    for (const jid of jids.slice(0, 2)) await expect(client.ask(`FAIL ${JSON.stringify({ jid })}`)).rejects.toThrow('Job not found')
+    for (const jid of jids.slice(2)) expect((await failedJob(client, jid, queue))!.failure).toMatchObject({ message: 'alas', retry_count: 0 })
+    expect(journal.lines.filter((line) => line.startsWith('+'))).toHaveLength(4)
+  })
+
+  it('a report whose answer is lost is sent again', async () => {
+    const { proxy, queue, client, node } = await setUp()
+    const journal = new Journal()
+    const latch = new Latch()
+    const jid = await push(client, queue, 'hold', [latch.path, journal.path, 'a'])
+    await journal.seen('+a')
+    proxy.mute()
+    latch.open()
+    await until('the ACK is written', () => proxy.lines.some((line) => line.startsWith('ACK')))
+    proxy.cut()
+    proxy.flow()
+    await until('it is acknowledged', () => node.stats().totals.succeeded === 1)
+    expect(proxy.lines.filter((line) => line === `ACK ${JSON.stringify({ jid })}`)).toHaveLength(2)
+  })
+
+  it('a FETCH that is cut is made anew, and its jobs are not taken twice', async () => {
+    const { proxy, queue, client, node } = await setUp()
+    const journal = new Journal()
+    proxy.cut('FETCH')
+    await until('it fetches again', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 10)
+    // The server may still serve what it has not seen to be gone: those jobs are reserved until the reservation ends.
+    await sleep(2_100)
+    await push(client, queue, 'mark', [journal.path, 'a'])
+    await journal.seen('a')
+    await until('it is acknowledged', () => node.stats().totals.succeeded === 1)
+  })
+
+  it('what a FETCH brings that was in flight when the node was told to stop still runs, and nothing stays reserved', async () => {
+    const { queue, client, node, proxy } = await setUp()
+    await until('it fetches', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 5)
+    const journal = new Journal()
+    const done = node.shutdown()
+    const jid = await push(client, queue, 'mark', [journal.path, 'a'])
+    expect(await done).toEqual({ clean: true, requeued: 0, killed: 0 })
+    expect(journal.lines).toEqual(['a'])
+    await expect(client.ask(`FAIL ${JSON.stringify({ jid })}`)).rejects.toThrow('Job not found')
+    // It has said END on each connection, with nothing in flight.
+    expect(proxy.lines.filter((line) => line === 'END').length).toBe(6)
+  })
+
+  it('also when it has no grace: then it is failed, as it has not begun', async () => {
+    const { queue, client, node, proxy } = await setUp()
+    await until('it fetches', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 5)
+    const done = node.shutdown({ grace: 0 })
+    const jid = await push(client, queue, 'echo', ['a'])
+    await done
+    expect((await failedJob(client, jid, queue))!.failure).toMatchObject({ errtype: 'NodeShutdown', retry_count: 0 })
+  })
+
+  it('a shutdown fails what has a retry left, and leaves what a FAIL would end to its reservation', async () => {
+    const { queue, client, node, warnings } = await setUp()
+    const journal = new Journal()
+    const hold = (id: string, more: object): Promise<string> => push(client, queue, 'hold', [new Latch().path, journal.path, id], more)
+    const retried = await hold('retried', { retry: 2 })
+    const never = await hold('never', { retry: 0 })
+    const dead = await hold('dead', { retry: -1 })
+    const last = await push(client, queue, 'failThenHold', [new Latch().path, journal.path, 'last'], { retry: 1 })
+    await until('the first attempt has failed', () => node.stats().totals.retried === 1)
+    await client.ask(`MUTATE ${JSON.stringify({ cmd: 'requeue', target: 'retries', filter: { jids: [last] } })}`)
+    await until('they run', () => node.stats().running === 4)
+    expect(await node.shutdown({ grace: 100 })).toEqual({ clean: false, requeued: 0, killed: 4 })
+    expect((await failedJob(client, retried, queue))!.failure).toMatchObject({ errtype: 'NodeShutdown', remaining: 2 })
+    expect(warnings.filter((each) => each.includes('left to its reservation'))).toHaveLength(3)
+    expect(warnings.some((each) => each.includes(never) && each.includes('let the server forget it'))).toBe(true)
+    // They are reserved still: the server takes a FAIL.
+    for (const jid of [never, dead, last]) expect(await client.ask(`FAIL ${JSON.stringify({ jid })}`)).toBe('OK')
+  })
+
+  it('a job that was failed at the end of the grace is not acknowledged afterwards', async () => {
+    const { queue, client, node, proxy } = await setUp({ node: { cancelGrace: 100 } })
+    const journal = new Journal()
+    const jid = await push(client, queue, 'holdSync', [new Latch().path, journal.path, 'a'])
+    await journal.seen('+a')
+    await node.shutdown({ grace: 0 })
+    expect(proxy.lines.filter((line) => line.includes(jid) && !line.startsWith('FETCH')).map((line) => line.split(' ')[0])).toEqual(['FAIL'])
+  })
+})
+
+// No test can restart a server of somebody else.
+describe.skipIf(FAKTORY_URL !== undefined)('a server that is restarted', () => {
+  it('takes the reports of what it has handed out before', async () => {
+    const server = await ownFaktory({ file: `${scratch()}/jobs.json` })
+    const connect = async (): Promise<RawClient> => {
+      const client = await RawClient.connect(server.url)
+      onTestFinished(() => client.close())
+      return client
+    }
+    const { node } = await nodeOn(server.url, { queues: ['q'] })
+    const client = await connect()
+    const journal = new Journal()
+    const latch = new Latch()
+    for (let index = 0; index < 3; index++) await push(client, 'q', index === 0 ? 'holdThenFail' : 'hold', [latch.path, journal.path, index])
+    await until('they run', () => node.stats().running === 3)
+    await server.stop()
+    latch.open()
+    await until('they have ended', () => node.stats().running === 0)
+    await server.start()
+    await until('they are reported', () => node.stats().totals.succeeded === 2 && node.stats().totals.retried === 1)
+    const after = await connect()
+    expect((await after.info()).faktory.sets).toMatchObject({ working: 0, retries: 1 })
+    await push(after, 'q', 'mark', [journal.path, 'after'])
+    await journal.seen('after')
+  })
+})
