@@ -323,6 +323,7 @@ describe('jobs', () => {
     const queue = await open()
     const job = await queue.add('x', [], { id: 'a' })
     expect(await message(job.result({ timeout: 5 }))).toMatch(/^ResultTimeoutError: The job 'a' has not ended within 5 ms/)
+    expect(await message(queue.add('x', [], { dependsOn: ['y'.repeat(255)] }))).toMatch(/depends on 'y{80}…', which is not in the queue 'q'/)
     const long = await queue.add('x', [], { id: 'x'.repeat(255) })
     expect(await message(long.result({ timeout: 5 }))).toMatch(/^ResultTimeoutError: The job 'x{80}…' has/)
     await expect(job.result({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
