@@ -1,6 +1,6 @@
 import { MAX_TIMER } from './limits.js'
 import { nearest, shortName } from './nearest.js'
-import { sizeText } from './size-text.js'
+import { sizeText } from './shown-text.js'
 
 /** Checks of option values. Each returns the value as it is used, or throws an OptionError with the option's name, what it must be (with the unit) and what was given. */
 export type Check<T> = (name: string, value: unknown) => T

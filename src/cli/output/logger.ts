@@ -1,6 +1,6 @@
 import { type Logger, pino, symbols } from 'pino'
 import { shownClock } from '../../dashboard/format/values.js'
-import { escapeControl, escapeLine } from '../../util/escape.js'
+import { escapeControl, escapeLine } from '../../util/shown-text.js'
 import type { TextStream } from '../cli-context.js'
 import type { Environment } from '../settings/setting.js'
 import type { LogLevel } from '../settings/work.js'

@@ -1,5 +1,5 @@
 import type { Deadline } from '../../hub/index.js'
-import { overText } from '../../util/size-text.js'
+import { overText } from '../../util/shown-text.js'
 import { MemoryLimitError } from '../../wire/errors.js'
 import { MAX_DELIVERY } from '../../worker/claim.js'
 import type { PoolState } from '../pool-state.js'

@@ -1,7 +1,7 @@
 import { plainObject, refuseUnknownNames } from '../../util/checks.js'
 import { nearest } from '../../util/nearest.js'
 import { namesOf } from '../../util/option-table.js'
-import { overText } from '../../util/size-text.js'
+import { overText } from '../../util/shown-text.js'
 import { EMPTY_ARRAY, type EncodeOptions, encode } from '../../wire/codec/index.js'
 import { PoolClosedError, QueueFullError, SerializationError, TaskNotFoundError } from '../../wire/errors.js'
 import { JOB_HEAD, LENGTH_BYTES } from '../../wire/frame.js'

@@ -1,5 +1,5 @@
 import { Deque } from '../../util/deque.js'
-import { overText } from '../../util/size-text.js'
+import { overText } from '../../util/shown-text.js'
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD, LENGTH_BYTES, REPLY_HEAD, writeHead, writeReplyHead } from '../../wire/frame.js'

@@ -1,4 +1,4 @@
-import { overText } from '../../util/size-text.js'
+import { overText } from '../../util/shown-text.js'
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD } from '../../wire/frame.js'

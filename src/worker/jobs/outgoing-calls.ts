@@ -1,5 +1,5 @@
 import { shortName } from '../../util/nearest.js'
-import { overText } from '../../util/size-text.js'
+import { overText } from '../../util/shown-text.js'
 import { decode, encode } from '../../wire/codec/index.js'
 import { PreforkError, ProtocolError, SerializationError } from '../../wire/errors.js'
 import {

@@ -1,4 +1,4 @@
-import { overText } from '../../util/size-text.js'
+import { overText } from '../../util/shown-text.js'
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { PreforkError, SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD, STATS_BYTES, TIMES_BYTES, writeStats, writeTimes } from '../../wire/frame.js'
