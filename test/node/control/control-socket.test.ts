@@ -98,8 +98,8 @@ describe('commands', () => {
     const file = newFile()
     await startOther(file, () => {})
     await startNode(file, 'alpha', done)
-    expect(await answersTo(operator(file), 'all', { command: 'ping' }, 50)).toMatchObject([{ node: 'alpha' }])
-    const asked = operator(file).ask('all', { command: 'ping' }, { timeout: 50 })
+    expect(await answersTo(operator(file), 'all', { command: 'ping' }, 1_000)).toMatchObject([{ node: 'alpha' }])
+    const asked = operator(file).ask('all', { command: 'ping' }, { timeout: 1_000 })
     expect([await asked.next(), await asked.next()]).toMatchObject([{ value: { node: 'alpha' } }, { done: true, value: 1 }])
   })
 

@@ -40,15 +40,6 @@ const logger = (): { messages: string[]; trace(): void; debug(): void; info(): v
 }
 
 describe('the log of a node', () => {
-  it('names a module that exports no function', async () => {
-    const { store } = await open()
-    const log = logger()
-    await startNode({ store, tasks: fixture('no-task.js'), logger: log })
-    expect(log.messages).toEqual([
-      "No module of 'tasks' exports a function: this node knows no task, and each job waits for a node that does. Is the export missing?",
-    ])
-  })
-
   it.each([
     ['map', /^progress\.value is a Map: messages carry plain objects/],
     ['large', /^The progress value takes 9000\d\d bytes, and maxResultSize is 800000\.$/],
