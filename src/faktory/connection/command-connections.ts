@@ -127,8 +127,9 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
   }
 
   #opened(): void {
+    this.#connected++
     this.#sendWaiting()
-    if (++this.#connected === 1) this.emit('up')
+    if (this.#connected === 1) this.emit('up')
   }
 
   #sendWaiting(): void {

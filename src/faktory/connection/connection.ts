@@ -66,16 +66,18 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     socket
       .on('data', (chunk: Buffer) => this.#receive(chunk))
       .on('error', (error) => this.#lost(error))
+      // Before the close, which takes some turns: nothing is sent any more, and what waits for the loss of this connection need not wait.
+      .on('end', () => this.#lost(undefined))
       .on('close', () => this.#lost(undefined))
   }
 
   /**
-   * Connects and says HELLO.
+   * Connects and says HELLO, unless `mayConnect` is false by then.
    *
    * Rejects with BrokerError for a reason that does not pass: a refused password, a certificate that is not trusted, no TLS on the other side.
    * Rejects with ConnectionLostError for any other.
    */
-  static async open(settings: ConnectionSettings): Promise<FaktoryConnection> {
+  static async open(settings: ConnectionSettings, mayConnect: () => boolean = () => true): Promise<FaktoryConnection> {
     const { address, hashes, identity, warn } = settings
     const socket = openSocket(settings)
     const greeting = deferred<Reply>()
@@ -111,7 +113,9 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
         warn(
           `Faktory at ${address.shown} speaks version ${hi.version} of the protocol, and prefork version ${PROTOCOL_VERSION}: an upgrade of prefork is recommended.`,
         )
-      await connection.#sayHello(await helloOf(hi, { hashes, username: address.username, identity }), hi.login !== undefined && hashes === undefined)
+      const hello = await helloOf(hi, { hashes, username: address.username, identity })
+      if (!mayConnect()) throw new ConnectionLostError('The connection is not wanted any more.', false)
+      await connection.#sayHello(hello, hi.login !== undefined && hashes === undefined)
       return connection
     } catch (error) {
       connection.destroy(error as Error)

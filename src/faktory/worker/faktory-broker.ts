@@ -74,13 +74,16 @@ export class FaktoryBroker extends EventEmitter implements Broker {
     this.#commands = new CommandConnections({ ...this.#connection, connections: COMMAND_CONNECTIONS, maxWaiting: Number.POSITIVE_INFINITY })
     this.#reports = new Reports(this.#commands, MAX_OPEN_REPORTS, () => this.#fetchers?.wake())
     this.#commands
-      .on('up', () => this.emit('connected'))
+      .on('up', () => {
+        this.#fetchers?.connect()
+        this.emit('connected')
+      })
       .on('down', (reason) => this.emit('disconnected', reason))
       .on('retry', (error) => warn(`Faktory cannot be reached, and is tried again: ${error.message}`))
   }
 
   get connected(): boolean {
-    return this.#commands.connected
+    return this.#commands.connected && this.#fetchers?.connected !== false
   }
 
   connect(): Promise<void> {
@@ -130,6 +133,7 @@ export class FaktoryBroker extends EventEmitter implements Broker {
       queues,
       receive: (job) => this.#receive(job, context, receive),
       mayFetch: () => !this.#reports.isFull,
+      mayConnect: () => this.#commands.connected,
       warn,
     })
     this.#fetchers = consumption

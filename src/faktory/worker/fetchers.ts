@@ -28,12 +28,19 @@ export interface FetcherSettings {
   receive(job: FetchedJob): void
   /** False: nothing is to be fetched for now; `wake` is called when that changes. */
   mayFetch(): boolean
+  /**
+   * False: no connection is to be made for now; `connect` is called when that changes. The server keeps the state of a worker with the connection that said
+   * HELLO first, and hands no job to that one when it is quiet, for ever: it must not be one that fetches.
+   */
+  mayConnect(): boolean
   warn(message: string): void
 }
 
 interface Fetcher {
   readonly connection: ReconnectingConnection
   isBusy: boolean
+  /** It was lost or could not be made, and is tried again. */
+  isDown: boolean
   failures: number
   /** Waits after a refusal. */
   timer: NodeJS.Timeout | undefined
@@ -59,13 +66,13 @@ export class Fetchers implements Consumption {
   constructor(capacity: number, settings: FetcherSettings) {
     this.#capacity = capacity
     this.#settings = settings
-    this.#connect()
+    this.connect()
     this.wake()
   }
 
   setCapacity(capacity: number): void {
     this.#capacity = capacity
-    this.#connect()
+    this.connect()
     this.wake()
   }
 
@@ -85,15 +92,34 @@ export class Fetchers implements Consumption {
     await this.pause()
   }
 
-  #connect(): void {
-    const { connections, connection: settings } = this.#settings
-    while (!this.#isClosed && this.#fetchers.length < Math.min(connections, this.#capacity)) {
-      const connection = new ReconnectingConnection(settings, true)
-      const fetcher: Fetcher = { connection, isBusy: false, failures: 0, timer: undefined }
-      this.#fetchers.push(fetcher)
-      connection.on('up', () => this.wake())
-      connection.start().catch(() => {})
-    }
+  /** Whether anything can be fetched: false when each of the connections is lost or could not be made. */
+  get connected(): boolean {
+    return this.#fetchers.length === 0 || this.#fetchers.some(({ isDown }) => !isDown)
+  }
+
+  /** Makes the connections that are missing. */
+  connect(): void {
+    for (const { connection } of this.#fetchers) connection.proceed()
+    const wanted = this.#isClosed ? 0 : Math.min(this.#settings.connections, this.#capacity)
+    while (this.#fetchers.length < wanted) this.#fetchers.push(this.#newFetcher())
+  }
+
+  #newFetcher(): Fetcher {
+    const { connection: settings, mayConnect, warn } = this.#settings
+    const connection = new ReconnectingConnection(settings, { retriesPermanentErrors: true, mayConnect })
+    const fetcher: Fetcher = { connection, isBusy: false, isDown: false, failures: 0, timer: undefined }
+    connection
+      .on('up', () => {
+        fetcher.isDown = false
+        this.wake()
+      })
+      .on('retry', (error) => {
+        fetcher.isDown = true
+        // Otherwise it is the server that is away, which others report.
+        if (mayConnect()) warn(`A connection that fetches jobs is down, and is tried again: ${error.message}`)
+      })
+    connection.start().catch(() => {})
+    return fetcher
   }
 
   /** Fetches while there is room and a connection that is free. */

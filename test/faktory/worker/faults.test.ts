@@ -66,6 +66,40 @@ describe('under Faktory', () => {
     await until('it is acknowledged', () => node.stats().totals.succeeded === 1)
   })
 
+  it('a connection that fetches is never the first to say HELLO again: the server would hand it no job after a pause', async () => {
+    const { proxy, queue, client, node } = await setUp({ beatInterval: 100 })
+    const journal = new Journal()
+    for (let round = 0; round < 4; round++) {
+      proxy.shut()
+      await until('it has noticed', () => !node.stats().connected)
+      const before = proxy.conversations.length
+      proxy.open()
+      const fetching = (): number => proxy.conversations.slice(before).filter((each) => each.some((line) => line.startsWith('FETCH'))).length
+      await until('each connection is back', () => fetching() === 5)
+      expect(proxy.conversations[before]!.filter((line) => line.startsWith('FETCH'))).toEqual([])
+    }
+    await node.command({ command: 'pause' })
+    const paused = proxy.lines.length
+    await until('it has said so', () => proxy.lines.slice(paused).some((line) => line.includes('"current_state":"quiet"')))
+    await node.command({ command: 'resume' })
+    for (let index = 0; index < 5; index++) await push(client, queue, 'mark', [journal.path, index])
+    await until('they have ended', () => node.stats().totals.succeeded === 5)
+  })
+
+  it('shows that it is not connected while no connection can fetch, and says why', async () => {
+    const { proxy, node, warnings } = await setUp()
+    await until('it fetches', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 5)
+    expect(node.stats().connected).toBe(true)
+    proxy.refuseFrom(0)
+    proxy.cut('FETCH')
+    await until('it shows', () => !node.stats().connected)
+    await until('it says so', () => warnings.some((each) => each.startsWith('A connection that fetches jobs is down, and is tried again: ')))
+    // The one for commands is there.
+    expect(warnings.some((each) => each.includes('cannot be reached'))).toBe(false)
+    proxy.refuseFrom(undefined)
+    await until('it fetches again', () => node.stats().connected)
+  })
+
   it('what a FETCH brings that was in flight when the node was told to stop still runs, and nothing stays reserved', async () => {
     const { queue, client, node, proxy } = await setUp()
     await until('it fetches', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 5)

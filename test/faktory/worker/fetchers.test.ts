@@ -18,13 +18,14 @@ describe('Fetchers', () => {
     const server = await lineServer({ answer: helloOr(answer) })
     const received: FetchedJob[] = []
     const warnings: string[] = []
-    const state = { mayFetch: true }
+    const state = { mayFetch: true, mayConnect: true }
     const fetchers = new Fetchers(capacity, {
       connections,
       connection: settingsOf(server),
       queues: new QueueOrder(['a', 'b']),
       receive: (job) => received.push(job),
       mayFetch: () => state.mayFetch,
+      mayConnect: () => state.mayConnect,
       warn: (message) => warnings.push(message),
     })
     onTestFinished(() => fetchers.close())
