@@ -16,12 +16,18 @@ export interface Endpoint {
 const KEEP_ALIVE = 15_000
 
 /** Starts to connect. A worker's commands are short lines that wait for nothing: Nagle's algorithm is off. */
-export const openSocket = ({ address: { host, port, tls: encrypted }, tls }: Endpoint): Socket => {
-  const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE }
-  if (!encrypted) return connectTcp(options)
+export const openSocket = (endpoint: Endpoint): Socket => {
+  const socket = connecting(endpoint)
+  // Not by the options of `connect`: those of TLS are not passed on before Node.js 24, and a socket that is not connected forgets the delay.
+  socket.once('connect', () => socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE))
+  return socket
+}
+
+const connecting = ({ address: { host, port, tls: encrypted }, tls }: Endpoint): Socket => {
+  if (!encrypted) return connectTcp({ host, port })
   // A name for SNI; an address is none.
   const servername = isIP(host) === 0 ? { servername: host } : undefined
-  return connectTls({ ...options, minVersion: 'TLSv1.2', ...servername, ...tls })
+  return connectTls({ host, port, minVersion: 'TLSv1.2', ...servername, ...tls })
 }
 
 /** The error of a connection that could not be made. A BrokerError is permanent: a further attempt fails as well. */

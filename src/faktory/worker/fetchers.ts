@@ -60,7 +60,7 @@ export class Fetchers implements Consumption {
   #isPaused = false
   #isStopped = false
   #isClosed = false
-  /** Called when no FETCH is in flight. */
+  /** Called when no FETCH is in flight, or at `resume`. */
   #whenIdle: (() => void)[] = []
 
   constructor(capacity: number, settings: FetcherSettings) {
@@ -84,6 +84,7 @@ export class Fetchers implements Consumption {
 
   resume(): void {
     this.#isPaused = false
+    this.#pauseIsOver()
     this.wake()
   }
 
@@ -147,7 +148,11 @@ export class Fetchers implements Consumption {
     this.#inFlight--
     if (payload !== null) this.#receive(payload, fetchedAt)
     this.wake()
-    if (this.#inFlight === 0) for (const resolve of this.#whenIdle.splice(0)) resolve()
+    if (this.#inFlight === 0) this.#pauseIsOver()
+  }
+
+  #pauseIsOver(): void {
+    for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
   #receive(payload: string, fetchedAt: number): void {

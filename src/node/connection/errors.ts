@@ -17,14 +17,14 @@ export class PublishError extends PreforkError {
   }
 }
 
-/** A `publishMany` failed after some of its jobs were published. */
+/** A `publishMany` failed after some of its jobs were published. `stored`: that of the job which was not. */
 export class PublishManyError extends PublishError {
   /** Ids of the published jobs, in the order of the source. */
   readonly published: readonly string[]
   constructor(cause: unknown, published: readonly string[]) {
     super(
       `${published.length === 1 ? '1 job was' : `${published.length} jobs were`} published before one was not: ${cause instanceof Error ? cause.message : String(cause)}`,
-      'no',
+      cause instanceof PublishError ? cause.stored : 'no',
       { cause },
     )
     this.published = published

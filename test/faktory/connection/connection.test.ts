@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectionSettings, FaktoryConnection } from '../../../src/faktory/connection/connection.js'
@@ -5,7 +6,7 @@ import { addressOf } from '../../../src/faktory/protocol/address.js'
 import { PasswordHashes } from '../../../src/faktory/protocol/password-hash.js'
 import { readTls } from '../../../src/node/connection/tls-options.js'
 import { hasOpenssl, makeCertificates } from '../../fixtures/certificates.js'
-import { blockHost, failure } from '../../fixtures/support.js'
+import { blockHost, failure, until } from '../../fixtures/support.js'
 import { lineServer } from './line-server.js'
 
 const warnings: string[] = []
@@ -115,6 +116,29 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
   it('says that the server speaks no TLS', async () => {
     const { port } = await lineServer()
     expect(await failure(open(`tcp+tls://127.0.0.1:${port}`))).toMatchObject({ name: 'BrokerError', message: expect.stringContaining('answers without TLS') })
+  })
+})
+
+/** Linux shows the timers of its sockets: 02 is that of keepalive. */
+describe.skipIf(process.platform !== 'linux')('keepalive', () => {
+  const timersOf = (port: number): string[] =>
+    readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .filter((line) => line.split(/ +/)[3]?.endsWith(`:${port.toString(16).toUpperCase().padStart(4, '0')}`))
+      .map((line) => line.split(/ +/)[6]!.slice(0, 2))
+
+  it('is set on a plain connection', async () => {
+    const { url, port } = await lineServer()
+    await open(url)
+    await until('nothing else is timed', () => timersOf(port)[0] === '02')
+  })
+
+  it.skipIf(!hasOpenssl)('is set on one with TLS', async () => {
+    const certificates = makeCertificates()
+    onTestFinished(() => certificates.remove())
+    const { url, port } = await lineServer({ tls: { key: certificates.read('server.key'), cert: certificates.read('server.pem') } })
+    await open(url, { tls: readTls('tls', { rejectUnauthorized: false }) })
+    await until('nothing else is timed', () => timersOf(port)[0] === '02')
   })
 })
 

@@ -99,6 +99,19 @@ describe('Fetchers', () => {
     for (const give of waiting.slice(2)) give()
   })
 
+  it('is not paused any more when it is resumed: the pause is over', async () => {
+    const { fetches, fetchers } = await setUp(() => '$-1\r\n')
+    await until('it fetches', () => fetches() > 2)
+    let isOver = false
+    const paused = fetchers.pause().then(() => {
+      isOver = true
+    })
+    fetchers.resume()
+    // A pause that waits for more than the FETCHes at its call never ends: each is followed by another.
+    await until('it is over', () => isOver)
+    await paused
+  })
+
   it('fetches nothing while it must not, and goes on when it is woken', async () => {
     const { fetches, fetchers, state } = await setUp(() => '$-1\r\n')
     await until('it fetches', () => fetches() > 2)
