@@ -51,8 +51,11 @@ export interface Broker {
   on(event: 'connected' | 'disconnected', listener: (reason?: Error) => void): void
   /** A problem for the operator: a timeout that is too short, a feature that the broker lacks. */
   on(event: 'warning', listener: (message: string) => void): void
-  /** Sends every settlement, gives unsettled deliveries back, and closes. */
-  close(): Promise<void>
+  /**
+   * Sends every settlement, gives unsettled deliveries back, and closes. `within`: ms that are left of a shutdown, given where `canRequeue` is false. Absent:
+   * the broker bounds it by itself.
+   */
+  close(within?: number): Promise<void>
 }
 
 /** The node that the broker works for, and the work that the broker's own timeouts must not cut short. */

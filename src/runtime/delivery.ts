@@ -98,7 +98,7 @@ export interface SerializedError {
 export type JobAnswer = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerializedError }
 
 export interface SettleResult {
-  /** The broker took the settlement. False: the delivery's channel was gone, and the broker delivers the message again. */
+  /** The broker took the settlement. False: the delivery's channel was gone, and the broker delivers the message again; or the broker, which `retries`, does with it what it does. */
   readonly settled: boolean
   /** The broker confirmed the republication or dead letter, whether or not the acknowledgement reached it. */
   readonly published: boolean

@@ -149,14 +149,14 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     await Promise.all(this.#connections.map((each) => each.renew()))
   }
 
-  /** Refuses what waits, waits for the answers to what was sent, and closes. */
-  async close(): Promise<void> {
+  /** Refuses what waits, waits for the answers to what was sent, for `ms`, default 3,000, and closes. */
+  async close(ms?: number): Promise<void> {
     this.#closed = true
     for (const command of this.#waiting) {
       this.#over(command)
       command.reject(this.#notSent(command.verb, 'the connection is closed'))
     }
     const closed = new BrokerError(`The connection to Faktory at ${this.#shown} has been closed.`)
-    await Promise.all(this.#connections.map((each) => each.close(closed)))
+    await Promise.all(this.#connections.map((each) => each.close(closed, ms)))
   }
 }

@@ -22,10 +22,11 @@ export interface ConnectionSettings extends Endpoint {
 const GREETING_TIMEOUT = 5_000
 /** ms for the answer to HELLO. */
 const HELLO_TIMEOUT = 5_000
-/** ms that commands have to be answered when the connection ends. A FETCH takes 2 s. */
+/** ms that commands have to be answered when the connection ends, by default. A FETCH takes 2 s. */
 const DRAIN_TIMEOUT = 3_000
-/** ms that the server has to close after END. */
+/** ms that the server has to close after END, and those that it has when nothing is left of the time for the end. */
 const END_TIMEOUT = 1_000
+const LEAST_END_TIMEOUT = 50
 
 interface PendingCommand {
   readonly verb: string
@@ -230,15 +231,16 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     this.#lost(error)
   }
 
-  /** Takes no more commands, waits until all are answered, for at most 3 s, sends END, and resolves when the server has closed. */
-  async end(): Promise<void> {
+  /** Takes no more commands, waits until all are answered, for at most `ms`, default 3,000, sends END, and resolves when the server has closed. */
+  async end(ms = DRAIN_TIMEOUT): Promise<void> {
     if (!this.isOpen) return
+    const endsAt = performance.now() + ms
     const closed = new Promise<void>((resolve) => this.once('close', () => resolve()))
     this.#ending = true
-    if (this.#pending.size > 0) await withTimeout(Promise.race([closed, this.#lastAnswered()]), DRAIN_TIMEOUT, () => {})
+    if (this.#pending.size > 0) await withTimeout(Promise.race([closed, this.#lastAnswered()]), ms, () => {})
     if (this.#closed !== undefined) return
     this.#write('END\r\n')
-    await withTimeout(closed, END_TIMEOUT, () => {})
+    await withTimeout(closed, Math.min(END_TIMEOUT, Math.max(LEAST_END_TIMEOUT, endsAt - performance.now())), () => {})
     this.destroy(new ConnectionLostError('The connection was closed.', true))
   }
 

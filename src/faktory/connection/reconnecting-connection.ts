@@ -126,13 +126,13 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
     await Promise.all([renewed, before.end()])
   }
 
-  /** Waits for the answers to what was sent, says END and closes, for good. `error` rejects a pending `start`. */
-  async close(error: BrokerError): Promise<void> {
+  /** Waits for the answers to what was sent, for `ms`, default 3,000, says END and closes, for good. `error` rejects a pending `start`. */
+  async close(error: BrokerError, ms?: number): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
     this.#rejectStart?.(error)
     const connection = this.#current
     this.#current = undefined
-    await connection?.end()
+    await connection?.end(ms)
   }
 }

@@ -123,13 +123,13 @@ export class FaktoryDelivery implements Delivery {
     return (await this.#context.reports.fail(failureOf(this.#job, error), this.#reservedUntil)) ? SETTLED : NOT_SETTLED
   }
 
-  /** It was not the job that failed. One without a retry is not told to have failed: it comes back when its reservation ends. */
+  /** It was not the job that failed. One without a retry is not told to have failed: the server does the same to it when its reservation ends, but not now. */
   async #interrupted(error: SerializedError): Promise<SettleResult> {
     if (hasRetryLeft(this.#job)) return await this.#fail(error)
     const { jobtype, jid, retry } = this.#job
     const left = Math.ceil(Math.max(0, this.#reservedUntil - performance.now()) / 1_000)
     this.#context.warn(
-      `The job ${jid} ('${jobtype}') has not ended and has no retry left: a FAIL would ${retry === 0 ? 'let the server forget it' : 'be its last'}. It is left to its reservation, after which the server decides, in ${left} s.`,
+      `The job ${jid} ('${jobtype}') has not ended and has no retry left. It is left to its reservation, which ends in ${left} s. Then Faktory takes it for failed, and ${retry === 0 ? 'forgets it' : 'puts it into the dead set'}.`,
     )
     return NOT_SETTLED
   }

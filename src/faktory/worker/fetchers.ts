@@ -1,8 +1,10 @@
 import type { Consumption } from '../../node/broker.js'
 import { exponentialDelay, jittered } from '../../util/backoff.js'
+import { withTimeout } from '../../util/with-timeout.js'
 import type { ConnectionSettings } from '../connection/connection.js'
 import { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { BrokerError, FaktoryError } from '../errors.js'
+import { AFTER_RESERVATION } from './job.js'
 import type { QueueOrder } from './queue-order.js'
 
 /** ms. The server answers after 2 s at the latest: after this the peer is gone. */
@@ -171,7 +173,7 @@ export class Fetchers implements Consumption {
   /** A lost connection is made again with a backoff of its own. */
   #failed(fetcher: Fetcher, error: unknown): void {
     if (!(error instanceof FaktoryError)) {
-      if (!this.#isStopped) this.#settings.warn('A connection was lost while it fetched: a job that it was handed comes back when its reservation ends.')
+      if (!this.#isStopped) this.#settings.warn(`A connection was lost while it fetched: a job that it was handed is reserved. ${AFTER_RESERVATION}`)
       return
     }
     this.#settings.warn(`A FETCH was refused, and is tried again: ${error.serverMessage}.`)
@@ -182,11 +184,15 @@ export class Fetchers implements Consumption {
     }, wait)
   }
 
-  /** Waits for each FETCH in flight, and closes. */
-  async close(): Promise<void> {
-    await this.stop()
+  /** Waits for each FETCH in flight, for `ms` at most, and closes. Resolves with how many were not answered. */
+  async close(ms = FETCH_TIMEOUT): Promise<number> {
+    const endsAt = performance.now() + ms
+    await withTimeout(this.stop(), ms, () => {})
     this.#isClosed = true
+    const unanswered = this.#inFlight
+    const closed = new BrokerError('The node has ended.')
     for (const { timer } of this.#fetchers) clearTimeout(timer)
-    await Promise.all(this.#fetchers.map(({ connection }) => connection.close(new BrokerError('The node has ended.'))))
+    await Promise.all(this.#fetchers.map(({ connection }) => connection.close(closed, Math.max(0, endsAt - performance.now()))))
+    return unanswered
   }
 }

@@ -28,7 +28,9 @@ describe('Fetchers', () => {
       mayConnect: () => state.mayConnect,
       warn: (message) => warnings.push(message),
     })
-    onTestFinished(() => fetchers.close())
+    onTestFinished(async () => {
+      await fetchers.close()
+    })
     return { ...server, server, fetchers, received, warnings, state, fetches: () => server.lines.filter((line) => line === 'FETCH a b').length }
   }
 
