@@ -70,6 +70,9 @@ export const WORKER_OPTIONS = { ...NODE_OPTIONS, ...OWN_OPTIONS } satisfies Opti
 /** Its rows that a user may give. */
 export const WORKER_NAMES = namesOf(WORKER_OPTIONS).filter((name) => name !== 'prefetchPerWorker' && UNSUPPORTED[name as keyof NodeOptions] === undefined)
 
+/** The others: each is refused with its reason. */
+const REFUSED: ReadonlySet<string> = new Set(namesOf(WORKER_OPTIONS).filter((name) => !WORKER_NAMES.includes(name)))
+
 /**
  * Starts a node that executes jobs from a Faktory server. Resolves when a worker is up and jobs are fetched. While the server cannot be reached, it waits,
  * without workers; a task module that cannot be loaded rejects even then. It handles no signal of the operating system: that is the application's.
@@ -80,7 +83,7 @@ export const WORKER_NAMES = namesOf(WORKER_OPTIONS).filter((name) => name !== 'p
  */
 export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {
   const given = plainObject('options', options)
-  refuseUnknownNames('createWorker', given, namesOf(WORKER_OPTIONS))
+  refuseUnknownNames('createWorker', Object.fromEntries(Object.entries(given).filter(([name]) => !REFUSED.has(name))), WORKER_NAMES)
   if (given.prefetchPerWorker !== undefined) throw new OptionError('prefetchPerWorker', `is no option of a node under 'faktory': ${NO_PREFETCH}`)
   const { url, tls, queue, queues = [queue], fetchers, reserveMargin, labels, control, shutdownGrace } = readKnown(OWN_OPTIONS, given)
   if (given.queue !== undefined && given.queues !== undefined)

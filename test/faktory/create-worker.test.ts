@@ -38,6 +38,12 @@ describe('createWorker', () => {
     expect(WORKER_NAMES).not.toContain('maxAttempts')
   })
 
+  it('names no option that it refuses to one who has misspelt another', async () => {
+    const { message } = (await failure(createWorker({ tasks: TASKS, fetcher: 5 } as unknown as WorkerOptions))) as Error
+    expect(message).toMatch(/It has: .*fetchers/)
+    expect(message).not.toMatch(/maxAttempts|prefetchPerWorker|unknownTask/)
+  })
+
   it('rejects with a wrong password, and shows none', async () => {
     const server = await ownFaktory({ password: 'right' })
     const error = (await failure(createWorker({ tasks: TASKS, url: server.url.replace('right', 'topsecret') }))) as Error

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { BrokerError } from '../../node/connection/errors.js'
+import { withTimeout } from '../../util/with-timeout.js'
 import { ConnectionLostError } from '../errors.js'
 import type { ConnectionSettings, FaktoryConnection } from './connection.js'
 import { ReconnectingConnection } from './reconnecting-connection.js'
@@ -97,6 +98,14 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     if (this.#waiting.size >= this.#maxWaiting)
       return Promise.reject(new BrokerError(`${verb} is refused: ${this.#waiting.size} commands wait for a connection to Faktory at ${this.#shown}.`))
     return this.#wait({ verb, argument, timeout }, sendTimeout)
+  }
+
+  /** As `command`, with one time for both, ms. What was sent, and is not answered by then, may have had its effect: `sent` is true. */
+  commandWithin(verb: string, argument: string | undefined, ms: number): Promise<string | null> {
+    // The timer of a command that waits is older, and fires first.
+    return withTimeout(this.command(verb, argument, { timeout: ms }), ms, () => {
+      throw new ConnectionLostError(`${verb} was not answered within ${Math.round(ms)} ms.`, true)
+    })
   }
 
   #wait(given: Pick<WaitingCommand, 'verb' | 'argument' | 'timeout'>, ms: number): Promise<string | null> {

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
-import { BrokerError, reasonOf } from '../../node/connection/errors.js'
+import { BrokerError, isClientRefused, reasonOf } from '../../node/connection/errors.js'
 import { Deque } from '../../util/deque.js'
 import { deferred, withTimeout } from '../../util/with-timeout.js'
 import { ConnectionLostError, FaktoryError } from '../errors.js'
@@ -68,7 +68,10 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
       .on('data', (chunk: Buffer) => this.#receive(chunk))
       .on('error', (error) => this.#lost(error))
       // Before the close, which takes some turns: nothing is sent any more, and what waits for the loss of this connection need not wait.
-      .on('end', () => this.#lost(undefined))
+      .on('end', () => {
+        // Before the greeting, an error may follow that says more.
+        if (this.#greeted === undefined) this.#lost(undefined)
+      })
       .on('close', () => this.#lost(undefined))
   }
 
@@ -87,19 +90,17 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     socket.once(address.tls ? 'secureConnect' : 'connect', () => {
       isConnected = true
     })
-    // The first error explains the others.
-    let cause: Error | undefined
-    socket.once('error', (error) => {
-      cause = error
-    })
     connection.once('close', (error) => {
-      if (isConnected)
+      // An alert of TLS may follow the handshake.
+      if (!isConnected || isClientRefused(error)) greeting.reject(connectError(address, error))
+      else if (error instanceof ReplySyntaxError) greeting.reject(notGreeted(address, `greets with ${error.message}`))
+      else
         greeting.reject(
-          error instanceof ReplySyntaxError
-            ? notGreeted(address, `greets with ${error.message}`)
-            : notGreeted(address, 'closed the connection without a greeting'),
+          notGreeted(
+            address,
+            error instanceof ConnectionLostError ? 'closed the connection without a greeting' : `closed the connection without a greeting (${reasonOf(error)})`,
+          ),
         )
-      else greeting.reject(connectError(address, cause ?? error))
     })
     try {
       const reply = await withTimeout(greeting.promise, GREETING_TIMEOUT, () => {

@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { BrokerError, isUntrusted, reasonOf } from '../../node/connection/errors.js'
+import { BrokerError, isClientRefused, isUntrusted, reasonOf } from '../../node/connection/errors.js'
 import type { TlsSettings } from '../../node/connection/tls-options.js'
 import { ConnectionLostError } from '../errors.js'
 import type { FaktoryAddress } from '../protocol/address.js'
@@ -35,7 +35,12 @@ export const connectError = ({ shown }: FaktoryAddress, cause: Error): BrokerErr
   const code = String((cause as { code?: unknown }).code)
   if (isUntrusted(cause))
     return new BrokerError(
-      `Faktory at ${shown} shows a certificate that is not trusted: ${reasonOf(cause)}. Name the authority that it comes from (the option tls.ca), or the name that it has (tls.servername).`,
+      `Faktory at ${shown} shows a certificate that is not trusted: ${reasonOf(cause)}. Name the authority that it comes from (the option tls.ca, or FAKTORY_TLS_CA), or the name that it has (the option tls.servername, or FAKTORY_TLS_SERVERNAME).`,
+      { cause },
+    )
+  if (isClientRefused(cause))
+    return new BrokerError(
+      `Faktory at ${shown} refused the certificate of this client, or wants one: ${reasonOf(cause)}. Give it one that it trusts (the options tls.cert and tls.key, or FAKTORY_TLS_CERT and FAKTORY_TLS_KEY).`,
       { cause },
     )
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')

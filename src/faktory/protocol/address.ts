@@ -35,11 +35,12 @@ const decoded = (name: string, what: string, text: string): string | undefined =
  * @throws {OptionError} it has another form; the message does not show it
  */
 export const readAddress = (name: string, url: string): FaktoryAddress => {
+  // The URL would end there, before its '@'.
+  if (/^tcp(\+tls)?:\/\/[^@]*[/?#].*@/i.test(url)) throw refused(name, `${FORM}: a '/', '?' or '#' in the password is written as %2F, %3F, %23`)
   if (!/^tcp(\+tls)?:\/\//i.test(url) || !URL.canParse(url)) throw refused(name, FORM)
   const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(url)
   if (hostname === '') throw refused(name, FORM)
-  if ((pathname !== '' && pathname !== '/') || search !== '' || hash !== '')
-    throw refused(name, `${FORM}, with nothing behind the port: a '/', '?' or '#' in the password is written as %2F, %3F, %23`)
+  if ((pathname !== '' && pathname !== '/') || search !== '' || hash !== '') throw refused(name, `${FORM}, with nothing behind the port`)
   if (port === '0') throw refused(name, 'must name a port from 1 to 65535')
   const secret = decoded(name, 'password', password)
   const tls = protocol === 'tcp+tls:'

@@ -54,5 +54,13 @@ const SERVER_CERTIFICATE_CODES: ReadonlySet<unknown> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
+const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code
+
 /** Whether the certificate of the server was not accepted. */
-export const isUntrusted = (error: unknown): boolean => SERVER_CERTIFICATE_CODES.has((error as { code?: unknown } | null | undefined)?.code)
+export const isUntrusted = (error: unknown): boolean => SERVER_CERTIFICATE_CODES.has(codeOf(error))
+
+/** TLS alerts of a server that does not accept the client's certificate. Newer versions of OpenSSL write SSL/TLS where older ones wrote SSLV3. */
+const CLIENT_CERTIFICATE_CODES = /^ERR_SSL_.+_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_\w+|HANDSHAKE_FAILURE)$/
+
+/** Whether the server did not accept the certificate of the client, or misses one. With TLS 1.3 it says so after the handshake. */
+export const isClientRefused = (error: unknown): boolean => CLIENT_CERTIFICATE_CODES.test(String(codeOf(error)))

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { CommandConnections } from '../../../src/faktory/connection/command-connections.js'
 import { endpointOf } from '../../../src/faktory/options.js'
 import { failure } from '../../fixtures/support.js'
+import { lineServer } from './line-server.js'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -27,6 +28,21 @@ describe('CommandConnections', () => {
     collectGarbage()
     // 40 MB were given.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(10e6)
+  })
+
+  it('has one time to be sent and answered, where it is asked for', async () => {
+    const { url, lines } = await lineServer({ answer: (line) => (line.startsWith('HELLO') ? '+OK\r\n' : undefined) })
+    const commands = new CommandConnections({ ...endpointOf({ url, tls: undefined }), connections: 1, maxWaiting: 9, warn: () => {} })
+    onTestFinished(() => commands.close(0))
+    const begun = performance.now()
+    const waiting = failure(commands.commandWithin('PUSH', '{}', 1_000.4))
+    setTimeout(() => commands.start().catch(() => {}), 500)
+    expect(await waiting).toMatchObject({ sent: true, message: expect.stringContaining('within 1000 ms') })
+    expect(lines).toContain('PUSH {}')
+    // 1,500 if it had its time again.
+    expect(performance.now() - begun).toBeLessThan(1_400)
+    const unsent = unreachable(9)
+    expect(await failure(unsent.commandWithin('PUSH', '{}', 30.7))).toMatchObject({ sent: false, message: expect.stringContaining('for 31 ms') })
   })
 
   it('refuses a command when too many wait, and takes others when those are over', async () => {

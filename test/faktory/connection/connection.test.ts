@@ -102,7 +102,7 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
     // The certificate is for localhost alone.
     expect(await failure(open(`tcp+tls://127.0.0.1:${port}`, { tls: readTls('tls', { ca }) }))).toMatchObject({
       name: 'BrokerError',
-      message: expect.stringMatching(/not trusted/),
+      message: expect.stringMatching(/not trusted.*FAKTORY_TLS_CA/),
     })
     expect(await failure(open(`tcp+tls://localhost:${port}`))).toMatchObject({ name: 'BrokerError', message: expect.stringMatching(/not trusted/) })
     await open(`tcp+tls://127.0.0.1:${port}`, { tls: readTls('tls', { rejectUnauthorized: false }) })
@@ -111,6 +111,21 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
     const closes = setTimeout(() => silent.cut(), 500)
     onTestFinished(() => clearTimeout(closes))
     expect(await failure(open(silent.url))).toMatchObject({ message: expect.stringMatching(/closed the connection without a greeting: .*tcp\+tls:\/\//) })
+  })
+
+  it('says that the server wants a certificate of the client, also after the handshake', async () => {
+    const own = makeCertificates()
+    onTestFinished(() => own.remove())
+    const ca = own.read('ca.pem')
+    const tls = { key: own.read('server.key'), cert: own.read('server.pem'), ca, requestCert: true, rejectUnauthorized: true }
+    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const { port } = await lineServer({ tls: { ...tls, maxVersion } })
+      expect(await failure(open(`tcp+tls://localhost:${port}`, { tls: readTls('tls', { ca }) }))).toMatchObject({
+        name: 'BrokerError',
+        message: expect.stringMatching(/wants one: .+ \(the options tls\.cert and tls\.key, or FAKTORY_TLS_CERT and FAKTORY_TLS_KEY\)/),
+      })
+      await open(`tcp+tls://localhost:${port}`, { tls: readTls('tls', { ca, cert: own.read('client.pem'), key: own.read('client.key') }) })
+    }
   })
 
   it('says that the server speaks no TLS', async () => {

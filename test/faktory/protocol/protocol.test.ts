@@ -28,6 +28,9 @@ describe('the address', () => {
     ['tcp://:topsecret@h:0', /a port from 1 to 65535/],
     ['tcp://:topsecret100%@h', /%25/],
     ['tcp://:topsecret%E9@h', /percent-encoded UTF-8/],
+    ['tcp://:topsecret/x@h', /'\/', '\?' or '#' in the password is written as %2F, %3F, %23/],
+    ['tcp://:topsecret?x@h:7419', /in the password is written as/],
+    ['tcp://me:topsecret#x@h', /in the password is written as/],
     ['tcp://:topsecret@h/db', /nothing behind the port/],
     ['tcp://:topsecret@h?x=1', /nothing behind the port/],
   ])('refuses %s without showing it', (url, reason) => {
