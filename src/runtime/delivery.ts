@@ -161,7 +161,7 @@ export interface Delivery {
   readonly endWhenGone?: boolean
   /**
    * ms on the clock of `performance.now()`: each run of the job must have ended by then, as the broker hands it to somebody else, without telling. It is asked to
-   * stop one `cancelGrace` earlier. Smaller limits win. Absent: what has begun may take as long as its limits allow.
+   * stop one `cancelGrace` earlier. Smaller limits win. A job that has not begun by then does not begin. Absent: what has begun may take as long as its limits allow.
    */
   readonly deadline?: number
   /** More fields of `currentJob().delivery`, by which the broker describes the job to its task. */

@@ -18,6 +18,7 @@ describe('createWorker', () => {
     ['prefetchPerWorker', 5, /reserved for a time that runs.*concurrency/],
     ['fetchers', 0, /from 1 to 1000/],
     ['reserveMargin', 30_001, /at most 30000/],
+    ['cancelGrace', 55_000, /leaves no time for a job: with reserveMargin \(5000 ms\) it must be below the shortest reservation, 60000 ms/],
     ['labels', [5], /labels\[0\]/],
     ['url', 'redis://x', /tcp:\/\/:password@host:7419/],
     ['control', `${scratchName()}/none/at/all`, /folder that exists/],

@@ -132,7 +132,7 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
       if (error instanceof FaktoryError && /password/i.test(error.serverMessage))
         throw new BrokerError(
           passwordMissing
-            ? `Faktory at ${this.#shown} wants a password, and the URL has none: tcp://:password@host:7419.`
+            ? `Faktory at ${this.#shown} wants a password, and the URL has none: tcp://:password@host:7419. FAKTORY_PASSWORD is a variable of the server, and is not read here.`
             : `Faktory at ${this.#shown} refused the password of the URL.`,
           { cause: error },
         )

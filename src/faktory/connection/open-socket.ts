@@ -23,11 +23,11 @@ export const openSocket = (endpoint: Endpoint): Socket => {
   return socket
 }
 
-const connecting = ({ address: { host, port, tls: encrypted }, tls }: Endpoint): Socket => {
+const connecting = ({ address: { host, port, tls: encrypted, rejectUnauthorized = true }, tls }: Endpoint): Socket => {
   if (!encrypted) return connectTcp({ host, port })
   // A name for SNI; an address is none.
   const servername = isIP(host) === 0 ? { servername: host } : undefined
-  return connectTls({ host, port, minVersion: 'TLSv1.2', ...servername, ...tls })
+  return connectTls({ host, port, minVersion: 'TLSv1.2', rejectUnauthorized, ...servername, ...tls })
 }
 
 /** The error of a connection that could not be made. A BrokerError is permanent: a further attempt fails as well. */

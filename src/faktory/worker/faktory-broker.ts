@@ -126,9 +126,15 @@ export class FaktoryBroker extends EventEmitter implements Broker {
   }
 
   consume(capacity: number, receive: (delivery: Delivery) => void): Consumption {
-    const { queues, fetchers, reserveMargin, maxBodySize } = this.#settings
+    const { queues, fetchers, reserveMargin, maxBodySize, identity } = this.#settings
     const warn = (message: string): void => this.#warnings.warn(message)
-    const context: DeliveryContext = { reports: this.#reports, reserveMargin, maxBodySize, warn: (message) => this.emit('warning', message) }
+    const context: DeliveryContext = {
+      wid: identity.wid,
+      reports: this.#reports,
+      reserveMargin,
+      maxBodySize,
+      warn: (message) => this.emit('warning', message),
+    }
     const consumption = new Fetchers(capacity, {
       connections: fetchers,
       connection: this.#connection,

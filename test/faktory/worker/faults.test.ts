@@ -179,6 +179,15 @@ describe('under Faktory', () => {
     expect(lines.filter((line) => /^(FAIL|END)/.test(line)).map((line) => line.split(' ')[0])).toEqual(['FAIL', 'END', 'END'])
   })
 
+  it('a task that throws what the end of a node throws has failed', async () => {
+    const { queue, client, node, warnings } = await setUp()
+    const jid = await push(client, queue, 'failWith', ['ERR_PREFORK_NODE_SHUTDOWN'], { retry: -1 })
+    await until('it has failed', () => node.stats().totals.deadLettered + node.stats().totals.retried === 1)
+    await node.shutdown()
+    expect(await failedJob(client, jid, queue, 'dead')).toMatchObject({ jid })
+    expect(warnings).toEqual([])
+  })
+
   it('a job that was failed at the end of the grace is not acknowledged afterwards', async () => {
     const { queue, client, node, proxy } = await setUp({ node: { cancelGrace: 100 } })
     const journal = new Journal()
