@@ -112,7 +112,7 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     return new Promise((resolve, reject) => {
       const command: WaitingCommand = { ...given, resolve, reject, timer: undefined }
       command.timer = setTimeout(() => {
-        this.#over(command)
+        this.#remove(command)
         const reason = this.#lastError === undefined ? '' : `. ${this.#lastError.message}`
         reject(this.#notSent(given.verb, `there is no connection for ${Math.round(ms)} ms${reason}`))
       }, ms)
@@ -120,7 +120,7 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     })
   }
 
-  #over(command: WaitingCommand): void {
+  #remove(command: WaitingCommand): void {
     this.#waiting.delete(command)
     clearTimeout(command.timer)
   }
@@ -143,7 +143,7 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
 
   #sendWaiting(): void {
     for (const command of this.#waiting) {
-      this.#over(command)
+      this.#remove(command)
       // The one that has just been opened, at least.
       this.#leastBusy()!.command(command.verb, command.argument, { timeout: command.timeout }).then(command.resolve, command.reject)
     }
@@ -162,7 +162,7 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
   async close(ms?: number): Promise<void> {
     this.#closed = true
     for (const command of this.#waiting) {
-      this.#over(command)
+      this.#remove(command)
       command.reject(this.#notSent(command.verb, 'the connection is closed'))
     }
     const closed = new BrokerError(`The connection to Faktory at ${this.#shown} has been closed.`)

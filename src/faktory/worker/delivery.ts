@@ -63,17 +63,17 @@ export class FaktoryDelivery implements Delivery {
   readonly #size: number
   readonly #reservedUntil: number
   readonly #context: DeliveryContext
-  readonly #over: () => void
+  readonly #release: () => void
 
-  /** `size`: bytes of the payload. `fetchedAt`: ms on the monotonic clock, not after its reservation began. `over`: it takes up no room any more. */
-  constructor(job: FaktoryJob, { size, fetchedAt }: { size: number; fetchedAt: number }, context: DeliveryContext, over: () => void) {
+  /** `size`: bytes of the payload. `fetchedAt`: when its FETCH was sent, ms on the monotonic clock; its reservation began later. `release`: it takes up no room any more. */
+  constructor(job: FaktoryJob, { size, fetchedAt }: { size: number; fetchedAt: number }, context: DeliveryContext, release: () => void) {
     const { args, ...kept } = job
     const { jid, queue, failure, custom, createdAt, reserveFor } = kept
     this.#job = kept
     this.#args = args
     this.#size = size
     this.#context = context
-    this.#over = over
+    this.#release = release
     this.#reservedUntil = fetchedAt + reserveFor * 1_000
     this.deadline = this.#reservedUntil - context.reserveMargin
     this.id = jid
@@ -115,7 +115,7 @@ export class FaktoryDelivery implements Delivery {
   }
 
   settle(settlement: Settlement): Promise<SettleResult> {
-    this.#over()
+    this.#release()
     this.#args = NO_ARGS
     switch (settlement.kind) {
       case 'acknowledge':

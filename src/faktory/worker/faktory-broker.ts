@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { Broker, Consumption, WorkAhead } from '../../node/broker.js'
-import { RetryWarnings } from '../../node/connection/reconnect-backoff.js'
+import { RetryWarnings } from '../../node/connection/retry-warnings.js'
 import { ControlSocket } from '../../node/control/control-socket.js'
 import type { Delivery } from '../../runtime/delivery.js'
 import { CommandConnections } from '../connection/command-connections.js'
@@ -149,14 +149,14 @@ export class FaktoryBroker extends EventEmitter implements Broker {
     return consumption
   }
 
-  #receive({ payload, fetchedAt, over }: FetchedJob, context: DeliveryContext, receive: (delivery: Delivery) => void): void {
+  #receive({ payload, fetchedAt, release }: FetchedJob, context: DeliveryContext, receive: (delivery: Delivery) => void): void {
     let delivery: FaktoryDelivery
     try {
-      delivery = new FaktoryDelivery(readJob(payload), { size: Buffer.byteLength(payload), fetchedAt }, context, over)
+      delivery = new FaktoryDelivery(readJob(payload), { size: Buffer.byteLength(payload), fetchedAt }, context, release)
     } catch (error) {
       // Without a jid nothing can be reported.
       this.emit('warning', (error as Error).message)
-      over()
+      release()
       return
     }
     receive(delivery)

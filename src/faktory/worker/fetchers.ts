@@ -18,8 +18,8 @@ export interface FetchedJob {
   readonly payload: string
   /** When the FETCH was sent, ms on the monotonic clock: its reservation did not begin before. */
   readonly fetchedAt: number
-  /** It takes up no room any more. Called once. */
-  over(): void
+  /** It takes up no room any more. A second call does nothing. */
+  release(): void
 }
 
 export interface FetcherSettings {
@@ -159,15 +159,15 @@ export class Fetchers implements Consumption {
 
   #receive(payload: string, fetchedAt: number): void {
     this.#held++
-    let isOver = false
-    const over = (): void => {
-      if (isOver) return
-      isOver = true
+    let isReleased = false
+    const release = (): void => {
+      if (isReleased) return
+      isReleased = true
       this.#held--
       // Later: what the end of one job lets begin is one round.
       queueMicrotask(() => this.wake())
     }
-    this.#settings.receive({ payload, fetchedAt, over })
+    this.#settings.receive({ payload, fetchedAt, release })
   }
 
   /** A lost connection is made again with a backoff of its own. */
