@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { execa } from 'execa'
 import { commandLine } from './command-line-bundle.js'
-import { externalFile } from './external-file-plugin.js'
+import { externalFile, ownFile } from './external-file-plugin.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 // Built in a temporary folder and then renamed: a failed build keeps the previous one.
@@ -46,8 +46,9 @@ await build({
   chunkNames: 'chunks/[name]-[hash]',
   format: 'esm',
   // Bundled CommonJS requires built-in modules of Node.
-  banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
-  plugins: [externalFile(errors, '#errors')],
+  // (Not seen by a bundler, and usable in a bundle of CommonJS, where `import.meta.url` is undefined.)
+  banner: { js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url ?? process.argv[1] ?? process.cwd() + '/');" },
+  plugins: [ownFile(errors, 'wire/errors.cjs')],
 })
 
 // The entry of a worker is CommonJS, which runs without waiting for the ESM loader.

@@ -1,13 +1,13 @@
-// Checks the package as users get it. `contents`: the files of the tarball. `install`: installs it into an empty project, where it must
+// Checks the package as users get it. `contents`: the files of the tarball, and that the links of its pages lead to some of them. `install`: installs it into an empty project, where it must
 // add no other package, and runs a job through `import` and, where Node supports it, `require`.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execaSync } from 'execa'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const MAX_BYTES = 5 * 1024 * 1024
+const MAX_BYTES = 5.5 * 1024 * 1024
 const WANTED = [
   'CHANGELOG.md',
   'LICENSE',
@@ -37,6 +37,23 @@ const WANTED = [
   'dist/cli/prefork.js',
 ]
 
+/** What the package has beside these and dist/. */
+const PAGES = /^docs\/(?:[\w-]+\.md|benchmarks\.(?:json|svg)|examples\/(?!.*\.png$).+)$/
+
+/** The links of a page that lead to no file of the package, and to no folder of one. Pictures are left out. */
+const brokenLinks = (page, paths) =>
+  [
+    ...readFileSync(join(root, page), 'utf8')
+      .replace(/^```[\s\S]*?^```$/gm, '')
+      .matchAll(/\]\(([^)\s#]+)/g),
+  ]
+    .map(([, link]) => link)
+    .filter((link) => !/^[a-z]+:|\.png$/.test(link))
+    .filter((link) => {
+      const target = normalize(join(dirname(page), link))
+      return !paths.some((path) => path === target || path.startsWith(`${target.replace(/\/$/, '')}/`))
+    })
+
 const npm = (cwd, ...args) => execaSync('npm', args, { cwd, stdin: 'ignore', stderr: 'inherit' }).stdout
 
 const contents = () => {
@@ -45,7 +62,8 @@ const contents = () => {
   const paths = files.map((file) => file.path)
   for (const path of WANTED) if (!paths.includes(path)) problems.push(`${path} is missing`)
   for (const path of paths) {
-    if (!WANTED.includes(path) && !path.startsWith('dist/')) problems.push(`${path} does not belong in the package`)
+    if (!WANTED.includes(path) && !path.startsWith('dist/') && !PAGES.test(path)) problems.push(`${path} does not belong in the package`)
+    if (path.endsWith('.md')) for (const link of brokenLinks(path, paths)) problems.push(`${path}: the link ${link} leads to no file of the package`)
     if (/\.tsbuildinfo$|\.test\.|metafile/.test(path)) problems.push(`${path} does not belong in the package`)
     if (path.startsWith('dist/') && readFileSync(join(root, path), 'utf8').includes(root)) problems.push(`${path} names a folder of this machine`)
   }

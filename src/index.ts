@@ -1,4 +1,5 @@
 export { createPool } from './pool/create-pool.js'
+export { clientSignal, type ResponseLike } from './pool/jobs/client-signal.js'
 export type { RunName, StreamName, TaskArgs, TaskItem, TaskName, TaskResult } from './pool/jobs/task-types.js'
 export type { Pool } from './pool/pool.js'
 export type {

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { withTimeout } from '../util/with-timeout.js'
 import { CommandError, EXIT } from './exit.js'
 

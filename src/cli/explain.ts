@@ -31,7 +31,7 @@ const explainUsage = (error: CommanderError, typed: readonly string[]): [line: s
   return [`${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}. Try: ${['prefork', ...commands, '--help'].join(' ')}`, EXIT.usage]
 }
 
-const SCHEDULE_SOURCES = { cron: '--cron', 'cron, timeZone': '--cron or --time-zone', every: '--every', timeZone: '--time-zone' }
+const SCHEDULE_SOURCES = { cron: '--cron', every: '--every', timeZone: '--time-zone' }
 const SOURCES: Readonly<Record<string, string>> = { ...NODE_SOURCES, ...BROKER_SOURCES, ...SCHEDULE_SOURCES }
 
 /** An option that the library refuses, under the name of its flag or variable. Undefined for any other error. */

@@ -16,7 +16,15 @@ export type CallOutcome =
   | { readonly kind: 'failed'; readonly error: Error }
   /** The broker has not confirmed the job in time. */
   | { readonly kind: 'unconfirmed' }
-  | { readonly kind: 'timeout' }
+  | { readonly kind: 'timeout'; readonly job?: UnfinishedJob | undefined }
+
+/** What a broker that stores jobs knows of one. */
+export interface UnfinishedJob {
+  readonly id: string
+  readonly state: string
+  /** Of its last attempt, if it has failed. */
+  readonly error: string | undefined
+}
 
 export interface FarmPublisher {
   /** Resolves with the job's id when the broker has confirmed it; with undefined when it has such a job already, and takes no second. */

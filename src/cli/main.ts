@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { escapeControl } from '../util/escape.js'
+import { escapeControl } from '../util/shown-text.js'
 import { afterOutput, type CliContext } from './cli-context.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { explain } from './explain.js'

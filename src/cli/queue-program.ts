@@ -35,13 +35,15 @@ export const addQueueCommands = (queue: Program, { command, run }: CommandMaker)
     ['cancel', 'cancel jobs; what runs is ended'],
     ['retry', 'let jobs that failed, expired or were cancelled run again'],
     ['remove', 'remove jobs that do not run'],
-  ] as const)
-    command(queue, name, help)
+  ] as const) {
+    const each = command(queue, name, help)
       .argument('[ids...]', 'their ids')
       .option('--state <states>', 'all in these states, separated by commas')
       .option('--task <name>', 'all of this task')
       .option('--all', 'all of them')
-      .action((ids: string[], flags: Flags) => run(async (context) => (await load()).change(name, ids, flags, context)))
+    if (name === 'remove') each.option('--yes', 'with --all: it cannot be undone')
+    each.action((ids: string[], flags: Flags) => run(async (context) => (await load()).change(name, ids, flags, context)))
+  }
   command(queue, 'schedule', 'show the schedules, store one, or remove one')
     .argument('[key]', 'its key')
     .argument('[task]', 'the name of its task')

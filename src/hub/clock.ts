@@ -1,9 +1,6 @@
-// The global of that name is created at its first use, which takes 2 ms of the first pool's start.
-
 import { performance } from 'node:perf_hooks'
-import { nextTick } from 'node:process'
-import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers'
 import { MAX_TIMER } from '../util/limits.js'
+import { clearInterval, clearTimeout, nextTick, setImmediate, setInterval, setTimeout } from '../util/node-time.js'
 
 /** Keeps the process alive, or lets it exit. */
 export interface KeepAlive {

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { performance } from 'node:perf_hooks'
 import type { Pool } from '../pool/pool.js'
 import type { WorkerStats } from '../pool/types.js'
 import type { NodeStats, NodeWorker } from '../runtime/report/report.js'
 import type { Runtime } from '../runtime/runtime.js'
+import { ownFile } from '../util/own-files.js'
 import type { Broker } from './broker.js'
 import type { NodeAutoscaler } from './node-autoscaler.js'
 import type { NodeSettings } from './options.js'
@@ -12,18 +14,9 @@ import type { PrefetchControl } from './prefetch-control.js'
 let version: string | undefined
 
 /** The version of this package, from its package.json. */
-export const packageVersion = (): string => (version ??= findVersion(new URL('.', import.meta.url)))
-
-/** Looks in `folder` and in those above it: the bundle may lie one or more folders below package.json. */
-const findVersion = (folder: URL): string => {
-  try {
-    const { name, version: found } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as { name?: string; version?: string }
-    if (name === 'prefork' && found !== undefined) return found
-  } catch {
-    // No package.json here.
-  }
-  const above = new URL('..', folder)
-  return above.href === folder.href ? 'unknown' : findVersion(above)
+export const packageVersion = (): string => {
+  version ??= (JSON.parse(readFileSync(ownFile('../package.json'), 'utf8')) as { version: string }).version
+  return version
 }
 
 /** Workers that take jobs. */

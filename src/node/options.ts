@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { environment } from '../pool/option-checks.js'
 import { JOB_OPTIONS } from '../runtime/options.js'
-import { bytes, type Check, checkLimits, countFrom, milliseconds, millisecondsOrZero, OptionError, refusal } from '../util/checks.js'
+import { type Check, checkLimits, countFrom, milliseconds, millisecondsOrZero, OptionError, refusal, workerMemory } from '../util/checks.js'
 import { LIMITS, MAX_NICENESS } from '../util/limits.js'
 import { type OptionTable, type OptionValues, option, readOptions } from '../util/option-table.js'
 import type { NodeOptions } from './types.js'
@@ -80,7 +80,7 @@ export const NODE_OPTIONS = {
   timeLimit: option('ms', milliseconds, undefined, "time until a task's worker is killed, unless its message or the task sets one"),
   ...JOB_OPTIONS,
   maxJobsPerWorker: option('jobs', countFrom(1), undefined, 'a worker is replaced after so many jobs'),
-  maxMemoryPerWorker: option('bytes', bytes, undefined, 'a worker above it is replaced after its jobs, above 1.5 times it killed'),
+  maxMemoryPerWorker: option('bytes', workerMemory, undefined, 'a worker above it is replaced after its jobs, above 1.5 times it killed'),
   niceness: option(
     'nice',
     countFrom(0, MAX_NICENESS),

@@ -1,4 +1,6 @@
+import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { clearTimeout, setTimeout } from '../util/node-time.js'
 import { deferred, withTimeout } from '../util/with-timeout.js'
 import type { NodeParts } from './node-stats.js'
 import type { ShutdownReport } from './types.js'

@@ -18,9 +18,15 @@ export const longestDelivery = (pool: RuntimePool, { timeLimit, shutdownGrace }:
 
 /** Warnings about options that contradict each other or the tasks. */
 export const startWarnings = (pool: RuntimePool, tasks: readonly string[], settings: NodeSettings): string[] => [
+  ...taskWarning(tasks, settings),
   ...graceWarning(pool, settings),
   ...defaultsWarnings(tasks, settings),
 ]
+
+const taskWarning = (tasks: readonly string[], { roots }: NodeSettings): string[] => {
+  if (tasks.length > 0 || roots.length > 0) return []
+  return ["No module of 'tasks' exports a function: this node knows no task, and each job waits for a node that does. Is the export missing?"]
+}
 
 const defaultsWarnings = (tasks: readonly string[], { taskDefaults, roots }: NodeSettings): string[] => {
   // There is no list of tasks to compare with.

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { OptionError } from '../util/checks.js'
+import { ownFile } from '../util/own-files.js'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
 import type { AnyTasks } from './jobs/task-types.js'
 import { readOptions, type Settings } from './options.js'
@@ -30,13 +31,14 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   const settings = readOptions(options)
   refuseNoDirectory(settings)
   refuseTooFewDescriptors(settings)
+  reportToWatcher(settings)
   const { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, maxMemoryPerWorker, execArgv, env } =
     settings
   const measureMemory = maxMemoryPerWorker !== Number.POSITIVE_INFINITY
   const config = { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, measureMemory }
   // Read now, so that later workers find files that the host's own options name relative to the working directory (--import ./setup.js).
   const cwd = settings.cwd ?? workingDirectory()
-  return new Pool<T>(settings, (poolId) => processLauncher({ entry: workerEntry, execArgv, env, cwd, config: { poolId, ...config } }))
+  return new Pool<T>(settings, (poolId) => processLauncher({ entry: ownFile('worker/entry.cjs'), execArgv, env, cwd, config: { poolId, ...config } }))
 }
 
 /** Resolves when the first worker is up. If no worker can be started, terminates the pool, then rejects. */
@@ -48,9 +50,6 @@ export const whenUp = async (pool: Pool): Promise<void> => {
     throw error
   }
 }
-
-/** The bundle of this module is in dist/ or in dist/chunks/; the worker's entry in dist/worker/. */
-const workerEntry = new URL(import.meta.url.includes('/chunks/') ? '../worker/entry.cjs' : './worker/entry.cjs', import.meta.url)
 
 const workingDirectory = (): string | undefined => {
   try {
@@ -82,6 +81,11 @@ const refuseWhileLoading = (): void => {
 /** A spawn in a directory that does not exist fails as if Node itself were missing. */
 const refuseNoDirectory = ({ cwd }: Settings): void => {
   if (cwd !== undefined && !isDirectory(cwd)) throw new OptionError('cwd', `must be a directory; there is none at ${cwd}`)
+}
+
+/** Under `node --watch`, the host restarts when a task module changes, which only its workers import. */
+const reportToWatcher = ({ tasks }: Settings): void => {
+  if (process.env.WATCH_REPORT_DEPENDENCIES !== undefined) process.send?.({ 'watch:import': tasks })
 }
 
 const refuseTooFewDescriptors = ({ maxWorkers, spare }: Settings): void => {

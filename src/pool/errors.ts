@@ -1,6 +1,10 @@
-import { fileURLToPath } from 'node:url'
+import { existsSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { PoolClosedError, WorkerLostError, WorkerStartError } from '../wire/errors.js'
+import { deathCause, missingPermission } from './fleet/death-cause.js'
 import type { JobRecord } from './jobs/job.js'
+import type { Settings } from './options.js'
+import { StartTimeoutError } from './worker/phase-deadline.js'
 import type { PoolWorker } from './worker/worker.js'
 
 /** The errors with which jobs are refused, cancelled and lost, and their messages. */
@@ -8,10 +12,12 @@ import type { PoolWorker } from './worker/worker.js'
 /** The pool kills a worker only by SIGKILL. At any other exit, the worker ended itself, even if the pool was about to kill it. */
 const endedByItself = ({ exit }: PoolWorker): boolean => exit !== undefined && (exit.exitCode !== null || (exit.signal !== null && exit.signal !== 'SIGKILL'))
 
-const howItEnded = (worker: PoolWorker): string => {
+const howItEnded = (worker: PoolWorker, settings: Settings): string => {
   const { exit, killReason } = worker
   const pid = `worker ${worker.id} (pid ${worker.pid ?? 'none'})`
   if (killReason !== undefined && !endedByItself(worker)) return `${pid} was ended: ${killReason.error?.message ?? `${killReason.reason}.`}`
+  const cause = deathCause(worker, settings)
+  if (cause !== undefined) return `${pid} ${cause}.`
   if (exit?.signal) return `${pid} was killed by ${exit.signal}.`
   if (exit?.exitCode !== undefined && exit.exitCode !== null) return `${pid} exited with code ${exit.exitCode}.`
   return `${pid} is gone.`
@@ -34,15 +40,14 @@ const details = (worker: PoolWorker, accepted: boolean) => ({
 })
 
 /** The worker died while it ran the job. */
-export const lostError = (worker: PoolWorker, job: JobRecord): WorkerLostError => {
-  const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
-  return new WorkerLostError(`The job '${job.name}' was lost: ${howItEnded(worker)}${last}`, details(worker, true))
+export const lostError = (worker: PoolWorker, job: JobRecord, settings: Settings): WorkerLostError => {
+  return new WorkerLostError(`The job '${job.name}' was lost: ${howItEnded(worker, settings)}`, details(worker, true))
 }
 
 /** Worker after worker died with the job in its pipe. If the job was to run again, it has begun before. */
-export const putBackTooOften = (worker: PoolWorker, job: JobRecord): WorkerLostError => {
+export const putBackTooOften = (worker: PoolWorker, job: JobRecord, settings: Settings): WorkerLostError => {
   const again = job.attempt > 1
-  const message = `The job '${job.name}' never began${again ? ' again' : ''}: ${job.putBacks} workers died before they accepted it. The last: ${howItEnded(worker)}`
+  const message = `The job '${job.name}' never began${again ? ' again' : ''}: ${job.putBacks} workers died before they accepted it. The last: ${howItEnded(worker, settings)}`
   return new WorkerLostError(message, { ...details(worker, again), reason: 'put back too often' })
 }
 
@@ -63,29 +68,45 @@ export const mapCutShort = (submitted: number): PoolClosedError =>
     `The pool was closed before pool.map() had taken its source to the end: ${submitted} ${submitted === 1 ? 'job was' : 'jobs were'} run, and the results delivered; nothing else was run.`,
   )
 
-/** A module may throw anything, also what cannot be converted to a string. */
-const textOf = (thrown: unknown): string => {
+/** The first line of what a module has thrown: it may throw anything, also what cannot be converted to a string. */
+const lineOf = (thrown: unknown): string => {
   try {
-    return String(thrown)
+    return String(thrown instanceof Error ? thrown.message : thrown).split('\n', 1)[0]!
   } catch {
     return 'it threw an object that has no text'
   }
 }
 
+/** The task module itself does not exist. Undefined: it does. */
+const missingModule = (module: string, error: unknown, { relativeTasks }: Settings): string | undefined => {
+  if (!/^(ERR_)?MODULE_NOT_FOUND$/.test(String((error as { code?: unknown } | null)?.code)) || existsSync(module)) return undefined
+  const given = relativeTasks.get(pathToFileURL(module).href)
+  const hint = `; '${given}' is relative to the working directory. For a path beside the calling module, pass new URL('${given}', import.meta.url)`
+  return `there is no such file${given === undefined ? '' : hint}.`
+}
+
+const loaderHint = (error: unknown): string =>
+  (error as { code?: unknown } | null)?.code === 'ERR_UNKNOWN_FILE_EXTENSION' && /"\.[cm]?tsx?"/.test(lineOf(error))
+    ? ". Give the workers a loader: execArgv: ['--import', 'tsx'], or run Node 22.18 or later"
+    : ''
+
 /** Why a worker could not be started. */
-export const startError = (worker: PoolWorker, attempts: number, tasks: readonly string[]): WorkerStartError => {
-  const failure = worker.startFailure
-  const tries = `${attempts} ${attempts === 1 ? 'start' : 'starts'} failed`
-  if (failure !== undefined) {
-    const message = textOf(failure.error instanceof Error ? failure.error.message : failure.error)
-    return new WorkerStartError(`No worker could be started (${tries}): ${failure.module}: ${message}`, { cause: failure.error })
+export const startError = (worker: PoolWorker, attempts: number, settings: Settings): WorkerStartError => {
+  const { startFailure, exit, killReason, stderr } = worker
+  const refused = (reason: string, cause?: unknown): WorkerStartError => {
+    const tries = `${attempts} ${attempts === 1 ? 'start' : 'starts'} failed`
+    return new WorkerStartError(`No worker could be started (${tries}): ${reason}`, { stderr, ...(cause !== undefined && { cause }) })
   }
-  const { exit, killReason } = worker
+  if (startFailure !== undefined) {
+    const { module, error } = startFailure
+    return refused(`${module}: ${missingPermission(error, '') ?? missingModule(module, error, settings) ?? `${lineOf(error)}${loaderHint(error)}`}`, error)
+  }
   const error = exit?.error ?? killReason?.error
-  const modules = tasks.map((url) => fileURLToPath(url)).join(', ')
-  const loading = worker.upAt !== 0 || exit?.error !== undefined ? '' : `. It was to load ${modules}.`
-  const last = worker.stderr === '' ? '' : `\nThe last lines of its stderr:\n${worker.stderr}`
-  if (error !== undefined)
-    return new WorkerStartError(`No worker could be started (${tries}): ${error.message.replace(/\.$/, '')}${loading}${last}`, { cause: error })
-  return new WorkerStartError(`No worker could be started (${tries}): ${howItEnded(worker).replace(/\.$/, '')}${loading}${last}`)
+  const permission = missingPermission(error, stderr)
+  if (permission !== undefined) return refused(`${permission}.`, error)
+  const modules = settings.tasks.map((url) => fileURLToPath(url)).join(', ')
+  const loading =
+    worker.upAt !== 0 || exit?.error !== undefined || (error instanceof StartTimeoutError && error.at !== undefined) ? '' : `. It was to load ${modules}.`
+  const reason = error === undefined ? howItEnded(worker, settings) : lineOf(error)
+  return refused(`${reason.replace(/\.$/, '')}${loading}`, error)
 }

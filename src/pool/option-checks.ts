@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { arrayOf, type Check, count, isString, OptionError, plainObject, refusal, refuseUnknownNames } from '../util/checks.js'
 import { MAX_WORKERS } from '../util/limits.js'
@@ -9,6 +9,8 @@ import type { Dispatch, PoolLogger } from './types.js'
 
 const ONE_MODULE = "a module: new URL('./tasks.js', import.meta.url), a file: URL or a path"
 export const MODULES = `${ONE_MODULE}, or a non-empty array of them`
+
+const urlOf = (module: string): string => (module.startsWith('file:') ? new URL(module).href : pathToFileURL(resolve(module)).href)
 
 /** Returns `file:` URLs, each once. */
 export const modules: Check<string[]> = (name, given) => {
@@ -21,9 +23,15 @@ export const modules: Check<string[]> = (name, given) => {
       return each.href
     }
     if (typeof each !== 'string' || each === '') throw refusal(place, Array.isArray(given) ? ONE_MODULE : MODULES, each)
-    return each.startsWith('file:') ? new URL(each).href : pathToFileURL(resolve(each)).href
+    return urlOf(each)
   })
   return [...new Set(urls)]
+}
+
+/** The modules that were given as relative paths, by their URLs. */
+export const relativeModules = (given: unknown): ReadonlyMap<string, string> => {
+  const paths = [given].flat().filter((each) => typeof each === 'string' && !each.startsWith('file:') && !isAbsolute(each)) as string[]
+  return new Map(paths.map((path) => [urlOf(path), path]))
 }
 
 /** Returns the bounds; `max` is undefined where a range names none. */

@@ -1,8 +1,20 @@
 import { availableCpus } from '../util/available-cpus.js'
-import { bytes, type Check, checkLimits, choice, countFrom, flag, milliseconds, millisecondsOrInfinity, OptionError, refusal } from '../util/checks.js'
+import {
+  bytes,
+  type Check,
+  checkLimits,
+  choice,
+  countFrom,
+  flag,
+  milliseconds,
+  millisecondsOrInfinity,
+  OptionError,
+  refusal,
+  workerMemory,
+} from '../util/checks.js'
 import { LIMITS, MAX_NICENESS, MAX_WORKERS } from '../util/limits.js'
 import { type OptionTable, type OptionValues, option, readOptions as readTable } from '../util/option-table.js'
-import { dispatch, environment, execArgv, guarded, logger, MODULES, modules, path, workers } from './option-checks.js'
+import { dispatch, environment, execArgv, guarded, logger, MODULES, modules, path, relativeModules, workers } from './option-checks.js'
 import type { PoolOptions } from './types.js'
 import { inheritedEnv, inheritedExecArgv } from './worker/launch/inherited-options.js'
 
@@ -38,10 +50,10 @@ export const POOL_OPTIONS = {
   timeLimit: option('ms', milliseconds, 0, 'from acceptance until the worker is killed', 'none'),
   maxJobsPerWorker: option('jobs', countFrom(1), UNBOUNDED, 'a worker is replaced after this many jobs'),
   maxAgePerWorker: option('ms', milliseconds, UNBOUNDED, 'a worker is replaced at this age'),
-  maxMemoryPerWorker: option('bytes', bytes, UNBOUNDED, 'a worker whose resident memory is above this is replaced after its jobs'),
+  maxMemoryPerWorker: option('bytes', workerMemory, UNBOUNDED, 'a worker whose resident memory is above this is replaced after its jobs'),
   hardMemoryLimit: option(
     'bytes',
-    bytes,
+    workerMemory,
     ({ maxMemoryPerWorker }: { maxMemoryPerWorker: number }) => 1.5 * maxMemoryPerWorker,
     'a worker whose resident memory is above this is killed in the middle of its jobs (`MemoryLimitError`)',
     '1.5 x `maxMemoryPerWorker`',
@@ -92,6 +104,8 @@ export const POOL_OPTIONS = {
 /** The options as the pool uses them: checked, defaults filled in. Times in ms; a time limit that is off is 0, any other limit that is off is Infinity. */
 export interface Settings extends Omit<OptionValues<typeof POOL_OPTIONS>, 'workers'> {
   minWorkers: number
+  /** What was given for the modules that are relative to the working directory, by URL. */
+  relativeTasks: ReadonlyMap<string, string>
   maxWorkers: number
 }
 
@@ -114,6 +128,7 @@ export const readOptions = (given: unknown): Settings => {
   return {
     ...options,
     minWorkers: workers.min,
+    relativeTasks: relativeModules((given as PoolOptions).tasks),
     maxWorkers: workers.max ?? Math.max(availableCpus(), workers.min),
     env: inheritedEnv(options.env, process.env),
     logger: options.logger && guarded(options.logger),

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Hub } from '../hub/index.js'
 import type { TaskInfo } from '../wire/messages.js'
 import type { EventHub } from './events.js'
+import { OomKills } from './fleet/oom-kills.js'
 import { OrphanedJobs } from './fleet/orphaned-jobs.js'
 import { StartRecord } from './fleet/start-record.js'
 import { Histogram } from './histogram.js'
@@ -56,6 +57,7 @@ export class PoolState {
   readonly runTimes = new Histogram()
   /** Submission to settlement, ms. */
   readonly roundTrips = new Histogram()
+  readonly oomKills = new OomKills()
   /** Number of workers that are no longer in `workers`, and of the writes made to them. */
   readonly formerWorkers = { count: 0, writes: 0 }
   /** Something has changed since the fleet was last balanced. Otherwise no balance is made: it costs more than a short job. */

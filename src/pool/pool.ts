@@ -60,6 +60,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     this.#shutdown = new PoolShutdown(parts)
     hub.onTick(this.#tick)
     fleet.begin(new WorkerEvents(parts))
+    state.oomKills.begin()
   }
 
   /** @internal Resolves when the first worker is up. */
@@ -71,9 +72,9 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
 
   /**
    * Runs a task and resolves with its result. Never throws: every refusal is a rejection. A rejection that is not awaited raises no
-   * unhandledRejection; the event `jobSettled` shows each job that failed. A call that is refused (an unknown task, an argument that
-   * cannot be copied, a misspelt option, a full queue, a closed pool) never becomes a job: its promise rejects, and there is no event,
-   * no log line and no count of it.
+   * unhandledRejection, unless the call is a mistake of the program: an unknown task, an unknown or refused option, `args` that is no array.
+   * The event `jobSettled` shows each job that failed. A call that is refused (a mistake, an argument that cannot be copied, a full queue, a
+   * closed pool) never becomes a job: its promise rejects, and there is no event, no log line and no count of it.
    *
    * @param name the task: the name under which a task module exports it
    * @param args its arguments; taken now, so later changes to them are not seen

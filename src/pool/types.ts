@@ -182,7 +182,7 @@ export interface Job<R = unknown> {
   readonly attempt: number
   /** A promise, to be awaited: whether the task ever began. Never rejects. */
   readonly began: Promise<boolean>
-  /** Marked as handled: a rejection that is not awaited raises no unhandledRejection. */
+  /** Marked as handled: a rejection that is not awaited raises no unhandledRejection, unless the call was a mistake (an unknown task, an option, `args`). */
   readonly result: Promise<R>
   /** The soft limit passed while it ran. */
   readonly softTimedOut: boolean

@@ -1,25 +1,26 @@
+import { shortName } from '../util/nearest.js'
 import { PreforkError } from '../wire/errors.js'
 
 /** `job.result()` has waited for `timeout` ms. The job goes on. */
 export class ResultTimeoutError extends PreforkError {
   constructor(id: string, timeout: number) {
-    super('ERR_PREFORK_RESULT_TIMEOUT', `The job '${id}' has not ended within ${timeout} ms. It goes on.`)
+    super('ERR_PREFORK_RESULT_TIMEOUT', `The job '${shortName(id)}' has not ended within ${timeout} ms. It goes on.`)
   }
 }
 
 /** The job is not in its queue any more: it was removed, or its retention is over. */
 export class JobRemovedError extends PreforkError {
   constructor(id: string) {
-    super('ERR_PREFORK_JOB_REMOVED', `The job '${id}' is not in its queue any more: it was removed, or kept no longer ('keep').`)
+    super('ERR_PREFORK_JOB_REMOVED', `The job '${shortName(id)}' is not in its queue any more: it was removed, or kept no longer ('keep').`)
   }
 }
 
-/** `obliterate()` of a queue with jobs that run. */
+/** `obliterate()` of a queue with active jobs: nothing has changed. */
 export class QueueActiveError extends PreforkError {
   constructor(queue: string, active: number) {
     super(
       'ERR_PREFORK_QUEUE_ACTIVE',
-      `The queue '${queue}' has ${active} active job${active === 1 ? '' : 's'}: it is paused now; cancel them, or wait, and obliterate it then.`,
+      `The queue '${shortName(queue)}' has ${active} active job${active === 1 ? '' : 's'}, and was left as it is: pause() it, wait until counts() has no active job or cancel() them, and obliterate it then.`,
     )
   }
 }

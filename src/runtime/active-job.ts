@@ -1,6 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
+import { performance } from 'node:perf_hooks'
 import type { JobFollower, JobRecord } from '../pool/jobs/job.js'
 import type { Job } from '../pool/types.js'
+import { clearTimeout } from '../util/node-time.js'
 import type { LogLine } from '../wire/messages.js'
 import type { TaskOptions } from '../worker/tasks/define-task.js'
 import type { SpentRevocation } from './admission/revocations.js'

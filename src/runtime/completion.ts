@@ -1,9 +1,10 @@
 import type { Job } from '../pool/types.js'
+import { microtask } from '../util/node-time.js'
 import { WorkerLostError } from '../wire/errors.js'
 import type { LogLine } from '../wire/messages.js'
 import type { ActiveJob, ActiveJobObserver } from './active-job.js'
 import { type DeadReason, type HistoryEntry, notifyEnded, type Settlement } from './delivery.js'
-import { DeliveryGoneError, ExpiredError, NodeShutdownError, RevokedError } from './errors.js'
+import { DeliveryGoneError, ExpiredError, generatorError, NodeShutdownError, RevokedError } from './errors.js'
 import { answerOf, encodeAnswer, type JobReply, unsendable } from './message/reply.js'
 import { errorLine } from './message/serialized-error.js'
 import { reportable, type TaskStatus } from './report/report.js'
@@ -124,8 +125,8 @@ export class Completion implements ActiveJobObserver {
   retried(job: ActiveJob, worker: number, reason: string): void {
     this.countLoss(job, worker, reason)
     // Not in this call: the pool is at work.
-    if (job.isRevoked) queueMicrotask(() => job.endRunIfSubmitted('revoked', new RevokedError()))
-    else if (job.deliveries.length === 0) queueMicrotask(() => job.withdrawGone())
+    if (job.isRevoked) microtask(() => job.endRunIfSubmitted('revoked', new RevokedError()))
+    else if (job.deliveries.length === 0) microtask(() => job.withdrawGone())
   }
 
   progressed(job: ActiveJob, value: unknown): void {
@@ -203,7 +204,8 @@ export class Completion implements ActiveJobObserver {
     else this.deadLetter(job, 'refused', error)
   }
 
-  #failed(job: ActiveJob, poolJob: Job, error: unknown): void {
+  #failed(job: ActiveJob, poolJob: Job, thrown: unknown): void {
+    const error = (thrown as { code?: unknown } | null)?.code === 'ERR_PREFORK_STREAM' ? generatorError(job.name, thrown) : thrown
     // Thrown by prefork (the path has no such task, or the replacement worker's code has not), not by the task: hence the test of
     // `target` and `running`.
     if ((error as { code?: unknown } | null)?.code === 'ERR_PREFORK_TASK_NOT_FOUND' && (job.target?.name !== job.name || !job.running)) {

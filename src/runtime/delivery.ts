@@ -1,3 +1,4 @@
+import { microtask } from '../util/node-time.js'
 import type { Calls } from '../worker/current-job.js'
 import type { JobMessage } from './message/job.js'
 
@@ -106,7 +107,7 @@ export interface SettleResult {
 
 /** Calls `delivery.ended` in a microtask, because a broker may deliver the next message in that call. */
 export const notifyEnded = (delivery: Delivery): void => {
-  if (delivery.ended !== undefined) queueMicrotask(() => delivery.ended?.())
+  if (delivery.ended !== undefined) microtask(() => delivery.ended?.())
 }
 
 /** Calls a hook of the broker. What it throws, or rejects with, goes to `failed` and stops nothing. */

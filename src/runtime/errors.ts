@@ -53,6 +53,14 @@ export class PathRefusedError extends PreforkError {
   }
 }
 
+/** The task is a generator. The pool's own error names a method that whoever added the job does not have. */
+export const generatorError = (task: string, cause: unknown): PreforkError =>
+  new PreforkError(
+    'ERR_PREFORK_STREAM',
+    `The task '${task}' is a generator, and the task of a job cannot be one: let it return its values, or report them by currentJob().progress().`,
+    { cause },
+  )
+
 /** The message cannot be decoded. The job is dead-lettered with the reason. */
 export class UndecodableError extends PreforkError {
   constructor(message: string, options?: ErrorOptions) {

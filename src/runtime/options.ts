@@ -95,10 +95,13 @@ export const backoffOf =
   (delayOf: Check<number>, maxDelayOf: Check<number>): Check<Backoff> =>
   (name, value) => {
     const { kind, delay, maxDelay, jitter } = objectWith(name, value, BACKOFF_NAMES)
+    const first = delayOf(`${name}.delay`, delay)
+    const longest = maxDelay === undefined ? undefined : maxDelayOf(`${name}.maxDelay`, maxDelay)
+    if (longest !== undefined && longest < first) throw refusal(`${name}.maxDelay`, `at least the delay of ${first} ms`, maxDelay)
     return {
       kind: backoffKind(`${name}.kind`, kind),
-      delay: delayOf(`${name}.delay`, delay),
-      ...(maxDelay === undefined ? undefined : { maxDelay: maxDelayOf(`${name}.maxDelay`, maxDelay) }),
+      delay: first,
+      ...(longest === undefined ? undefined : { maxDelay: longest }),
       ...(jitter === undefined ? undefined : { jitter: share(`${name}.jitter`, jitter) }),
     }
   }

@@ -13,6 +13,12 @@ import { TaskHistory } from './report/task-history.js'
 import { RetryPolicy } from './retry-policy.js'
 import { type Outcome, Settler, UnsentReplies } from './settler.js'
 
+/** For the log. */
+const HOOK_FAILURES = {
+  began: 'the broker failed when it was told that a job has begun',
+  progress: 'a progress value of a job is not kept, as the broker cannot carry it',
+} as const
+
 /** The state that the parts of one runtime share. */
 export class RuntimeState {
   /** While 'paused' or 'closing', no job begins and each delivery is requeued. */
@@ -77,7 +83,7 @@ export class RuntimeState {
     for (const delivery of deliveries) {
       // RabbitMQ is not told that a job has begun: no closure is made for it.
       if (delivery[name] === undefined) continue
-      const failed = (err: unknown): void => this.log?.warn({ job: id, err }, 'the broker failed when it was told of a job')
+      const failed = (err: unknown): void => this.log?.warn({ job: id, err }, HOOK_FAILURES[name])
       callHook(() => (delivery as { [N in Name]: (value: unknown) => unknown })[name](value), failed)
     }
   }

@@ -1,5 +1,6 @@
 import { MAX_TIMER } from './limits.js'
-import { nearest } from './nearest.js'
+import { nearest, shortName } from './nearest.js'
+import { sizeText } from './shown-text.js'
 
 /** Checks of option values. Each returns the value as it is used, or throws an OptionError with the option's name, what it must be (with the unit) and what was given. */
 export type Check<T> = (name: string, value: unknown) => T
@@ -15,28 +16,63 @@ export class OptionError extends TypeError {
   declare readonly reason: string
 
   constructor(option: string, reason: string, options?: ErrorOptions) {
-    super(`Option '${option}' ${reason}.`, options)
+    super(`Option '${option}' ${reason}${reason.endsWith('?') ? '' : '.'}`, options)
     Object.defineProperties(this, { option: { value: option }, reason: { value: reason } })
   }
 }
 
 export const shown = (value: unknown): string => {
-  if (typeof value === 'string') return `'${value}'`
+  if (typeof value === 'string') return `'${shortName(value)}'`
   if (typeof value === 'function') return 'a function'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array'
+  if (value instanceof Date && Number.isNaN(value.getTime())) return 'an invalid Date'
   if (typeof value === 'object' && value !== null) return 'an object'
   return typeof value === 'bigint' ? `${value}n` : String(value)
 }
 
 export const refusal = (name: string, wants: string, given: unknown): OptionError => new OptionError(name, `must be ${wants}; it was given ${shown(given)}`)
 
-/** Refuses a name that is not among `names`, and proposes the nearest. */
+type Meaning = readonly [option: string, text: string]
+
+const ATTEMPTS: readonly Meaning[] = [
+  ['maxAttempts', "'maxAttempts'"],
+  ['retryLost', "'retryLost', for jobs whose process died"],
+  ['maxPutBacks', "'retryLost' of a call or of defineTask, for jobs whose process died"],
+]
+const MOST_WORKERS: readonly Meaning[] = [
+  ['maxWorkers', "'maxWorkers'"],
+  ['workers', "'workers': a number, or { min, max }"],
+]
+const LEAST_WORKERS: readonly Meaning[] = [['minWorkers', "'minWorkers'"], MOST_WORKERS[1]!]
+
+/** Names that other pools and queues give to options, with what is meant here: the first that the call has. */
+const FOREIGN: Readonly<Record<string, readonly Meaning[]>> = {
+  timeout: [['timeLimit', "'timeLimit' (ms)"]],
+  retries: ATTEMPTS,
+  attempts: ATTEMPTS,
+  maxThreads: MOST_WORKERS,
+  minThreads: LEAST_WORKERS,
+  maxWorkers: MOST_WORKERS,
+  minWorkers: LEAST_WORKERS,
+  numWorkers: MOST_WORKERS,
+  size: MOST_WORKERS,
+  idleTimeout: [['keepAlive', "'keepAlive' (ms)"]],
+  filename: [['tasks', "'tasks'"]],
+}
+
+const hintFor = (name: string, names: readonly string[]): string => {
+  const meaning = Object.hasOwn(FOREIGN, name) ? FOREIGN[name]!.find(([option]) => names.includes(option)) : undefined
+  if (meaning !== undefined) return `; here it is ${meaning[1]}.`
+  const near = nearest(name, names)
+  return near === undefined ? '.' : `; did you mean '${near}'?`
+}
+
+/** Refuses a name that is not among `names`, and proposes the nearest, or the one that another library calls so. */
 export const refuseUnknownNames = (what: string, given: object, names: readonly string[]): void => {
   // `for in` allocates no list, but also finds inherited names.
   for (const name in given) {
     if (names.includes(name) || !Object.hasOwn(given, name)) continue
-    const near = nearest(name, names)
-    throw new TypeError(`Unknown option '${name}' of ${what}${near === undefined ? '.' : `; did you mean '${near}'?`} It has: ${names.join(', ')}.`)
+    throw new TypeError(`Unknown option '${name}' of ${what}${hintFor(name, names)} It has: ${names.join(', ')}.`)
   }
 }
 
@@ -55,6 +91,18 @@ export const millisecondsOrInfinity = (name: string, value: unknown): number =>
 export const bytes = (name: string, value: unknown): number => {
   if (typeof value !== 'number' || !(value > 0) || !Number.isFinite(value)) throw refusal(name, 'a number of bytes above 0', value)
   return Math.ceil(value)
+}
+
+/** Less than any worker takes that does nothing. */
+const LEAST_MEMORY = 32 * 1024 * 1024
+
+/** The resident memory of a worker, bytes. */
+export const workerMemory = (name: string, value: unknown): number => {
+  const size = bytes(name, value)
+  if (size >= LEAST_MEMORY) return size
+  const unit = size < 65_536 ? '1024 * 1024' : '1024'
+  const hint = size < 1_000_000 ? `; did you mean ${size} * ${unit}?` : ''
+  throw new OptionError(name, `is in bytes, and a worker that does nothing takes more than ${sizeText(LEAST_MEMORY)}; it was given ${size}${hint}`)
 }
 
 export const count = (name: string, value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): number => {

@@ -1,7 +1,7 @@
 /** The longest name that messages show in full. */
 const MAX_SHOWN = 80
 
-/** A name that another process sent, as messages show it. */
+/** A name that another process or a user gave, as messages show it. */
 export const shortName = (name: string): string => (name.length > MAX_SHOWN ? `${name.slice(0, MAX_SHOWN)}…` : name)
 
 /** The name that a misspelt one most likely means: the nearest by edit distance, if it is near at all. */

@@ -1,6 +1,8 @@
+import { nextTick } from './node-time.js'
+
 /** Throws `error` in the next tick: it surfaces as an uncaught exception, and the caller's own work is not interrupted. */
 export const throwLater = (error: unknown): void => {
-  process.nextTick(() => {
+  nextTick(() => {
     throw error
   })
 }

@@ -1,4 +1,4 @@
-import { clearTimeout, setTimeout } from 'node:timers'
+import { clearTimeout, setTimeout } from './node-time.js'
 /**
  * Resolves or rejects with `promise`; after `ms` it resolves with what `onTimeout` returns, or rejects with what it throws.
  * The timer is cleared in either case. `promise` goes on: it cannot be cancelled, and a later rejection of it is ignored.

@@ -7,7 +7,7 @@
  */
 
 import { performance } from 'node:perf_hooks'
-import { hrtime } from 'node:process'
+import { hrtime } from '../util/node-time.js'
 
 export const RECORD_BYTES = 16
 const COMPLEMENT = 4

@@ -41,8 +41,11 @@ export class WorkerLostError extends PreforkError {
 
 /** No worker could be started; `cause` is the task module's own error where there is one. */
 export class WorkerStartError extends PreforkError {
-  constructor(message: string, options?: ErrorOptions) {
+  /** The last lines that the worker wrote to stderr. */
+  readonly stderr: string
+  constructor(message: string, options?: ErrorOptions & { stderr?: string }) {
     super('ERR_PREFORK_WORKER_START', message, options)
+    this.stderr = options?.stderr ?? ''
   }
 }
 

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
-import { setTimeout } from 'node:timers'
+import { setTimeout } from '../util/node-time.js'
 import { withTimeout } from '../util/with-timeout.js'
 import { encode } from '../wire/codec/index.js'
 import { FRAME_HEAD } from '../wire/frame.js'

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { setTimeout } from 'node:timers'
+import { setTimeout } from '../util/node-time.js'
 
 /** sched(7): with autogroups, the kernel shares the CPU out among sessions, by this value of each. Where a cgroup holds the process it has no effect. */
 const AUTOGROUP = '/proc/self/autogroup'

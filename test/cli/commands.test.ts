@@ -164,6 +164,12 @@ test('publish --wait prints the result, or the reason why there is none', async 
   expect(late.stderr.text).toMatch(
     /No answer within 0\.02 s\. The job may still run: is a node at work on this queue, and knows the task\? prefork dlq list shows/,
   )
+  const error = "TaskNotFoundError: There is no task 'ad'."
+  const unknown = publishing({ call: async () => ({ kind: 'timeout', job: { id: 'j-1', state: 'delayed', error } }) })
+  expect(await unknown.run('publish', 'ad', '--wait', '--timeout', '20ms')).toBe(5)
+  expect(unknown.stderr.text).toContain(
+    `No answer within 0.02 s. The job goes on; it is delayed now. Its last error: ${error} prefork queue show j-1 tells more; --timeout 5m waits longer.`,
+  )
   const held = publishing({ call: async () => ({ kind: 'unconfirmed' }) })
   expect(await held.run('publish', 'add', '--wait', '--timeout', '5s')).toBe(4)
   expect(held.stderr.text).toMatch(/^prefork: RabbitMQ did not confirm the job within 5 s, so that it may be stored or not\./)

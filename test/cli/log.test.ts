@@ -47,6 +47,18 @@ test('many lines do not wait for the end of the turn', () => {
   expect(writes.join('')).toBe(line.repeat(200))
 })
 
+test('an error whose message has that of its cause says it once', () => {
+  const { output, writes } = fakeStdout()
+  const logger = createLogger(output, {}, { logLevel: 'error' })
+  const cause = new Error('no config')
+  logger.error({ err: new Error('No worker: no config', { cause }) }, 'a')
+  logger.error({ err: new Error('No worker', { cause }) }, 'b')
+  logger.error({ err: 'text' }, 'c')
+  const errors = writes.map((line) => JSON.parse(line).err)
+  expect(errors).toMatchObject([{ type: 'Error', message: 'No worker: no config' }, { message: 'No worker: no config' }, 'text'])
+  expect(errors[0].stack).toContain('caused by: Error: no config')
+})
+
 test('a terminal gets readable lines', () => {
   const { output, writes } = fakeStdout({ isTTY: true })
   createLogger(output, { NO_COLOR: '1' }, { logLevel: 'info' }).info({ job: 'a' }, 'job succeeded')

@@ -130,6 +130,8 @@ test.each<[Flags, Environment, RegExp]>([
     { RABBITMQ_TLS_PASSPHRASE: 's3cret' },
     /^RABBITMQ_TLS_PASSPHRASE opens the key that RABBITMQ_TLS_KEY names: set both, or leave it out\.$/,
   ],
+  [{ broker: 'sqlite::memory:' }, {}, /^--broker or RABBITMQ_URL must be 'memory:'/],
+  [{ broker: 'sqlite://x.db' }, {}, /^--broker or RABBITMQ_URL must be a path after 'sqlite:', without the '\/\/' of a URL: 'sqlite:\.\/x\.db'/],
   [{}, { MIN_WORKERS: 'two' }, /^MIN_WORKERS must be a whole number from 1 to 10000; it was given 'two'\.$/],
   [{}, { MIN_WORKERS: '5', MAX_WORKERS: '2' }, /^MAX_WORKERS must be at least MIN_WORKERS, 5/],
   [{}, { PREFETCH_PER_WORKER: '0' }, /^PREFETCH_PER_WORKER must be a whole number from 1/],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reachable, removeQueues } from '../amqp/rabbit.js'
+import { INSTALL_TIMEOUT, installPackages, linkPackages } from '../ecosystem/packages.js'
 import { blocksOf, commandsOf, fileNameOf, isCode, makeProject, pattern, readPage, run, writeBlock } from './document.js'
 
 /** Reads `<!-- node >= 22.18 -->` above a console block: the block runs on those versions only. */
@@ -15,6 +16,9 @@ const BROKER = 'needs RabbitMQ'
 const QUEUE = /'(prefork\.tour(?:\.\w+)?)'/g
 const EXCHANGES = ['async_farm.supervisor', 'async_farm.worker']
 
+/** Stands above a console block that needs other packages: `<!-- needs packages: express -->`. */
+const packagesOf = (note: string): string[] => /^needs packages: (.+)$/.exec(note)?.[1]?.split(' ') ?? []
+
 /** Tests a page: writes every block of code to its file, runs every command and compares its output with the page. */
 export const testPage = (path: string): void => {
   const blocks = blocksOf(readPage(path)).filter((block) => !block.note.startsWith('not run:'))
@@ -24,9 +28,12 @@ export const testPage = (path: string): void => {
 
   describe(path, () => {
     let project: ReturnType<typeof makeProject>
-    beforeAll(() => {
+    const packages = [...new Set(consoles.flatMap(({ note }) => packagesOf(note)))]
+    beforeAll(async () => {
+      if (packages.length > 0) await installPackages()
       project = makeProject()
-    })
+      linkPackages(project.folder, packages)
+    }, INSTALL_TIMEOUT)
     afterAll(async () => {
       project.remove()
       if (reachable && blocks.some(({ note }) => note === BROKER))

@@ -18,7 +18,7 @@ import {
 import { CONNECTION_OPTIONS as FAKTORY_CONNECTION_OPTIONS, FIRST_CONNECTION_OPTIONS as FAKTORY_FIRST_CONNECTION_OPTIONS } from '../../src/faktory/options.js'
 import { PUBLISH_OPTIONS as FAKTORY_PUBLISH_OPTIONS } from '../../src/faktory/publishing/publish-options.js'
 import { NODE_OPTIONS, readNodeOptions } from '../../src/node/options.js'
-import { CANCEL_OPTIONS } from '../../src/pool/jobs/cancellation.js'
+import { CANCEL_OPTIONS } from '../../src/pool/jobs/job-end.js'
 import { MAP_OPTIONS } from '../../src/pool/jobs/map.js'
 import { RUN_OPTIONS } from '../../src/pool/jobs/run-options.js'
 import { POOL_OPTIONS, readOptions } from '../../src/pool/options.js'
@@ -188,6 +188,18 @@ describe('the options of a node and a publisher for Faktory, and of its jobs', (
 
 describe('the options of a queue, its jobs, schedules and nodes', () => {
   const page = 'docs/queue.md'
+
+  it('and all that prefork/queue exports', () => {
+    const source = readPage('src/queue/index.ts')
+    const names = [...source.matchAll(/^export (?:type )?\{([^}]+)\}/gm)].flatMap(([, list]) =>
+      list!.split(',').map((name) => name.trim().replace(/^type /, '')),
+    )
+    const shown = [...table('Exports of `prefork/queue`', page, /^(\w[\w ]*)$/).values()].flatMap(([cell]) =>
+      [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
+    )
+    expect(shown.sort()).toEqual(names.sort())
+  })
+
   const ofNode = rest(QUEUE_WORKER_OPTIONS, NODE_OPTIONS)
 
   it('are those of the page, with their units and defaults', () => {

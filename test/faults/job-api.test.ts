@@ -40,7 +40,9 @@ describe('a job', () => {
     expect(await again.result).toBe(2)
     expect(again.worker).not.toBe(id)
     expect(settled.at(-1)).toBe(again.worker)
-    expect(pool.submit('noSuchTask', []).worker).toBeUndefined()
+    const refused = pool.submit('noSuchTask', [])
+    expect(refused.worker).toBeUndefined()
+    await expect(refused.result).rejects.toThrow('no task')
   })
 
   it('has a worker while it is written ahead, and none when that has given it back', async () => {
@@ -110,23 +112,70 @@ describe('a job', () => {
     expect(seen).toEqual([])
   })
 
-  it('raises no unhandledRejection when its result is not awaited', async () => {
+  /** The rejections that nobody handled while `act` ran. */
+  const unhandledIn = async (act: () => Promise<void> | void): Promise<unknown[]> => {
     const raised: unknown[] = []
     const note = (reason: unknown): void => {
       raised.push(reason)
     }
     process.on('unhandledRejection', note)
     try {
-      const pool = await startPool()
-      const job = pool.submit('exitWith', [1])
-      pool.submit('noSuchTask', [])
-      pool.submit('echo', [() => {}])
-      await until('it is lost', () => job.state === 'lost')
+      await act()
       await new Promise((resolve) => setTimeout(resolve, 20))
-      expect(raised).toEqual([])
+      return raised
     } finally {
       process.off('unhandledRejection', note)
     }
+  }
+
+  it('raises no unhandledRejection when its result is not awaited', async () => {
+    const pool = await startPool({ maxQueue: 2 })
+    const raised = await unhandledIn(async () => {
+      const job = pool.submit('exitWith', [1])
+      for (const value of [() => {}, 'waits', 'waits too', 'is refused: the queue is full']) pool.run('echo', [value])
+      pool.run('echo', [], { context: () => {} })
+      await until('it is lost', () => job.state === 'lost')
+      await pool.close()
+      pool.run('echo', [1])
+      pool.run('noSuchTask', [1])
+    })
+    expect(raised).toEqual([])
+  })
+
+  it('raises unhandledRejection when a call that is a mistake is not awaited, by run and by submit alike', async () => {
+    const pool = await startPool()
+    const calls = [
+      (call: 'run' | 'submit') => pool[call]('ehco', [1]),
+      (call: 'run' | 'submit') => pool[call]('echo', [1], { timelimit: 1 } as never),
+      (call: 'run' | 'submit') => pool[call]('echo', [1], { timeLimit: 0 }),
+      (call: 'run' | 'submit') => pool[call]('echo', 'one' as never),
+      (call: 'run' | 'submit') => pool[call](undefined as never),
+    ]
+    const raised = await unhandledIn(() => {
+      for (const call of calls) {
+        call('run')
+        call('submit')
+      }
+    })
+    const messages = ["There is no task 'ehco'", "Unknown option 'timelimit'", "Option 'timeLimit' must be", 'are an array', 'called by its name']
+    expect(raised.map((error) => (error as Error).message)).toEqual(messages.flatMap((text) => [expect.stringContaining(text), expect.stringContaining(text)]))
+    // The stack names the call.
+    for (const error of raised) expect((error as Error).stack).toContain('job-api.test.ts')
+  })
+
+  it('raises none for a mistake whose rejection is awaited, of a map neither', async () => {
+    const pool = await startPool()
+    const raised = await unhandledIn(async () => {
+      await expect(pool.run('ehco')).rejects.toThrow('no task')
+      await expect(pool.submit('ehco').result).rejects.toThrow('no task')
+      const results = pool.map('sleep', [[50], 'no array' as never])
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      await expect(results.next()).rejects.toThrow('is an array')
+      const stream = pool.stream('ehco' as never)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      await expect(stream.next()).rejects.toThrow('no task')
+    })
+    expect(raised).toEqual([])
   })
 
   it('calls listeners in the async context of the caller', async () => {

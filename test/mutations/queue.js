@@ -161,8 +161,8 @@ export const mutations = [
   {
     breaks: 'a parent is released outside of the transaction that ends its child',
     file: 'src/queue/store/sqlite/engine/end.ts',
-    find: '  return row.awaited === 0 ? [] : release(context, row.seq, state === STATE.completed)\n',
-    put: '  if (row.awaited !== 0) setImmediate(() => release(context, row.seq, state === STATE.completed))\n  return []\n',
+    find: '  return row.awaited === 0 ? [] : release(context, row, state === STATE.completed)\n',
+    put: '  if (row.awaited !== 0) setImmediate(() => release(context, row, state === STATE.completed))\n  return []\n',
   },
   {
     breaks: 'a parent waits for one child only',

@@ -6,6 +6,7 @@ import { readOptions, type Settings } from '../../src/pool/options.js'
 import type { PoolOptions } from '../../src/pool/types.js'
 import { availableCpus } from '../../src/util/available-cpus.js'
 import { MAX_TIMER } from '../../src/util/limits.js'
+import * as time from '../../src/util/node-time.js'
 import { read, refusal, refused, TASKS } from './option-help.js'
 
 const cpus = availableCpus()
@@ -66,7 +67,7 @@ const FLAGS = ['watchdog', 'killTree'] as const
 
 test('the defaults', () => {
   expect(read()).toMatchObject(DEFAULTS)
-  expect(Object.keys(read()).sort()).toEqual([...Object.keys(DEFAULTS), 'env', 'execArgv'].sort())
+  expect(Object.keys(read()).sort()).toEqual([...Object.keys(DEFAULTS), 'env', 'execArgv', 'relativeTasks'].sort())
 })
 
 test('an option given as undefined counts as absent', () => {
@@ -285,7 +286,7 @@ test('a logger has the five methods of pino', () => {
 
 test('an error of a logger is thrown in the next tick, not to the caller', () => {
   const ticks: (() => void)[] = []
-  const nextTick = vi.spyOn(process, 'nextTick').mockImplementation((fn) => void ticks.push(fn as () => void))
+  const nextTick = vi.spyOn(time, 'nextTick').mockImplementation((fn) => void ticks.push(fn as () => void))
   const logged: unknown[] = []
   const logger = {
     trace: () => {},
@@ -314,10 +315,12 @@ describe('options that belong together', () => {
   })
 
   test('hardMemoryLimit is 1.5 x maxMemoryPerWorker, and never below it', () => {
-    expect(read({ maxMemoryPerWorker: 1_000 }).hardMemoryLimit).toBe(1_500)
-    expect(read({ maxMemoryPerWorker: 1_000, hardMemoryLimit: 1_000 }).hardMemoryLimit).toBe(1_000)
-    expect(read({ hardMemoryLimit: 5_000 })).toMatchObject({ hardMemoryLimit: 5_000, maxMemoryPerWorker: Number.POSITIVE_INFINITY })
-    expect(refused({ maxMemoryPerWorker: 1_000, hardMemoryLimit: 999 })).toMatch(/^Option 'hardMemoryLimit' must be at least maxMemoryPerWorker, 1000 bytes/)
+    expect(read({ maxMemoryPerWorker: 1e8 }).hardMemoryLimit).toBe(1.5e8)
+    expect(read({ maxMemoryPerWorker: 1e8, hardMemoryLimit: 1e8 }).hardMemoryLimit).toBe(1e8)
+    expect(read({ hardMemoryLimit: 5e7 })).toMatchObject({ hardMemoryLimit: 5e7, maxMemoryPerWorker: Number.POSITIVE_INFINITY })
+    expect(refused({ maxMemoryPerWorker: 1e8, hardMemoryLimit: 99e6 })).toMatch(
+      /^Option 'hardMemoryLimit' must be at least maxMemoryPerWorker, 100000000 bytes/,
+    )
   })
 
   test('heartbeatTimeout leaves room for heartbeats', () => {

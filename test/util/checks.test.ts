@@ -35,6 +35,8 @@ test.each([
   [5n, '5n'],
   [Symbol('s'), 'Symbol(s)'],
   [Number.NaN, 'NaN'],
+  [new Date(Number.NaN), 'an invalid Date'],
+  ['x'.repeat(300), `'${'x'.repeat(80)}…'`],
 ])('a refusal shows what was given: %s', (given, shown) => {
   expect(optionRefusal('x', 'something', given).message).toBe(`Option 'x' must be something; it was given ${shown}.`)
 })

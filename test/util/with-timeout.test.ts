@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { withTimeout } from '../../src/util/with-timeout.js'
+import { fakeTime } from '../fixtures/fake-time.js'
 
 describe('withTimeout', () => {
-  beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
+  beforeEach(() => fakeTime('setTimeout', 'clearTimeout'))
 
   const never = new Promise<never>(() => {})
 

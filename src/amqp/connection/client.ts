@@ -1,5 +1,6 @@
 /** The part of amqplib that is used here, typed here: amqplib is an optional peer dependency, and its own types may not be installed. */
 import type { TlsSettings } from '../../node/connection/tls-options.js'
+import { setImmediate } from '../../util/node-time.js'
 import { PreforkError } from '../../wire/errors.js'
 import { type Endpoint, loginOf, withHeartbeat } from './endpoint.js'
 

@@ -1,4 +1,5 @@
 import { ReconnectBackoff } from '../../node/connection/reconnect-backoff.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { closeChannel } from './bounded-close.js'
 import type { AmqpChannel, AmqpConnection } from './client.js'
 import type { ReconnectingConnection } from './reconnecting-connection.js'

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { ReconnectBackoff } from '../../node/connection/reconnect-backoff.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import type { BrokerError } from '../errors.js'
 import { closeConnection } from './bounded-close.js'

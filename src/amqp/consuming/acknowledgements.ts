@@ -1,3 +1,4 @@
+import { clearImmediate, clearTimeout, setImmediate, setTimeout } from '../../util/node-time.js'
 import { type AmqpChannel, type AmqpStream, corkForTurn } from '../connection/client.js'
 import { SettledTags } from './settled-tags.js'
 

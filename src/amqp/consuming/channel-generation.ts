@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { closeChannel } from '../connection/bounded-close.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import { Acknowledgements } from './acknowledgements.js'

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 
 /** A job that is given back by publishing it again. */

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { closeChannel } from '../connection/bounded-close.js'
 import type { AmqpMessage } from '../connection/client.js'
 import { ReconnectingChannel } from '../connection/reconnecting-channel.js'

@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from '../../util/node-time.js'
 import type { AmqpChannel, AmqpMessage } from '../connection/client.js'
 import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'

@@ -1,5 +1,6 @@
 import { writeEvents } from '../../runtime/report/messages.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import type { AmqpMessage, PublishOptions } from '../connection/client.js'
 import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'

@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { deferred } from '../../util/with-timeout.js'
 
 /** ms after an answer within which others count as answers to the same request: their number is not known. */

@@ -1,4 +1,6 @@
+import { performance } from 'node:perf_hooks'
 import { Deque } from '../../util/deque.js'
+import { clearInterval, setInterval } from '../../util/node-time.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import { type AmqpChannel, type AmqpMessage, corkForTurn, type PublishOptions } from '../connection/client.js'
 import { closeCode } from '../connection/connect-errors.js'

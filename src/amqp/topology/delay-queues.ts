@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import type { AdminChannel } from '../connection/admin-channel.js'
 import { delayStepOf } from './delay-steps.js'
 import { declareDelayQueue, delayQueue } from './topology.js'

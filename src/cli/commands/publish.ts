@@ -2,6 +2,7 @@ import { encodeJob } from '../../runtime/message/job.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
+import type { CallOutcome } from '../farm.js'
 import { toJson } from '../output/output-stream.js'
 import { type BrokerKind, brokerKind } from '../settings/address.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
@@ -36,6 +37,15 @@ const unconfirmedBy = ({ shown }: CommandTimeout, kind: BrokerKind): string => {
   return kind === 'Faktory'
     ? `Faktory did not answer within ${shown}, so that the job may be stored or not.`
     : `The job was not stored within ${shown}, and may be stored yet. Is the file locked, or its disk full?`
+}
+
+const noAnswer = ({ job }: Extract<CallOutcome, { kind: 'timeout' }>, { shown }: CommandTimeout): string => {
+  const longer = '--timeout 5m waits longer.'
+  if (job === undefined)
+    return `No answer within ${shown}. The job may still run: is a node at work on this queue, and knows the task? prefork dlq list shows jobs that were given up; ${longer}`
+  const { id, state, error } = job
+  const why = error === undefined ? 'Is a node at work on this queue?' : `Its last error: ${error}${/[.!?]$/.test(error) ? '' : '.'}`
+  return `No answer within ${shown}. The job goes on; it is ${state} now. ${why} prefork queue show ${id} tells more; ${longer}`
 }
 
 /** Publishes one job; prints its id, or with `--wait` its result as JSON. */
@@ -73,10 +83,7 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
       case 'unconfirmed':
         throw new CommandError(unconfirmed, EXIT.broker)
       case 'timeout':
-        throw new CommandError(
-          `No answer within ${deadline.shown}. The job may still run: is a node at work on this queue, and knows the task? prefork dlq list shows jobs that were given up; --timeout 5m waits longer.`,
-          EXIT.noAnswer,
-        )
+        throw new CommandError(noAnswer(outcome, deadline), EXIT.noAnswer)
     }
   } finally {
     await deadline.closing(publisher.close())

@@ -94,7 +94,9 @@ export const show = async (id: string, flags: Flags, context: CliContext): Promi
 export const setPaused = async (paused: boolean, flags: Flags, context: CliContext): Promise<ExitCode> => {
   await eachQueue(flags, context, async (queue) => {
     await (paused ? queue.pause() : queue.resume())
-    context.stdout.write(`${queue.name}: ${paused ? 'paused' : 'resumed'}\n`)
+    // Its name may be misspelt. One that has had jobs looks the same once these are kept no longer.
+    const isEmpty = Object.values(await queue.counts()).every((jobs) => jobs === 0)
+    context.stdout.write(`${queue.name}: ${paused ? 'paused' : 'resumed'}${isEmpty ? '; it has no job, ended or not' : ''}\n`)
   })
   return EXIT.ok
 }
@@ -107,6 +109,8 @@ export const change = async (how: keyof typeof DONE, ids: readonly string[], fla
   const matching = states !== undefined || task !== undefined
   if ([ids.length > 0, matching, flags.all === true].filter(Boolean).length !== 1)
     throw new UsageError(`Which jobs are to be ${DONE[how]}? Name their ids, or say --state or --task, or --all.`)
+  if (how === 'remove' && flags.all === true && flags.yes !== true)
+    throw new UsageError(`This removes every job of ${readBroker(flags, context.env).queues.join(', ')} that does not run, for good: say --yes.`)
   const query: JobQuery = ids.length > 0 ? { ids } : { ...(states === undefined ? undefined : { states }), ...(task === undefined ? undefined : { task }) }
   const changed = new Set<string>()
   await eachQueue(flags, context, async (queue) => {
@@ -119,12 +123,20 @@ export const change = async (how: keyof typeof DONE, ids: readonly string[], fla
   return EXIT.ok
 }
 
+/** In the words of the command line. */
+const checkTiming = ({ cron, every, timeZone }: Record<string, unknown>): void => {
+  if (cron === undefined && every === undefined) throw new UsageError("When? Say --cron, such as '0 9 * * 1-5', or --every, such as 5m.")
+  if (cron !== undefined && every !== undefined) throw new UsageError('--cron and --every exclude each other.')
+  if (timeZone !== undefined && cron === undefined) throw new UsageError('--time-zone is for --cron: it says where the times of a pattern are.')
+}
+
 /** Without a key: prints the schedules. With one: stores it, or with --remove removes it. */
 export const schedule = async ([key, task, args]: readonly [string?, string?, string?], flags: Flags, context: CliContext): Promise<ExitCode> => {
   oneQueue(readBroker(flags, context.env))
   const timing = readAll(TIMING, flags)
   if (key !== undefined && flags.remove !== true && task === undefined)
     throw new UsageError("Which task? prefork queue schedule KEY TASK '[arguments]' --every 5m, or --remove.")
+  if (task !== undefined && flags.remove !== true) checkTiming(timing)
   await eachQueue(flags, context, async (queue) => {
     if (key === undefined) {
       for (const each of await queue.schedules()) context.stdout.write(`${toJsonLine(each)}\n`)
@@ -132,7 +144,6 @@ export const schedule = async ([key, task, args]: readonly [string?, string?, st
       if (!(await queue.unschedule(key))) throw new CommandError(`There is no schedule '${key}' in ${queue.name}.`, EXIT.failed)
       context.stdout.write(`${key}: removed\n`)
     } else {
-      // The library checks that there is one timing.
       await queue.schedule(key, { ...timing, task: task!, args: readArguments(args) } as QueueScheduleOptions)
       const { nextAt } = (await queue.schedules()).find((each) => each.key === key)!
       context.stdout.write(`${key}: ${nextAt === undefined ? 'never' : new Date(nextAt).toISOString()}\n`)

@@ -1,4 +1,4 @@
-import { escapeLine } from '../../util/escape.js'
+import { escapeLine } from '../../util/shown-text.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
 import type { DeadLetter } from '../farm.js'

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { LogTail } from '../../dashboard/model/log-tail.js'
 import type { FarmNode, ShutdownReport } from '../../node/types.js'
-import { escapeControl } from '../../util/escape.js'
+import { escapeControl } from '../../util/shown-text.js'
 import { deferred } from '../../util/with-timeout.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode } from '../exit.js'

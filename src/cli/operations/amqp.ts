@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { withoutPassword } from '../../util/redact.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import { CommandError, EXIT } from '../exit.js'

@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
-import type { Queue } from '../../queue/index.js'
+import { performance } from 'node:perf_hooks'
+import type { Queue, QueueJob } from '../../queue/index.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import { CommandError, EXIT, UsageError } from '../exit.js'
-import type { DeadLetter, Farm, FarmPublisher, PublishOptions } from '../farm.js'
+import type { DeadLetter, Farm, FarmPublisher, PublishOptions, UnfinishedJob } from '../farm.js'
 import { brokerKind, storePath } from '../settings/address.js'
 import type { BrokerSettings } from '../settings/broker.js'
 
@@ -39,6 +40,16 @@ const addOptions = ({ correlationId, ...options }: PublishOptions): Omit<Publish
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
 
+/** ms that a look at a job may take when the time for its result is over: its file may be locked. */
+const LOOK_TIMEOUT = 400
+
+const unfinishedJob = async (job: QueueJob): Promise<UnfinishedJob | undefined> => {
+  const details = await job.details().catch(() => undefined)
+  if (details === undefined) return undefined
+  const { id, state, error } = details
+  return { id, state, error: error === undefined ? undefined : `${error.name}: ${error.message}` }
+}
+
 const publisherOf = (queue: Queue, isRemote: (error: unknown) => error is Error): FarmPublisher => ({
   publish: async (name, args, options) => (await queue.add(name, [...args], addOptions(options))).id,
   async call(name, args, { timeout, ...options }) {
@@ -48,7 +59,8 @@ const publisherOf = (queue: Queue, isRemote: (error: unknown) => error is Error)
       return { kind: 'result', value: await job.result({ timeout: Math.max(1, ends - performance.now()) }) }
     } catch (error) {
       if (isRemote(error)) return { kind: 'failed', error }
-      if ((error as { code?: unknown }).code === 'ERR_PREFORK_RESULT_TIMEOUT') return { kind: 'timeout' }
+      if ((error as { code?: unknown }).code === 'ERR_PREFORK_RESULT_TIMEOUT')
+        return { kind: 'timeout', job: await withTimeout(unfinishedJob(job), LOOK_TIMEOUT, () => undefined) }
       throw error
     }
   },

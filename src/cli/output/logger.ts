@@ -1,6 +1,6 @@
 import { type Logger, pino, symbols } from 'pino'
 import { shownClock } from '../../dashboard/format/values.js'
-import { escapeControl, escapeLine } from '../../util/escape.js'
+import { escapeControl, escapeLine } from '../../util/shown-text.js'
 import type { TextStream } from '../cli-context.js'
 import type { Environment } from '../settings/setting.js'
 import type { LogLevel } from '../settings/work.js'
@@ -22,7 +22,15 @@ export const createLogger = (stream: TextStream, env: Environment, { logLevel }:
       else stream.write(line)
     },
   }
-  return pino({ level: logLevel, base: null }, destination)
+  return pino({ level: logLevel, base: null, serializers: { err: errorFields } }, destination)
+}
+
+/** As pino has them. It appends the message of each cause, also where the error's own has said it. */
+const errorFields = (error: unknown): unknown => {
+  const fields = pino.stdSerializers.err(error as Error)
+  const { message, cause } = (error ?? {}) as { message?: unknown; cause?: { message?: unknown } }
+  const reason = cause?.message
+  return typeof message === 'string' && typeof reason === 'string' && message.includes(reason) ? { ...fields, message } : fields
 }
 
 /** As pino numbers its levels. */

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
-import { escapeJson } from '../../util/escape.js'
+import { clearImmediate, setImmediate } from '../../util/node-time.js'
+import { escapeJson } from '../../util/shown-text.js'
 import type { OutputStream, TextStream } from '../cli-context.js'
 import type { Environment } from '../settings/setting.js'
 

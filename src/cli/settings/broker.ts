@@ -1,6 +1,8 @@
 import { CONNECTION_OPTIONS, CONTROL_OPTIONS, QUEUE_OPTIONS } from '../../amqp/options/client-options.js'
 import { DEFAULT_QUEUE, type QueueType } from '../../amqp/topology/topology.js'
 import { DEFAULT_QUEUE as DEFAULT_FILE_QUEUE } from '../../queue/jobs/names.js'
+import { storeAddress } from '../../queue/store/address.js'
+import type { OptionError } from '../../util/checks.js'
 import { readKnown } from '../../util/option-table.js'
 import { hasPassword } from '../../util/redact.js'
 import { UsageError } from '../exit.js'
@@ -76,7 +78,16 @@ export const BROKER_VARIABLES: readonly (readonly [variable: string, fallback: s
 
 const RABBITMQ_ONLY = [SETTINGS.queueType, SETTINGS.priorityLevels, SETTINGS.controlExchange, SETTINGS.eventExchange].map(({ flag }) => flag)
 
+const checkStoreAddress = (url: string): void => {
+  try {
+    storeAddress('store', url)
+  } catch (error) {
+    throw new UsageError(`${BROKER_SOURCES.url} ${(error as OptionError).reason}.`)
+  }
+}
+
 const readQueueFile = (url: string, flags: Flags, env: Environment): BrokerSettings => {
+  checkStoreAddress(url)
   for (const flag of RABBITMQ_ONLY) if (isTyped(flag, flags)) throw new UsageError(`${flag} is for RabbitMQ: leave it out for a queue in a file.`)
   const queues = readSetting(SETTINGS.queue, flags, env) ?? [DEFAULT_FILE_QUEUE]
   return { ...DEFAULTS, ...NO_FAKTORY, url, tls: undefined, queues, secret: undefined }

@@ -1,6 +1,7 @@
 /** The options of a job, as flags set them. */
 import { PUBLISH_OPTIONS } from '../../amqp/publishing/publish-options.js'
 import { MAX_DELAY } from '../../amqp/topology/delay-steps.js'
+import { FOREVER, JOB_DEFAULTS } from '../../queue/jobs/add-options.js'
 import { UsageError } from '../exit.js'
 import type { PublishOptions } from '../farm.js'
 import { brokerKind } from './address.js'
@@ -17,6 +18,14 @@ const OPTIONS = {
   maxAttempts: { flag: '--max-attempts', reader: readerOf(PUBLISH_OPTIONS.maxAttempts) },
   correlationId: { flag: '--correlation-id', reader: shortTextWith('an id') },
 } as const satisfies { [K in keyof PublishOptions]?: Setting<unknown> }
+
+/** For a queue in a file, which takes more of these. */
+const FILE_OPTIONS = {
+  ...OPTIONS,
+  delay: { flag: '--delay', reader: duration({ zero: true, max: FOREVER }) },
+  ttl: { flag: '--ttl', reader: duration({ max: FOREVER }) },
+  priority: { flag: '--priority', reader: readerOf(JOB_DEFAULTS.priority) },
+} as const
 
 const DAY = 86_400_000
 const MINUTE = 60_000
@@ -85,7 +94,7 @@ export const readPublishOptions = (flags: Flags, env: Environment, url: string):
     return readAll(FAKTORY_OPTIONS, flags, env)
   }
   for (const flag of flagsOf(FAKTORY_OPTIONS)) if (isTyped(flag, flags)) throw new UsageError(`${flag} is for Faktory: leave it out for ${kind}.`)
-  const options = readAll(OPTIONS, flags, env)
+  const options = readAll(kind === 'a queue in a file' ? FILE_OPTIONS : OPTIONS, flags, env)
   checkLimits(options)
   const { ttl, delay } = options
   if (ttl !== undefined && delay !== undefined && ttl <= delay) throw new UsageError('--ttl must be more than --delay, or the job expires before it may begin.')

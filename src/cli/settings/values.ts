@@ -23,7 +23,7 @@ type Unit = keyof typeof UNITS
 export const count = (min: number, max = Number.MAX_SAFE_INTEGER): Reader<number> => ({
   wants: max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`,
   read(text) {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
     return value >= min && value <= max ? value : undefined
   },
 })

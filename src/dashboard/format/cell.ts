@@ -1,5 +1,5 @@
 import stringWidth from 'string-width'
-import { escapeControl } from '../../util/escape.js'
+import { escapeControl } from '../../util/shown-text.js'
 
 /** The text in exactly `width` columns: cut with an ellipsis, or padded. One line, control characters escaped. */
 export const cell = (text: string, width: number, side: 'left' | 'right' = 'left'): string => {

@@ -3,6 +3,7 @@ import type { FarmNode } from '../../node/types.js'
 import type { Command } from '../../runtime/report/commands.js'
 import { isNodeStats } from '../../runtime/report/read-report.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
+import { clearInterval, setInterval } from '../../util/node-time.js'
 
 /** The source of events, and the target of commands: a node of this process, or all nodes of a broker. */
 export interface FarmSource {

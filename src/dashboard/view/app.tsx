@@ -1,5 +1,6 @@
 import { useInput, useStdout } from 'ink'
 import { useEffect, useReducer } from 'react'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import type { Controller } from '../controller.js'
 import { type Key, press } from '../keys.js'
 import { Screen } from './screen.js'

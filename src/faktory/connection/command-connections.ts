@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { BrokerError } from '../../node/connection/errors.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import { ConnectionLostError } from '../errors.js'
 import type { ConnectionSettings, FaktoryConnection } from './connection.js'

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { BrokerError } from '../../node/connection/errors.js'
 import { ReconnectBackoff } from '../../node/connection/reconnect-backoff.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { type ConnectionSettings, FaktoryConnection } from './connection.js'
 
 export interface ReconnectingEvents {

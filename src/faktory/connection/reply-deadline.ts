@@ -1,4 +1,6 @@
 import type { Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import { clearTimeout, setImmediate, setTimeout } from '../../util/node-time.js'
 
 /** ms by which the deadline is put off when bytes have arrived: they may be the answer, or the beginning of one. */
 const EXTENSION = 1_000

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BoundedMap } from '../../runtime/collections/bounded-map.js'
 import { ConnectionLostError } from '../errors.js'

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PublishError } from '../../node/connection/errors.js'
 import type { CommandConnections } from '../connection/command-connections.js'

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import type { Counts, Delivery, JobHeaders, SerializedError, Settlement, SettleResult } from '../../runtime/delivery.js'
 import { UndecodableError } from '../../runtime/errors.js'
 import { type JobMessage, SCHEMA_VERSION } from '../../runtime/message/job.js'

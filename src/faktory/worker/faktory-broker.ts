@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { performance } from 'node:perf_hooks'
 import type { Broker, Consumption, WorkAhead } from '../../node/broker.js'
 import { RetryWarnings } from '../../node/connection/retry-warnings.js'
 import { ControlSocket } from '../../node/control/control-socket.js'

@@ -1,5 +1,7 @@
+import { performance } from 'node:perf_hooks'
 import type { Consumption } from '../../node/broker.js'
 import { exponentialDelay, jittered } from '../../util/backoff.js'
+import { clearTimeout, microtask, setTimeout } from '../../util/node-time.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import type { ConnectionSettings } from '../connection/connection.js'
 import { ReconnectingConnection } from '../connection/reconnecting-connection.js'
@@ -165,7 +167,7 @@ export class Fetchers implements Consumption {
       isReleased = true
       this.#held--
       // Later: what the end of one job lets begin is one round.
-      queueMicrotask(() => this.wake())
+      microtask(() => this.wake())
     }
     this.#settings.receive({ payload, fetchedAt, release })
   }

@@ -1,4 +1,5 @@
 import type { NodeStats } from '../../runtime/report/report.js'
+import { clearInterval, setInterval } from '../../util/node-time.js'
 import type { CommandConnections } from '../connection/command-connections.js'
 import { FaktoryError } from '../errors.js'
 

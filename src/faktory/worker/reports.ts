@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exponentialDelay, jittered } from '../../util/backoff.js'
 import { withTimeout } from '../../util/with-timeout.js'

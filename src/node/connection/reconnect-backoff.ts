@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { exponentialDelay, jittered } from '../../util/backoff.js'
 
 /** ms before the second retry; doubled by each further failure, up to `MAX_DELAY`. The first retry follows at once. */

@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+
 /** ms within which a warning is not repeated. */
 const REPEAT_WARNING_AFTER = 10_000
 

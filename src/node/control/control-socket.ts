@@ -1,6 +1,7 @@
 import type { Answer, Command, RevocationsMessage, SpentMessage } from '../../runtime/report/commands.js'
 import { type ControlMessage, toJson, writeEvents } from '../../runtime/report/messages.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import type { NodeControl } from '../broker.js'
 import { askNodes } from './socket-connection.js'

@@ -1,6 +1,7 @@
 import type { Address, Answer, Command } from '../../runtime/report/commands.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
 import { OptionError } from '../../util/checks.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { notify } from '../../util/notify.js'
 import type { ControlClient } from '../broker.js'
 import { AnswerQueue, type ControlRequest, readControlRequest } from './request.js'

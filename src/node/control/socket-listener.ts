@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { readEvents } from '../../runtime/report/messages.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
+import { clearInterval, setInterval } from '../../util/node-time.js'
 import { deferred, withTimeout } from '../../util/with-timeout.js'
 import { isDead, LISTEN_REQUEST, openConnection } from './socket-connection.js'
 import type { SocketFile, SocketFolder } from './socket-folder.js'

@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import type { Answer } from '../../runtime/report/commands.js'
 import { type ControlMessage, readControlMessage, toJson } from '../../runtime/report/messages.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { deferred, withTimeout } from '../../util/with-timeout.js'
 import { readLines } from './lines.js'
 import { isListenRequest, MAX_REQUEST } from './socket-connection.js'

@@ -1,4 +1,5 @@
 import type { Deadline } from '../../hub/index.js'
+import { overText } from '../../util/shown-text.js'
 import { MemoryLimitError } from '../../wire/errors.js'
 import { MAX_DELIVERY } from '../../worker/claim.js'
 import type { PoolState } from '../pool-state.js'
@@ -64,7 +65,7 @@ export class HealthMonitor {
     const { jobs } = worker
     const { rss } = worker.heartbeats
     if (rss > settings.hardMemoryLimit && jobs.running.size > 0) {
-      const text = `The worker's resident memory of ${rss} bytes is over hardMemoryLimit (${settings.hardMemoryLimit} bytes).`
+      const text = `The worker's resident memory is ${overText(rss, 'hardMemoryLimit', settings.hardMemoryLimit)}.`
       worker.killFor('killed by the pool', new MemoryLimitError(text, settings.hardMemoryLimit, rss))
       return
     }

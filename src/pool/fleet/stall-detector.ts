@@ -36,6 +36,8 @@ export class StallDetector {
   /** A heartbeat has come. */
   heartbeat(worker: PoolWorker): void {
     const { heartbeatTimeout } = this.#pool.settings
+    // A start has a deadline of its own, which names the module that loads.
+    if (worker.upAt === 0) return
     // Only heartbeats of a worker without a job count. A heartbeat that was sent while a job ran may be read after the answer of that job.
     const beats = worker.heartbeats.mainAge < heartbeatTimeout || !runsNothing(worker) ? 0 : this.#beats(worker) + 1
     this.#stalledBeats.set(worker, beats)

@@ -23,6 +23,8 @@ export class StartRecord {
   notBefore = 0
   /** While jobs wait, no second worker is started before this time, ms on the hub's clock; 0: the first job has settled, or no worker was up yet. */
   firstJobUntil = 0
+  /** Where the main thread was when the last start timed out. */
+  #lastPlace: string | undefined
   /** Starts in a row that failed before they were up. */
   #failedStarts = 0
   /** Failures in a row that do not blame the task modules. */
@@ -52,9 +54,14 @@ export class StartRecord {
     return true
   }
 
-  failed(now: number, modulesNotAtFault: boolean, timedOut: boolean): void {
+  /** `place`: where the main thread was when the start timed out. */
+  failed(now: number, modulesNotAtFault: boolean, timedOut: boolean, place?: string): void {
     const failures = modulesNotAtFault ? ++this.#otherFailures : ++this.#failedStarts
-    if (timedOut) this.timeoutFactor = Math.min(MAX_TIMEOUT_FACTOR, 2 * this.timeoutFactor)
+    // The main thread is in a loop if it is at the same place again: more time would not help.
+    const loops = place !== undefined && place === this.#lastPlace
+    this.#lastPlace = place
+    if (loops) this.timeoutFactor = 1
+    else if (timedOut) this.timeoutFactor = Math.min(MAX_TIMEOUT_FACTOR, 2 * this.timeoutFactor)
     this.notBefore = now + exponentialDelay(failures, FIRST_BACK_OFF_MS, modulesNotAtFault ? MAX_OTHER_BACK_OFF_MS : MAX_BACK_OFF_MS)
   }
 

@@ -3,6 +3,7 @@ import { lostReason, startError } from '../errors.js'
 import type { FirstWorker } from '../first-worker.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import type { PoolState } from '../pool-state.js'
+import { StartTimeoutError } from '../worker/phase-deadline.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { RollingRestart } from './rolling-restart.js'
 import type { WorkerSet } from './worker-set.js'
@@ -27,10 +28,13 @@ export class WorkerExit {
   exited(worker: PoolWorker): void {
     const { totals, log, phase, starts, hub } = this.#pool
     const acceptedNone = worker.jobs.accepted === 0
+    if (worker.exit?.signal === 'SIGKILL' && worker.killReason === undefined) worker.oomKilled = this.#pool.oomKills.take()
     const died = !worker.expected || worker.exit?.error !== undefined
     // A worker that came up and stalled before it accepted a job counts as failed, too, even if it obeyed QUIT.
     if (acceptedNone && phase !== 'terminating' && (died || worker.quarantined)) {
-      starts.failed(hub.now(), this.#modulesNotAtFault(worker), worker.killReason?.cause === 'start timeout')
+      const { cause, error } = worker.killReason ?? {}
+      const place = error instanceof StartTimeoutError ? error.at : undefined
+      starts.failed(hub.now(), this.#modulesNotAtFault(worker), cause === 'start timeout', place)
     }
     // This was the last worker, and it had run jobs. So a successor is started even if other starts failed meanwhile.
     if (!acceptedNone && died && !this.#workers.anyUp) starts.reset()
@@ -60,7 +64,7 @@ export class WorkerExit {
     for (const each of pool.workers.values()) each.forget(worker)
     pool.orphanedJobs.addShares(worker.reserved.takeShares())
     if (pool.starts.broken && worker.jobs.accepted === 0 && (!worker.expected || worker.quarantined)) {
-      const error = startError(worker, pool.starts.failures(this.#modulesNotAtFault(worker)), pool.settings.tasks)
+      const error = startError(worker, pool.starts.failures(this.#modulesNotAtFault(worker)), pool.settings)
       this.#restarts.fail(error)
       if (!this.#workers.anyUp) {
         pool.log?.error({ err: error }, 'no worker can be started')

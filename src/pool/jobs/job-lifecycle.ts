@@ -8,8 +8,8 @@ import type { PoolState } from '../pool-state.js'
 import type { QueueCapacity } from '../queue/queue-capacity.js'
 import type { PoolWorker } from '../worker/worker.js'
 import { CancelGrace } from './cancel-grace.js'
-import type { Cancellation } from './cancellation.js'
-import type { JobOutcome, JobOwner, JobRecord } from './job.js'
+import type { JobOwner, JobRecord } from './job.js'
+import type { Cancellation, JobOutcome } from './job-end.js'
 import { TimeLimits } from './time-limits.js'
 
 /** Moves jobs between states: queued → writing → written → accepted → succeeded, failed, cancelled or lost; a put-back or a retry returns to queued. `settle` takes effect once per job. */

@@ -6,10 +6,7 @@ import { inCallersContext } from '../events.js'
 import type { CancelOptions, Job, JobEvents, JobState } from '../types.js'
 import type { Broadcast } from './broadcast.js'
 import type { JobCalls } from './calls.js'
-import { type Cancellation, readGrace } from './cancellation.js'
-
-/** How a job has ended. */
-export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown }
+import { type Cancellation, type JobFailure, type JobOutcome, readGrace } from './job-end.js'
 
 /** The part of a job that never changes. */
 export interface JobSpec extends Limits {
@@ -223,14 +220,14 @@ export class JobRecord implements Job {
   }
 
   /** The result resolves to this promise: an error built here has the async frames of the code that awaits it, at no cost for jobs that succeed. */
-  async #rejection(outcome: JobOutcome & { state: 'failed' | 'cancelled' | 'lost' }): Promise<never> {
+  async #rejection(outcome: JobFailure): Promise<never> {
     // The outer promise follows this one from the second microtask on.
     await undefined
     await undefined
     // The reason of a cancellation is the caller's own object and is thrown unchanged.
     const error = outcome.state === 'cancelled' ? outcome.error : withCallerStack(outcome.error)
     // Marked as handled only now: an earlier reaction would hide the caller's frames from the stack.
-    this.#result?.catch(() => {})
+    if (outcome.unhandled !== true) this.#result?.catch(() => {})
     throw error
   }
 

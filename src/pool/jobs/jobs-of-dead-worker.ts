@@ -25,7 +25,7 @@ export const settleOrRequeueJobs = (pool: PoolState, jobs: JobLifecycle, worker:
     else if (terminating && !job.isSettled) jobs.closeUnbegun(job)
     else {
       job.markBegan(job.attempt > 1)
-      jobs.settle(job, { state: 'lost', error: putBackTooOften(worker, job) })
+      jobs.settle(job, { state: 'lost', error: putBackTooOften(worker, job, pool.settings) })
     }
   }
   for (const job of worker.jobs.running) {
@@ -34,7 +34,7 @@ export const settleOrRequeueJobs = (pool: PoolState, jobs: JobLifecycle, worker:
     else if (terminating) jobs.settle(job, { state: 'lost', error: poolClosedError(job, true) })
     else if (mayRunAgain(worker, job)) again.push(job)
     else if (worker.killReason?.error instanceof MemoryLimitError) jobs.fail(job, worker.killReason.error)
-    else jobs.settle(job, { state: 'lost', error: lostError(worker, job) })
+    else jobs.settle(job, { state: 'lost', error: lostError(worker, job, pool.settings) })
   }
   worker.jobs.running.clear()
   for (const job of again) {

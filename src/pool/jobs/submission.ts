@@ -1,8 +1,9 @@
 import { plainObject, refuseUnknownNames } from '../../util/checks.js'
 import { nearest } from '../../util/nearest.js'
 import { namesOf } from '../../util/option-table.js'
+import { overText } from '../../util/shown-text.js'
 import { EMPTY_ARRAY, type EncodeOptions, encode } from '../../wire/codec/index.js'
-import { QueueFullError, SerializationError, TaskNotFoundError } from '../../wire/errors.js'
+import { PoolClosedError, QueueFullError, SerializationError, TaskNotFoundError } from '../../wire/errors.js'
 import { JOB_HEAD, LENGTH_BYTES } from '../../wire/frame.js'
 import { FLAG_CALLS, FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM } from '../../wire/messages.js'
 import { closedError } from '../errors.js'
@@ -24,10 +25,12 @@ export interface CallKind {
   stream?: boolean
   /** The caller gets the result alone, and no job to look at. */
   resultOnly?: boolean
+  /** A mistake of the program raises unhandledRejection if nobody awaits the result. The results of other calls are awaited by the pool, in their turn. */
+  raises?: boolean
 }
 
-export const RUN: CallKind = { call: 'run', resultOnly: true }
-export const SUBMIT: CallKind = { call: 'submit' }
+export const RUN: CallKind = { call: 'run', resultOnly: true, raises: true }
+export const SUBMIT: CallKind = { call: 'submit', raises: true }
 export const MAP: CallKind = { call: 'map', resultOnly: true }
 export const STREAM: CallKind = { call: 'stream', stream: true }
 export const BROADCAST: CallKind = { call: 'broadcast' }
@@ -47,20 +50,26 @@ export class Submission {
   /** Makes a new job. The job of a refused call has settled already. */
   make(kind: CallKind, name: unknown, args: unknown, given: unknown): JobRecord {
     const number = ++this.#number
+    let isChecked = false
     try {
-      return new JobRecord(this.#owner, this.#spec(number, kind, name, args, given))
+      const options = this.#options(kind, name, args, given)
+      isChecked = true
+      return new JobRecord(this.#owner, this.#spec(number, kind, name as string, args as unknown[] | undefined, options))
     } catch (refused) {
       const { id, calledAs } = namesIn(given)
       const error = ofTask(refused, calledAs ?? nameText(name))
       const job = new JobRecord(this.#owner, this.#build(number, nameText(name), id, NO_META, 0, 0, undefined, calledAs))
       job.markBegan(false)
-      job.settle({ state: 'failed', error })
+      const unhandled = kind.raises === true && !isChecked && !(refused instanceof PoolClosedError)
+      job.settle({ state: 'failed', error, unhandled })
+      // A result that nobody asks for is one that nobody awaits.
+      if (unhandled) void job.result
       return job
     }
   }
 
-  /** Throws where the call is refused. */
-  #spec(number: number, { call, stream, resultOnly }: CallKind, name: unknown, args: unknown, given: unknown): JobSpec {
+  /** Throws where the call is a mistake of the program, whatever its data, and where the pool is closed. */
+  #options({ call }: CallKind, name: unknown, args: unknown, given: unknown): JobOptions {
     const { phase, tasks, settings } = this.#pool
     if (phase !== 'open') throw closedError(`pool.${call}('${nameText(name)}')`)
     if (typeof name !== 'string') throw new TypeError(`A task is called by its name: pool.${call}('name', [arguments]).`)
@@ -69,7 +78,12 @@ export class Submission {
     if (args !== undefined && !Array.isArray(args)) {
       throw notArguments(call, name, args)
     }
-    const options = mergeOptions(settings, task, given, call)
+    return mergeOptions(settings, task, given, call)
+  }
+
+  /** Throws where the call is refused for its data, or for want of room. */
+  #spec(number: number, { stream, resultOnly }: CallKind, name: string, args: unknown[] | undefined, options: JobOptions): JobSpec {
+    const { settings } = this.#pool
     if (this.#pool.isFull()) {
       throw queueFull(settings.maxQueue)
     }
@@ -94,7 +108,7 @@ export class Submission {
       parts = [meta, ...parts]
     }
     if (total > settings.maxMessageSize) {
-      throw new SerializationError(`The arguments of '${calledAs ?? name}' take ${total} bytes, more than maxMessageSize (${settings.maxMessageSize}).`)
+      throw new SerializationError(`The arguments of '${calledAs ?? name}' take ${overText(total, 'maxMessageSize', settings.maxMessageSize)}.`)
     }
     return this.#build(number, name, options.id, parts, total, flags, options, calledAs, resultOnly)
   }

@@ -1,4 +1,5 @@
 import { Deque } from '../../util/deque.js'
+import { overText } from '../../util/shown-text.js'
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD, LENGTH_BYTES, REPLY_HEAD, writeHead, writeReplyHead } from '../../wire/frame.js'
@@ -76,13 +77,13 @@ export class CallAnswers implements AnswerSink, UrgentFrames {
       return this.#error(name, new SerializationError(`The answer of the call '${name}' cannot be sent: ${why}`, { cause }))
     }
     if (encoded.size <= this.#maxMessageSize) return { flags: 0, encoded }
-    return this.#error(name, new SerializationError(`The answer of the call '${name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`))
+    return this.#error(name, new SerializationError(`The answer of the call '${name}' has ${overText(encoded.size, 'maxMessageSize', this.#maxMessageSize)}.`))
   }
 
   #error(name: string, error: unknown): { flags: number; encoded: Encoded } {
     const encoded = encodeError(error, RESERVE)
     if (encoded.size <= this.#maxMessageSize) return { flags: FLAG_ERROR, encoded }
-    const refusal = new SerializationError(`The error of the call '${name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
+    const refusal = new SerializationError(`The error of the call '${name}' has ${overText(encoded.size, 'maxMessageSize', this.#maxMessageSize)}.`)
     return { flags: FLAG_ERROR, encoded: encodeError(refusal, RESERVE) }
   }
 }

@@ -67,6 +67,8 @@ export const transitions: { observe: ((worker: number, from: WorkerModeName, to:
 
 /** The mode of one worker and every change of it, the worker's place among the others, and the reasons for which it gets no jobs. */
 export abstract class WorkerLifecycle {
+  /** The kernel has killed its process because memory was exhausted. */
+  oomKilled = false
   abstract readonly id: number
   #mode: WorkerMode = STARTING
   #spare: boolean

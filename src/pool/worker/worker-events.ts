@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { escapeControl } from '../../util/escape.js'
+import { escapeControl } from '../../util/shown-text.js'
 import { decode } from '../../wire/codec/index.js'
 import { ProtocolError } from '../../wire/errors.js'
 import { type Fault, Kind, type LimitStage, type LogLine, type WorkerUp } from '../../wire/messages.js'

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
-import { setImmediate } from 'node:timers'
 import type { Hub, HubReadable, Reader, ReadGenerator } from '../../hub/index.js'
+import { setImmediate } from '../../util/node-time.js'
 import type { LogLine } from '../../wire/messages.js'
 
 /** How a worker's stdout and stderr are handled, as far as they pass through the host: cut into lines, passed on, or dropped. */

@@ -1,5 +1,5 @@
 import type { Deadline, Hub, Reader } from '../../hub/index.js'
-import type { LostReason, PreforkError } from '../../wire/errors.js'
+import type { LostReason } from '../../wire/errors.js'
 import type { FrameWriter } from '../../wire/frame-writer.js'
 import { type Fault, type Hello, type LimitStage, type LogLine, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../wire/messages.js'
 import type { AnswerSink } from '../jobs/calls.js'
@@ -11,7 +11,7 @@ import type { LaunchedProcess, ProcessExit } from './launch/launcher.js'
 import { type KillReason, WorkerLifecycle } from './lifecycle.js'
 import type { WorkerLifeline } from './lifeline.js'
 import type { SentKind, WorkerMessageHandler } from './message-decoder.js'
-import { PhaseDeadline } from './phase-deadline.js'
+import { locateStart, PhaseDeadline, type StartTimeoutError } from './phase-deadline.js'
 import { type PipeName, type PipeSettings, WorkerPipes } from './pipes.js'
 import { RecordedJob } from './recorded-job.js'
 import { ReservedJobs } from './reserved-jobs.js'
@@ -312,8 +312,8 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.killFor('protocol', new Error(why))
   }
 
-  readonly #startTimedOut = (error: PreforkError): void => {
-    if (this.isStarting) this.killFor('killed by the pool', error, 'start timeout')
+  readonly #startTimedOut = (error: StartTimeoutError): void => {
+    locateStart(this.#hub, this.lifeline.stack(), error, (located) => this.isStarting && this.killFor('killed by the pool', located, 'start timeout'))
   }
 
   #pipeEnded(pipe: PipeName, error?: Error): void {

@@ -2,6 +2,7 @@ import type { Delivery } from '../../runtime/delivery.js'
 import { CONTENT_TYPE, SCHEMA_VERSION } from '../../runtime/message/job.js'
 import { encodeReply } from '../../runtime/message/reply.js'
 import { UNCOUNTED_RETURNS } from '../../runtime/retry-policy.js'
+import { SerializationError } from '../../wire/errors.js'
 import type { ClaimedJob, StoreSession } from '../store/store.js'
 import type { HeldClaim } from './claims.js'
 import { type AnswerLimits, bufferOf, outcomeOf, resultsOf } from './outcome.js'
@@ -60,8 +61,10 @@ export const deliveryOf = (job: ClaimedJob, session: StoreSession, claim: HeldCl
     // A job that has come back, or has ended its worker, may be what ends its node next: that must find it begun so often.
     began: (beginnings) => session.began(job, beginnings, redelivered || beginnings > 1),
     progress: (value) => {
-      const encoded = encodeReply({ ok: true, value })
-      if (encoded.length <= limits.maxResultSize) session.progress(job, encoded)
+      const encoded = encodeReply({ ok: true, value }, 'progress')
+      if (encoded.length > limits.maxResultSize)
+        throw new SerializationError(`The progress value takes ${encoded.length} bytes, and maxResultSize is ${limits.maxResultSize}.`)
+      session.progress(job, encoded)
     },
     reply: async () => {},
   }

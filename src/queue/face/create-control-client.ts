@@ -26,7 +26,10 @@ export const createControlClient = async (options: ControlClientOptions): Promis
   const path = store.slice('sqlite:'.length)
   try {
     return new SocketControlClient(await realpath(path))
-  } catch (error) {
-    throw new StoreError('ERR_PREFORK_STORE_UNUSABLE', `There is no file ${path}, and no node at work on it (${(error as Error).message}).`, { cause: error })
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    const why =
+      code === 'ENOENT' ? `There is no file ${path}, and no node at work on it: the first queue or node makes it` : `${path} cannot be found: ${message}`
+    throw new StoreError('ERR_PREFORK_STORE_UNUSABLE', `${why}.`, { cause })
   }
 }

@@ -40,17 +40,9 @@ const OWN_OPTIONS = {
 /** The options of `createWorker`. */
 export const WORKER_OPTIONS = { ...NODE_OPTIONS, ...OWN_OPTIONS } satisfies OptionTable<WorkerOptions>
 
-/**
- * Starts a node that executes the jobs of queues. Resolves when a worker is up and jobs are claimed.
- *
- * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
- * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
- * @throws {StoreError} the store cannot be used: the message says what to do
- * @throws what a start-up hook throws
- */
-export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {
+/** The names of the options have been checked. */
+const startNode = async (options: WorkerOptions): Promise<FarmNode> => {
   const given = plainObject('options', options)
-  refuseUnknownNames('createWorker', given, namesOf(WORKER_OPTIONS))
   const { store: address, queue, queues = [queue], schedulers, maxResultSize, onStartup, onShutdown } = readKnown(OWN_OPTIONS, given)
   if (given.queue !== undefined && given.queues !== undefined)
     throw new TypeError("Option 'queue' and option 'queues' were both given: name the queues in one of them.")
@@ -83,10 +75,25 @@ export const createWorker = async (options: WorkerOptions): Promise<FarmNode> =>
   return node
 }
 
+/**
+ * Starts a node that executes the jobs of queues. Resolves when a worker is up and jobs are claimed.
+ *
+ * @throws {TypeError} an option is unknown, misspelt or has a value it cannot have
+ * @throws {WorkerStartError} no worker can be started: `cause` is the task module's own error
+ * @throws {StoreError} the store cannot be used: the message says what to do
+ * @throws what a start-up hook throws
+ */
+export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {
+  refuseUnknownNames('createWorker', plainObject('options', options), namesOf(WORKER_OPTIONS))
+  return await startNode(options)
+}
+
 export interface RunWorkerOptions extends WorkerOptions {
   /** Shuts the node down when it aborts. Default none: a command ends it, or the store does. */
   signal?: AbortSignal
 }
+
+const RUN_NAMES = [...namesOf(WORKER_OPTIONS), 'signal']
 
 /**
  * Runs the jobs of queues until `signal` aborts, and then until what runs has ended, for at most `shutdownGrace`. Resolves with how that
@@ -95,11 +102,32 @@ export interface RunWorkerOptions extends WorkerOptions {
  * @throws as `createWorker`
  * @throws {StoreError} the file was damaged or removed, or its thread has failed: the node has ended
  */
-export const runWorker = async ({ signal, ...options }: RunWorkerOptions): Promise<ShutdownReport> => {
-  plainObject('options', options)
+export const runWorker = async (options: RunWorkerOptions): Promise<ShutdownReport> => {
+  refuseUnknownNames('runWorker', plainObject('options', options), RUN_NAMES)
+  return await run(options)
+}
+
+/** Options of `runWorker` that a queue has set itself. */
+export const SET_BY_QUEUE = ['store', 'queue', 'queues'] as const
+
+/** `runWorker`, as the method of a queue. */
+export const runQueue = async (options: Omit<RunWorkerOptions, (typeof SET_BY_QUEUE)[number]>, queue: { store: string; queue: string }) => {
+  const given = plainObject('options', options)
+  for (const name of SET_BY_QUEUE)
+    if (given[name] !== undefined) throw new OptionError(name, 'is not for queue.run, which runs the jobs of its own queue: runWorker and createWorker take it')
+  const others: readonly string[] = SET_BY_QUEUE
+  refuseUnknownNames(
+    'queue.run',
+    given,
+    RUN_NAMES.filter((name) => !others.includes(name)),
+  )
+  return await run({ ...options, ...queue })
+}
+
+const run = async ({ signal, ...options }: RunWorkerOptions): Promise<ShutdownReport> => {
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw new OptionError('signal', 'must be an AbortSignal')
   if (signal?.aborted) return { clean: true, requeued: 0, killed: 0 }
-  const node = await createWorker(options)
+  const node = await startNode(options)
   const stop = (): void => void node.shutdown({ reason: 'its signal' })
   if (signal?.aborted) stop()
   signal?.addEventListener('abort', stop, { once: true })

@@ -1,6 +1,7 @@
 import { type Check, choice, countFrom, OptionError, objectWith, refusal } from '../../util/checks.js'
 import { type OptionTable, option, readOptions } from '../../util/option-table.js'
 import { validName } from '../jobs/names.js'
+import { END_STATES, type EndState } from '../store/ended-jobs.js'
 import { JOB_STATES, type JobSelector, type JobState } from '../store/store.js'
 
 /** Which jobs of a queue: each field that is given must hold. */
@@ -24,6 +25,15 @@ const listOf =
     if (!Array.isArray(value)) throw new OptionError(name, 'must be an array')
     return value.map((each: unknown, index) => check(`${name}[${index}]`, each))
   }
+
+const endState: Check<EndState> = (name, value) => {
+  const found = END_STATES.find((each) => each === value)
+  if (found === undefined) throw refusal(name, `${END_STATES.map((each) => `'${each}'`).join(' or ')}: drain() and remove() remove what has not ended`, value)
+  return found
+}
+
+/** The ended states that were given; all of them if none were. Throws TypeError for a state that is no end. */
+export const endStates = (name: string, value: unknown): readonly EndState[] => (value === undefined ? END_STATES : listOf(endState)(name, value))
 
 const QUERY = {
   ids: option('ids', listOf(validName), undefined, 'only these'),

@@ -1,16 +1,17 @@
 import type { ShutdownReport } from '../../node/index.js'
 import type { AnyTasks, RunName, TaskArgs, TaskResult } from '../../pool/jobs/task-types.js'
 import { rateText } from '../../runtime/options.js'
-import { countFrom, flag, nonEmptyString, objectWith, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
+import { countFrom, flag, nonEmptyString, objectWith, refusal, shown } from '../../util/checks.js'
 import { QueueActiveError, QueueClosedError } from '../errors.js'
 import type { AddOptions } from '../jobs/add-options.js'
 import { flowJobs, MAX_JOBS } from '../jobs/flow.js'
 import { scheduleKey, validName } from '../jobs/names.js'
-import { newJob, type TargetQueue } from '../jobs/new-job.js'
+import { namingJob, newJob, type TargetQueue } from '../jobs/new-job.js'
 import { readClock } from '../store/clock-jumps.js'
+import type { EndState } from '../store/ended-jobs.js'
 import { type JobChange, type JobState, MAX_ALTERED, type NewJob, type Store, type StoredJob } from '../store/store.js'
-import { type RunWorkerOptions, runWorker } from './create-worker.js'
-import { changeSelector, type JobQuery, selectorOf } from './job-query.js'
+import { type RunWorkerOptions, runQueue, type SET_BY_QUEUE } from './create-worker.js'
+import { changeSelector, endStates, type JobQuery, selectorOf } from './job-query.js'
 import { QueueEventListeners, type QueueEventName, type QueueEvents } from './queue-events.js'
 import { QueueJob } from './queue-job.js'
 import { ResultWaiters } from './result-waiters.js'
@@ -32,7 +33,14 @@ export interface QueueSettings extends TargetQueue {
   readonly address: string
 }
 
-const ENDED: readonly JobState[] = ['completed', 'failed', 'expired', 'cancelled']
+const rateOf = (given: unknown): string => {
+  try {
+    return rateText('rate', given)
+  } catch {
+    const forms = "starts per second, minute or hour ('10/s', '600/m', '1000/h'), or null, which lifts the limit"
+    throw new TypeError(`queue.limit(rate): the rate must be ${forms}; it was given ${shown(given)}.`)
+  }
+}
 
 /** A queue in a store; made by `createQueue`. Its methods reject with StoreError when the store cannot do what they ask. */
 export class Queue<T = AnyTasks> implements AsyncDisposable {
@@ -70,8 +78,9 @@ export class Queue<T = AnyTasks> implements AsyncDisposable {
     const clock = readClock()
     return this.#add(
       jobs.map((each: unknown, index) => {
-        const { task, args, options } = objectWith(`jobs[${index}]`, each, ['task', 'args', 'options'])
-        return newJob(`jobs[${index}]`, this.#settings, task, args, options, clock)
+        const path = `jobs[${index}]`
+        const { task, args, options } = objectWith(path, each, ['task', 'args', 'options'])
+        return namingJob(path, () => newJob(path, this.#settings, task, args, options, clock))
       }),
     )
   }
@@ -132,7 +141,7 @@ export class Queue<T = AnyTasks> implements AsyncDisposable {
 
   /** Limits the starts of all nodes together: '10/s', '600/m', '1000/h'; null lifts it. It is stored. */
   async limit(rate: string | null): Promise<void> {
-    await this.#open.queue(this.name, { rate: rate === null ? null : rateText('rate', rate) })
+    await this.#open.queue(this.name, { rate: rate === null ? null : rateOf(rate) })
   }
 
   async settings(): Promise<{ paused: boolean; rate: string | null }> {
@@ -181,12 +190,15 @@ export class Queue<T = AnyTasks> implements AsyncDisposable {
     return this.#alter('remove', jobs)
   }
 
-  /** Removes ended jobs: all of them, or those that ended longer than `age` ms ago and in these states. Resolves with their number. */
-  async clean(options: { age?: number; states?: readonly JobState[] } = {}): Promise<number> {
+  /**
+   * Removes ended jobs: all of them, or those that ended longer than `age` ms ago and in these states. Resolves with their number. Rejects with
+   * TypeError for a state that is no end: `drain` and `remove` remove what has not ended.
+   */
+  async clean(options: { age?: number; states?: readonly EndState[] } = {}): Promise<number> {
     // A misspelt option would remove more than was meant.
-    const { age, states = ENDED } = objectWith('options', options, ['age', 'states'])
+    const { age, states } = objectWith('options', options, ['age', 'states'])
     const endedBefore = age === undefined ? undefined : countFrom(0)('age', age)
-    return (await this.remove({ states: states as readonly JobState[], ...(endedBefore === undefined ? undefined : { endedBefore }) })).length
+    return (await this.remove({ states: endStates('states', states), ...(endedBefore === undefined ? undefined : { endedBefore }) })).length
   }
 
   /** Removes the jobs that wait, and with `delayed: true` those that are delayed. What runs goes on. Resolves with their number. */
@@ -215,14 +227,19 @@ export class Queue<T = AnyTasks> implements AsyncDisposable {
   }
 
   /**
-   * Removes every job, schedule and setting of the queue. Rejects with `ERR_PREFORK_QUEUE_ACTIVE` while a job runs: the queue is paused then,
-   * and nothing else has changed.
+   * Removes every job, schedule and setting of the queue. Rejects with `ERR_PREFORK_QUEUE_ACTIVE` while a job is active, and changes nothing then.
+   * `pause` the queue first where nodes run its jobs.
    */
   async obliterate(): Promise<void> {
     const store = this.#open
+    const { paused } = await store.queue(this.name)
+    // No job begins meanwhile.
     await store.queue(this.name, { paused: true })
     const { active } = await this.counts()
-    if (active > 0) throw new QueueActiveError(this.name, active)
+    if (active > 0) {
+      await store.queue(this.name, { paused })
+      throw new QueueActiveError(this.name, active)
+    }
     for (const { key } of await store.schedules(this.name)) await store.schedule(this.name, key, null)
     await this.remove({})
     await store.queue(this.name, { paused: false, rate: null })
@@ -235,10 +252,8 @@ export class Queue<T = AnyTasks> implements AsyncDisposable {
   // ---- running
 
   /** Runs the jobs of this queue in a node, until `signal` aborts or a command shuts it down. `tasks` is a module. Options and errors as `createWorker`. */
-  async run(options: Omit<RunWorkerOptions, 'store' | 'queue' | 'queues'>): Promise<ShutdownReport> {
-    const given = plainObject('options', options)
-    for (const name of ['store', 'queue', 'queues']) if (given[name] !== undefined) refuseUnknownNames('queue.run', { [name]: 1 }, [])
-    return await runWorker({ ...options, store: this.#settings.address, queue: this.name })
+  async run(options: Omit<RunWorkerOptions, (typeof SET_BY_QUEUE)[number]>): Promise<ShutdownReport> {
+    return await runQueue(options, { store: this.#settings.address, queue: this.name })
   }
 
   /** Calls `listener` with each event of the queue, of all processes, until the function that it returns is called. Best effort: the jobs tell the truth. */

@@ -1,5 +1,6 @@
 import { RemoteError } from '../../runtime/errors.js'
 import { decodeReply } from '../../runtime/message/reply.js'
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../../util/node-time.js'
 import { bufferOf } from '../broker/outcome.js'
 import { JobRemovedError, QueueClosedError, ResultTimeoutError } from '../errors.js'
 import { isEnded } from '../store/ended-jobs.js'

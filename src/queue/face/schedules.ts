@@ -4,7 +4,7 @@ import { type OptionTable, option, readOptions } from '../../util/option-table.j
 import { bufferOf } from '../broker/outcome.js'
 import { type JobDefaults, readAddOptions } from '../jobs/add-options.js'
 import { encodeCall, storedOptions, type TargetQueue } from '../jobs/new-job.js'
-import { nextTick } from '../schedules/ticks.js'
+import { checkTiming } from '../schedules/check-timing.js'
 import type { StoredSchedule } from '../store/store.js'
 
 /** Options of a schedule without its task. Exactly one of `cron` and `every`. */
@@ -45,8 +45,10 @@ export const SCHEDULE_OPTIONS = {
 /** A schedule as it is stored. Throws TypeError naming the option. */
 export const storedSchedule = (queue: TargetQueue, given: unknown): StoredSchedule => {
   const { cron, every, timeZone, catchUp, options, task, args } = readOptions(SCHEDULE_OPTIONS, 'queue.schedule', plainObject('schedule', given))
-  if ((cron === undefined) === (every === undefined)) throw new OptionError('cron', "or 'every' is to be given, and not both")
-  if (timeZone !== undefined && cron === undefined) throw new OptionError('timeZone', "is for 'cron'")
+  if (cron === undefined && every === undefined)
+    throw new TypeError("Option 'cron' or option 'every' is missing: a pattern such as '0 9 * * 1-5', or the time between two ticks in milliseconds.")
+  if (cron !== undefined && every !== undefined) throw new TypeError("Option 'cron' and option 'every' were both given: give one of them.")
+  if (timeZone !== undefined && cron === undefined) throw new OptionError('timeZone', "is for 'cron', and there is 'every'")
   const timing = {
     ...(cron === undefined ? undefined : { cron }),
     ...(every === undefined ? undefined : { every }),
@@ -67,19 +69,6 @@ export const storedSchedule = (queue: TargetQueue, given: unknown): StoredSchedu
     options: storedOptions(settings),
     priority: settings.priority ?? 0,
   }
-}
-
-const checkTiming = (timing: { cron?: string; every?: number; timeZone?: string }): void => {
-  if (timing.cron === undefined) return
-  let next: number | undefined
-  try {
-    next = nextTick(timing, Date.now())
-  } catch (cause) {
-    throw new OptionError(timing.timeZone === undefined ? 'cron' : 'cron, timeZone', `cannot be read: ${(cause as Error).message.replace(/\.+$/, '')}`, {
-      cause,
-    })
-  }
-  if (next === undefined) throw new OptionError('cron', `has no tick to come: '${timing.cron}'`)
 }
 
 export const shownSchedule = ({ key, body, nextAt, task, cron, every, timeZone, catchUp }: StoredSchedule & { readonly key: string }): QueueSchedule => {

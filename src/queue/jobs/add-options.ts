@@ -56,7 +56,7 @@ export interface AddOptions extends JobDefaults {
 }
 
 /** The longest delay, ttl and retention, ms: 31,000 years. A larger number would not be exact. */
-const FOREVER = 1e15
+export const FOREVER = 1e15
 
 const duration: Check<number> = (name, value) => {
   if (typeof value !== 'number' || !(value >= 0) || value > FOREVER) throw refusal(name, 'a number of milliseconds, 0 or more', value)

@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { OptionError, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
 import type { NewJob } from '../store/store.js'
-import { newJob, type TargetQueue } from './new-job.js'
+import { namingJob, newJob, newJobId, type TargetQueue } from './new-job.js'
 
 /** Jobs of one `addBulk` or `addFlow`: they are one transaction. */
 export const MAX_JOBS = 10_000
@@ -20,7 +19,7 @@ const entryOf = (path: string, value: unknown): Entry => {
   refuseUnknownNames(path, given, NAMES)
   const { options, children = [] } = given
   if (!Array.isArray(children)) throw refusal(`${path}.children`, 'an array of jobs', children)
-  const { id = randomUUID(), dedup } = options === undefined ? {} : plainObject(`${path}.options`, options)
+  const { id = newJobId(), dedup } = options === undefined ? {} : plainObject(`${path}.options`, options)
   // What stands in its place has another id, which its parent does not know.
   if (dedup !== undefined) throw new OptionError(`${path}.options.dedup`, 'is no option of a job in a flow')
   return { path, given, id: id as string, children: [] }
@@ -43,6 +42,6 @@ export const flowJobs = (queue: TargetQueue, root: unknown): NewJob[] => {
     const { task, args, options } = given
     const own = (options ?? {}) as { dependsOn?: readonly string[] }
     const dependsOn = children.length === 0 ? own.dependsOn : [...(own.dependsOn ?? []), ...children.map((child) => child.id)]
-    return newJob(path, queue, task, args, { ...own, id, dependsOn })
+    return namingJob(path, () => newJob(path, queue, task, args, { ...own, id, dependsOn }))
   })
 }

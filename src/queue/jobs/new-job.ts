@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { encodeJob } from '../../runtime/message/job.js'
-import { refusal } from '../../util/checks.js'
+import { OptionError, refusal } from '../../util/checks.js'
 import { SerializationError } from '../../wire/errors.js'
 import { workerState } from '../../worker/state.js'
 import { readClock } from '../store/clock-jumps.js'
@@ -79,5 +79,19 @@ export const newJob = (
     dependsOn,
     onFailedDependency,
     dedup,
+  }
+}
+
+/** Calls `make` for one of several jobs. What it throws says at which `path` the job is: `jobs[7]`. */
+export const namingJob = <T>(path: string, make: () => T): T => {
+  try {
+    return make()
+  } catch (cause) {
+    if (cause instanceof OptionError) {
+      const { option, reason } = cause
+      throw new OptionError(`${path}.${/^(task|args|options)\b/.test(option) ? '' : 'options.'}${option}`, reason, { cause })
+    }
+    if (cause instanceof SerializationError) throw new SerializationError(`${path}: ${cause.message}`, { cause })
+    throw cause
   }
 }

@@ -70,7 +70,8 @@ export const readableTicks = (name: string, ...[schedule, ...rest]: Parameters<t
   try {
     return dueTicks(schedule, ...rest)
   } catch (error) {
-    process.emitWarning(`The schedule ${name} cannot be read, and has stopped: ${(error as Error).message}. Store it again.`)
+    const why = (error as Error).message.replace(/\.+$/, '')
+    process.emitWarning(`The schedule ${name} cannot be read, and has stopped: ${why}. Store it again.`)
     return { ticks: [], nextAt: undefined }
   }
 }

@@ -1,11 +1,12 @@
 /** What the stores know of a wall clock that is set. */
+import { hrtime } from '../../util/node-time.js'
 import type { NewJob } from './store.js'
 
 /** A jump of the wall clock that is larger moves what waits for a relative time, ms. Smaller ones are corrections. */
 export const JUMP = 5_000
 
 /** ms of a clock that nobody sets, and that all threads and processes share until the next boot. */
-export const monotonicNow = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000
+export const monotonicNow = (): number => Number(hrtime.bigint() / 1_000n) / 1_000
 
 /** The wall clock at one moment. */
 export interface ClockReading {

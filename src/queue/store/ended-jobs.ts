@@ -10,11 +10,10 @@ export const DEFAULT_RETENTION = {
   failed: { age: 7 * 24 * HOUR, count: 10_000 },
 } as const satisfies Retention
 
-export type EndState = 'completed' | 'failed' | 'expired' | 'cancelled'
+export const END_STATES = ['completed', 'failed', 'expired', 'cancelled'] as const satisfies readonly JobState[]
+export type EndState = (typeof END_STATES)[number]
 
-const END_STATES: readonly JobState[] = ['completed', 'failed', 'expired', 'cancelled']
-
-export const isEnded = (state: JobState): state is EndState => END_STATES.includes(state)
+export const isEnded = (state: JobState): state is EndState => (END_STATES as readonly JobState[]).includes(state)
 
 /**
  * How long a job that ends is kept, ms, and until how many others of its queue and state have ended; Infinity: no bound. One with a count of 0 is
@@ -39,11 +38,11 @@ export const CANCELLED: EndReason = { reason: 'cancelled', error: errorOf('Cance
 /** Its `expiresAt` has passed before it began. */
 export const EXPIRED: EndReason = { reason: 'expired', error: errorOf('ExpiredError', 'ERR_PREFORK_EXPIRED', 'It expired before it began.') }
 
-/** What it depended on failed, expired or was cancelled, or was removed before it had ended. */
-export const DEPENDENCY_FAILED: EndReason = {
+/** What it depended on, the job with this id, failed, expired or was cancelled, or was removed before it had ended. */
+export const dependencyFailed = (id: string): EndReason => ({
   reason: 'dependency',
-  error: errorOf('DependencyError', 'ERR_PREFORK_DEPENDENCY', 'A job that it depends on did not succeed.'),
-}
+  error: errorOf('DependencyError', 'ERR_PREFORK_DEPENDENCY', `The job '${id}', on which it depends, did not succeed.`),
+})
 
 /** It waits again because its session died after it had begun. */
 export const SESSION_LOST: SerializedError = errorOf(

@@ -1,3 +1,4 @@
+import { shortName } from '../../util/nearest.js'
 import { PreforkError } from '../../wire/errors.js'
 
 /** Why a store cannot do what it was asked. */
@@ -38,5 +39,5 @@ export const storeClosed = (): StoreError => new StoreError('ERR_PREFORK_STORE_C
 export const unknownDependency = (id: string, queue: string, dependency: string): StoreError =>
   new StoreError(
     'ERR_PREFORK_UNKNOWN_DEPENDENCY',
-    `The job '${id}' depends on '${dependency}', which is not in the queue '${queue}', nor before it among the jobs that are added with it. An ended job is kept for as long as 'keep' says.`,
+    `The job '${shortName(id)}' depends on '${shortName(dependency)}', which is not in the queue '${shortName(queue)}', nor before it among the jobs that are added with it. An ended job is kept for as long as 'keep' says.`,
   )

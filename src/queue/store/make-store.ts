@@ -1,15 +1,8 @@
-import { type Check, OptionError, refusal } from '../../util/checks.js'
 import { option } from '../../util/option-table.js'
+import { storeAddress } from './address.js'
 import { MemoryDatabase } from './memory/memory-database.js'
 import { MemoryStore } from './memory/memory-store.js'
 import type { Store } from './store.js'
-
-/** Where jobs are kept: 'sqlite:./jobs.db', or 'memory:' or 'memory:name', shared by all of this process that name it. */
-const storeAddress: Check<string> = (name, value) => {
-  if (typeof value !== 'string' || !/^(?:memory:|sqlite:.)/s.test(value)) throw refusal(name, "'sqlite:./jobs.db' or 'memory:'", value)
-  if (value.includes('\0')) throw new OptionError(name, 'must not contain a NUL')
-  return value
-}
 
 /** The option that names a store. */
 export const STORE_OPTION = option('text', storeAddress, () => storeAddress('store', undefined), "`'sqlite:./jobs.db'` or `'memory:'`", 'required')
@@ -25,7 +18,11 @@ const memoryDatabase = (name: string): MemoryDatabase => {
   return database
 }
 
-/** A store that is not open yet. Its jobs are those of all stores of the same address. */
+/**
+ * A store that is not open yet: no file is made or looked at. Its jobs are those of all stores of the same address.
+ *
+ * `address`: as `storeAddress` has passed it.
+ */
 export const makeStore = async (address: string): Promise<Store> => {
   const rest = address.slice(address.indexOf(':') + 1)
   if (address.startsWith('memory:')) return new MemoryStore(memoryDatabase(rest))

@@ -1,5 +1,7 @@
+import { performance } from 'node:perf_hooks'
 import type { RunOptions } from '../../pool/types.js'
 import { hardLimitAbove, MAX_JOB_NAME, MAX_TIMER } from '../../util/limits.js'
+import { setTimeout } from '../../util/node-time.js'
 import type { JobDelivery } from '../../wire/messages.js'
 import type { Calls } from '../../worker/current-job.js'
 import type { TaskOptions } from '../../worker/tasks/define-task.js'

@@ -1,4 +1,6 @@
+import { performance } from 'node:perf_hooks'
 import { MAX_TIMER } from '../../util/limits.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 
 /** Rates such as '10/s', '600/m', '1000/h'. */
 const RATE = /^\s*(\d+(?:\.\d+)?)\s*\/\s*([smh])\s*$/

@@ -1,6 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
 import { unknownTask } from '../../pool/jobs/submission.js'
+import { ownFile } from '../../util/own-files.js'
 import { TaskNotFoundError } from '../../wire/errors.js'
 import { PathRefusedError } from '../errors.js'
 
@@ -26,10 +27,7 @@ export interface PathTask {
 export const looksLikePath = (task: string): boolean => task.includes('#')
 
 /** URL of the task module `path-task.js` in dist/. */
-export const pathTaskModule = (): URL => {
-  const at = import.meta.url.lastIndexOf('/dist/')
-  return new URL('runtime/path-task.js', import.meta.url.slice(0, at + '/dist/'.length))
-}
+export const pathTaskModule = (): URL => ownFile('runtime/path-task.js')
 
 /**
  * Finds the module of a task named `module/path#export` below one of the roots. Undefined: there is none.

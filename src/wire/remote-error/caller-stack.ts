@@ -1,12 +1,11 @@
 /** Joins the stack of an error of one process with the stack of its caller in another. */
 import { fileURLToPath } from 'node:url'
+import { distAround } from '../../util/own-files.js'
 
-/** The folders of this package's own code: the bundle, or (with source maps) the source. */
+/** The folders of this package's own code: the bundle, or (with source maps) the source. In a bundle of the application it cannot be told from the rest. */
 const ownFolders = ((): string[] => {
-  const here = import.meta.url
-  const end = Math.max(here.lastIndexOf('/dist/'), here.lastIndexOf('/src/'))
-  if (end < 0) return []
-  const base = here.slice(0, end)
+  const base = (distAround?.href ?? /^.*\/src\/(?=wire\/remote-error\/)/.exec(import.meta.url ?? '')?.[0])?.replace(/\/(dist|src)\/$/, '')
+  if (base === undefined) return []
   return ['/dist/', '/src/'].flatMap((folder) => [base + folder, fileURLToPath(base + folder)])
 })()
 

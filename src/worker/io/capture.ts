@@ -1,6 +1,6 @@
-import { nextTick } from 'node:process'
 import { Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+import { nextTick } from '../../util/node-time.js'
 
 /**
  * Gives everything written to process.stdout and process.stderr, and so the console's output, to `onText` at once. Node's

@@ -1,3 +1,4 @@
+import { overText } from '../../util/shown-text.js'
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD } from '../../wire/frame.js'
@@ -104,7 +105,7 @@ export class ItemPump {
     try {
       encoded = encode(value, FRAME_HEAD)
       if (encoded.size > this.#port.maxMessageSize)
-        throw new SerializationError(`An item has ${encoded.size} bytes; maxMessageSize is ${this.#port.maxMessageSize}.`)
+        throw new SerializationError(`An item has ${overText(encoded.size, 'maxMessageSize', this.#port.maxMessageSize)}.`)
     } catch (error) {
       this.#closing = true
       this.#return(() => this.#fail(error, true))

@@ -1,4 +1,5 @@
 import { shortName } from '../../util/nearest.js'
+import { overText } from '../../util/shown-text.js'
 import { decode, encode } from '../../wire/codec/index.js'
 import { PreforkError, ProtocolError, SerializationError } from '../../wire/errors.js'
 import {
@@ -100,7 +101,7 @@ export class OutgoingCalls {
     const encoded = encode(args, at + nameBytes, { root: 'args' })
     const size = encoded.size + nameBytes
     if (size > this.#maxMessageSize)
-      throw new SerializationError(`The arguments of the call '${shortName(name)}' take ${size} bytes, more than maxMessageSize (${this.#maxMessageSize}).`)
+      throw new SerializationError(`The arguments of the call '${shortName(name)}' take ${overText(size, 'maxMessageSize', this.#maxMessageSize)}.`)
     const calls = this.#callsOf(job)
     if (calls.pending.size >= MAX_CALLS)
       throw new PreforkError(

@@ -1,3 +1,4 @@
+import { overText } from '../../util/shown-text.js'
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD } from '../../wire/frame.js'
@@ -26,9 +27,9 @@ export class ProgressThrottle {
   }
 
   report(value: unknown): void {
-    const encoded = encode(value, FRAME_HEAD, { copyBinaries: true, root: 'progress' })
+    const encoded = this.#encoded(value)
     const { maxMessageSize } = this.#port
-    if (encoded.size > maxMessageSize) throw new SerializationError(`A progress value has ${encoded.size} bytes; maxMessageSize is ${maxMessageSize}.`)
+    if (encoded.size > maxMessageSize) throw new SerializationError(`A progress value has ${overText(encoded.size, 'maxMessageSize', maxMessageSize)}.`)
     const wait = this.#lastSent + PROGRESS_INTERVAL - this.#port.now()
     if (wait <= 0) {
       this.#pending = undefined
@@ -42,6 +43,15 @@ export class ProgressThrottle {
       this.#timer = false
       this.flush()
     })
+  }
+
+  #encoded(value: unknown): Encoded {
+    try {
+      return encode(value, FRAME_HEAD, { copyBinaries: true, root: 'progress' })
+    } catch (cause) {
+      const why = (cause as Error).message.replace(/\.$/, '')
+      throw new SerializationError(`currentJob().progress() takes data, such as 0.5 or { done: 5, of: 10 }, and cannot send this value: ${why}.`, { cause })
+    }
   }
 
   /** Sends the value that waits: in front of the result, or when the interval is over. */

@@ -1,3 +1,4 @@
+import { overText } from '../../util/shown-text.js'
 import { type Encoded, encode } from '../../wire/codec/index.js'
 import { PreforkError, SerializationError } from '../../wire/errors.js'
 import { FRAME_HEAD, STATS_BYTES, TIMES_BYTES, writeStats, writeTimes } from '../../wire/frame.js'
@@ -41,14 +42,14 @@ export class Results {
       return this.#refused(job, UNSENDABLE, `The result of the task '${job.name}' cannot be sent: ${messageOf(error)}`, error)
     }
     if (this.#fits(encoded)) return { flags: 0, encoded }
-    return this.#refused(job, UNSENDABLE, `The result of the task '${job.name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
+    return this.#refused(job, UNSENDABLE, `The result of the task '${job.name}' has ${overText(encoded.size, 'maxMessageSize', this.#maxMessageSize)}.`)
   }
 
   error(thrown: unknown, job: WorkerJob, unsendable = false): ResultPayload {
     const encoded = encodeError(thrown, this.#reserve(job))
     const flags = unsendable ? UNSENDABLE : FLAG_ERROR
     if (this.#fits(encoded)) return { flags, encoded }
-    return this.#refused(job, flags, `The error of the task '${job.name}' has ${encoded.size} bytes; maxMessageSize is ${this.#maxMessageSize}.`)
+    return this.#refused(job, flags, `The error of the task '${job.name}' has ${overText(encoded.size, 'maxMessageSize', this.#maxMessageSize)}.`)
   }
 
   stack(stack: string, job: WorkerJob): ResultPayload {

@@ -59,6 +59,13 @@ export const loadTasks = async (urls: readonly string[]): Promise<TaskRegistry> 
       throw new StartFailure(module, error)
     }
   }
+  if (found.size === 0) {
+    const modules = urls.map(pathOf).join(', ')
+    throw new StartFailure(
+      modules,
+      new PreforkError('ERR_PREFORK_NO_TASKS', 'No function is exported. A task is an exported function: export const add = (a, b) => a + b'),
+    )
+  }
   return new TaskRegistry([...found.values()].map(({ module: _, ...task }) => task))
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers'
+import { setTimeout } from '../../util/node-time.js'
 import { residentMemory } from '../io/resident-memory.js'
 import type { Lifeline } from './lifeline.js'
 import type { MainThread } from './main-thread.js'

@@ -1,4 +1,4 @@
-import { clearTimeout, setTimeout } from 'node:timers'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { LimitStage, NO_STACK } from '../../wire/messages.js'
 import type { WatchdogContext } from './context.js'
 import { isSafePlace, stackText } from './frames.js'

@@ -1,4 +1,4 @@
-import { clearTimeout, setTimeout } from 'node:timers'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { LimitStage, SOFT_TO_KILL } from '../../wire/messages.js'
 import type { WatchdogContext } from './context.js'
 import { Interruption } from './interruption.js'

@@ -1,5 +1,5 @@
 import type { Debugger, Session } from 'node:inspector'
-import { clearInterval, clearTimeout, setInterval, setTimeout } from 'node:timers'
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../../util/node-time.js'
 import type { Frame } from './frames.js'
 import type { MainThread } from './main-thread.js'
 

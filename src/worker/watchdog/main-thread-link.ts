@@ -1,5 +1,5 @@
-import { setInterval } from 'node:timers'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { setInterval } from '../../util/node-time.js'
 import { decode } from '../../wire/codec/index.js'
 import { NO_STACK, type WorkerConfig } from '../../wire/messages.js'
 import { Claimer, Recaller } from '../claim.js'

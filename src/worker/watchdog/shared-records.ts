@@ -1,4 +1,4 @@
-import { hrtime } from 'node:process'
+import { hrtime } from '../../util/node-time.js'
 /**
  * The memory that the main thread and its watchdog share. The main thread writes the records of its slots; the watchdog reads them.
  * Both write `CLAIM`, `SYNC`, `ARMED` and `INTERRUPTED`. A plain store is used where a stale read causes no more than a small delay.

@@ -1,8 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { ReconnectingConnection } from '../../../src/amqp/connection/reconnecting-connection.js'
 import { GivenBackJobs } from '../../../src/amqp/consuming/given-back.js'
 import { deferred } from '../../../src/util/with-timeout.js'
+import { fakeTime } from '../../fixtures/fake-time.js'
 
 const setUp = () => {
   // It is never opened: the test says what RabbitMQ would.
@@ -80,8 +81,7 @@ describe('jobs that are given back', () => {
   })
 
   it('are delivered after a moment where the node takes jobs all the time', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
+    fakeTime('setTimeout', 'clearTimeout')
     const { connection, giveBack, said } = setUp()
     connection.emit('blocked', 'low on memory')
     giveBack('a')

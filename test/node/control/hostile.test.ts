@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { FarmEvent } from '../../../src/runtime/report/report.js'
+import { fakeTime } from '../../fixtures/fake-time.js'
 import { until } from '../../fixtures/until.js'
 import { answersTo, connectTo, newFile, operator, startNode, startOther } from './nodes.js'
 
@@ -11,10 +12,7 @@ const pong = async (): Promise<unknown> => 'pong'
 const PING = '{"to":"all","command":{"command":"ping"}}\n'
 const answered = async (file: string): Promise<void> => expect(await answersTo(operator(file), 'all', { command: 'ping' })).toMatchObject([{ ok: true }])
 
-const fakeTimeouts = (): void => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-}
+const fakeTimeouts = (): void => fakeTime('setTimeout', 'clearTimeout')
 /** Waits without a timer. */
 const turns = async (over: () => boolean): Promise<void> => {
   while (!over()) await new Promise(setImmediate)

@@ -1,4 +1,5 @@
-import { type JobOutcome, type JobOwner, JobRecord, type JobSpec } from '../../../src/pool/jobs/job.js'
+import { type JobOwner, JobRecord, type JobSpec } from '../../../src/pool/jobs/job.js'
+import type { JobOutcome } from '../../../src/pool/jobs/job-end.js'
 
 /** A job without a pool; cancelling it settles it, as the pool does, unless it is to be asked. */
 export const makeJob = (number: number, spec: Partial<JobSpec> = {}, settled?: (job: JobRecord, reason: unknown) => void): JobRecord => {

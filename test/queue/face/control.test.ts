@@ -12,7 +12,7 @@ describe('createControlClient', () => {
     await expect(createControlClient({ store: 'memory:a' })).rejects.toThrow(/^Option 'store' must be 'sqlite:\.\/jobs\.db': a store in memory has its nodes/)
     await expect(createControlClient({ store: 'sqlite:/nowhere/jobs.db' })).rejects.toMatchObject({
       code: 'ERR_PREFORK_STORE_UNUSABLE',
-      message: expect.stringContaining('There is no file /nowhere/jobs.db'),
+      message: 'There is no file /nowhere/jobs.db, and no node at work on it: the first queue or node makes it.',
     })
     await expect(createControlClient({ stor: 'x' } as never)).rejects.toThrow("Unknown option 'stor' of createControlClient; did you mean 'store'?")
   })
@@ -73,6 +73,17 @@ describe.skipIf(!hasSqlite)('the nodes of a file', () => {
     expect(await ask({ command: 'shutdown' })).toMatchObject([{ ok: true, value: { state: 'draining' } }])
     await node.done
     expect(await ask({ command: 'ping' })).toEqual([])
+  })
+
+  it('warn of one of the same name', async () => {
+    const warnings: unknown[] = []
+    const [keep, drop] = [(_: unknown, message?: string): void => void warnings.push(message), (): void => {}]
+    const logger = { trace: drop, debug: drop, info: drop, warn: keep, error: keep }
+    await startNode('alpha', { logger, shutdownGrace: 60_000 })
+    await startNode('beta', { logger, shutdownGrace: 60_000 })
+    expect(warnings).toEqual([])
+    await startNode('alpha', { logger, shutdownGrace: 60_000 })
+    expect(warnings).toEqual([expect.stringContaining("Another node is named 'alpha' as well: commands to that name reach both")])
   })
 
   it('revoke a job that runs', async () => {

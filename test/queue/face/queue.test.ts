@@ -1,8 +1,9 @@
 /** A queue without a node. */
-import { createQueue, type Queue } from 'prefork/queue'
+import { createQueue, type Queue, runWorker } from 'prefork/queue'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { QUEUE_OPTIONS } from '../../../src/queue/face/create-queue.js'
+import { createQueue as createFromSource, QUEUE_OPTIONS } from '../../../src/queue/face/create-queue.js'
 import { ADD_OPTIONS } from '../../../src/queue/jobs/add-options.js'
+import { makeStore } from '../../../src/queue/store/make-store.js'
 import { until } from '../../fixtures/support.js'
 
 let stores = 0
@@ -71,6 +72,7 @@ describe('add', () => {
     [{ delay: -1 }, "'delay'"],
     [{ delay: 1, runAt: 2 }, "'runAt' and 'delay' exclude each other"],
     [{ runAt: 'tomorrow' }, "'runAt'"],
+    [{ runAt: new Date('tomorrow') }, 'milliseconds since the epoch; it was given an invalid Date.'],
     [{ ttl: 5, delay: 5 }, "'ttl'"],
     [{ ttl: 5, runAt: new Date(Date.now() + 60_000) }, "'ttl'"],
     [{ priority: 0.5 }, "'priority'"],
@@ -81,6 +83,7 @@ describe('add', () => {
     [{ dedup: { ttl: 1 } }, "'dedup.key'"],
     [{ keep: { completed: { age: -1 } } }, "'keep.completed.age'"],
     [{ backoff: { kind: 'linear', delay: 1 } }, "'backoff.kind'"],
+    [{ backoff: { kind: 'exponential', delay: 5, maxDelay: 4 } }, "'backoff.maxDelay' must be at least the delay of 5 ms; it was given 4."],
   ])('refuses %j', async (options, text) => {
     const queue = await open()
     expect(await message(queue.add('x', [], options as never))).toContain(text)
@@ -131,7 +134,7 @@ describe('addBulk and addFlow', () => {
           { task: 'x', args: [], options: { delay: -1 } },
         ]),
       ),
-    ).toContain("'delay'")
+    ).toBe("TypeError: Option 'jobs[1].options.delay' must be a number of milliseconds, 0 or more; it was given -1.")
     expect(
       await message(
         queue.addBulk([
@@ -142,6 +145,11 @@ describe('addBulk and addFlow', () => {
     ).toMatch(/^StoreError/)
     expect((await queue.counts()).waiting).toBe(0)
     expect(await message(queue.addBulk([{ task: 'x', arg: [] } as never]))).toContain("did you mean 'args'")
+    const second = (job: object): Promise<string> => message(queue.addBulk([{ task: 'x', args: [] }, job as never]))
+    expect(await second({ task: '', args: [] })).toContain("Option 'jobs[1].task' must be")
+    expect(await second({ task: 'x', args: 7 })).toContain("Option 'jobs[1].args' must be")
+    expect(await second({ task: 'x', args: [], options: 7 })).toContain("Option 'jobs[1].options' must be")
+    expect(await second({ task: 'x', args: [() => 1] })).toMatch(/^SerializationError: jobs\[1\]: /)
     const jobs = await queue.addBulk(Array.from({ length: 10_000 }, (_, index) => ({ task: 'x', args: [index] })))
     expect(new Set(jobs.map(({ seq }) => seq)).size).toBe(10_000)
     expect(await message(queue.addBulk(Array.from({ length: 10_001 }, () => ({ task: 'x', args: [] }))))).toContain('at most 10000')
@@ -159,6 +167,9 @@ describe('addBulk and addFlow', () => {
 
   it('refuse what is wrong with a job, and say which it is', async () => {
     const queue = await open()
+    expect(await message(queue.addFlow({ task: 'x', args: [], children: [{ task: 'x', args: [], options: { ttl: 0 } }] }))).toContain(
+      "Option 'flow.children[0].options.ttl' must be",
+    )
     const flow = (child: object): never => ({ task: 'x', args: [], children: [{ task: 'x', args: [] }, child] }) as never
     expect(await message(queue.addFlow(flow({ task: 'x', args: [], option: {} })))).toContain('flow.children[1]')
     expect(await message(queue.addFlow(flow({ task: 'x', args: [], options: { dedup: { key: 'k' } } })))).toContain('flow.children[1].options.dedup')
@@ -168,12 +179,19 @@ describe('addBulk and addFlow', () => {
 
 describe('schedules', () => {
   it.each([
-    [{ task: 'x', args: [] }, "'cron' or 'every'"],
-    [{ cron: '* * * * *', every: 5, task: 'x', args: [] }, "'cron' or 'every'"],
+    [{ task: 'x', args: [] }, "Option 'cron' or option 'every' is missing"],
+    [{ cron: '* * * * *', every: 5, task: 'x', args: [] }, "Option 'cron' and option 'every' were both given"],
     [{ cron: 'often', task: 'x', args: [] }, "'cron'"],
+    [{ cron: '* * *', task: 'x', args: [] }, "Option 'cron' must be five fields (minute, hour, day of the month, month, day of the week), or six"],
+    [{ cron: '0 0 0 1 1 * 2030', task: 'x', args: [] }, "or six with the second first; it was given '0 0 0 1 1 * 2030'."],
+    [{ cron: '0 61 * * * *', task: 'x', args: [] }, "the minute '61' cannot be read; it was given '0 61 * * * *'."],
+    [{ cron: '0 9 * * MON-FRY', task: 'x', args: [] }, "the day of the week 'MON-FRY' cannot be read"],
     [{ cron: '0 0 30 2 *', task: 'x', args: [] }, 'no tick to come'],
-    [{ cron: '* * * * *', timeZone: 'Mars/Base', task: 'x', args: [] }, 'timeZone'],
-    [{ every: 5, timeZone: 'UTC', task: 'x', args: [] }, "'timeZone'"],
+    [
+      { cron: '* * * * *', timeZone: 'Europe/Zuerich', task: 'x', args: [] },
+      "Option 'timeZone' must be a time zone, such as 'Europe/Berlin'; there is none named 'Europe/Zuerich'.",
+    ],
+    [{ every: 5, timeZone: 'UTC', task: 'x', args: [] }, "Option 'timeZone' is for 'cron', and there is 'every'."],
     [{ every: 5, catchup: 'all', task: 'x', args: [] }, "did you mean 'catchUp'"],
     [{ every: 5, task: 'x', args: [], options: { delay: 5 } }, "'options.delay'"],
     [{ every: 5, args: [] }, "'task'"],
@@ -182,6 +200,12 @@ describe('schedules', () => {
     const queue = await open()
     expect(await message(queue.schedule('k', schedule as never))).toContain(text)
     expect(await queue.schedules()).toEqual([])
+  })
+
+  it('take fields of five or six, names in them, and a pattern that is one word', async () => {
+    const queue = await open()
+    for (const cron of ['*/5 * * * *', '30 0 9 * * MON-FRI', '@hourly', '0 0 L * *']) await queue.schedule(cron, { cron, task: 'x', args: [] })
+    expect((await queue.schedules()).length).toBe(4)
   })
 
   it('are the same only when their key is', async () => {
@@ -198,6 +222,15 @@ describe('schedules', () => {
 })
 
 describe('jobs', () => {
+  it('have ids of version 7, those of a flow too', async () => {
+    const queue = await open()
+    await queue.addFlow({ task: 'x', args: [], children: [{ task: 'x', args: [] }] })
+    await queue.add('x', [])
+    await queue.addBulk([{ task: 'x', args: [] }])
+    for (const { id } of await queue.jobs()) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    expect((await queue.jobs()).length).toBe(4)
+  })
+
   it('are found by query, page after page', async () => {
     const queue = await open()
     await queue.addBulk(Array.from({ length: 250 }, (_, index) => ({ task: index % 2 === 0 ? 'even' : 'odd', args: [], options: { id: `j${index}` } })))
@@ -218,6 +251,37 @@ describe('jobs', () => {
     expect((await queue.cancel({ states: ['delayed'], limit: 1_200 })).length).toBe(1_200)
     expect((await queue.retry({})).length).toBe(1_200)
     expect((await queue.remove({})).length).toBe(2_500)
+  })
+
+  it.each(['waiting', 'delayed', 'blocked', 'active'])('in the state %s are not cleaned: it is no end', async (state) => {
+    const queue = await open()
+    const first = await queue.add('x', [])
+    await queue.add('x', [], { delay: 60_000 })
+    await queue.add('x', [], { dependsOn: [first.id] })
+    const before = await queue.counts()
+    for (const age of [undefined, 0])
+      expect(await message(queue.clean({ age, states: ['failed', state as never] } as never))).toBe(
+        `TypeError: Option 'states[1]' must be 'completed' or 'failed' or 'expired' or 'cancelled': drain() and remove() remove what has not ended; it was given '${state}'.`,
+      )
+    expect(await queue.counts()).toEqual(before)
+  })
+
+  it.each([true, false])('of a queue that is not obliterated, as a job is active, stay, and it is paused only if it was: %s', async (paused) => {
+    const store = `memory:queue-test-${++stores}`
+    const queue = await createFromSource({ store, queue: 'q' })
+    onTestFinished(() => queue.close())
+    await queue.add('x', [])
+    const own = await makeStore(store)
+    onTestFinished(() => own.close())
+    await own.open()
+    const session = await own.openSession({ name: 'n', schedulers: true })
+    const { jobs } = await session.claim(['q'], 1)
+    if (paused) await queue.pause()
+    expect(await message(queue.obliterate())).toMatch(/^QueueActiveError: The queue 'q' has 1 active job, and was left as it is: pause\(\) it/)
+    expect(await queue.settings()).toEqual({ paused, rate: null })
+    await session.settle(jobs[0]!, { as: 'release' })
+    await queue.obliterate()
+    expect(await queue.settings()).toEqual({ paused: false, rate: null })
   })
 
   it('cleaned, drained and obliterated are gone', async () => {
@@ -259,6 +323,9 @@ describe('jobs', () => {
     const queue = await open()
     const job = await queue.add('x', [], { id: 'a' })
     expect(await message(job.result({ timeout: 5 }))).toMatch(/^ResultTimeoutError: The job 'a' has not ended within 5 ms/)
+    expect(await message(queue.add('x', [], { dependsOn: ['y'.repeat(255)] }))).toMatch(/depends on 'y{80}…', which is not in the queue 'q'/)
+    const long = await queue.add('x', [], { id: 'x'.repeat(255) })
+    expect(await message(long.result({ timeout: 5 }))).toMatch(/^ResultTimeoutError: The job 'x{80}…' has/)
     await expect(job.result({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
     const controller = new AbortController()
     const aborted = message(job.result({ signal: controller.signal }))
@@ -273,6 +340,33 @@ describe('jobs', () => {
     const waiting = message((await queue.job('a'))!.result())
     await queue.close()
     expect(await waiting).toMatch(/^QueueClosedError/)
+  })
+})
+
+describe('limit', () => {
+  it('says what a rate is, and what lifts it', async () => {
+    const queue = await open()
+    expect(await message(queue.limit('none'))).toBe(
+      "TypeError: queue.limit(rate): the rate must be starts per second, minute or hour ('10/s', '600/m', '1000/h'), or null, which lifts the limit; it was given 'none'.",
+    )
+    await queue.limit('5/s')
+    await queue.limit(null)
+    expect(await queue.settings()).toMatchObject({ rate: null })
+  })
+})
+
+describe('run', () => {
+  it('names itself where an option is misspelt or not its own', async () => {
+    const queue = await open()
+    const run = (options: object): Promise<string> => message(queue.run(options as never))
+    const misspelt = await run({ tasks: './x.js', sginal: AbortSignal.abort() })
+    expect(misspelt).toMatch(/^TypeError: Unknown option 'sginal' of queue\.run; did you mean 'signal'\? It has: tasks, .*, signal\.$/)
+    expect(misspelt).not.toMatch(/It has: .*\b(store|queues?),/)
+    for (const name of ['store', 'queue', 'queues'])
+      expect(await run({ [name]: 'x' })).toBe(
+        `TypeError: Option '${name}' is not for queue.run, which runs the jobs of its own queue: runWorker and createWorker take it.`,
+      )
+    expect(await message(runWorker({ store: 'memory:', quue: 'x' } as never))).toMatch(/^TypeError: Unknown option 'quue' of runWorker; did you mean 'queue'\?/)
   })
 })
 

@@ -5,6 +5,7 @@ import { ResultWaiters } from '../../../src/queue/face/result-waiters.js'
 import { makeStore } from '../../../src/queue/store/make-store.js'
 import type { Store, StoreSession } from '../../../src/queue/store/store.js'
 import { encodeReply } from '../../../src/runtime/message/reply.js'
+import { fakeTime } from '../../fixtures/fake-time.js'
 import { newJob } from '../store/contract.js'
 
 let store: Store
@@ -27,7 +28,6 @@ beforeEach(async () => {
   waiters = new ResultWaiters(store, 'q')
 })
 afterEach(async () => {
-  vi.useRealTimers()
   waiters.close()
   await session.close()
   await store.close()
@@ -44,7 +44,7 @@ it('results that are waited for one after the other share a watch', async () => 
 })
 
 it('the watch ends when nobody waits for a time', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  fakeTime('setTimeout', 'clearTimeout')
   const unwatch = vi.fn()
   vi.spyOn(store, 'watch').mockReturnValue(unwatch)
   const seq = await addJob('a')
@@ -56,7 +56,7 @@ it('the watch ends when nobody waits for a time', async () => {
 })
 
 it('an end of which another process did not tell, as it knew of no watch, is found before the next look at all', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  fakeTime('setTimeout', 'clearTimeout', 'setInterval', 'clearInterval')
   vi.spyOn(store, 'watch').mockReturnValue(() => {})
   const ended = vi.fn()
   void waiters.wait('a', await addJob('a'), {}).then(ended)

@@ -100,6 +100,24 @@ describe('a node', () => {
     await expect(tooLarge.result()).rejects.toThrow(/maxResultSize is 800000/)
   })
 
+  it('says that a generator is no task of a job, and does not try it again', async () => {
+    const queue = await open()
+    const job = await queue.add('letters', [])
+    await expect(job.result()).rejects.toMatchObject({
+      code: 'ERR_PREFORK_STREAM',
+      message: "The task 'letters' is a generator, and the task of a job cannot be one: let it return its values, or report them by currentJob().progress().",
+    })
+    expect(await job.details()).toMatchObject({ state: 'failed', reason: 'refused', counts: { attempt: 1 } })
+  })
+
+  it('says in the error of a task which progress value was wrong, and what one may be', async () => {
+    const queue = await open()
+    const job = await queue.add('reportWrongProgress', ['function'], { maxAttempts: 1 })
+    await expect(job.result()).rejects.toThrow(
+      'currentJob().progress() takes data, such as 0.5 or { done: 5, of: 10 }, and cannot send this value: progress is a function.',
+    )
+  })
+
   it('ends a busy loop that is cancelled, and nothing beside it', async () => {
     const queue = await open()
     const [journal, latch] = [new Journal(), new Latch()]

@@ -39,6 +39,37 @@ const logger = (): { messages: string[]; trace(): void; debug(): void; info(): v
   return { messages, trace: () => {}, debug: () => {}, info: () => {}, warn: keep, error: keep }
 }
 
+describe('the log of a node', () => {
+  it('names a module that exports no function', async () => {
+    const { store } = await open()
+    const log = logger()
+    await startNode({ store, tasks: fixture('no-task.js'), logger: log })
+    expect(log.messages).toEqual([
+      "No module of 'tasks' exports a function: this node knows no task, and each job waits for a node that does. Is the export missing?",
+    ])
+  })
+
+  it.each([
+    ['map', /^progress\.value is a Map: messages carry plain objects/],
+    ['large', /^The progress value takes 9000\d\d bytes, and maxResultSize is 800000\.$/],
+  ])('says that a progress value cannot be stored, and the job goes on: %s', async (kind, why) => {
+    const { queue, store } = await open()
+    const logged: unknown[] = []
+    const drop = (): void => {}
+    const keep = ({ err }: { err?: Error }, message?: string): void => void logged.push([message, err?.message])
+    await startNode({
+      store,
+      maxResultSize: 800_000,
+      shutdownGrace: 60_000,
+      logger: { trace: drop, debug: drop, info: drop, warn: keep as never, error: keep as never },
+    })
+    const job = await queue.add('reportWrongProgress', [kind])
+    expect(await job.result()).toBeUndefined()
+    expect(logged).toEqual([['a progress value of a job is not kept, as the broker cannot carry it', expect.stringMatching(why)]])
+    expect(await job.details()).toMatchObject({ state: 'completed', counts: { attempt: 1 }, progress: undefined })
+  })
+})
+
 describe('the whole runtime', () => {
   it.each(['queue.run', 'runWorker'])('runs by %s until its signal aborts', async (way) => {
     const { queue, store } = await open()
@@ -55,7 +86,7 @@ describe('the whole runtime', () => {
   it('is not started for a signal that has aborted, nor with a queue of its own in `run`', async () => {
     const { queue, store } = await open()
     expect(await runWorker({ ...OPTIONS, store, signal: AbortSignal.abort() })).toEqual({ clean: true, requeued: 0, killed: 0 })
-    await expect(queue.run({ ...OPTIONS, queue: 'x' } as never)).rejects.toThrow(/Unknown option 'queue' of queue.run/)
+    await expect(queue.run({ ...OPTIONS, queue: 'x' } as never)).rejects.toThrow(/'queue' is not for queue\.run, which runs the jobs of its own queue/)
     await expect(runWorker({ ...OPTIONS, store, signal: 'x' } as never)).rejects.toThrow(/'signal'/)
   })
 

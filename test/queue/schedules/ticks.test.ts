@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { dueTicks, nextTick, sameTiming } from '../../../src/queue/schedules/ticks.js'
+import { dueTicks, nextTick, readableTicks, sameTiming } from '../../../src/queue/schedules/ticks.js'
 
 const at = (text: string): number => Date.parse(text)
 const shown = (ticks: readonly (number | undefined)[]): string[] => ticks.map((tick) => new Date(tick!).toISOString().slice(5, 16))
@@ -72,4 +73,11 @@ describe('dueTicks', () => {
 it('tells the same timing from another', () => {
   expect(sameTiming({ every: 5 }, { every: 5 })).toBe(true)
   expect(sameTiming({ cron: '* * * * *', timeZone: 'UTC' }, { cron: '* * * * *' })).toBe(false)
+})
+
+it('a schedule that cannot be read stops with a warning', async () => {
+  const warned = once(process, 'warning')
+  expect(readableTicks("'k' of 'q'", { cron: 'nonsense', catchUp: 'one' }, 0, 1)).toEqual({ ticks: [], nextAt: undefined })
+  const [{ message }] = (await warned) as [Error]
+  expect(message).toMatch(/^The schedule 'k' of 'q' cannot be read, and has stopped: .*[^.]\. Store it again\.$/)
 })

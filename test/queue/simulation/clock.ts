@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
+import timers from 'node:timers'
 import timersPromises from 'node:timers/promises'
 
 /** The process whose code runs. */
@@ -45,10 +46,10 @@ const start = (context: TimeContext, fn: () => void, ms: number, repeats: boolea
   return timer
 }
 
-/** Replaces the functions of this process that read or wait for time, once. */
-export const installClock = (): void => {
+/** Replaces the functions of this process that read or wait for time. */
+const installClock = (): void => {
   const real = { setTimeout, setInterval, setImmediate, clearTimeout, dateNow: Date.now, now: performance.now.bind(performance), random: Math.random }
-  const set = globalThis as unknown as Record<string, unknown>
+  const set = timers as unknown as Record<string, unknown>
   set.setTimeout = (fn: () => void, ms = 1): unknown => {
     const context = contexts.getStore()
     return context === undefined ? real.setTimeout(fn, ms) : start(context, fn, Math.max(1, ms), false)
@@ -62,7 +63,7 @@ export const installClock = (): void => {
     return context === undefined ? real.setImmediate(fn) : start(context, fn, TURN, false)
   }
   for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate'] as const) {
-    const clear = globalThis[name] as (timer: unknown) => void
+    const clear = timers[name] as (timer: unknown) => void
     set[name] = (timer: unknown): void => {
       if (timer instanceof SimTimer) timer.cancelled = true
       else clear(timer)
@@ -90,5 +91,10 @@ export const installClock = (): void => {
     })
   }
   ;(timersPromises as { setTimeout: unknown }).setTimeout = simSleep
+  for (const name of ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate'] as const)
+    (globalThis as Record<string, unknown>)[name] = timers[name]
   syncBuiltinESMExports()
 }
+
+// Now: the sources take the timers of Node when they are loaded.
+installClock()

@@ -1,7 +1,7 @@
 // Plays the simulation of the queue's stores outside the test suite. See `npm run test:soak -- --queue --help`.
+import './clock.js'
 import { parseArgs } from 'node:util'
 import { hasSqlite, silenceSqliteWarning } from '../../../src/queue/store/sqlite/database/node-sqlite.js'
-import { installClock } from './clock.js'
 import { Coverage, REQUIRED } from './coverage.js'
 import { explore } from './explore.js'
 import type { RunConfig } from './run.js'
@@ -60,7 +60,6 @@ const playStore = async (store: RunConfig['store']): Promise<string | undefined>
 
 if (values.help === true) process.stdout.write(`${HELP}\n`)
 else {
-  installClock()
   installSockets()
   if (hasSqlite()) silenceSqliteWarning()
   const stores = (['memory', 'sqlite'] as const).filter((store) => (store === 'memory' || hasSqlite()) && (values.store ?? store) === store)

@@ -88,6 +88,9 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
       return claimed
     }
     const stateOf = async (id: string, queue = 'q'): Promise<JobState | undefined> => (await store.read(queue, id))?.state
+    /** The dependency that a failed job names. */
+    const causeOf = async (id: string): Promise<string | undefined> =>
+      /^The job '(.+)', on which it depends, did not succeed\.$/.exec((await store.read('q', id))?.error?.message ?? '')?.[1]
     const states = async (...named: string[]): Promise<(JobState | undefined)[]> => Promise.all(named.map((id) => stateOf(id)))
     const add = async (...given: Partial<NewJob>[]): Promise<void> => void (await store.add(given.map(newJob)))
     /** Adds a job, runs it, and ends it so. */
@@ -469,6 +472,8 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
           { id: 'd', dependsOn: ['c'] },
         )
         expect(await states('a', 'b', 'c', 'd')).toEqual(['waiting', 'waiting', 'failed', 'failed'])
+        await add({ id: 'e', dependsOn: ['done', 'failed', 'c'] })
+        expect(await Promise.all(['c', 'd', 'e'].map(causeOf))).toEqual(['failed', 'c', 'failed'])
         const jobs = await claim(await openSession(), 2)
         expect(jobs.map(({ results }) => Object.keys(results!))).toEqual([['done'], ['done']])
       })
@@ -478,6 +483,7 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         await store.alter({ queue: 'q', ids: ['a'] }, 'cancel')
         expect(await states('a', 'b', 'c', 'd')).toEqual(['cancelled', 'failed', 'failed', 'waiting'])
         expect(await store.read('q', 'c')).toMatchObject({ reason: 'dependency', error: { code: 'ERR_PREFORK_DEPENDENCY' } })
+        expect(await Promise.all(['b', 'c'].map(causeOf))).toEqual(['a', 'b'])
       })
 
       it('that fail together fail a job that waits on both of them once', async () => {
@@ -490,6 +496,7 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         await store.alter({ queue: 'q', ids: ['d'] }, 'promote')
         await until('the last is told', () => events.includes('d waiting'))
         expect(events.filter((event) => event === 'c failed')).toEqual(['c failed'])
+        expect(await causeOf('b')).toBe('a')
         expect(await store.counts(['q'])).toMatchObject({ q: { waiting: 1, blocked: 0, cancelled: 1, failed: 1 } })
       })
 

@@ -1,4 +1,6 @@
+import { performance } from 'node:perf_hooks'
 import { parseRate, TokenBucket } from '../../../runtime/admission/rate-limits.js'
+import { clearTimeout, setImmediate, setTimeout } from '../../../util/node-time.js'
 import { notify } from '../../../util/notify.js'
 import { jobOfTick, nextTick, readableTicks, sameTiming } from '../../schedules/ticks.js'
 import { JumpDetector } from '../clock-jumps.js'

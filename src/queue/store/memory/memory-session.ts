@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { microtask } from '../../../util/node-time.js'
 import { notify } from '../../../util/notify.js'
 import { storeClosed } from '../errors.js'
 import type { Claim, Lease, Outcome, StoreSession } from '../store.js'
@@ -73,14 +74,14 @@ export class MemorySession implements StoreSession, DatabaseSession {
 
   /** @internal */
   settingsChanged(): void {
-    queueMicrotask(() => {
+    microtask(() => {
       if (!this.#closed) notify(this.#onSettings)
     })
   }
 
   /** @internal */
   cancelled(lease: Lease): void {
-    queueMicrotask(() => {
+    microtask(() => {
       if (!this.#closed) notify(this.#onCancel, lease)
     })
   }
@@ -89,7 +90,7 @@ export class MemorySession implements StoreSession, DatabaseSession {
   wake(): void {
     if (this.#waking) return
     this.#waking = true
-    queueMicrotask(() => {
+    microtask(() => {
       this.#waking = false
       if (!this.#closed) notify(this.#onWork)
     })

@@ -1,6 +1,6 @@
 import type { SerializedError } from '../../../runtime/delivery.js'
 import { monotonicNow } from '../clock-jumps.js'
-import { CANCELLED, DEPENDENCY_FAILED, type EndState, EXPIRED, isEnded, SESSION_LOST } from '../ended-jobs.js'
+import { CANCELLED, dependencyFailed, type EndState, EXPIRED, isEnded, SESSION_LOST } from '../ended-jobs.js'
 import { unknownDependency } from '../errors.js'
 import type { AddedJob, JobChange, JobSelector, Lease, NewJob, Outcome } from '../store.js'
 import { JobTable, nextMatching } from './job-table.js'
@@ -59,27 +59,27 @@ export class Transitions {
       return dependency
     })
     const row = newRow(table.nextSeq(), job, dependsOn, now, { shift: this.shift, offset: now - monotonicNow() })
-    const fails = this.#await(row)
-    table.insert(row, fails || row.waitsOn.size > 0 ? 'blocked' : this.#due(row, now))
+    const failed = this.#await(row)
+    table.insert(row, failed !== undefined || row.waitsOn.size > 0 ? 'blocked' : this.#due(row, now))
     added.push(row)
     table.setDedupKey(row, dedup?.ttl)
-    if (fails) this.#end(row, 'failed', DEPENDENCY_FAILED, now)
+    if (failed !== undefined) this.#end(row, 'failed', dependencyFailed(failed.id), now)
     return { seq: row.seq, id, state: row.state, added: true }
   }
 
-  /** Lets it wait on what it depends on. True: one of these has failed, and it is to fail as well. */
-  #await(row: Row): boolean {
-    let fails = false
+  /** Lets it wait on what it depends on. Returns one of these that has failed, if it is to fail as well. */
+  #await(row: Row): Row | undefined {
+    let failed: Row | undefined
     for (const dependency of row.dependsOn) {
       if (dependency.state === 'completed') {
         row.results.set(dependency.id, dependency.answer!)
         continue
       }
       dependency.dependents.add(row)
-      if (isEnded(dependency.state)) fails ||= row.onFailedDependency === 'fail'
-      else row.waitsOn.add(dependency)
+      if (!isEnded(dependency.state)) row.waitsOn.add(dependency)
+      else if (row.onFailedDependency === 'fail') failed ??= dependency
     }
-    return fails
+    return failed
   }
 
   #due(row: Row, now: number): 'waiting' | 'delayed' {
@@ -169,7 +169,7 @@ export class Transitions {
       // It may have depended on two of them.
       if (isEnded(each.state)) continue
       for (const dependent of this.#endOne(each, as, how, now)) {
-        if (this.#dependencyEnded(dependent, each, how.answer, now)) ends.push([dependent, 'failed', DEPENDENCY_FAILED])
+        if (this.#dependencyEnded(dependent, each, how.answer, now)) ends.push([dependent, 'failed', dependencyFailed(each.id)])
       }
     }
   }

@@ -1,16 +1,12 @@
 import { setMaxListeners } from 'node:events'
 import { rmSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { microtask, setImmediate } from '../../../util/node-time.js'
 import { notify } from '../../../util/notify.js'
+import { ownFile } from '../../../util/own-files.js'
 import { StoreError, type StoreErrorCode, storeClosed } from '../errors.js'
 import type { Lease, StoreCondition, StoreEvent } from '../store.js'
 import { answersOf, type Failure, type Operation, type PackedCompletion, packRequest, type Request, type ThreadData, type ToHost } from './protocol.js'
-
-/** The thread's file in dist/. */
-const threadFile = (): URL => {
-  const at = import.meta.url.lastIndexOf('/dist/')
-  return new URL('queue/store-thread.cjs', import.meta.url.slice(0, at + '/dist/'.length))
-}
 
 /** The variables that `os.tmpdir()` reads. One that is not set is left out: a thread would get the text 'undefined'. */
 const temporaryFolder = (): NodeJS.ProcessEnv =>
@@ -78,7 +74,7 @@ export class StoreThreadLink {
 
   private constructor(data: ThreadData) {
     this.#path = data.path
-    this.#worker = new Worker(threadFile(), {
+    this.#worker = new Worker(ownFile('queue/store-thread.cjs'), {
       name: 'prefork store',
       workerData: data,
       // The user's --require, --import and NODE_OPTIONS are not this thread's.
@@ -172,7 +168,7 @@ export class StoreThreadLink {
     this.#outgoing.push(packRequest(request))
     if (this.#outgoing.length > 1) return
     if (this.#waiting.size > 1) setImmediate(() => this.#flush())
-    else queueMicrotask(() => this.#flush())
+    else microtask(() => this.#flush())
   }
 
   #flush(): void {

@@ -1,5 +1,5 @@
 import { runAtOf } from '../../clock-jumps.js'
-import { DEPENDENCY_FAILED } from '../../ended-jobs.js'
+import { dependencyFailed } from '../../ended-jobs.js'
 import { unknownDependency } from '../../errors.js'
 import type { AddedJob, NewJob } from '../../store.js'
 import type { StoreContext } from './context.js'
@@ -45,8 +45,8 @@ const insert = (context: StoreContext, queue: number, job: NewJob, dependencies:
   const timing = relative ? TIMING.delay : TIMING.at
   const tolerant = job.onFailedDependency === 'run'
   const unfinished = dependencies?.filter(({ state }) => !isEndState(state)).length ?? 0
-  const fails = !tolerant && dependencies?.some(({ state }) => isEndState(state) && state !== STATE.completed) === true
-  const state = fails || unfinished > 0 ? STATE.blocked : dueState(context, timing, runAt)
+  const failed = tolerant ? undefined : dependencies?.find(({ state }) => isEndState(state) && state !== STATE.completed)
+  const state = failed !== undefined || unfinished > 0 ? STATE.blocked : dueState(context, timing, runAt)
   const { lastInsertRowid } = sql.insertJob.run(
     queue,
     job.id,
@@ -70,8 +70,8 @@ const insert = (context: StoreContext, queue: number, job: NewJob, dependencies:
   }
   if (dedup !== undefined) sql.setDedup.run(queue, dedup.key, seq, dedup.ttl === undefined ? null : clock.now + dedup.ttl)
   counters.change(queue, state, 1)
-  if (fails) end(context, jobRow(sql.jobBySeq.get(seq))!, STATE.failed, DEPENDENCY_FAILED)
+  if (failed !== undefined) end(context, jobRow(sql.jobBySeq.get(seq))!, STATE.failed, dependencyFailed(failed.id))
   else if (state !== STATE.blocked) context.emit(state === STATE.waiting ? 'waiting' : 'delayed', queue, job.id, seq)
   if (state === STATE.waiting) context.ready(queue)
-  return { seq, state: fails ? STATE.failed : state }
+  return { seq, state: failed === undefined ? state : STATE.failed }
 }

@@ -1,5 +1,5 @@
 import type { SerializedError } from '../../../../runtime/delivery.js'
-import { DEPENDENCY_FAILED, EXPIRED } from '../../ended-jobs.js'
+import { dependencyFailed, EXPIRED } from '../../ended-jobs.js'
 import type { Claim, ClaimedJob } from '../../store.js'
 import { RESULT, resultCode } from '../database/node-sqlite.js'
 import { RateBucket } from '../database/queues.js'
@@ -98,8 +98,8 @@ const claimOne = (context: StoreContext, row: WaitingRow, queue: string, session
     return undefined
   }
   const body = readBody(context, row.seq)
+  if (body === undefined) throw new DamagedJob(row.seq, DAMAGED_BODY)
   const results = row.pending === null ? undefined : readResults(context, row.seq)
-  if (body === undefined || results === 'damaged') throw new DamagedJob(row.seq, body === undefined ? DAMAGED_BODY : DEPENDENCY_FAILED)
   sql.claim.run(row.seq, session, node)
   context.claimed.add(row, row.token + 1, session)
   counters.moved(row.queue, STATE.waiting, STATE.active)
@@ -138,11 +138,12 @@ export const readAnswer = ({ sql }: StoreContext, seq: number): Uint8Array | und
   return isIntact(row.answer as Uint8Array, row.checksum) ? (row.answer as Uint8Array) : 'damaged'
 }
 
-const readResults = (context: StoreContext, seq: number): Readonly<Record<string, Uint8Array>> | 'damaged' => {
+/** Throws DamagedJob for an answer that is damaged. */
+const readResults = (context: StoreContext, seq: number): Readonly<Record<string, Uint8Array>> => {
   const results: [string, Uint8Array][] = []
   for (const { id, seq: before, state } of jobRows(context.sql.dependencies.all(seq))) {
     const answer = state === STATE.completed ? readAnswer(context, before) : undefined
-    if (answer === 'damaged') return 'damaged'
+    if (answer === 'damaged') throw new DamagedJob(seq, dependencyFailed(id))
     if (answer !== undefined) results.push([id, answer])
   }
   return Object.fromEntries(results)

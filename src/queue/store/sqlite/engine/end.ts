@@ -1,5 +1,5 @@
 import type { Counts, HistoryEntry, SerializedError } from '../../../../runtime/delivery.js'
-import { DEFAULT_RETENTION, DEPENDENCY_FAILED, type EndState, retentionOf } from '../../ended-jobs.js'
+import { DEFAULT_RETENTION, dependencyFailed, type EndState, retentionOf } from '../../ended-jobs.js'
 import type { StoreContext } from './context.js'
 import { countColumns, countsOf, type EndingRow, type JobRow, jobRow, jobRows, optionsOf, type RemovedRow, STATE, stateName, TIMING } from './rows.js'
 
@@ -49,11 +49,11 @@ export const keep = ({ clock, counters }: StoreContext, queue: number, state: nu
 export const ended = (context: StoreContext, row: EndingRow, from: number, state: number): void => {
   const failing = endedOne(context, row, from, state)
   // A list, not a recursion: a chain may be long.
-  for (const { seq } of failing) {
+  for (const { seq, dependency } of failing) {
     const dependent = jobRow(context.sql.jobBySeq.get(seq))!
     // It may have depended on two of them.
     if (dependent.state !== STATE.blocked) continue
-    endRow(context, dependent, STATE.failed, DEPENDENCY_FAILED)
+    endRow(context, dependent, STATE.failed, dependencyFailed(dependency))
     failing.push(...endedOne(context, dependent, dependent.state, STATE.failed))
   }
 }
@@ -73,21 +73,27 @@ const endRow = (context: StoreContext, row: EndingRow, state: number, { reason, 
   context.counters.hasEnded(row.queue, state, numbered)
 }
 
+interface FailingJob {
+  readonly seq: number
+  /** The id of the job because of which it is to fail. */
+  readonly dependency: string
+}
+
 /** Returns the jobs that are to fail because it did. */
-const endedOne = (context: StoreContext, row: EndingRow, from: number, state: number): JobRow[] => {
+const endedOne = (context: StoreContext, row: EndingRow, from: number, state: number): FailingJob[] => {
   context.counters.moved(row.queue, from, state)
   context.emit(stateName(state) as EndState, row.queue, row.id, row.seq)
   // Another job may be retried: it needs the answers of what it depended on then.
   if (row.pending !== null && state === STATE.completed) context.sql.deleteEdgesTo.run(row.seq)
-  return row.awaited === 0 ? [] : release(context, row.seq, state === STATE.completed)
+  return row.awaited === 0 ? [] : release(context, row, state === STATE.completed)
 }
 
 /** Releases what depended on a job. Returns those that are to fail instead. */
-const release = (context: StoreContext, seq: number, succeeded: boolean): JobRow[] => {
-  const failing: JobRow[] = []
-  for (const row of jobRows(context.sql.dependents.all(seq))) {
+const release = (context: StoreContext, ended: EndingRow, succeeded: boolean): FailingJob[] => {
+  const failing: FailingJob[] = []
+  for (const row of jobRows(context.sql.dependents.all(ended.seq))) {
     if (row.state !== STATE.blocked) continue
-    if (!succeeded && row.tolerant === 0) failing.push(row)
+    if (!succeeded && row.tolerant === 0) failing.push({ seq: row.seq, dependency: ended.id })
     else resolve(context, row)
   }
   return failing

@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+import { clearTimeout, setTimeout } from '../../../../util/node-time.js'
 import type { Effects, StoreContext } from '../engine/context.js'
 import { cancelled, type SessionRow, sessions } from '../engine/sessions.js'
 import type { HostMessages } from './host-messages.js'

@@ -1,5 +1,6 @@
 import { closeSync, openSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import { StoreError } from '../../errors.js'
 import { type Database, openDatabase, RESULT, resultCode } from '../database/node-sqlite.js'
 import { APPLICATION_ID, migrate, SCHEMA_VERSION, versionOf } from '../database/schema.js'

@@ -1,6 +1,8 @@
+import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
 import { MAX_TIMER } from '../../../../util/limits.js'
+import { clearImmediate, clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from '../../../../util/node-time.js'
 import { storeClosed } from '../../errors.js'
 import type { Claim } from '../../store.js'
 import { StoreClock, type TimeSource } from '../database/clock.js'

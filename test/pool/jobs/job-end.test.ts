@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readGrace } from '../../../src/pool/jobs/cancellation.js'
+import { readGrace } from '../../../src/pool/jobs/job-end.js'
 import { refusal } from '../option-help.js'
 
 test('the grace of a cancellation is a time, 0 or left out', () => {

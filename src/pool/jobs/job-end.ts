@@ -3,6 +3,12 @@ import { millisecondsOrZero, plainObject } from '../../util/checks.js'
 import { type OptionTable, option, readOptions } from '../../util/option-table.js'
 import type { CancelOptions } from '../types.js'
 
+/** How a job has ended. */
+export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | JobFailure
+
+/** `unhandled`: the result is not marked as handled. */
+export type JobFailure = { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown; readonly unhandled?: boolean }
+
 /** The second argument of `job.cancel`. */
 export const CANCEL_OPTIONS = {
   grace: option('ms', millisecondsOrZero, undefined, 'how long the running task may take to end; 0: its process is ended at once', '`cancelGrace`'),
