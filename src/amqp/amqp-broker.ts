@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Broker, Consumption, WorkAhead } from '../node/broker.js'
-import { RetryWarnings } from '../node/connection/reconnect-backoff.js'
+import { RetryWarnings } from '../node/connection/retry-warnings.js'
 import type { Delivery } from '../runtime/delivery.js'
 import { AdminChannel } from './connection/admin-channel.js'
 import type { AmqpConnection, AmqpMessage } from './connection/client.js'

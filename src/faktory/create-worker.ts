@@ -36,8 +36,9 @@ const DEFAULT_FETCHERS = 10
 const MAX_FETCHERS = 1_000
 /** ms between two beats. The server takes a worker for dead after 60 s of silence. */
 const BEAT_INTERVAL = 15_000
-/** Half of the shortest reservation, ms. */
-const MAX_MARGIN = 30_000
+/** ms. The server takes a shorter one for it. */
+const LEAST_RESERVATION = 60_000
+const MAX_MARGIN = LEAST_RESERVATION / 2
 
 const isLabel = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
@@ -70,6 +71,9 @@ export const WORKER_OPTIONS = { ...NODE_OPTIONS, ...OWN_OPTIONS } satisfies Opti
 /** Its rows that a user may give. */
 export const WORKER_NAMES = namesOf(WORKER_OPTIONS).filter((name) => name !== 'prefetchPerWorker' && UNSUPPORTED[name as keyof NodeOptions] === undefined)
 
+/** The others: each is refused with its reason. */
+const REFUSED: ReadonlySet<string> = new Set(namesOf(WORKER_OPTIONS).filter((name) => !WORKER_NAMES.includes(name)))
+
 /**
  * Starts a node that executes jobs from a Faktory server. Resolves when a worker is up and jobs are fetched. While the server cannot be reached, it waits,
  * without workers; a task module that cannot be loaded rejects even then. It handles no signal of the operating system: that is the application's.
@@ -80,12 +84,20 @@ export const WORKER_NAMES = namesOf(WORKER_OPTIONS).filter((name) => name !== 'p
  */
 export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {
   const given = plainObject('options', options)
-  refuseUnknownNames('createWorker', given, namesOf(WORKER_OPTIONS))
+  refuseUnknownNames('createWorker', Object.fromEntries(Object.entries(given).filter(([name]) => !REFUSED.has(name))), WORKER_NAMES)
   if (given.prefetchPerWorker !== undefined) throw new OptionError('prefetchPerWorker', `is no option of a node under 'faktory': ${NO_PREFETCH}`)
   const { url, tls, queue, queues = [queue], fetchers, reserveMargin, labels, control, shutdownGrace } = readKnown(OWN_OPTIONS, given)
   if (given.queue !== undefined && given.queues !== undefined)
     throw new TypeError("Option 'queue' and option 'queues' were both given: name the queues in one of them.")
-  const { concurrency, maxBodySize } = readKnown({ concurrency: CONCURRENCY, maxBodySize: NODE_OPTIONS.maxBodySize }, given)
+  const { concurrency, maxBodySize, cancelGrace } = readKnown(
+    { concurrency: CONCURRENCY, maxBodySize: NODE_OPTIONS.maxBodySize, cancelGrace: NODE_OPTIONS.cancelGrace },
+    given,
+  )
+  if (cancelGrace + reserveMargin >= LEAST_RESERVATION)
+    throw new OptionError(
+      'cancelGrace',
+      `leaves no time for a job: with reserveMargin (${reserveMargin} ms) it must be below the shortest reservation, ${LEAST_RESERVATION} ms`,
+    )
   const name = options.name ?? defaultNodeName()
   const forNode = Object.fromEntries(Object.entries(given).filter(([each]) => !Object.hasOwn(OWN_OPTIONS, each)))
   const broker = new FaktoryBroker({

@@ -17,8 +17,8 @@ export interface Broker {
   /** True: it tries jobs again, and keeps those that are dead, by its own rules. The node's retry policy is off. Default false. */
   readonly retries?: boolean
   /**
-   * False: a job that was delivered cannot go back as it is. It runs, also after a pause and while the node shuts down, and the node takes none ahead of its
-   * time: those that wait for a rate limit take up room. Only what has not ended with the grace is settled as requeued. Default true.
+   * False: a job that was delivered cannot go back as it is. It runs, also after a pause and while the node shuts down. The node takes no
+   * job ahead of its time, and a job that waits for a rate limit takes up room. Only what has not ended with the grace is settled as requeued. Default true.
    */
   readonly canRequeue?: boolean
   /** Whether the broker is connected now. */
@@ -51,8 +51,11 @@ export interface Broker {
   on(event: 'connected' | 'disconnected', listener: (reason?: Error) => void): void
   /** A problem for the operator: a timeout that is too short, a feature that the broker lacks. */
   on(event: 'warning', listener: (message: string) => void): void
-  /** Sends every settlement, gives unsettled deliveries back, and closes. */
-  close(): Promise<void>
+  /**
+   * Sends every settlement, gives unsettled deliveries back, and closes. `within`: ms that are left of a shutdown, given where `canRequeue` is false. Absent:
+   * the broker bounds it by itself.
+   */
+  close(within?: number): Promise<void>
 }
 
 /** The node that the broker works for, and the work that the broker's own timeouts must not cut short. */

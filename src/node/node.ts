@@ -210,13 +210,13 @@ export class Node implements FarmNode, CommandTarget {
     this.#state = 'draining'
     clearInterval(this.#scaleTimer)
     settings.logger?.info({ reason, grace: Math.round(deadline.left) }, 'node shuts down')
-    const ended = await drain(this.parts, deadline)
+    const { report: ended, closeWithin } = await drain(this.parts, deadline)
     const report = this.#error === undefined ? ended : { ...ended, clean: false, error: this.#error }
     deadline.stop()
     this.#state = 'stopped'
     clearInterval(this.#heartbeatTimer)
     this.#emit({ type: 'node.down', reason })
-    await broker.close().catch((err: unknown) => settings.logger?.warn({ err }, 'the broker could not be closed in order'))
+    await broker.close(closeWithin).catch((err: unknown) => settings.logger?.warn({ err }, 'the broker could not be closed in order'))
     settings.logger?.info({ ...ended, clean: report.clean }, 'node down')
     this.#done.resolve(report)
   }

@@ -13,6 +13,10 @@ const STOP_HOOKS_TIMEOUT = 5_000
 const SETTLE_TIMEOUT = 800
 /** ms that a broker has to end what it has asked for, where it cannot give back what comes of it. */
 const STOP_TIMEOUT = 3_000
+/** ms from the end of the workers to that of such a node, with the close of its broker: 5 s beyond the grace with what they take. */
+const END_TIMEOUT = 4_000
+/** ms of them that the close has at least. */
+const CLOSE_TIMEOUT = 500
 /** ms for the stop of the consumer and the requeue of deliveries whose settlement did not reach the broker. */
 const FINAL_TIMEOUT = 300
 
@@ -51,8 +55,14 @@ export class ShutdownDeadline {
 
 const proceed = (): void => {}
 
+/** How a drain has ended, and ms that the close of the broker may take; undefined: it bounds itself. */
+interface Drained {
+  readonly report: ShutdownReport
+  readonly closeWithin: number | undefined
+}
+
 /** Drains until the deadline, kills the jobs that still run, and settles them. The broker is still open afterwards. */
-export const drain = async ({ broker, runtime, pool, prefetch, settings }: NodeParts, deadline: ShutdownDeadline): Promise<ShutdownReport> => {
+export const drain = async ({ broker, runtime, pool, prefetch, settings }: NodeParts, deadline: ShutdownDeadline): Promise<Drained> => {
   const requeues = broker.canRequeue !== false
   const requeuedBefore = runtime.requeued
   // Before the jobs are given back: the end of an isolation would take more.
@@ -68,14 +78,19 @@ export const drain = async ({ broker, runtime, pool, prefetch, settings }: NodeP
     runtime.kill()
   }
   await pool.close({ timeout: empty ? Math.max(TERMINATE_TIMEOUT, Math.min(STOP_HOOKS_TIMEOUT, deadline.left)) : TERMINATE_TIMEOUT })
+  const endsAt = performance.now() + END_TIMEOUT
+  const within = (ms: number): number => (requeues ? ms : Math.max(0, Math.min(ms, endsAt - CLOSE_TIMEOUT - performance.now())))
   // The runtime hears of a job that has not succeeded some microtasks after the pool has settled it.
   await nextTurn()
   const killed = runtime.settleKilled()
   // What still comes is settled, too.
-  if (!requeues) await withTimeout(stopped, STOP_TIMEOUT, proceed)
-  await withTimeout(runtime.settled(), SETTLE_TIMEOUT, proceed)
-  await withTimeout(runtime.settled(true), FINAL_TIMEOUT, proceed)
-  await withTimeout(stopped, FINAL_TIMEOUT, proceed)
+  if (!requeues) await withTimeout(stopped, within(STOP_TIMEOUT), proceed)
+  await withTimeout(runtime.settled(), within(SETTLE_TIMEOUT), proceed)
+  await withTimeout(runtime.settled(true), within(FINAL_TIMEOUT), proceed)
+  await withTimeout(stopped, within(FINAL_TIMEOUT), proceed)
   runtime.close()
-  return { clean: killed === 0, requeued: runtime.requeued - requeuedBefore, killed }
+  return {
+    report: { clean: killed === 0, requeued: runtime.requeued - requeuedBefore, killed },
+    closeWithin: requeues ? undefined : Math.max(CLOSE_TIMEOUT, endsAt - performance.now()),
+  }
 }

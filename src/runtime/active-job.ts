@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
+import { performance } from 'node:perf_hooks'
 import type { JobFollower, JobRecord } from '../pool/jobs/job.js'
 import type { Job } from '../pool/types.js'
 import { clearTimeout } from '../util/node-time.js'
@@ -134,9 +135,17 @@ export class ActiveJob extends AsyncResource implements JobFollower {
     return this.message?.task ?? '(not decoded)'
   }
 
-  get expired(): boolean {
+  /** ms until it must not begin any more. Undefined: it may begin at any time. */
+  get beginsWithin(): number | undefined {
+    const { deadline } = this
     const { expiresAt } = this.headers
-    return expiresAt !== undefined && expiresAt <= Date.now()
+    if (deadline === undefined) return expiresAt === undefined ? undefined : expiresAt - Date.now()
+    return Math.min(deadline - performance.now(), expiresAt === undefined ? Number.POSITIVE_INFINITY : expiresAt - Date.now())
+  }
+
+  get expired(): boolean {
+    const within = this.beginsWithin
+    return within !== undefined && within <= 0
   }
 
   /** Runs whose worker died, those of earlier deliveries included. */

@@ -74,7 +74,7 @@ export class Completion implements ActiveJobObserver {
   }
 
   deadLetter(job: ActiveJob, reason: DeadReason, error: unknown): void {
-    this.#retryOrDeadLetter(job, this.#state.policy.dead(job, reason, error), error, undefined)
+    this.#retryOrDeadLetter(job, this.#state.policy.giveUp(job, reason, error), error, undefined)
   }
 
   unknownTask(job: ActiveJob, error: unknown): void {

@@ -99,7 +99,7 @@ export interface SerializedError {
 export type JobAnswer = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerializedError }
 
 export interface SettleResult {
-  /** The broker took the settlement. False: the delivery's channel was gone, and the broker delivers the message again. */
+  /** The broker took the settlement. False: the delivery's channel was gone, and the broker delivers the message again; or the broker, which `retries`, does with it what it does. */
   readonly settled: boolean
   /** The broker confirmed the republication or dead letter, whether or not the acknowledgement reached it. */
   readonly published: boolean
@@ -162,7 +162,7 @@ export interface Delivery {
   readonly endWhenGone?: boolean
   /**
    * ms on the clock of `performance.now()`: each run of the job must have ended by then, as the broker hands it to somebody else, without telling. It is asked to
-   * stop one `cancelGrace` earlier. Smaller limits win. Absent: what has begun may take as long as its limits allow.
+   * stop one `cancelGrace` earlier. Smaller limits win. A job that has not begun by then does not begin. Absent: what has begun may take as long as its limits allow.
    */
   readonly deadline?: number
   /** More fields of `currentJob().delivery`, by which the broker describes the job to its task. */

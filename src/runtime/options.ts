@@ -59,7 +59,7 @@ export interface RuntimeOptions {
   /** ms that a job waits, in all, for a node that knows its task, before it becomes a dead letter. Default 600,000. */
   unknownTaskTimeout?: number
   /**
-   * 'broker': it tries jobs again, and keeps those that are dead, by its own rules. Every settlement of a job that did not succeed has the error, and `republish` or `dead-letter` says what
+   * Who tries failed jobs again. 'broker': the broker does, and keeps those that are dead, by its own rules. Every settlement of a job that did not succeed has the error, and `republish` or `dead-letter` says what
    * the broker is expected to do, by `maxAttempts` of the job. Default 'node'.
    */
   retries?: 'node' | 'broker'
@@ -211,7 +211,7 @@ export const RUNTIME_OPTIONS = {
   heard: option('function', predicate, () => (): boolean => true, 'false: no listener just now; the most frequent events are not made', 'always true'),
   roots: option('folders', paths, (): readonly string[] => [], 'real paths below which `module/path#export` may name a task', 'no folder'),
   ...JOB_OPTIONS,
-  retries: option('word', choice('node', 'broker'), 'node', "`'broker'`: it tries jobs again, and keeps the dead ones, by its own rules"),
+  retries: option('word', choice('node', 'broker'), 'node', "`'broker'`: the broker tries jobs again, and keeps the dead ones, by its own rules"),
   maxRequeues: option('times', countFrom(0), 20, 'how often a message may return without an attempt, where the broker does not count that'),
   memory: option('jobs', countFrom(1), 10_000, 'finished deliveries, and revoked ids, that are recognised'),
 } satisfies OptionTable<RuntimeOptions>

@@ -70,7 +70,7 @@ export class RetryPolicy {
 
   /** The job began and failed: another attempt after a delay, or a dead letter. A generator cannot be run as a job, however often it is tried. */
   failed(job: TriedJob, error: unknown): Settlement {
-    if ((error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_STREAM') return this.dead(job, 'refused', error)
+    if ((error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_STREAM') return this.giveUp(job, 'refused', error)
     return this.#retry(job, error)
   }
 
@@ -80,7 +80,7 @@ export class RetryPolicy {
     const { counts, headers } = job
     const { unknownFor = 0 } = counts
     const left = unknownTaskTimeout - unknownFor
-    if (retries === 'broker' || unknownTask === 'dead-letter' || left <= 0) return this.dead(job, 'unknown_task', error)
+    if (retries === 'broker' || unknownTask === 'dead-letter' || left <= 0) return this.giveUp(job, 'unknown_task', error)
     const delay = Math.min(left, MAX_UNKNOWN_DELAY, Math.max(FIRST_UNKNOWN_DELAY, unknownFor))
     return {
       kind: 'republish',
@@ -94,7 +94,7 @@ export class RetryPolicy {
 
   /** The job began, and its worker or node died. */
   lost(job: TriedJob, ofTask: number | undefined, error: unknown): Settlement {
-    if (job.totalLosses > this.#lossesAllowed(job.headers, ofTask)) return this.dead(job, 'lost', error)
+    if (job.totalLosses > this.#lossesAllowed(job.headers, ofTask)) return this.giveUp(job, 'lost', error)
     return {
       kind: 'republish',
       why: 'lost',
@@ -108,7 +108,7 @@ export class RetryPolicy {
   /** The job goes back to the queue without a run, and `requeues` counts it. */
   untried(job: TriedJob, error: unknown, delay?: number): Settlement {
     const requeues = job.counts.requeues + 1
-    if (requeues > this.#options.maxRequeues || this.#options.retries === 'broker') return this.dead(job, 'redelivered', error)
+    if (requeues > this.#options.maxRequeues || this.#options.retries === 'broker') return this.giveUp(job, 'redelivered', error)
     return {
       kind: 'republish',
       why: 'untried',
@@ -125,7 +125,7 @@ export class RetryPolicy {
   }
 
   /** The job is not tried again, or only by a broker that decides by its own rules. */
-  dead(job: TriedJob, reason: DeadReason, error: unknown): Settlement {
+  giveUp(job: TriedJob, reason: DeadReason, error: unknown): Settlement {
     return this.#options.retries === 'broker' ? this.#retry(job, error, reason) : this.#dead(job, reason, error)
   }
 

@@ -53,7 +53,8 @@ export class RuntimeState {
     this.policy = new RetryPolicy(settings)
     this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory), ({ settlement }) => {
       this.totals.refused++
-      this.log?.warn({ settlement: settlement.kind }, 'the outcome of a job came too late: the broker delivers it again')
+      const next = settings.retries === 'broker' ? 'the broker decides what becomes of it' : 'the broker delivers it again'
+      this.log?.warn({ settlement: settlement.kind }, `the broker has not taken the outcome of a job: ${next}`)
     })
     this.channels = new DeliveryChannels((gone) => this.#channelGone(gone, onGone))
   }

@@ -37,7 +37,7 @@ export class Settler {
   /** Deliveries requeued so far, because they had not begun or because the broker refused their settlement. */
   requeued = 0
 
-  /** `onNotSettled`: called when the broker took no settlement of a job: it refused each, or the deliveries are gone. The broker delivers the job again. */
+  /** `onNotSettled`: called when the broker took no settlement of a job: it refused each, or the deliveries are gone. What becomes of the job is the broker's. */
   constructor(log: PoolLogger | undefined, unsent: UnsentReplies, onNotSettled: (outcome: Outcome) => void = () => {}) {
     this.#log = log
     this.#unsent = unsent

@@ -26,10 +26,12 @@ describe('the address', () => {
 
   test.each<[Flags, Environment, RegExp]>([
     [{}, { RABBITMQ_URL: 'amqp://x', FAKTORY_URL: 'tcp://y' }, /^RABBITMQ_URL and FAKTORY_URL \(or FAKTORY_PROVIDER\) are both set: say with --broker/],
-    [{}, { FAKTORY_URL: 'redis://me:s3cret@y' }, /^FAKTORY_URL must be the URL of a Faktory server, such as tcp:\/\/:password@host:7419\.$/],
+    [{}, { FAKTORY_URL: 'redis://me:s3cret@y' }, /^FAKTORY_URL must be a URL of the form tcp:\/\/:password@host:7419 \(tcp\+tls:\/\/ for TLS\)\.$/],
+    [{}, { FAKTORY_URL: 'tcp://:s3/cret@y' }, /^FAKTORY_URL must be .*: a '\/', '\?' or '#' in the password is written as %2F, %3F, %23\.$/],
+    [{ broker: 'tcp://:s3#cret@y:7419' }, {}, /^--broker must be .*in the password is written as/],
     [{}, { FAKTORY_PROVIDER: 'tcp://y' }, /^FAKTORY_PROVIDER must be the name of the variable that holds the URL.*it holds a colon/],
     [{}, { FAKTORY_PROVIDER: 'NOWHERE' }, /^FAKTORY_PROVIDER names the variable 'NOWHERE', which is not set/],
-    [{ broker: 'tcp://host/path' }, {}, /^--broker must be the URL of a RabbitMQ.*or of a Faktory server/],
+    [{ broker: 'tcp://host/path' }, {}, /^--broker must be a URL of the form tcp:.*, with nothing behind the port, or \?rejectUnauthorized=false with TLS\.$/],
   ])('is refused: %o and %o', (flags, env, message) => {
     expect(() => readBroker(flags, env)).toThrow(UsageError)
     expect(() => readBroker(flags, env)).toThrow(message)
@@ -58,6 +60,7 @@ describe('the queues', () => {
     [['a b'], /^--queue must be names of queues, of letters, digits and \. _ -, each with a weight or none; it was given 'a b'\.$/],
     [['critical,5', 'default'], /^--queue: give every queue a weight \(critical,5\), or none\.$/],
     [['critical,5', 'critical,1'], /^--queue names a queue twice\.$/],
+    [['a,5,b,1'], /^--queue has several weights in 'a,5,b,1': give each queue a flag of its own, --queue critical,5 --queue default,1\.$/],
     [['critical,0'], /^--queue: the weight of critical must be at least 1\.$/],
   ])('are refused: %o', (queue, message) => {
     expect(() => queuesOf({ queue })).toThrow(message)
@@ -68,6 +71,7 @@ test('the files of an encrypted connection are read', () => {
   const contents = readFileSync(FILE)
   const env = { FAKTORY_TLS_CA: FILE, FAKTORY_TLS_SERVERNAME: 'faktory.internal', RABBITMQ_TLS_CA: '/nowhere' }
   expect(readBroker({ broker: 'tcp+tls://host' }, env).tls).toEqual({ ca: contents, servername: 'faktory.internal' })
+  expect(readBroker({ broker: 'TCP+TLS://host' }, env).tls).toEqual({ ca: contents, servername: 'faktory.internal' })
   expect(() => readBroker({ broker: 'tcp://host' }, env)).toThrow(
     /^FAKTORY_TLS_CA, _CERT, _KEY and _SERVERNAME are for an encrypted connection: let --broker or FAKTORY_URL begin with tcp\+tls:\/\/\.$/,
   )
@@ -153,6 +157,12 @@ test('the list of processes shows no password', () => {
 
 describe('commands', () => {
   const env = { FAKTORY_URL: URL_ }
+
+  test('publish refuses a weight', async () => {
+    const { run, stderr } = commandLine({ env })
+    expect(await run('publish', 'add', '[1]', '--queue', 'cli,5')).toBe(2)
+    expect(stderr.text).toBe('prefork: --queue: a job goes to one queue, which has no weight here: --queue cli.\n')
+  })
 
   test('dlq list says what the protocol tells', async () => {
     const asked = commandLine({ env, farm: { countDeadLetters: async () => 12 } })

@@ -18,6 +18,7 @@ describe('createWorker', () => {
     ['prefetchPerWorker', 5, /reserved for a time that runs.*concurrency/],
     ['fetchers', 0, /from 1 to 1000/],
     ['reserveMargin', 30_001, /at most 30000/],
+    ['cancelGrace', 55_000, /leaves no time for a job: with reserveMargin \(5000 ms\) it must be below the shortest reservation, 60000 ms/],
     ['labels', [5], /labels\[0\]/],
     ['url', 'redis://x', /tcp:\/\/:password@host:7419/],
     ['control', `${scratchName()}/none/at/all`, /folder that exists/],
@@ -36,6 +37,12 @@ describe('createWorker', () => {
   it('has every option of a node but those that it refuses', () => {
     expect(WORKER_NAMES).toEqual(expect.arrayContaining(['tasks', 'queues', 'concurrency', 'maxLosses', 'shutdownGrace', 'control']))
     expect(WORKER_NAMES).not.toContain('maxAttempts')
+  })
+
+  it('names no option that it refuses to one who has misspelt another', async () => {
+    const { message } = (await failure(createWorker({ tasks: TASKS, fetcher: 5 } as unknown as WorkerOptions))) as Error
+    expect(message).toMatch(/It has: .*fetchers/)
+    expect(message).not.toMatch(/maxAttempts|prefetchPerWorker|unknownTask/)
   })
 
   it('rejects with a wrong password, and shows none', async () => {

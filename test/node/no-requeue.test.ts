@@ -65,6 +65,17 @@ describe('a broker that cannot take a job back', () => {
     expect(table.settlements.find(({ kind }) => kind === 'republish')).toMatchObject({ error: { code: 'ERR_PREFORK_NODE_SHUTDOWN' } })
   })
 
+  it('has no job begin whose deadline has passed', async () => {
+    const table = new JobTable()
+    const journal = new Journal()
+    table.moreOf = (id) => (id === 'late' ? { deadline: performance.now() - 1 } : {})
+    await start(table)
+    table.add('late', 'mark', [journal.path, 'late'])
+    await until('it is settled', () => table.settlements.length > 0)
+    expect(table.settlements[0]).toMatchObject({ kind: 'republish', error: { code: 'ERR_PREFORK_EXPIRED' } })
+    expect(journal.lines).toEqual([])
+  })
+
   it('delivers no more jobs for those that wait for a rate limit', async () => {
     const table = new JobTable()
     const { node, broker } = await start(table)

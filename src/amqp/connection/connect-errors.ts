@@ -1,10 +1,7 @@
 /** Errors of connecting: which errors are permanent, and what an operator can do about them. */
-import { isUntrusted, reasonOf } from '../../node/connection/errors.js'
+import { isClientRefused, isUntrusted, reasonOf } from '../../node/connection/errors.js'
 import { withoutPassword } from '../../util/redact.js'
 import { BrokerError, brokerErrorIn } from '../errors.js'
-
-/** TLS alerts of a server that does not accept the client's certificate. Newer versions of OpenSSL write SSL/TLS where older ones wrote SSLV3. */
-const CLIENT_CERTIFICATE_CODES = /^ERR_SSL_.+_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_\w+|HANDSHAKE_FAILURE)$/
 
 /** The error for a permanent failure, with advice for the operator. Undefined: the failure may be temporary. */
 export const permanentError = (url: string, error: unknown): BrokerError | undefined => {
@@ -20,14 +17,13 @@ export const permanentError = (url: string, error: unknown): BrokerError | undef
       `RabbitMQ at ${withoutPassword(url)} refused the virtual host: check that it exists, that the user may use it (rabbitmqctl add_vhost, set_permissions) and that its limit of connections is not reached.`,
       { cause: error },
     )
-  const code = String((error as { code?: unknown } | null | undefined)?.code)
   if (isUntrusted(error))
     return brokerErrorIn(
       ({ ca, servername }) =>
         `RabbitMQ at ${withoutPassword(url)} shows a certificate that is not trusted: ${message}. Name the authority that it comes from (${ca}), or the name that it has (${servername}).`,
       error,
     )
-  if (CLIENT_CERTIFICATE_CODES.test(code))
+  if (isClientRefused(error))
     return brokerErrorIn(
       ({ clientCertificate }) =>
         `RabbitMQ at ${withoutPassword(url)} refused the certificate of this client, or wants one: ${message}. Give it one that it trusts (${clientCertificate}).`,

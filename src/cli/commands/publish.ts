@@ -54,6 +54,8 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const given = readArguments(args)
   await checkMessage(task, given)
   const broker = readBroker(flags, context.env)
+  if (broker.weights !== undefined && flags.queue !== undefined)
+    throw new UsageError(`--queue: a job goes to one queue, which has no weight here: --queue ${broker.queues[0]}.`)
   const options = readPublishOptions(flags, context.env, broker.url)
   const timeout = readTimeout(flags) ?? (flags.wait === true ? 60_000 : 10_000)
   const farm = await context.farm(broker)

@@ -19,7 +19,8 @@ export const storePath = (url: string): string | undefined => (brokerKind(url) =
 const isAddress = (text: string): boolean => {
   const kind = brokerKind(text)
   if (kind === 'a queue in a file') return text !== 'sqlite:'
-  if (kind === 'Faktory') return passes(faktoryUrl)(text)
+  // Its own check says what is wrong.
+  if (kind === 'Faktory') return true
   return passes(brokerUrl)(text) && new URL(text).hostname !== ''
 }
 
@@ -33,6 +34,18 @@ const address: Reader<string> = {
 
 export const URL_SETTING: Setting<string> = { flag: '--broker', variable: 'RABBITMQ_URL', reader: address }
 
+/** Throws UsageError with the reason of the library's own check, which does not show the URL. */
+const checkFaktoryUrl = (source: string, url: string): string => {
+  try {
+    return faktoryUrl(source, url)
+  } catch (error) {
+    throw new UsageError(`${source} ${(error as { reason?: string }).reason}.`)
+  }
+}
+
+const checked = (source: string, url: string | undefined): string | undefined =>
+  url !== undefined && brokerKind(url) === 'Faktory' ? checkFaktoryUrl(source, url) : url
+
 /** The URL of Faktory's own variables, FAKTORY_URL or the one that FAKTORY_PROVIDER names. */
 const readFaktoryUrl = (env: Environment): string | undefined => {
   let found: ReturnType<typeof urlOfEnvironment>
@@ -41,17 +54,14 @@ const readFaktoryUrl = (env: Environment): string | undefined => {
   } catch (error) {
     throw new UsageError(`${(error as { option?: string }).option} ${(error as { reason?: string }).reason}.`)
   }
-  if (found === undefined) return undefined
-  const { variable } = found
-  const wants = 'the URL of a Faktory server, such as tcp://:password@host:7419'
-  return readSetting({ variable, reader: { wants, secret: true, read: (text) => (passes(faktoryUrl)(text) ? text : undefined) } }, {}, env)
+  return found === undefined || found.url.trim() === '' ? undefined : checkFaktoryUrl(found.variable, found.url.trim())
 }
 
 /** The address that flag and variables give; undefined: none does. Throws UsageError when variables name two brokers. */
 export const readUrl = (flags: Flags, env: Environment): string | undefined => {
-  const typed = readSetting(URL_SETTING, flags, {})
+  const typed = checked('--broker', readSetting(URL_SETTING, flags, {}))
   if (typed !== undefined) return typed
-  const rabbit = readSetting(URL_SETTING, {}, env)
+  const rabbit = checked('RABBITMQ_URL', readSetting(URL_SETTING, {}, env))
   const faktory = readFaktoryUrl(env)
   if (rabbit !== undefined && faktory !== undefined)
     throw new UsageError('RABBITMQ_URL and FAKTORY_URL (or FAKTORY_PROVIDER) are both set: say with --broker which of them it is.')

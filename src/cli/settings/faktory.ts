@@ -79,6 +79,11 @@ const readQueues = (flags: Flags, env: Environment): { queues: readonly string[]
   const [source, given] =
     typed.length > 0 ? ['--queue', typed] : ['ASYNC_FARM_JOBS_QUEUE', (env.ASYNC_FARM_JOBS_QUEUE ?? '').split(/\s+/).filter((each) => each !== '')]
   if (given.length === 0) return { queues: [DEFAULT_QUEUE], weights: undefined }
+  const mixed = given.find((each) => !WEIGHT.test(each.trim()) && each.includes(',') && each.split(',').some((part) => /^\s*\d+\s*$/.test(part)))
+  if (mixed !== undefined)
+    throw new UsageError(
+      `${source} has several weights in '${mixed}': ${source === '--queue' ? 'give each queue a flag of its own, --queue critical,5 --queue default,1' : "put white space between the queues, 'critical,5 default,1'"}.`,
+    )
   const weighted = given.map((each) => WEIGHT.exec(each.trim()))
   const names = weighted.flatMap((match, index) => (match === null ? given[index]!.split(',').map((each) => each.trim()) : match[1]!.trim()))
   const wrong = names.find((name) => !passes(queueName)(name))

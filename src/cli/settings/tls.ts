@@ -41,7 +41,7 @@ export const readTls = (
     throw new UsageError(`${prefix}_TLS_PASSPHRASE opens the key that ${prefix}_TLS_KEY names: set both, or leave it out.`)
   const servername = readSetting(settings['tls.servername'], {}, env)
   if (ca === undefined && cert === undefined && key === undefined && servername === undefined) return undefined
-  if (!url.startsWith(`${scheme}:`))
+  if (!url.toLowerCase().startsWith(`${scheme}:`))
     throw new UsageError(`${prefix}_TLS_CA, _CERT, _KEY and _SERVERNAME are for an encrypted connection: let ${sources} begin with ${scheme}://.`)
   if ((cert === undefined) !== (key === undefined)) throw new UsageError(`${prefix}_TLS_CERT and ${prefix}_TLS_KEY come together: a certificate and its key.`)
   return { ca, cert, key, passphrase, servername }

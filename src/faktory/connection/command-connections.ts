@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { BrokerError } from '../../node/connection/errors.js'
-import { Deque } from '../../util/deque.js'
 import { clearTimeout, setTimeout } from '../../util/node-time.js'
+import { withTimeout } from '../../util/with-timeout.js'
 import { ConnectionLostError } from '../errors.js'
 import type { ConnectionSettings, FaktoryConnection } from './connection.js'
 import { ReconnectingConnection } from './reconnecting-connection.js'
@@ -16,14 +16,22 @@ export interface CommandSettings extends ConnectionSettings {
 /** ms that a command has by default: to be sent, and then to be answered. */
 const TIMEOUT = 15_000
 
+/** ms */
+export interface CommandTimeouts {
+  /** From the sending to the answer. Default 15,000. A connection that has not answered by then is given up. */
+  readonly timeout?: number
+  /** For a connection on which the command can be sent. Default `timeout`. */
+  readonly sendTimeout?: number
+}
+
 interface WaitingCommand {
   readonly verb: string
   readonly argument: string | undefined
+  /** ms for the answer. */
   readonly timeout: number
   resolve(reply: string | null): void
   reject(error: Error): void
   timer: NodeJS.Timeout | undefined
-  isOver: boolean
 }
 
 export interface CommandEvents {
@@ -45,8 +53,8 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
   readonly #connections: readonly ReconnectingConnection[]
   readonly #maxWaiting: number
   readonly #shown: string
-  readonly #waiting = new Deque<WaitingCommand>()
-  #waitingCount = 0
+  /** In the order in which they came. */
+  readonly #waiting = new Set<WaitingCommand>()
   #connected = 0
   #closed = false
   #lastError: Error | undefined
@@ -78,38 +86,44 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
   }
 
   /**
-   * Sends a command over the connection with the fewest unanswered ones, as soon as there is one, and resolves with the answer. `timeout`: ms to be
-   * sent, and again to be answered; default 15,000.
+   * Sends a command over the connection with the fewest unanswered ones, as soon as there is one, and resolves with the answer.
    *
    * Rejects with FaktoryError when the server answers with an error. Rejects with ConnectionLostError when the command could not be sent
    * (`sent: false`), or the connection was lost before the answer (`sent: true`: it may have had its effect; it is not sent again by itself).
    * Rejects with BrokerError when this is closed, or too many commands wait.
    */
-  command(verb: string, argument?: string, { timeout = TIMEOUT }: { readonly timeout?: number } = {}): Promise<string | null> {
+  command(verb: string, argument?: string, { timeout = TIMEOUT, sendTimeout = timeout }: CommandTimeouts = {}): Promise<string | null> {
     if (this.#closed) return Promise.reject(new BrokerError(`${verb} is refused: the connection to Faktory is closed.`))
     const connection = this.#leastBusy()
-    if (connection !== undefined && this.#waitingCount === 0) return connection.command(verb, argument, { timeout })
-    if (this.#waitingCount >= this.#maxWaiting)
-      return Promise.reject(new BrokerError(`${verb} is refused: ${this.#waitingCount} commands wait for a connection to Faktory at ${this.#shown}.`))
-    return this.#wait(verb, argument, timeout)
+    if (connection !== undefined && this.#waiting.size === 0) return connection.command(verb, argument, { timeout })
+    if (this.#waiting.size >= this.#maxWaiting)
+      return Promise.reject(new BrokerError(`${verb} is refused: ${this.#waiting.size} commands wait for a connection to Faktory at ${this.#shown}.`))
+    return this.#wait({ verb, argument, timeout }, sendTimeout)
   }
 
-  #wait(verb: string, argument: string | undefined, timeout: number): Promise<string | null> {
-    return new Promise((resolve, reject) => {
-      const command: WaitingCommand = { verb, argument, timeout, resolve, reject, timer: undefined, isOver: false }
-      command.timer = setTimeout(() => {
-        this.#over(command)
-        reject(this.#notSent(verb, `there is no connection for ${timeout} ms${this.#lastError === undefined ? '' : `. ${this.#lastError.message}`}`))
-      }, timeout)
-      this.#waiting.push(command)
-      this.#waitingCount++
+  /** As `command`, with one time for both, ms. What was sent, and is not answered by then, may have had its effect: `sent` is true. */
+  commandWithin(verb: string, argument: string | undefined, ms: number): Promise<string | null> {
+    // The timer of a command that waits is older, and fires first.
+    return withTimeout(this.command(verb, argument, { timeout: ms }), ms, () => {
+      throw new ConnectionLostError(`${verb} was not answered within ${Math.round(ms)} ms.`, true)
     })
   }
 
-  #over(command: WaitingCommand): void {
-    command.isOver = true
+  #wait(given: Pick<WaitingCommand, 'verb' | 'argument' | 'timeout'>, ms: number): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      const command: WaitingCommand = { ...given, resolve, reject, timer: undefined }
+      command.timer = setTimeout(() => {
+        this.#remove(command)
+        const reason = this.#lastError === undefined ? '' : `. ${this.#lastError.message}`
+        reject(this.#notSent(given.verb, `there is no connection for ${Math.round(ms)} ms${reason}`))
+      }, ms)
+      this.#waiting.add(command)
+    })
+  }
+
+  #remove(command: WaitingCommand): void {
+    this.#waiting.delete(command)
     clearTimeout(command.timer)
-    this.#waitingCount--
   }
 
   #notSent(verb: string, why: string): ConnectionLostError {
@@ -123,14 +137,14 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
   }
 
   #opened(): void {
+    this.#connected++
     this.#sendWaiting()
-    if (++this.#connected === 1) this.emit('up')
+    if (this.#connected === 1) this.emit('up')
   }
 
   #sendWaiting(): void {
-    for (const command of this.#waiting.drain()) {
-      if (command.isOver) continue
-      this.#over(command)
+    for (const command of this.#waiting) {
+      this.#remove(command)
       // The one that has just been opened, at least.
       this.#leastBusy()!.command(command.verb, command.argument, { timeout: command.timeout }).then(command.resolve, command.reject)
     }
@@ -145,15 +159,14 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     await Promise.all(this.#connections.map((each) => each.renew()))
   }
 
-  /** Refuses what waits, waits for the answers to what was sent, and closes. */
-  async close(): Promise<void> {
+  /** Refuses what waits, waits for the answers to what was sent, for `ms`, default 3,000, and closes. */
+  async close(ms?: number): Promise<void> {
     this.#closed = true
-    for (const command of this.#waiting.drain()) {
-      if (command.isOver) continue
-      this.#over(command)
+    for (const command of this.#waiting) {
+      this.#remove(command)
       command.reject(this.#notSent(command.verb, 'the connection is closed'))
     }
     const closed = new BrokerError(`The connection to Faktory at ${this.#shown} has been closed.`)
-    await Promise.all(this.#connections.map((each) => each.close(closed)))
+    await Promise.all(this.#connections.map((each) => each.close(closed, ms)))
   }
 }

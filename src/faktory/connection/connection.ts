@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
-import { BrokerError, reasonOf } from '../../node/connection/errors.js'
+import { BrokerError, isClientRefused, reasonOf } from '../../node/connection/errors.js'
 import { Deque } from '../../util/deque.js'
 import { setImmediate } from '../../util/node-time.js'
 import { deferred, withTimeout } from '../../util/with-timeout.js'
@@ -24,10 +24,11 @@ export interface ConnectionSettings extends Endpoint {
 const GREETING_TIMEOUT = 5_000
 /** ms for the answer to HELLO. */
 const HELLO_TIMEOUT = 5_000
-/** ms that commands have to be answered when the connection ends. A FETCH takes 2 s. */
+/** ms that commands have to be answered when the connection ends, by default. A FETCH takes 2 s. */
 const DRAIN_TIMEOUT = 3_000
-/** ms that the server has to close after END. */
+/** ms that the server has to close after END, and those that it has when nothing is left of the time for the end. */
 const END_TIMEOUT = 1_000
+const LEAST_END_TIMEOUT = 50
 
 interface PendingCommand {
   readonly verb: string
@@ -68,16 +69,21 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     socket
       .on('data', (chunk: Buffer) => this.#receive(chunk))
       .on('error', (error) => this.#lost(error))
+      // Before the close, which takes some turns: nothing is sent any more, and what waits for the loss of this connection need not wait.
+      .on('end', () => {
+        // Before the greeting, an error may follow that says more.
+        if (this.#greeted === undefined) this.#lost(undefined)
+      })
       .on('close', () => this.#lost(undefined))
   }
 
   /**
-   * Connects and says HELLO.
+   * Connects and says HELLO, unless `mayConnect` is false by then.
    *
    * Rejects with BrokerError for a reason that does not pass: a refused password, a certificate that is not trusted, no TLS on the other side.
    * Rejects with ConnectionLostError for any other.
    */
-  static async open(settings: ConnectionSettings): Promise<FaktoryConnection> {
+  static async open(settings: ConnectionSettings, mayConnect: () => boolean = () => true): Promise<FaktoryConnection> {
     const { address, hashes, identity, warn } = settings
     const socket = openSocket(settings)
     const greeting = deferred<Reply>()
@@ -86,19 +92,17 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     socket.once(address.tls ? 'secureConnect' : 'connect', () => {
       isConnected = true
     })
-    // The first error explains the others.
-    let cause: Error | undefined
-    socket.once('error', (error) => {
-      cause = error
-    })
     connection.once('close', (error) => {
-      if (isConnected)
+      // An alert of TLS may follow the handshake.
+      if (!isConnected || isClientRefused(error)) greeting.reject(connectError(address, error))
+      else if (error instanceof ReplySyntaxError) greeting.reject(notGreeted(address, `greets with ${error.message}`))
+      else
         greeting.reject(
-          error instanceof ReplySyntaxError
-            ? notGreeted(address, `greets with ${error.message}`)
-            : notGreeted(address, 'closed the connection without a greeting'),
+          notGreeted(
+            address,
+            error instanceof ConnectionLostError ? 'closed the connection without a greeting' : `closed the connection without a greeting (${reasonOf(error)})`,
+          ),
         )
-      else greeting.reject(connectError(address, cause ?? error))
     })
     try {
       const reply = await withTimeout(greeting.promise, GREETING_TIMEOUT, () => {
@@ -113,7 +117,9 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
         warn(
           `Faktory at ${address.shown} speaks version ${hi.version} of the protocol, and prefork version ${PROTOCOL_VERSION}: an upgrade of prefork is recommended.`,
         )
-      await connection.#sayHello(await helloOf(hi, { hashes, username: address.username, identity }), hi.login !== undefined && hashes === undefined)
+      const hello = await helloOf(hi, { hashes, username: address.username, identity })
+      if (!mayConnect()) throw new ConnectionLostError('The connection is not wanted any more.', false)
+      await connection.#sayHello(hello, hi.login !== undefined && hashes === undefined)
       return connection
     } catch (error) {
       connection.destroy(error as Error)
@@ -128,7 +134,7 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
       if (error instanceof FaktoryError && /password/i.test(error.serverMessage))
         throw new BrokerError(
           passwordMissing
-            ? `Faktory at ${this.#shown} wants a password, and the URL has none: tcp://:password@host:7419.`
+            ? `Faktory at ${this.#shown} wants a password, and the URL has none: tcp://:password@host:7419. FAKTORY_PASSWORD is a variable of the server, and is not read here.`
             : `Faktory at ${this.#shown} refused the password of the URL.`,
           { cause: error },
         )
@@ -228,15 +234,16 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     this.#lost(error)
   }
 
-  /** Takes no more commands, waits until all are answered, for at most 3 s, sends END, and resolves when the server has closed. */
-  async end(): Promise<void> {
+  /** Takes no more commands, waits until all are answered, for at most `ms`, default 3,000, sends END, and resolves when the server has closed. */
+  async end(ms = DRAIN_TIMEOUT): Promise<void> {
     if (!this.isOpen) return
+    const endsAt = performance.now() + ms
     const closed = new Promise<void>((resolve) => this.once('close', () => resolve()))
     this.#ending = true
-    if (this.#pending.size > 0) await withTimeout(Promise.race([closed, this.#lastAnswered()]), DRAIN_TIMEOUT, () => {})
+    if (this.#pending.size > 0) await withTimeout(Promise.race([closed, this.#lastAnswered()]), ms, () => {})
     if (this.#closed !== undefined) return
     this.#write('END\r\n')
-    await withTimeout(closed, END_TIMEOUT, () => {})
+    await withTimeout(closed, Math.min(END_TIMEOUT, Math.max(LEAST_END_TIMEOUT, endsAt - performance.now())), () => {})
     this.destroy(new ConnectionLostError('The connection was closed.', true))
   }
 

@@ -12,23 +12,31 @@ export interface ReconnectingEvents {
   retry: [error: Error, wait: number]
 }
 
+export interface ReconnectingOptions {
+  /** Tries again after every error, as others of its kind have connected. Default false: a permanent one ends it. */
+  readonly retriesPermanentErrors?: boolean
+  /** False: it is not to connect for now; `proceed` is called when that changes. Default always true. */
+  mayConnect?(): boolean
+}
+
 /** A connection that is made again when it is lost, with backoff and jitter, until `close`. */
 export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
   readonly #settings: ConnectionSettings
-  readonly #insists: boolean
+  readonly #options: ReconnectingOptions
   readonly #backoff = new ReconnectBackoff()
   #current: FaktoryConnection | undefined
   #connecting = false
+  /** It waits until it may connect. */
+  #isHeld = false
   #closed = false
   #connectedOnce = false
   #timer: NodeJS.Timeout | undefined
   /** Rejects `start` while it is pending. */
   #rejectStart: ((error: BrokerError) => void) | undefined
 
-  /** `insists`: no error is permanent, as others of its kind have connected. */
-  constructor(settings: ConnectionSettings, insists = false) {
+  constructor(settings: ConnectionSettings, options: ReconnectingOptions = {}) {
     super()
-    this.#insists = insists
+    this.#options = options
     this.setMaxListeners(0)
     this.#settings = settings
   }
@@ -52,15 +60,22 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
 
   async #connect(): Promise<void> {
     if (this.#closed || this.#connecting || this.#current !== undefined) return
+    this.#isHeld = this.#options.mayConnect?.() === false
+    if (this.#isHeld) return
     this.#connecting = true
     try {
-      const connection = await FaktoryConnection.open(this.#settings)
+      const connection = await FaktoryConnection.open(this.#settings, this.#options.mayConnect)
       this.#connecting = false
       this.#opened(connection)
     } catch (error) {
       this.#connecting = false
       this.#failed(error as Error)
     }
+  }
+
+  /** It may connect again. */
+  proceed(): void {
+    if (this.#isHeld) void this.#connect()
   }
 
   #opened(connection: FaktoryConnection): void {
@@ -88,7 +103,7 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
 
   #failed(error: Error): void {
     if (this.#closed) return
-    if (error instanceof BrokerError && !this.#connectedOnce && !this.#insists) {
+    if (error instanceof BrokerError && !this.#connectedOnce && this.#options.retriesPermanentErrors !== true) {
       this.#closed = true
       this.#rejectStart?.(error)
       return
@@ -112,13 +127,13 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
     await Promise.all([renewed, before.end()])
   }
 
-  /** Waits for the answers to what was sent, says END and closes, for good. `error` rejects a pending `start`. */
-  async close(error: BrokerError): Promise<void> {
+  /** Waits for the answers to what was sent, for `ms`, default 3,000, says END and closes, for good. `error` rejects a pending `start`. */
+  async close(error: BrokerError, ms?: number): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
     this.#rejectStart?.(error)
     const connection = this.#current
     this.#current = undefined
-    await connection?.end()
+    await connection?.end(ms)
   }
 }

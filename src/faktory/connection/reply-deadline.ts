@@ -2,12 +2,12 @@ import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { clearTimeout, setImmediate, setTimeout } from '../../util/node-time.js'
 
-/** ms that an answer may still take whose first bytes have arrived, or that lay unread. */
+/** ms by which the deadline is put off when bytes have arrived: they may be the answer, or the beginning of one. */
 const EXTENSION = 1_000
 
 /**
  * The time until which the first unanswered command of a connection must be answered. When it has passed, the event loop first reads what lies in
- * the socket: a host that was blocked finds the answer there. It is extended as long as bytes arrive.
+ * the socket: a host that was blocked finds the answer there. The deadline is extended as long as bytes arrive.
  */
 export class ReplyDeadline {
   readonly #socket: Socket

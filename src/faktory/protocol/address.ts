@@ -11,11 +11,16 @@ export interface FaktoryAddress {
   /** Sent in HELLO. The server ignores it; a proxy may use it. */
   readonly username: string | undefined
   readonly password: string | undefined
+  /** Of a URL that ends with `?rejectUnauthorized=false` or `=true`. */
+  readonly rejectUnauthorized: boolean | undefined
   /** The URL for messages: without the password. */
   readonly shown: string
 }
 
 const FORM = 'must be a URL of the form tcp://:password@host:7419 (tcp+tls:// for TLS)'
+
+/** What may follow the port with TLS. */
+const SEARCH = /^\?rejectUnauthorized=(true|false)$/
 
 /** The value is not shown: it may hold a password. */
 const refused = (name: string, reason: string): OptionError => new OptionError(name, reason)
@@ -35,20 +40,23 @@ const decoded = (name: string, what: string, text: string): string | undefined =
  * @throws {OptionError} it has another form; the message does not show it
  */
 export const readAddress = (name: string, url: string): FaktoryAddress => {
+  // The URL would end there, before its '@'.
+  if (/^tcp(\+tls)?:\/\/[^@]*[/?#].*@/i.test(url)) throw refused(name, `${FORM}: a '/', '?' or '#' in the password is written as %2F, %3F, %23`)
   if (!/^tcp(\+tls)?:\/\//i.test(url) || !URL.canParse(url)) throw refused(name, FORM)
   const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(url)
   if (hostname === '') throw refused(name, FORM)
-  if ((pathname !== '' && pathname !== '/') || search !== '' || hash !== '')
-    throw refused(name, `${FORM}, with nothing behind the port: a '/', '?' or '#' in the password is written as %2F, %3F, %23`)
+  const isTls = protocol === 'tcp+tls:'
+  if ((pathname !== '' && pathname !== '/') || (search !== '' && !(isTls && SEARCH.test(search))) || hash !== '')
+    throw refused(name, `${FORM}, with nothing behind the port, or ?rejectUnauthorized=false with TLS`)
   if (port === '0') throw refused(name, 'must name a port from 1 to 65535')
   const secret = decoded(name, 'password', password)
-  const tls = protocol === 'tcp+tls:'
   const place = `${hostname}:${port === '' ? DEFAULT_PORT : port}`
   return {
     // The brackets of IPv6 belong to the URL.
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: port === '' ? DEFAULT_PORT : Number(port),
-    tls,
+    tls: isTls,
+    rejectUnauthorized: search === '' ? undefined : search.endsWith('=true'),
     username: decoded(name, 'user name', username),
     password: secret,
     shown: `${protocol}//${secret === undefined ? '' : ':***@'}${place}`,

@@ -4,8 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BoundedMap } from '../../runtime/collections/bounded-map.js'
 import { ConnectionLostError } from '../errors.js'
 
-/** ms of hashing in one turn of the event loop. The 8,000 rounds of a server take some 20 ms. */
-const TURN = 1
+/** ms of hashing in one turn of the event loop. The 8,000 rounds of a server take some 20 ms: three turns, of a host that may be slow, fit into the 2 s for HELLO. */
+const TURN = 10
 /** Rounds between two looks at the clock. */
 const ROUNDS = 100
 /** A server asks for 4,000 to 8,095 rounds. More than this is no Faktory, and must not keep the host busy. */

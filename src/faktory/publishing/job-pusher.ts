@@ -51,7 +51,7 @@ export class JobPusher {
     const ends = performance.now() + this.#timeout
     for (;;) {
       try {
-        return await this.#connections.command(verb, argument, { timeout: Math.max(1, ends - performance.now()) })
+        return await this.#connections.commandWithin(verb, argument, Math.max(1, ends - performance.now()))
       } catch (error) {
         if (!isSafeToRepeat(error) || performance.now() + SHUTDOWN_WAIT >= ends) throw publishError(error)
         await delay(SHUTDOWN_WAIT)

@@ -16,7 +16,7 @@ export interface PublishJobOptions {
   retry?: number
   /** ms that a worker has for the job, from 60,000 to 86,400,000; in whole seconds. Then the server gives it to another. Default the server's 1,800,000. */
   reserveFor?: number
-  /** Lines of an error's stack that the worker reports, at most 50. Default 0. */
+  /** Lines of an error's stack that the worker reports, at most 50, which the server keeps; a node of prefork reports 30 at most. Default 0. */
   backtrace?: number
   /**
    * The context of the job: what `currentJob().context` returns in the task. The switches of Faktory Enterprise stand here too (`unique_for`,
@@ -69,7 +69,13 @@ export const PUBLISH_OPTIONS = {
   at: option('Date, ms', timeOf, undefined, 'the time from which the job may begin; not with `delay`'),
   retry: option('times', countFrom(-1, 2_147_483_647), DEFAULT_RETRY, 'retries after a failure; 0: a job that fails is forgotten; -1: dead at once'),
   reserveFor: option('ms', reserveFor, undefined, 'what a worker has for the job, from 60,000 to 86,400,000, in whole seconds', "the server's 1,800,000"),
-  backtrace: option('lines', (name, value) => count(name, value, 0, 50), undefined, "lines of an error's stack that the worker reports", '0'),
+  backtrace: option(
+    'lines',
+    (name, value) => count(name, value, 0, 50),
+    undefined,
+    "lines of an error's stack that the worker reports; a node of prefork 30 at most",
+    '0',
+  ),
   custom: option('object', custom, undefined, 'the context of the job, and the switches of Faktory Enterprise'),
   jid: option('text', jid, undefined, "the job's id, of at least 8 characters; not with `publishMany`", 'a random UUID'),
 } satisfies OptionTable<PublishJobOptions>

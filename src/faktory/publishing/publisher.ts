@@ -146,7 +146,7 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
 
   async #command(call: string, verb: string, argument?: string): Promise<string | null> {
     this.#refuseWhenClosed(call)
-    return this.#counted(() => this.#connections.command(verb, argument, { timeout: this.#settings.publishTimeout }))
+    return this.#counted(() => this.#connections.commandWithin(verb, argument, this.#settings.publishTimeout))
   }
 
   #prepare(name: string, args: readonly unknown[], settings: PublishSettings): PreparedJob {

@@ -20,6 +20,8 @@ export interface FaktoryDeliveryFields {
 }
 
 export interface DeliveryContext {
+  /** Of the node. */
+  readonly wid: string
   readonly reports: Reports
   /** Bytes of a payload, at most. */
   readonly maxBodySize: number
@@ -29,11 +31,16 @@ export interface DeliveryContext {
 }
 
 const NO_BODY = Buffer.alloc(0)
+const NO_ARGS: readonly unknown[] = []
 /** A reservation is not taken away by a lost connection: nothing aborts. */
 const NEVER_GONE = new AbortController().signal
 
 const SETTLED: SettleResult = { settled: true, published: true }
 const NOT_SETTLED: SettleResult = { settled: false, published: false }
+
+/** The node ended its run. A task may throw an error with this code, too: that is a failure. */
+const isInterruption = (settlement: Exclude<Settlement, { kind: 'acknowledge' | 'revoked' | 'requeue' }>): boolean =>
+  (settlement.kind === 'republish' ? settlement.why : settlement.reason) === 'lost' && settlement.error.code === 'ERR_PREFORK_NODE_SHUTDOWN'
 
 let number = 0
 
@@ -51,24 +58,28 @@ export class FaktoryDelivery implements Delivery {
   readonly deadline: number
   /** As FaktoryDeliveryFields. */
   readonly about: Readonly<Record<string, unknown>>
-  readonly #job: FaktoryJob
+  readonly #job: Omit<FaktoryJob, 'args'>
+  /** Not kept by a report that waits to be sent. */
+  #args: readonly unknown[]
   readonly #size: number
   readonly #reservedUntil: number
   readonly #context: DeliveryContext
-  readonly #over: () => void
+  readonly #release: () => void
 
-  /** `size`: bytes of the payload. `fetchedAt`: ms on the monotonic clock, not after its reservation began. `over`: it takes up no room any more. */
-  constructor(job: FaktoryJob, { size, fetchedAt }: { size: number; fetchedAt: number }, context: DeliveryContext, over: () => void) {
-    const { jid, queue, failure, custom, createdAt, reserveFor } = job
-    this.#job = job
+  /** `size`: bytes of the payload. `fetchedAt`: when its FETCH was sent, ms on the monotonic clock; its reservation began later. `release`: it takes up no room any more. */
+  constructor(job: FaktoryJob, { size, fetchedAt }: { size: number; fetchedAt: number }, context: DeliveryContext, release: () => void) {
+    const { args, ...kept } = job
+    const { jid, queue, failure, custom, createdAt, reserveFor } = kept
+    this.#job = kept
+    this.#args = args
     this.#size = size
     this.#context = context
-    this.#over = over
+    this.#release = release
     this.#reservedUntil = fetchedAt + reserveFor * 1_000
     this.deadline = this.#reservedUntil - context.reserveMargin
     this.id = jid
-    // The server takes one jid twice: each reservation is a job of its own.
-    this.key = `${jid}.${++number}`
+    // The server takes one jid twice: each reservation is a job of its own, on whichever node.
+    this.key = `${jid}.${context.wid}.${++number}`
     this.queue = queue
     this.counts = { attempt: attemptOf(job), losses: 0, requeues: 0 }
     this.redelivered = failure?.errtype === 'ReservationExpired'
@@ -89,7 +100,8 @@ export class FaktoryDelivery implements Delivery {
       backoff: { kind: 'fixed', delay: retryDelayOf(job) },
       retryLost: undefined,
       priority: undefined,
-      expiresAt: Date.now() + this.deadline - performance.now(),
+      // The deadline says it, on a clock that nobody sets.
+      expiresAt: undefined,
       correlationId: undefined,
       replyTo: undefined,
       history: [],
@@ -97,14 +109,15 @@ export class FaktoryDelivery implements Delivery {
   }
 
   decode(): JobMessage {
-    const { jobtype, args, custom } = this.#job
+    const { jobtype, custom } = this.#job
     const { maxBodySize } = this.#context
     if (this.#size > maxBodySize) throw new UndecodableError(`The job (${this.#size} bytes) is larger than maxBodySize (${maxBodySize} bytes).`)
-    return { task: jobtype, args, context: custom }
+    return { task: jobtype, args: this.#args, context: custom }
   }
 
   settle(settlement: Settlement): Promise<SettleResult> {
-    this.#over()
+    this.#release()
+    this.#args = NO_ARGS
     switch (settlement.kind) {
       case 'acknowledge':
       case 'revoked':
@@ -112,7 +125,7 @@ export class FaktoryDelivery implements Delivery {
       case 'requeue':
         return this.#interrupted(serializeError(new PreforkError('ERR_PREFORK_NODE_SHUTDOWN', 'The node ended before the job had begun.')))
       default:
-        return settlement.error.code === 'ERR_PREFORK_NODE_SHUTDOWN' ? this.#interrupted(settlement.error) : this.#fail(settlement.error)
+        return isInterruption(settlement) ? this.#interrupted(settlement.error) : this.#fail(settlement.error)
     }
   }
 
@@ -124,13 +137,13 @@ export class FaktoryDelivery implements Delivery {
     return (await this.#context.reports.fail(failureOf(this.#job, error), this.#reservedUntil)) ? SETTLED : NOT_SETTLED
   }
 
-  /** It was not the job that failed. One without a retry is not told to have failed: it comes back when its reservation ends. */
+  /** It was not the job that failed. One without a retry is not told to have failed: the server does the same to it when its reservation ends, but not now. */
   async #interrupted(error: SerializedError): Promise<SettleResult> {
     if (hasRetryLeft(this.#job)) return await this.#fail(error)
     const { jobtype, jid, retry } = this.#job
     const left = Math.ceil(Math.max(0, this.#reservedUntil - performance.now()) / 1_000)
     this.#context.warn(
-      `The job ${jid} ('${jobtype}') has not ended and has no retry left: a FAIL would ${retry === 0 ? 'let the server forget it' : 'be its last'}. It is left to its reservation, after which the server decides, in ${left} s.`,
+      `The job ${jid} ('${jobtype}') has not ended and has no retry left. It is left to its reservation, which ends in ${left} s. Then Faktory takes it for failed, and ${retry === 0 ? 'forgets it' : 'puts it into the dead set'}.`,
     )
     return NOT_SETTLED
   }

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events'
+import { performance } from 'node:perf_hooks'
 import type { Broker, Consumption, WorkAhead } from '../../node/broker.js'
-import { RetryWarnings } from '../../node/connection/reconnect-backoff.js'
+import { RetryWarnings } from '../../node/connection/retry-warnings.js'
 import { ControlSocket } from '../../node/control/control-socket.js'
 import type { Delivery } from '../../runtime/delivery.js'
-import { withTimeout } from '../../util/with-timeout.js'
 import { CommandConnections } from '../connection/command-connections.js'
 import type { ConnectionSettings } from '../connection/connection.js'
 import type { Endpoint } from '../connection/open-socket.js'
@@ -13,7 +13,7 @@ import type { PasswordHashes } from '../protocol/password-hash.js'
 import { type DeliveryContext, FaktoryDelivery } from './delivery.js'
 import { type FetchedJob, Fetchers } from './fetchers.js'
 import { Heartbeat, type WorkerState } from './heartbeat.js'
-import { readJob } from './job.js'
+import { AFTER_RESERVATION, readJob } from './job.js'
 import type { QueueOrder } from './queue-order.js'
 import { Reports } from './reports.js'
 
@@ -39,8 +39,11 @@ export interface FaktorySettings extends Endpoint {
 const COMMAND_CONNECTIONS = 1
 /** Reports that may be open before nothing more is fetched. */
 const MAX_OPEN_REPORTS = 1_000
-/** ms that a closing node gives a FETCH in flight, and then what is still to be reported. */
-const CLOSE_TIMEOUT = 2_000
+/** ms that the close has by default, and those of them that are kept for what is still to be reported. */
+const CLOSE_TIMEOUT = 5_000
+const REPORT_TIMEOUT = 300
+
+const count = (number: number, one: string, more: string): string => `${number} ${number === 1 ? one : more}`
 
 /** A Faktory server as the broker of a node. */
 export class FaktoryBroker extends EventEmitter implements Broker {
@@ -74,13 +77,16 @@ export class FaktoryBroker extends EventEmitter implements Broker {
     this.#commands = new CommandConnections({ ...this.#connection, connections: COMMAND_CONNECTIONS, maxWaiting: Number.POSITIVE_INFINITY })
     this.#reports = new Reports(this.#commands, MAX_OPEN_REPORTS, () => this.#fetchers?.wake())
     this.#commands
-      .on('up', () => this.emit('connected'))
+      .on('up', () => {
+        this.#fetchers?.connect()
+        this.emit('connected')
+      })
       .on('down', (reason) => this.emit('disconnected', reason))
       .on('retry', (error) => warn(`Faktory cannot be reached, and is tried again: ${error.message}`))
   }
 
   get connected(): boolean {
-    return this.#commands.connected
+    return this.#commands.connected && this.#fetchers?.connected !== false
   }
 
   connect(): Promise<void> {
@@ -121,15 +127,22 @@ export class FaktoryBroker extends EventEmitter implements Broker {
   }
 
   consume(capacity: number, receive: (delivery: Delivery) => void): Consumption {
-    const { queues, fetchers, reserveMargin, maxBodySize } = this.#settings
+    const { queues, fetchers, reserveMargin, maxBodySize, identity } = this.#settings
     const warn = (message: string): void => this.#warnings.warn(message)
-    const context: DeliveryContext = { reports: this.#reports, reserveMargin, maxBodySize, warn: (message) => this.emit('warning', message) }
+    const context: DeliveryContext = {
+      wid: identity.wid,
+      reports: this.#reports,
+      reserveMargin,
+      maxBodySize,
+      warn: (message) => this.emit('warning', message),
+    }
     const consumption = new Fetchers(capacity, {
       connections: fetchers,
       connection: this.#connection,
       queues,
       receive: (job) => this.#receive(job, context, receive),
       mayFetch: () => !this.#reports.isFull,
+      mayConnect: () => this.#commands.connected,
       warn,
     })
     this.#fetchers = consumption
@@ -137,14 +150,14 @@ export class FaktoryBroker extends EventEmitter implements Broker {
     return consumption
   }
 
-  #receive({ payload, fetchedAt, over }: FetchedJob, context: DeliveryContext, receive: (delivery: Delivery) => void): void {
+  #receive({ payload, fetchedAt, release }: FetchedJob, context: DeliveryContext, receive: (delivery: Delivery) => void): void {
     let delivery: FaktoryDelivery
     try {
-      delivery = new FaktoryDelivery(readJob(payload), { size: Buffer.byteLength(payload), fetchedAt }, context, over)
+      delivery = new FaktoryDelivery(readJob(payload), { size: Buffer.byteLength(payload), fetchedAt }, context, release)
     } catch (error) {
       // Without a jid nothing can be reported.
       this.emit('warning', (error as Error).message)
-      over()
+      release()
       return
     }
     receive(delivery)
@@ -157,12 +170,20 @@ export class FaktoryBroker extends EventEmitter implements Broker {
     return this.queues.reduce((sum, queue) => sum + (Number(sizes[queue] ?? 0) || 0), 0)
   }
 
-  async close(): Promise<void> {
+  async close(within = CLOSE_TIMEOUT): Promise<void> {
+    const endsAt = performance.now() + within
+    const left = (): number => Math.max(0, endsAt - performance.now())
     const controlClosed = this.control.close()
-    await withTimeout(this.#fetchers?.stop() ?? Promise.resolve(), CLOSE_TIMEOUT, () => {})
-    const open = await this.#reports.close(CLOSE_TIMEOUT)
-    if (open > 0) this.emit('warning', `${open} jobs ended and could not be reported, as Faktory is not reached: they run again when their reservations end.`)
+    // Before the reports: what a FETCH still brings is reported, too.
+    const unanswered = (await this.#fetchers?.close(Math.max(0, within - REPORT_TIMEOUT))) ?? 0
+    if (unanswered > 0)
+      this.emit(
+        'warning',
+        `${count(unanswered, 'FETCH was', 'FETCHes were')} not answered before the end: a job that Faktory hands out for one is reserved. ${AFTER_RESERVATION}`,
+      )
+    const open = await this.#reports.close(left())
+    if (open > 0) this.emit('warning', `${count(open, 'job', 'jobs')} ended and could not be reported, as Faktory does not answer. ${AFTER_RESERVATION}`)
     this.#heartbeat?.stop()
-    await Promise.all([this.#fetchers?.close(), this.#commands.close(), controlClosed])
+    await Promise.all([this.#commands.close(left()), controlClosed])
   }
 }

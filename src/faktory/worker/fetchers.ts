@@ -2,9 +2,11 @@ import { performance } from 'node:perf_hooks'
 import type { Consumption } from '../../node/broker.js'
 import { exponentialDelay, jittered } from '../../util/backoff.js'
 import { clearTimeout, microtask, setTimeout } from '../../util/node-time.js'
+import { withTimeout } from '../../util/with-timeout.js'
 import type { ConnectionSettings } from '../connection/connection.js'
 import { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { BrokerError, FaktoryError } from '../errors.js'
+import { AFTER_RESERVATION } from './job.js'
 import type { QueueOrder } from './queue-order.js'
 
 /** ms. The server answers after 2 s at the latest: after this the peer is gone. */
@@ -18,8 +20,8 @@ export interface FetchedJob {
   readonly payload: string
   /** When the FETCH was sent, ms on the monotonic clock: its reservation did not begin before. */
   readonly fetchedAt: number
-  /** It takes up no room any more. Called once. */
-  over(): void
+  /** It takes up no room any more. A second call does nothing. */
+  release(): void
 }
 
 export interface FetcherSettings {
@@ -30,12 +32,19 @@ export interface FetcherSettings {
   receive(job: FetchedJob): void
   /** False: nothing is to be fetched for now; `wake` is called when that changes. */
   mayFetch(): boolean
+  /**
+   * False: no connection is to be made for now; `connect` is called when that changes. The server keeps the state of a worker with the connection that said
+   * HELLO first, and hands no job to that one when it is quiet, for ever: it must not be one that fetches.
+   */
+  mayConnect(): boolean
   warn(message: string): void
 }
 
 interface Fetcher {
   readonly connection: ReconnectingConnection
   isBusy: boolean
+  /** It was lost or could not be made, and is tried again. */
+  isDown: boolean
   failures: number
   /** Waits after a refusal. */
   timer: NodeJS.Timeout | undefined
@@ -55,19 +64,19 @@ export class Fetchers implements Consumption {
   #isPaused = false
   #isStopped = false
   #isClosed = false
-  /** Called when no FETCH is in flight. */
+  /** Called when no FETCH is in flight, or at `resume`. */
   #whenIdle: (() => void)[] = []
 
   constructor(capacity: number, settings: FetcherSettings) {
     this.#capacity = capacity
     this.#settings = settings
-    this.#connect()
+    this.connect()
     this.wake()
   }
 
   setCapacity(capacity: number): void {
     this.#capacity = capacity
-    this.#connect()
+    this.connect()
     this.wake()
   }
 
@@ -79,6 +88,7 @@ export class Fetchers implements Consumption {
 
   resume(): void {
     this.#isPaused = false
+    this.#pauseIsOver()
     this.wake()
   }
 
@@ -87,15 +97,34 @@ export class Fetchers implements Consumption {
     await this.pause()
   }
 
-  #connect(): void {
-    const { connections, connection: settings } = this.#settings
-    while (!this.#isClosed && this.#fetchers.length < Math.min(connections, this.#capacity)) {
-      const connection = new ReconnectingConnection(settings, true)
-      const fetcher: Fetcher = { connection, isBusy: false, failures: 0, timer: undefined }
-      this.#fetchers.push(fetcher)
-      connection.on('up', () => this.wake())
-      connection.start().catch(() => {})
-    }
+  /** Whether anything can be fetched: false when each of the connections is lost or could not be made. */
+  get connected(): boolean {
+    return this.#fetchers.length === 0 || this.#fetchers.some(({ isDown }) => !isDown)
+  }
+
+  /** Makes the connections that are missing. */
+  connect(): void {
+    for (const { connection } of this.#fetchers) connection.proceed()
+    const wanted = this.#isClosed ? 0 : Math.min(this.#settings.connections, this.#capacity)
+    while (this.#fetchers.length < wanted) this.#fetchers.push(this.#newFetcher())
+  }
+
+  #newFetcher(): Fetcher {
+    const { connection: settings, mayConnect, warn } = this.#settings
+    const connection = new ReconnectingConnection(settings, { retriesPermanentErrors: true, mayConnect })
+    const fetcher: Fetcher = { connection, isBusy: false, isDown: false, failures: 0, timer: undefined }
+    connection
+      .on('up', () => {
+        fetcher.isDown = false
+        this.wake()
+      })
+      .on('retry', (error) => {
+        fetcher.isDown = true
+        // Otherwise it is the server that is away, which others report.
+        if (mayConnect()) warn(`A connection that fetches jobs is down, and is tried again: ${error.message}`)
+      })
+    connection.start().catch(() => {})
+    return fetcher
   }
 
   /** Fetches while there is room and a connection that is free. */
@@ -123,26 +152,30 @@ export class Fetchers implements Consumption {
     this.#inFlight--
     if (payload !== null) this.#receive(payload, fetchedAt)
     this.wake()
-    if (this.#inFlight === 0) for (const resolve of this.#whenIdle.splice(0)) resolve()
+    if (this.#inFlight === 0) this.#pauseIsOver()
+  }
+
+  #pauseIsOver(): void {
+    for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
   #receive(payload: string, fetchedAt: number): void {
     this.#held++
-    let isOver = false
-    const over = (): void => {
-      if (isOver) return
-      isOver = true
+    let isReleased = false
+    const release = (): void => {
+      if (isReleased) return
+      isReleased = true
       this.#held--
       // Later: what the end of one job lets begin is one round.
       microtask(() => this.wake())
     }
-    this.#settings.receive({ payload, fetchedAt, over })
+    this.#settings.receive({ payload, fetchedAt, release })
   }
 
   /** A lost connection is made again with a backoff of its own. */
   #failed(fetcher: Fetcher, error: unknown): void {
     if (!(error instanceof FaktoryError)) {
-      if (!this.#isStopped) this.#settings.warn('A connection was lost while it fetched: a job that it was handed comes back when its reservation ends.')
+      if (!this.#isStopped) this.#settings.warn(`A connection was lost while it fetched: a job that it was handed is reserved. ${AFTER_RESERVATION}`)
       return
     }
     this.#settings.warn(`A FETCH was refused, and is tried again: ${error.serverMessage}.`)
@@ -153,11 +186,15 @@ export class Fetchers implements Consumption {
     }, wait)
   }
 
-  /** Waits for each FETCH in flight, and closes. */
-  async close(): Promise<void> {
-    await this.stop()
+  /** Waits for each FETCH in flight, for `ms` at most, and closes. Resolves with how many were not answered. */
+  async close(ms = FETCH_TIMEOUT): Promise<number> {
+    const endsAt = performance.now() + ms
+    await withTimeout(this.stop(), ms, () => {})
     this.#isClosed = true
+    const unanswered = this.#inFlight
+    const closed = new BrokerError('The node has ended.')
     for (const { timer } of this.#fetchers) clearTimeout(timer)
-    await Promise.all(this.#fetchers.map(({ connection }) => connection.close(new BrokerError('The node has ended.'))))
+    await Promise.all(this.#fetchers.map(({ connection }) => connection.close(closed, Math.max(0, endsAt - performance.now()))))
+    return unanswered
   }
 }

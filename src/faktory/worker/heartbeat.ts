@@ -40,7 +40,7 @@ export class Heartbeat {
   readonly #commands: CommandConnections
   readonly #settings: HeartbeatSettings
   readonly #timer: NodeJS.Timeout
-  /** What the server was told, or has asked for: it repeats it at each beat, and never goes back. */
+  /** The state that the server was told, or has asked for. The server repeats its state in the answer to each beat, and never goes back. */
   #known: WorkerState | undefined
   #isBeating = false
 

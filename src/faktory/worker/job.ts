@@ -84,5 +84,9 @@ export const attemptsOf = ({ retry }: Pick<FaktoryJob, 'retry'>): number => Math
 /** Whether the server tries the job again after a FAIL of this run. */
 export const hasRetryLeft = (job: Pick<FaktoryJob, 'failure' | 'retry'>): boolean => attemptOf(job) < attemptsOf(job)
 
+/** What becomes of a job that is not reported, for warnings. */
+export const AFTER_RESERVATION =
+  'When its reservation ends, Faktory takes it for failed: it is tried again if it has a retry left; otherwise it is dead, or forgotten with a retry of 0.'
+
 /** ms until the server tries a job again that has failed now, without the random part: it adds up to 30 s for each attempt. */
 export const retryDelayOf = (job: Pick<FaktoryJob, 'failure'>): number => (15 + (attemptOf(job) - 1) ** 4) * 1_000

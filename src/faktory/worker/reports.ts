@@ -11,6 +11,8 @@ const TIMEOUT = 10_000
 /** ms before a report is sent again that the server has refused for now, the first and the longest. */
 const FIRST_DELAY = 100
 const MAX_DELAY = 5_000
+/** ms that the server lets pass after a FAIL before it hands the job out again, at least. */
+const SHORTEST_RETRY = 15_000
 
 /** The server does not know the job any more: it was reported, or its reservation has ended. */
 const isUnknown = (error: FaktoryError): boolean => /job not found/i.test(error.serverMessage)
@@ -26,11 +28,16 @@ export class Reports {
   readonly #commands: CommandConnections
   readonly #max: number
   readonly #onRoom: () => void
+  readonly #shortestRetry: number
   readonly #open = new Set<Promise<unknown>>()
   readonly #closed = new AbortController()
 
-  /** `max`: open reports at which nothing more is to be fetched. `onRoom`: called when there are fewer again. */
-  constructor(commands: CommandConnections, max: number, onRoom: () => void) {
+  /**
+   * `max`: open reports at which nothing more is to be fetched. `onRoom`: called when there are fewer again. `shortestRetry`: ms that a FAIL whose answer
+   * was lost is sent again; default 15,000.
+   */
+  constructor(commands: CommandConnections, max: number, onRoom: () => void, shortestRetry = SHORTEST_RETRY) {
+    this.#shortestRetry = shortestRetry
     this.#commands = commands
     this.#max = max
     this.#onRoom = onRoom
@@ -49,8 +56,9 @@ export class Reports {
   }
 
   /**
-   * `until`: ms on the monotonic clock at which the reservation ends: then the FAIL would be that of another run. Resolves with false when the server does not know
-   * the job any more, or it could not be told by then.
+   * `until`: ms on the monotonic clock at which the reservation ends: then the FAIL would be that of another run. So would one be whose answer was lost, once
+   * the server may have handed the job out again: it is sent again for 15 s. Resolves with false when the server does not know the job any more, or could
+   * not be told by then.
    */
   fail(failure: string, until: number): Promise<boolean> {
     return this.#track(this.#send('FAIL', failure, until))
@@ -68,15 +76,23 @@ export class Reports {
 
   async #send(verb: 'ACK' | 'FAIL', argument: string, until: number): Promise<boolean> {
     const { signal } = this.#closed
-    for (let failures = 1; performance.now() < until && !signal.aborted; failures++) {
+    let ends = until
+    let mayBeTaken = false
+    for (let failures = 1; performance.now() < ends && !signal.aborted; failures++) {
+      const begun = performance.now()
       try {
-        await this.#commands.command(verb, argument, { timeout: TIMEOUT })
+        await this.#commands.command(verb, argument, { timeout: TIMEOUT, sendTimeout: Math.min(TIMEOUT, ends - begun) })
         return true
       } catch (error) {
         if (error instanceof FaktoryError) {
-          if (isUnknown(error)) return false
+          // The attempt whose answer was lost has been taken.
+          if (isUnknown(error)) return mayBeTaken
           if (isFinal(error)) throw error
         } else if (!(error instanceof ConnectionLostError || error instanceof BrokerError)) throw error
+        else if (error instanceof ConnectionLostError && error.sent && !mayBeTaken) {
+          mayBeTaken = true
+          if (verb === 'FAIL') ends = Math.min(ends, begun + this.#shortestRetry)
+        }
       }
       await sleep(jittered(exponentialDelay(failures, FIRST_DELAY, MAX_DELAY), 0.5), undefined, { signal }).catch(() => {})
     }

@@ -17,14 +17,14 @@ export class PublishError extends PreforkError {
   }
 }
 
-/** A `publishMany` failed after some of its jobs were published. */
+/** A `publishMany` failed after some of its jobs were published. `stored`: that of the job which was not. */
 export class PublishManyError extends PublishError {
   /** Ids of the published jobs, in the order of the source. */
   readonly published: readonly string[]
   constructor(cause: unknown, published: readonly string[]) {
     super(
       `${published.length === 1 ? '1 job was' : `${published.length} jobs were`} published before one was not: ${cause instanceof Error ? cause.message : String(cause)}`,
-      'no',
+      cause instanceof PublishError ? cause.stored : 'no',
       { cause },
     )
     this.published = published
@@ -54,5 +54,13 @@ const SERVER_CERTIFICATE_CODES: ReadonlySet<unknown> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
+const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code
+
 /** Whether the certificate of the server was not accepted. */
-export const isUntrusted = (error: unknown): boolean => SERVER_CERTIFICATE_CODES.has((error as { code?: unknown } | null | undefined)?.code)
+export const isUntrusted = (error: unknown): boolean => SERVER_CERTIFICATE_CODES.has(codeOf(error))
+
+/** TLS alerts of a server that does not accept the client's certificate. Newer versions of OpenSSL write SSL/TLS where older ones wrote SSLV3. */
+const CLIENT_CERTIFICATE_CODES = /^ERR_SSL_.+_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_\w+|HANDSHAKE_FAILURE)$/
+
+/** Whether the server did not accept the certificate of the client, or misses one. With TLS 1.3 it says so after the handshake. */
+export const isClientRefused = (error: unknown): boolean => CLIENT_CERTIFICATE_CODES.test(String(codeOf(error)))

@@ -273,8 +273,8 @@ export class Admission {
     const poolJob = this.#state.pool.submitFollowed(name, args, given, job, job.deadline === undefined ? undefined : job.deadline - performance.now())
     job.poolJob = poolJob
     if (job.historyEntry !== undefined) job.historyEntry.source = poolJob
-    const { expiresAt } = job.headers
-    if (expiresAt !== undefined) job.expiry = setTimeout(() => job.withdraw('expired'), Math.min(expiresAt - Date.now(), MAX_TIMER)).unref()
+    const { beginsWithin } = job
+    if (beginsWithin !== undefined) job.expiry = setTimeout(() => job.withdraw('expired'), Math.min(beginsWithin, MAX_TIMER)).unref()
   }
 
   /** One object for consecutive jobs with the same values: the pool encodes it once. */

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectionSettings, FaktoryConnection } from '../../../src/faktory/connection/connection.js'
@@ -5,7 +6,7 @@ import { addressOf } from '../../../src/faktory/protocol/address.js'
 import { PasswordHashes } from '../../../src/faktory/protocol/password-hash.js'
 import { readTls } from '../../../src/node/connection/tls-options.js'
 import { hasOpenssl, makeCertificates } from '../../fixtures/certificates.js'
-import { blockHost, failure } from '../../fixtures/support.js'
+import { blockHost, failure, until } from '../../fixtures/support.js'
 import { lineServer } from './line-server.js'
 
 const warnings: string[] = []
@@ -54,7 +55,7 @@ describe('the handshake', () => {
     const wrong = (await failure(open(url.replace('//', '//:topsecret@')))) as Error
     expect(wrong).toMatchObject({ name: 'BrokerError', message: expect.stringContaining('refused the password') })
     expect(wrong.message).not.toContain('topsecret')
-    expect(await failure(open(url))).toMatchObject({ name: 'BrokerError', message: expect.stringContaining('wants a password') })
+    expect(await failure(open(url))).toMatchObject({ name: 'BrokerError', message: expect.stringMatching(/wants a password.*FAKTORY_PASSWORD/) })
   })
 
   it.each([
@@ -101,10 +102,12 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
     // The certificate is for localhost alone.
     expect(await failure(open(`tcp+tls://127.0.0.1:${port}`, { tls: readTls('tls', { ca }) }))).toMatchObject({
       name: 'BrokerError',
-      message: expect.stringMatching(/not trusted/),
+      message: expect.stringMatching(/not trusted.*FAKTORY_TLS_CA/),
     })
     expect(await failure(open(`tcp+tls://localhost:${port}`))).toMatchObject({ name: 'BrokerError', message: expect.stringMatching(/not trusted/) })
     await open(`tcp+tls://127.0.0.1:${port}`, { tls: readTls('tls', { rejectUnauthorized: false }) })
+    await open(`tcp+tls://127.0.0.1:${port}?rejectUnauthorized=false`)
+    await open(`tcp+tls://127.0.0.1:${port}/?rejectUnauthorized=false`, { tls: readTls('tls', { ca }) })
     // A plain client: the server waits for it to speak first. A Faktory server closes after 2 s.
     const silent = await lineServer({ greeting: '' })
     const closes = setTimeout(() => silent.cut(), 500)
@@ -112,9 +115,47 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
     expect(await failure(open(silent.url))).toMatchObject({ message: expect.stringMatching(/closed the connection without a greeting: .*tcp\+tls:\/\//) })
   })
 
+  it('says that the server wants a certificate of the client, also after the handshake', async () => {
+    const own = makeCertificates()
+    onTestFinished(() => own.remove())
+    const ca = own.read('ca.pem')
+    const tls = { key: own.read('server.key'), cert: own.read('server.pem'), ca, requestCert: true, rejectUnauthorized: true }
+    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const { port } = await lineServer({ tls: { ...tls, maxVersion } })
+      expect(await failure(open(`tcp+tls://localhost:${port}`, { tls: readTls('tls', { ca }) }))).toMatchObject({
+        name: 'BrokerError',
+        message: expect.stringMatching(/wants one: .+ \(the options tls\.cert and tls\.key, or FAKTORY_TLS_CERT and FAKTORY_TLS_KEY\)/),
+      })
+      await open(`tcp+tls://localhost:${port}`, { tls: readTls('tls', { ca, cert: own.read('client.pem'), key: own.read('client.key') }) })
+    }
+  })
+
   it('says that the server speaks no TLS', async () => {
     const { port } = await lineServer()
     expect(await failure(open(`tcp+tls://127.0.0.1:${port}`))).toMatchObject({ name: 'BrokerError', message: expect.stringContaining('answers without TLS') })
+  })
+})
+
+/** Linux shows the timers of its sockets: 02 is that of keepalive. */
+describe.skipIf(process.platform !== 'linux')('keepalive', () => {
+  const timersOf = (port: number): string[] =>
+    readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .filter((line) => line.split(/ +/)[3]?.endsWith(`:${port.toString(16).toUpperCase().padStart(4, '0')}`))
+      .map((line) => line.split(/ +/)[6]!.slice(0, 2))
+
+  it('is set on a plain connection', async () => {
+    const { url, port } = await lineServer()
+    await open(url)
+    await until('nothing else is timed', () => timersOf(port)[0] === '02')
+  })
+
+  it.skipIf(!hasOpenssl)('is set on one with TLS', async () => {
+    const certificates = makeCertificates()
+    onTestFinished(() => certificates.remove())
+    const { url, port } = await lineServer({ tls: { key: certificates.read('server.key'), cert: certificates.read('server.pem') } })
+    await open(url, { tls: readTls('tls', { rejectUnauthorized: false }) })
+    await until('nothing else is timed', () => timersOf(port)[0] === '02')
   })
 })
 

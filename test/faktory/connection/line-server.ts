@@ -1,6 +1,6 @@
 /** A server of a few lines for one test: it greets as it is told, and answers each line of a client with what `answer` returns. */
 import { createServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { onTestFinished } from 'vitest'
 
 export interface LineServer {
@@ -17,7 +17,7 @@ export interface LineServerOptions {
   readonly greeting?: string | undefined
   /** Undefined: no answer. */
   readonly answer?: (line: string, socket: Socket) => string | undefined
-  readonly tls?: { readonly key: Buffer; readonly cert: Buffer }
+  readonly tls?: TlsOptions
   readonly host?: string
 }
 

@@ -3,6 +3,7 @@ import { createPublisher, type PublisherOptions } from '../../../src/faktory/cre
 import { PublishError, PublishManyError } from '../../../src/node/connection/errors.js'
 import { newName, ownFaktory, sharedFaktory } from '../../fixtures/faktory.js'
 import { failure, until } from '../../fixtures/support.js'
+import { lineServer } from '../connection/line-server.js'
 
 const faktory = sharedFaktory()
 
@@ -110,8 +111,17 @@ describe('publishMany', () => {
     const publisher = await publisherOf({ queue })
     const error = await failure(publisher.publishMany('t', [[1], [2], [new Date()], [4]]))
     expect(error).toBeInstanceOf(PublishManyError)
-    expect(error).toMatchObject({ published: [expect.any(String), expect.any(String)], cause: { name: 'SerializationError' } })
+    expect(error).toMatchObject({ stored: 'no', published: [expect.any(String), expect.any(String)], cause: { name: 'SerializationError' } })
     expect((await publisher.info()).faktory.queues[queue]).toBe(2)
+  })
+
+  it('says that it is not known whether jobs are stored whose answer was lost', async () => {
+    const { url, lines, cut } = await lineServer({ answer: (line) => (line.startsWith('PUSHB') ? undefined : '+OK\r\n') })
+    const publisher = await publisherAt(url)
+    const failed = failure(publisher.publishMany('t', [[1], [2]]))
+    await until('they are sent', () => lines.some((line) => line.startsWith('PUSHB')))
+    cut()
+    expect(await failed).toMatchObject({ name: 'PublishManyError', stored: 'unknown', published: [] })
   })
 
   it('refuses an id, which would be that of several jobs', async () => {

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { FAKTORY_URL, ownFaktory, RawClient, sharedFaktory } from '../../fixtures/faktory.js'
 import { Journal, Latch, scratch, until } from '../../fixtures/support.js'
+import { lineServer } from '../connection/line-server.js'
 import { lineProxy } from './line-proxy.js'
-import { failedJob, nodeOn, push } from './nodes.js'
+import { brokerOn, failedJob, nodeOn, push } from './nodes.js'
 
 describe('under Faktory', () => {
   const faktory = sharedFaktory()
@@ -66,6 +67,40 @@ describe('under Faktory', () => {
     await until('it is acknowledged', () => node.stats().totals.succeeded === 1)
   })
 
+  it('a connection that fetches is never the first to say HELLO again: the server would hand it no job after a pause', async () => {
+    const { proxy, queue, client, node } = await setUp({ beatInterval: 100 })
+    const journal = new Journal()
+    for (let round = 0; round < 4; round++) {
+      proxy.shut()
+      await until('it has noticed', () => !node.stats().connected)
+      const before = proxy.conversations.length
+      proxy.open()
+      const fetching = (): number => proxy.conversations.slice(before).filter((each) => each.some((line) => line.startsWith('FETCH'))).length
+      await until('each connection is back', () => fetching() === 5)
+      expect(proxy.conversations[before]!.filter((line) => line.startsWith('FETCH'))).toEqual([])
+    }
+    await node.command({ command: 'pause' })
+    const paused = proxy.lines.length
+    await until('it has said so', () => proxy.lines.slice(paused).some((line) => line.includes('"current_state":"quiet"')))
+    await node.command({ command: 'resume' })
+    for (let index = 0; index < 5; index++) await push(client, queue, 'mark', [journal.path, index])
+    await until('they have ended', () => node.stats().totals.succeeded === 5)
+  })
+
+  it('shows that it is not connected while no connection can fetch, and says why', async () => {
+    const { proxy, node, warnings } = await setUp()
+    await until('it fetches', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 5)
+    expect(node.stats().connected).toBe(true)
+    proxy.refuseFrom(0)
+    proxy.cut('FETCH')
+    await until('it shows', () => !node.stats().connected)
+    await until('it says so', () => warnings.some((each) => each.startsWith('A connection that fetches jobs is down, and is tried again: ')))
+    // The one for commands is there.
+    expect(warnings.some((each) => each.includes('cannot be reached'))).toBe(false)
+    proxy.refuseFrom(undefined)
+    await until('it fetches again', () => node.stats().connected)
+  })
+
   it('what a FETCH brings that was in flight when the node was told to stop still runs, and nothing stays reserved', async () => {
     const { queue, client, node, proxy } = await setUp()
     await until('it fetches', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 5)
@@ -102,9 +137,55 @@ describe('under Faktory', () => {
     expect(await node.shutdown({ grace: 100 })).toEqual({ clean: false, requeued: 0, killed: 4 })
     expect((await failedJob(client, retried, queue))!.failure).toMatchObject({ errtype: 'NodeShutdown', remaining: 2 })
     expect(warnings.filter((each) => each.includes('left to its reservation'))).toHaveLength(3)
-    expect(warnings.some((each) => each.includes(never) && each.includes('let the server forget it'))).toBe(true)
+    expect(warnings.some((each) => each.includes(never) && each.includes('takes it for failed, and forgets it'))).toBe(true)
+    expect(warnings.some((each) => each.includes(dead) && each.includes('takes it for failed, and puts it into the dead set'))).toBe(true)
     // They are reserved still: the server takes a FAIL.
     for (const jid of [never, dead, last]) expect(await client.ask(`FAIL ${JSON.stringify({ jid })}`)).toBe('OK')
+  })
+
+  it('a node ends within 5 s after the grace when the server is silent, and says what it leaves behind', async () => {
+    const { queue, client, node, proxy, warnings } = await setUp()
+    const journal = new Journal()
+    await push(client, queue, 'hold', [new Latch().path, journal.path, 'a'])
+    await journal.seen('+a')
+    await until('the other connections fetch', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 5)
+    proxy.mute()
+    const begun = performance.now()
+    expect(await node.shutdown({ grace: 0 })).toEqual({ clean: false, requeued: 0, killed: 1 })
+    // 4.5 s, and some for a busy machine.
+    expect(performance.now() - begun).toBeLessThan(7_500)
+    expect(warnings.some((each) => /^[45] FETCHes were not answered before the end: .*When its reservation ends/.test(each))).toBe(true)
+    expect(warnings.some((each) => /^1 job ended and could not be reported/.test(each))).toBe(true)
+  })
+
+  it('reports what a FETCH brings that is answered while the broker closes', async () => {
+    let answer = (): void => {}
+    const { url, lines } = await lineServer({
+      answer: (line, socket) => {
+        if (!line.startsWith('FETCH')) return '+OK\r\n'
+        const job = JSON.stringify({ jid: 'j1', queue: 'q', jobtype: 't', args: [], retry: 5 })
+        answer = () => socket.write(`$${job.length}\r\n${job}\r\n`)
+        return undefined
+      },
+    })
+    const { broker } = brokerOn(url, { queues: ['q'], fetchers: 1 })
+    await broker.start()
+    broker.consume(1, (delivery) => void delivery.settle({ kind: 'requeue' }))
+    await until('it fetches', () => lines.some((line) => line.startsWith('FETCH')))
+    const closed = broker.close(10_000)
+    await sleep(2_500)
+    answer()
+    await closed
+    expect(lines.filter((line) => /^(FAIL|END)/.test(line)).map((line) => line.split(' ')[0])).toEqual(['FAIL', 'END', 'END'])
+  })
+
+  it('a task that throws what the end of a node throws has failed', async () => {
+    const { queue, client, node, warnings } = await setUp()
+    const jid = await push(client, queue, 'failWith', ['ERR_PREFORK_NODE_SHUTDOWN'], { retry: -1 })
+    await until('it has failed', () => node.stats().totals.deadLettered + node.stats().totals.retried === 1)
+    await node.shutdown()
+    expect(await failedJob(client, jid, queue, 'dead')).toMatchObject({ jid })
+    expect(warnings).toEqual([])
   })
 
   it('a job that was failed at the end of the grace is not acknowledged afterwards', async () => {

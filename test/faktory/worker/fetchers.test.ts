@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { CommandConnections } from '../../../src/faktory/connection/command-connections.js'
 import type { ConnectionSettings } from '../../../src/faktory/connection/connection.js'
 import { endpointOf } from '../../../src/faktory/options.js'
 import { type FetchedJob, Fetchers } from '../../../src/faktory/worker/fetchers.js'
 import { QueueOrder } from '../../../src/faktory/worker/queue-order.js'
-import { Reports } from '../../../src/faktory/worker/reports.js'
-import { failure, until } from '../../fixtures/support.js'
+import { until } from '../../fixtures/support.js'
 import { type LineServer, type LineServerOptions, lineServer } from '../connection/line-server.js'
 
 const settingsOf = ({ url }: LineServer): ConnectionSettings => ({ ...endpointOf({ url, tls: undefined }), warn: () => {} })
@@ -20,16 +18,19 @@ describe('Fetchers', () => {
     const server = await lineServer({ answer: helloOr(answer) })
     const received: FetchedJob[] = []
     const warnings: string[] = []
-    const state = { mayFetch: true }
+    const state = { mayFetch: true, mayConnect: true }
     const fetchers = new Fetchers(capacity, {
       connections,
       connection: settingsOf(server),
       queues: new QueueOrder(['a', 'b']),
       receive: (job) => received.push(job),
       mayFetch: () => state.mayFetch,
+      mayConnect: () => state.mayConnect,
       warn: (message) => warnings.push(message),
     })
-    onTestFinished(() => fetchers.close())
+    onTestFinished(async () => {
+      await fetchers.close()
+    })
     return { ...server, server, fetchers, received, warnings, state, fetches: () => server.lines.filter((line) => line === 'FETCH a b').length }
   }
 
@@ -64,8 +65,8 @@ describe('Fetchers', () => {
     await until('two have come', () => received.length === 2)
     await sleep(50)
     expect(fetches()).toBe(3)
-    received[0]!.over()
-    received[0]!.over()
+    received[0]!.release()
+    received[0]!.release()
     await until('there is room for one', () => fetches() === 4)
     await sleep(50)
     expect(fetches()).toBe(4)
@@ -92,12 +93,25 @@ describe('Fetchers', () => {
     waiting[1]!()
     await paused
     expect(received).toHaveLength(2)
-    for (const job of received) job.over()
+    for (const job of received) job.release()
     await sleep(30)
     expect(fetches()).toBe(2)
     fetchers.resume()
     await until('it fetches again', () => fetches() === 4)
     for (const give of waiting.slice(2)) give()
+  })
+
+  it('is not paused any more when it is resumed: the pause is over', async () => {
+    const { fetches, fetchers } = await setUp(() => '$-1\r\n')
+    await until('it fetches', () => fetches() > 2)
+    let isOver = false
+    const paused = fetchers.pause().then(() => {
+      isOver = true
+    })
+    fetchers.resume()
+    // A pause that waits for more than the FETCHes at its call never ends: each is followed by another.
+    await until('it is over', () => isOver)
+    await paused
   })
 
   it('fetches nothing while it must not, and goes on when it is woken', async () => {
@@ -120,76 +134,5 @@ describe('Fetchers', () => {
     server.cut()
     const before = fetches()
     await until('it fetches again', () => fetches() > before + 2)
-  })
-})
-
-describe('Reports', () => {
-  const setUp = async (answer: (line: string, nth: number) => string | undefined, { max = 10 } = {}) => {
-    let nth = 0
-    const server = await lineServer({ answer: helloOr((line) => answer(line, ++nth)) })
-    const commands = new CommandConnections({ ...settingsOf(server), connections: 1, maxWaiting: 100 })
-    await commands.start()
-    const rooms: number[] = []
-    const reports = new Reports(commands, max, () => rooms.push(1))
-    onTestFinished(async () => {
-      await reports.close(0)
-      await commands.close()
-    })
-    const sent = (verb: string): string[] => server.lines.filter((line) => line.startsWith(`${verb} `))
-    return { reports, sent, server, rooms, until: () => performance.now() + 60_000 }
-  }
-
-  it('takes a job that the server does not know for final, whatever the spelling', async () => {
-    const { reports, sent, until } = await setUp((_line, nth) => (nth === 1 ? '-ERR Job not found x\r\n' : '-ERR job not found x\r\n'))
-    expect(await reports.fail('{"jid":"x"}', until())).toBe(false)
-    expect(await reports.fail('{"jid":"x"}', until())).toBe(false)
-    expect(sent('FAIL')).toHaveLength(2)
-  })
-
-  it('tries again what is refused for now, and rejects what is refused for good', async () => {
-    const { reports, sent, until } = await setUp((line, nth) => {
-      if (line.includes('bad')) return '-ERR invalid FAIL bad\r\n'
-      return nth < 3 ? '-ERR shutdown in progress\r\n' : '+OK\r\n'
-    })
-    expect(await reports.ack('x')).toBe(true)
-    expect(sent('ACK')).toHaveLength(3)
-    expect(await failure(reports.fail('bad', until()))).toMatchObject({ name: 'FaktoryError', serverMessage: 'invalid FAIL bad' })
-  })
-
-  it('sends no FAIL after the end of its reservation, and an ACK at any time', async () => {
-    const { reports, sent } = await setUp(() => '+OK\r\n')
-    expect(await reports.fail('{"jid":"x"}', performance.now() - 1)).toBe(false)
-    expect(sent('FAIL')).toEqual([])
-    expect(await reports.ack('x')).toBe(true)
-  })
-
-  it('sends again what was lost with its connection', async () => {
-    const { reports, sent, server } = await setUp((_line, nth) => (nth === 1 ? undefined : '+OK\r\n'))
-    const acknowledged = reports.ack('x')
-    await until('it was sent', () => sent('ACK').length === 1)
-    server.cut()
-    expect(await acknowledged).toBe(true)
-    expect(sent('ACK')).toHaveLength(2)
-  })
-
-  it('says when too many are open, and when there is room again', async () => {
-    const { reports, rooms, server, sent } = await setUp(() => undefined, { max: 2 })
-    const all = [reports.ack('a'), reports.ack('b')]
-    expect(reports.isFull).toBe(true)
-    await until('they are sent', () => sent('ACK').length === 2)
-    for (const socket of server.sockets) socket.write('+OK\r\n')
-    await until('there is room', () => rooms.length === 1)
-    expect(reports.isFull).toBe(false)
-    for (const socket of server.sockets) socket.write('+OK\r\n')
-    expect(await Promise.all(all)).toEqual([true, true])
-    expect(rooms).toEqual([1])
-  })
-
-  it('gives up at its close what cannot be sent', async () => {
-    const { reports } = await setUp(() => undefined)
-    const acknowledged = reports.ack('x')
-    expect(await reports.close(50)).toBe(1)
-    // Its connection is still there: it gives up when that ends, or refuses.
-    void acknowledged.catch(() => {})
   })
 })

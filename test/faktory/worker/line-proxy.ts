@@ -6,6 +6,10 @@ export interface LineProxy {
   readonly url: string
   /** What the clients have written, one line each. */
   readonly lines: string[]
+  /** The same by connection, in the order of their first lines. */
+  readonly conversations: string[][]
+  /** Refuses the connections from the nth on, counted from now; undefined: none. */
+  refuseFrom(nth: number | undefined): void
   /** Cuts every connection; with a verb, only those on which that verb was the last line. */
   cut(verb?: string): void
   /** New connections are refused, and the present ones cut, until `open`. */
@@ -19,22 +23,24 @@ export interface LineProxy {
 interface Pair {
   readonly client: Socket
   readonly server: Socket
-  last: string
+  readonly lines: string[]
 }
 
 export const lineProxy = async (target: string): Promise<LineProxy> => {
   const { hostname, port, password } = new URL(target)
   const pairs = new Set<Pair>()
   const lines: string[] = []
+  const conversations: string[][] = []
   let isShut = false
+  let room = Number.POSITIVE_INFINITY
   let isMute = false
   const listener = createServer((client) => {
-    if (isShut) {
+    if (isShut || --room < 0) {
       client.destroy()
       return
     }
     const server = connect(Number(port), hostname.replace(/^\[|\]$/g, ''))
-    const pair: Pair = { client, server, last: '' }
+    const pair: Pair = { client, server, lines: [] }
     pairs.add(pair)
     const end = (): void => {
       pairs.delete(pair)
@@ -48,7 +54,7 @@ export const lineProxy = async (target: string): Promise<LineProxy> => {
       rest = parts.pop()!
       for (const line of parts) {
         lines.push(line)
-        pair.last = line
+        if (pair.lines.push(line) === 1) conversations.push(pair.lines)
       }
       server.write(chunk)
     })
@@ -57,8 +63,8 @@ export const lineProxy = async (target: string): Promise<LineProxy> => {
   })
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
   const cut = (verb?: string): void => {
-    for (const { client, server, last } of pairs) {
-      if (verb !== undefined && !last.startsWith(`${verb} `)) continue
+    for (const { client, server, lines: own } of pairs) {
+      if (verb !== undefined && own.at(-1)?.startsWith(`${verb} `) !== true) continue
       client.destroy()
       server.destroy()
     }
@@ -70,6 +76,10 @@ export const lineProxy = async (target: string): Promise<LineProxy> => {
   return {
     url: `tcp://${password === '' ? '' : `:${password}@`}127.0.0.1:${(listener.address() as { port: number }).port}`,
     lines,
+    conversations,
+    refuseFrom: (nth) => {
+      room = nth ?? Number.POSITIVE_INFINITY
+    },
     cut,
     shut: () => {
       isShut = true

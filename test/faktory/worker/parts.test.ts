@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { FaktoryDelivery } from '../../../src/faktory/worker/delivery.js'
 import { cutToBytes, failureOf } from '../../../src/faktory/worker/failure.js'
 import { attemptOf, attemptsOf, hasRetryLeft, readJob, retryDelayOf } from '../../../src/faktory/worker/job.js'
 import { QueueOrder, queueList } from '../../../src/faktory/worker/queue-order.js'
+import type { Reports } from '../../../src/faktory/worker/reports.js'
 
 describe('cutToBytes', () => {
   it('gives the longest beginning of whole characters', () => {
@@ -77,6 +79,37 @@ describe('a payload', () => {
       ...{ args: [], custom: undefined, failure: undefined, retry: 25, createdAt: undefined },
     })
     expect(job({ custom: JSON.parse('{"__proto__":{"polluted":true}}') }).custom).not.toHaveProperty('polluted')
+  })
+})
+
+describe('a delivery', () => {
+  const JOB = { jid: 'j1', queue: 'q', jobtype: 'T', args: ['large'], retry: 25, reserve_for: 60 }
+  const deliveryOn = (wid: string) =>
+    new FaktoryDelivery(
+      readJob(JSON.stringify(JOB)),
+      { size: 100, fetchedAt: performance.now() },
+      // It reports nothing here: each of its reports waits.
+      { wid, reports: { ack: () => new Promise<boolean>(() => {}) } as unknown as Reports, maxBodySize: 1_000, reserveMargin: 5_000, warn: () => {} },
+      () => {},
+    )
+
+  it('has a key that no other has, on any node', () => {
+    const keys = ['w1', 'w1', 'w2'].map((wid) => deliveryOn(wid).key)
+    expect(new Set(keys).size).toBe(3)
+    expect(keys[2]).toContain('w2')
+  })
+
+  it('keeps no arguments while its report waits', () => {
+    const delivery = deliveryOn('w')
+    expect(delivery.decode().args).toEqual(['large'])
+    void delivery.settle({ kind: 'acknowledge' })
+    expect(delivery.decode().args).toEqual([])
+  })
+
+  it('expires with its reservation alone, which no clock of the day changes', () => {
+    const delivery = deliveryOn('w')
+    expect(delivery.headers.expiresAt).toBeUndefined()
+    expect(delivery.deadline - performance.now()).toBeGreaterThan(50_000)
   })
 })
 

@@ -1,0 +1,58 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { CommandConnections } from '../../../src/faktory/connection/command-connections.js'
+import { endpointOf } from '../../../src/faktory/options.js'
+import { failure } from '../../fixtures/support.js'
+import { lineServer } from './line-server.js'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+describe('CommandConnections', () => {
+  const unreachable = (maxWaiting: number): CommandConnections => {
+    const commands = new CommandConnections({ ...endpointOf({ url: 'tcp://127.0.0.1:1', tls: undefined }), connections: 1, maxWaiting, warn: () => {} })
+    commands.start().catch(() => {})
+    onTestFinished(() => commands.close())
+    return commands
+  }
+
+  it('keeps nothing of a command that was not sent in time', async () => {
+    const commands = unreachable(1_000)
+    collectGarbage()
+    const before = process.memoryUsage().heapUsed
+    for (let round = 0; round < 10; round++) {
+      const text = (index: number): string => JSON.stringify({ round, index, pad: 'x'.repeat(20_000) })
+      await Promise.all(Array.from({ length: 200 }, (_, index) => failure(commands.command('PUSH', text(index), { timeout: 20 }))))
+    }
+    collectGarbage()
+    // 40 MB were given.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(10e6)
+  })
+
+  it('has one time to be sent and answered, where it is asked for', async () => {
+    const { url, lines } = await lineServer({ answer: (line) => (line.startsWith('HELLO') ? '+OK\r\n' : undefined) })
+    const commands = new CommandConnections({ ...endpointOf({ url, tls: undefined }), connections: 1, maxWaiting: 9, warn: () => {} })
+    onTestFinished(() => commands.close(0))
+    const begun = performance.now()
+    const waiting = failure(commands.commandWithin('PUSH', '{}', 1_000.4))
+    setTimeout(() => commands.start().catch(() => {}), 500)
+    expect(await waiting).toMatchObject({ sent: true, message: expect.stringContaining('within 1000 ms') })
+    expect(lines).toContain('PUSH {}')
+    // 1,500 if it had its time again.
+    expect(performance.now() - begun).toBeLessThan(1_400)
+    const unsent = unreachable(9)
+    expect(await failure(unsent.commandWithin('PUSH', '{}', 30.7))).toMatchObject({ sent: false, message: expect.stringContaining('for 31 ms') })
+  })
+
+  it('refuses a command when too many wait, and takes others when those are over', async () => {
+    const commands = unreachable(2)
+    const first = [1, 2].map((nth) => failure(commands.command('PUSH', String(nth), { timeout: 50 })))
+    expect(await failure(commands.command('PUSH', '3', { timeout: 50 }))).toMatchObject({
+      name: 'BrokerError',
+      message: expect.stringContaining('2 commands wait'),
+    })
+    for (const each of await Promise.all(first)) expect(each).toMatchObject({ sent: false, message: expect.stringContaining('no connection for 50 ms') })
+    expect(await failure(commands.command('PUSH', '4', { timeout: 1 }))).toMatchObject({ name: 'ConnectionLostError' })
+  })
+})
