@@ -149,12 +149,13 @@ describe('a delivery', () => {
   it('with a deadline is ended before it, however often its worker died', async () => {
     const table = new JobTable()
     const journal = new Journal()
-    const began = performance.now()
-    table.moreOf = () => ({ deadline: began + 3_000 })
     await start(table, { cancelGrace: 200 })
+    const deadline = performance.now() + 3_000
+    table.moreOf = () => ({ deadline })
     table.add('x', 'dieLateThenSpin', [journal.path, 1_000])
     await until('it is settled', () => table.settlements.length === 1)
     expect(table.settlements[0]).toMatchObject({ kind: 'republish', why: 'failed', error: { name: expect.stringMatching(/TimeLimitError$/) } })
-    expect(journal.lines).toEqual(['+1', '+2'])
+    // It comes again at once.
+    expect(journal.lines.slice(0, 2)).toEqual(['+1', '+2'])
   })
 })
