@@ -4,7 +4,7 @@ import { UsageError } from '../lib/args.js'
 /** @import { Size } from './types.js' */
 
 const ROUNDS = /** @type {Readonly<Record<Size, number>>} */ ({ smoke: 1, short: 3, full: 7 })
-export const JOBS = /** @type {Readonly<Record<Size, number>>} */ ({ smoke: 300, short: 40_000, full: 80_000 })
+export const JOBS = /** @type {Readonly<Record<Size, number>>} */ ({ smoke: 3_000, short: 40_000, full: 80_000 })
 /** As many as a node fetches over by default. */
 const CONNECTIONS = 10
 
