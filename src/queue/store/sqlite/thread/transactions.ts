@@ -115,8 +115,8 @@ export class Transactions {
 
   /** Reads on one state of the file, whose locks are taken once. Throws what SQLite throws. */
   onOneState<T>(read: () => T): T {
+    this.#beginRead.run()
     try {
-      this.#beginRead.run()
       return read()
     } finally {
       this.#endTransaction()
