@@ -39,7 +39,7 @@ export class Faults {
   failNextStarts(random: Random): void {
     const { coverage, world } = this.#context
     const kind = random.pick(['slow', 'no HELLO', 'no WORKER_UP', 'throws', 'exits', 'killed'] as const)
-    const times = random.between(1, 2)
+    const times = random.between(1, 3)
     coverage.fault(`start: ${kind}`)
     world.trace(`fault: the next ${times} starts: ${kind}`)
     for (let i = 0; i < times; i++) {
