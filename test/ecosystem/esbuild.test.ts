@@ -1,7 +1,7 @@
 /** A host that esbuild bundles with prefork, without configuration. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'esbuild'
+import { build, stop } from 'esbuild'
 import { expect, it, onTestFinished } from 'vitest'
 import { makeProject } from '../docs/document.js'
 import { moved, PRINTED, runBundle, SOURCES } from './bundlers.js'
@@ -14,6 +14,8 @@ const bundled = async (host: string, format: 'esm' | 'cjs') => {
   const outExtension = { '.js': format === 'esm' ? '.js' : '.cjs' }
   const entryPoints = [host, 'tasks.js'].map((name) => join(folder, name))
   await build({ entryPoints, bundle: true, platform: 'node', format, outdir: out, outExtension, logLevel: 'silent' })
+  // Its service would be a child of the tests that follow.
+  await stop()
   if (format === 'esm') writeFileSync(join(out, 'package.json'), '{ "type": "module" }')
   return out
 }
