@@ -8,9 +8,16 @@ export interface Ended {
   readonly before: number
   /** Those that count, of this transaction. */
   now: number
-  /** Jobs that may be too many by them, at most. */
-  surplus: number
+  /** All of this transaction. */
+  all: number
+  /** One of them was to be kept until few more have ended. */
+  hasFew: boolean
 }
+
+/** Jobs to keep from which on some more may be kept for a while: removed together they cost fewer pages of the log. */
+const MANY = 10_000
+/** Ends after which the surplus of such jobs is removed: 1 %. */
+const TRIM_AFTER = MANY / 100
 
 /** Jobs by queue and state, and how many have ever ended so. Changes gather during a transaction and are stored at its end: one row for each counter, however many jobs moved. */
 export class Counters {
@@ -19,6 +26,8 @@ export class Counters {
   readonly #changes = new Map<number, number>()
   /** Those that ended in this transaction. */
   readonly #ended = new Map<number, Ended>()
+  /** Ends after which nothing was trimmed yet. */
+  readonly #untrimmed = new Map<number, number>()
 
   constructor(sql: Statements) {
     this.#sql = sql
@@ -40,26 +49,33 @@ export class Counters {
     return before + now
   }
 
-  /** One more has ended so. `counted`: it is numbered. */
-  hasEnded(queue: number, state: number, counted: boolean): void {
+  /** One more has ended so. `count`: until so many more have; with 0 it has no number, and pushes out no other. */
+  hasEnded(queue: number, state: number, count: number): void {
     const ended = this.#endedOf(queue, state)
-    if (counted) ended.now++
-    ended.surplus++
+    if (count > 0) ended.now++
+    ended.all++
+    if (count < MANY) ended.hasFew = true
   }
 
   #endedOf(queue: number, state: number): Ended {
     const key = queue * 8 + state
     let ended = this.#ended.get(key)
     if (ended === undefined) {
-      ended = { queue, state, before: Number(this.#sql.ended.get(queue, state)?.ended ?? 0), now: 0, surplus: 0 }
+      ended = { queue, state, before: Number(this.#sql.ended.get(queue, state)?.ended ?? 0), now: 0, all: 0, hasFew: false }
       this.#ended.set(key, ended)
     }
     return ended
   }
 
-  /** Where jobs ended in this transaction. */
-  get ended(): Iterable<Ended> {
-    return this.#ended.values()
+  /** Where this transaction is to remove jobs: the number of the last one that ended, and how many may be too many, at most. */
+  *takeTrims(): Iterable<{ readonly queue: number; readonly state: number; readonly last: number; readonly surplus: number }> {
+    for (const [key, { queue, state, before, now, all, hasFew }] of this.#ended) {
+      const surplus = (this.#untrimmed.get(key) ?? 0) + all
+      const isDue = hasFew || surplus >= TRIM_AFTER
+      // A transaction that is rolled back changes this too: each trim may remove more than it must, so the next ones make up for it.
+      this.#untrimmed.set(key, isDue ? 0 : surplus)
+      if (isDue) yield { queue, state, last: before + now, surplus }
+    }
   }
 
   store(): void {

@@ -12,7 +12,7 @@ export interface End {
   readonly history?: readonly HistoryEntry[]
 }
 
-/** Ended jobs that one transaction removes, of one queue and state, beyond as many as it ended: the rest waits for the next one. */
+/** Ended jobs that one transaction removes, of one queue and state, beyond those that may be too many: the rest waits for the next one. */
 const TRIM_SLICE = 100
 
 /** Ends after which a job that was still needed is looked at again, at least. */
@@ -30,18 +30,17 @@ export interface Kept {
   readonly until: number | null
   /** Until the job with this number has ended. */
   readonly to: number
-  /** A job that is not kept has no number: it pushes out no other. */
-  readonly numbered: boolean
+  /** Until so many more have ended. */
+  readonly count: number
 }
 
 /** How long a job that ends now is kept. */
 export const keep = ({ clock, counters }: StoreContext, queue: number, state: number, options: string | null): Kept => {
   const { age, count } = retention(options, state)
-  const numbered = count > 0
   return {
     until: age === Number.POSITIVE_INFINITY ? null : clock.now + age,
-    to: counters.lastEnded(queue, state) + (numbered ? 1 : 0) + count,
-    numbered,
+    to: counters.lastEnded(queue, state) + (count > 0 ? 1 : 0) + count,
+    count,
   }
 }
 
@@ -66,11 +65,11 @@ export const end = (context: StoreContext, row: EndingRow, state: number, how: E
 
 const endRow = (context: StoreContext, row: EndingRow, state: number, { reason, error, counts = countsOf(row), history }: End): void => {
   const { sql, clock } = context
-  const { until, to, numbered } = keep(context, row.queue, state, row.options)
+  const { until, to, count } = keep(context, row.queue, state, row.options)
   const text = history === undefined ? row.history : JSON.stringify(history)
   sql.end.run(row.seq, state, clock.now, until, to, reason, ...countColumns(counts), text)
   sql.setError.run(row.seq, JSON.stringify(error))
-  context.counters.hasEnded(row.queue, state, numbered)
+  context.counters.hasEnded(row.queue, state, count)
 }
 
 interface FailingJob {
@@ -131,11 +130,10 @@ export const remove = ({ sql, counters, clock }: StoreContext, { seq, queue, id,
   return true
 }
 
-/** Removes the jobs after which as many have ended as they were to be kept for. Each transaction removes about as many as it ended. */
+/** Removes the jobs after which as many have ended as they were to be kept for, or up to 1 % more where those are many. */
 export const trim = (context: StoreContext): void => {
   const { sql, counters } = context
-  for (const { queue, state, before, now, surplus } of counters.ended) {
-    const last = before + now
+  for (const { queue, state, last, surplus } of counters.takeTrims()) {
     for (const row of sql.surplus.all(queue, state, last, surplus + TRIM_SLICE) as unknown as (RemovedRow & Pick<JobRow, 'options'>)[]) {
       // What another job still needs is looked at again later: not with each end, as there may be many.
       if (!remove(context, row, false)) sql.keepTo.run(row.seq, last + Math.max(LOOK_AGAIN, retention(row.options, state).count))

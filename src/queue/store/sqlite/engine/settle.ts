@@ -27,20 +27,20 @@ export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): b
 const complete = (context: StoreContext, row: HeldRow, answer: Uint8Array): void => {
   const { sql, clock } = context
   const { seq } = row
-  const { until, to, numbered } = keep(context, row.queue, STATE.completed, row.options)
+  const { until, to, count } = keep(context, row.queue, STATE.completed, row.options)
   sql.complete.run(seq, clock.now, until, to)
   sql.setAnswer.run(seq, checksumOf(answer), answer)
-  context.counters.hasEnded(row.queue, STATE.completed, numbered)
+  context.counters.hasEnded(row.queue, STATE.completed, count)
   ended(context, row, STATE.active, STATE.completed)
 }
 
 /** Completes a job by what its claim has read, without reading it again. False: nothing was done, as the claim is over, or the job's row must be read. */
 const completeKnown = (context: StoreContext, row: EndingRow, { seq, token }: Lease, answer: Uint8Array): boolean => {
   const { sql, clock } = context
-  const { until, to, numbered } = keep(context, row.queue, STATE.completed, row.options)
+  const { until, to, count } = keep(context, row.queue, STATE.completed, row.options)
   if (sql.completeKnown.run(seq, token, clock.now, until, to).changes === 0) return false
   sql.setAnswer.run(seq, checksumOf(answer), answer)
-  context.counters.hasEnded(row.queue, STATE.completed, numbered)
+  context.counters.hasEnded(row.queue, STATE.completed, count)
   ended(context, row, STATE.active, STATE.completed)
   return true
 }
