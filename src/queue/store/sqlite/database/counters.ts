@@ -10,8 +10,14 @@ export interface Ended {
   now: number
   /** All of this transaction. */
   all: number
-  /** One of them was to be kept until few more have ended. */
-  hasFew: boolean
+}
+
+/** What is known of the jobs of a queue that ended in one state, from one transaction to the next. */
+interface Trimming {
+  /** Those that ended since jobs were last removed. */
+  surplus: number
+  /** When this many have ended, none is left of those that were to be kept until fewer than MANY more have. */
+  fewUntil: number
 }
 
 /** Jobs to keep from which on some more may be kept for a while: removed together they cost fewer pages of the log. */
@@ -26,8 +32,7 @@ export class Counters {
   readonly #changes = new Map<number, number>()
   /** Those that ended in this transaction. */
   readonly #ended = new Map<number, Ended>()
-  /** Ends after which nothing was trimmed yet. */
-  readonly #untrimmed = new Map<number, number>()
+  readonly #trimming = new Map<number, Trimming>()
 
   constructor(sql: Statements) {
     this.#sql = sql
@@ -54,14 +59,28 @@ export class Counters {
     const ended = this.#endedOf(queue, state)
     if (count > 0) ended.now++
     ended.all++
-    if (count < MANY) ended.hasFew = true
+    if (count < MANY) {
+      const trimming = this.#trimmingOf(ended)
+      trimming.fewUntil = Math.max(trimming.fewUntil, ended.before + ended.now + count)
+    }
+  }
+
+  #trimmingOf({ queue, state, before }: Ended): Trimming {
+    const key = queue * 8 + state
+    let trimming = this.#trimming.get(key)
+    if (trimming === undefined) {
+      // Nothing is known of those that ended before.
+      trimming = { surplus: 0, fewUntil: before + MANY }
+      this.#trimming.set(key, trimming)
+    }
+    return trimming
   }
 
   #endedOf(queue: number, state: number): Ended {
     const key = queue * 8 + state
     let ended = this.#ended.get(key)
     if (ended === undefined) {
-      ended = { queue, state, before: Number(this.#sql.ended.get(queue, state)?.ended ?? 0), now: 0, all: 0, hasFew: false }
+      ended = { queue, state, before: Number(this.#sql.ended.get(queue, state)?.ended ?? 0), now: 0, all: 0 }
       this.#ended.set(key, ended)
     }
     return ended
@@ -69,12 +88,15 @@ export class Counters {
 
   /** Where this transaction is to remove jobs: the number of the last one that ended, and how many may be too many, at most. */
   *takeTrims(): Iterable<{ readonly queue: number; readonly state: number; readonly last: number; readonly surplus: number }> {
-    for (const [key, { queue, state, before, now, all, hasFew }] of this.#ended) {
-      const surplus = (this.#untrimmed.get(key) ?? 0) + all
-      const isDue = hasFew || surplus >= TRIM_AFTER
+    for (const ended of this.#ended.values()) {
+      const { queue, state, before, now, all } = ended
+      const trimming = this.#trimmingOf(ended)
+      const last = before + now
+      const surplus = trimming.surplus + all
+      const isDue = last <= trimming.fewUntil || surplus >= TRIM_AFTER
       // A transaction that is rolled back changes this too: each trim may remove more than it must, so the next ones make up for it.
-      this.#untrimmed.set(key, isDue ? 0 : surplus)
-      if (isDue) yield { queue, state, last: before + now, surplus }
+      trimming.surplus = isDue ? 0 : surplus
+      if (isDue) yield { queue, state, last, surplus }
     }
   }
 

@@ -4,7 +4,7 @@ import type { Database } from './node-sqlite.js'
 export const APPLICATION_ID = 0x70_66_6b_71
 
 /** The version of the schema that this code reads and writes. */
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
 
 /**
  * What is large, or written when a job ends, is apart from the job's row: every change of a row writes all of it. The body is written once.
@@ -101,8 +101,14 @@ const FIRST_SCHEMA = `
   CREATE INDEX schedule_due ON schedule (next_at) WHERE next_at IS NOT NULL;
 `
 
+/** An answer of a few bytes is in the job's row, which is written anyway when the job ends: a row of `outcome` would be one more to write, and to remove. */
+const SHORT_ANSWERS = `
+  ALTER TABLE job ADD COLUMN answer BLOB;
+  ALTER TABLE job ADD COLUMN answer_checksum INTEGER;
+`
+
 /** Each leads from the version of its index to the next. */
-const MIGRATIONS: readonly string[] = [FIRST_SCHEMA]
+export const MIGRATIONS: readonly string[] = [FIRST_SCHEMA, SHORT_ANSWERS]
 
 export const versionOf = (database: Database): number => Number(database.prepare('PRAGMA user_version').get()!.user_version)
 

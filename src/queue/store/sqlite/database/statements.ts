@@ -42,9 +42,10 @@ export const SQL = {
 
   // ---- settling: each finds only the job of a claim that stands
   claimed: `SELECT ${ENDING}, cancel, timing, run_at FROM job WHERE seq = ?1 AND token = ?2 AND state = 2`,
-  complete: 'UPDATE job SET state = 4, session = NULL, cancel = 0, ended_at = ?2, kept_until = ?3, kept_to = ?4 WHERE seq = ?1',
+  complete: `UPDATE job SET state = 4, session = NULL, cancel = 0, ended_at = ?2, kept_until = ?3, kept_to = ?4, answer = ?5, answer_checksum = ?6
+    WHERE seq = ?1`,
   /** Nobody cancels it or depends on it. */
-  completeKnown: `UPDATE job SET state = 4, session = NULL, ended_at = ?3, kept_until = ?4, kept_to = ?5
+  completeKnown: `UPDATE job SET state = 4, session = NULL, ended_at = ?3, kept_until = ?4, kept_to = ?5, answer = ?6, answer_checksum = ?7
     WHERE seq = ?1 AND token = ?2 AND state = 2 AND cancel = 0 AND awaited = 0`,
   began: 'UPDATE job SET begun = ?3 WHERE seq = ?1 AND token = ?2 AND state = 2',
   giveBack: `UPDATE job SET state = ?2, timing = ?3, run_at = ?4, session = NULL, node = NULL, begun = 0, cancel = 0,

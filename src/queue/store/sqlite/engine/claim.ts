@@ -5,7 +5,7 @@ import { RESULT, resultCode } from '../database/node-sqlite.js'
 import { RateBucket } from '../database/queues.js'
 import type { StoreContext } from './context.js'
 import { type End, end } from './end.js'
-import { claimedJob, isIntact, jobRow, jobRows, STATE, type WaitingRow } from './rows.js'
+import { claimedJob, isIntact, type JobRow, jobRow, jobRows, STATE, type WaitingRow } from './rows.js'
 import { nextPromotion } from './sweep.js'
 
 const damaged = (what: string): End & { readonly error: SerializedError } => ({
@@ -128,11 +128,14 @@ export const readBody = ({ sql }: StoreContext, seq: number): Uint8Array | undef
 }
 
 /** Undefined: there is none. */
-export const readAnswer = ({ sql }: StoreContext, seq: number): Uint8Array | undefined | 'damaged' => {
-  const row = orDamaged(
-    () => sql.answer.get(seq) ?? { answer: null },
-    () => sql.outcomeHead.get(seq),
-  )
+export const readAnswer = ({ sql }: StoreContext, { seq, answer, answer_checksum: checksum }: JobRow): Uint8Array | undefined | 'damaged' => {
+  const stored = answer === null ? undefined : { answer, checksum }
+  const row =
+    stored ??
+    orDamaged(
+      () => sql.answer.get(seq) ?? { answer: null },
+      () => sql.outcomeHead.get(seq),
+    )
   if (row === undefined) return 'damaged'
   if (row.answer === null) return undefined
   return isIntact(row.answer as Uint8Array, row.checksum) ? (row.answer as Uint8Array) : 'damaged'
@@ -141,8 +144,9 @@ export const readAnswer = ({ sql }: StoreContext, seq: number): Uint8Array | und
 /** Throws DamagedJob for an answer that is damaged. */
 const readResults = (context: StoreContext, seq: number): Readonly<Record<string, Uint8Array>> => {
   const results: [string, Uint8Array][] = []
-  for (const { id, seq: before, state } of jobRows(context.sql.dependencies.all(seq))) {
-    const answer = state === STATE.completed ? readAnswer(context, before) : undefined
+  for (const dependency of jobRows(context.sql.dependencies.all(seq))) {
+    const { id, state } = dependency
+    const answer = state === STATE.completed ? readAnswer(context, dependency) : undefined
     if (answer === 'damaged') throw new DamagedJob(seq, dependencyFailed(id))
     if (answer !== undefined) results.push([id, answer])
   }

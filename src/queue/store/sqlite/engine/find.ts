@@ -156,7 +156,7 @@ export const read = (context: StoreContext, queue: string, id: string): StoredJo
   if (row === undefined) return undefined
   const job = view(context, row)
   const body = readBody(context, row.seq)
-  const answer = row.state === STATE.completed ? readAnswer(context, row.seq) : undefined
+  const answer = row.state === STATE.completed ? readAnswer(context, row) : undefined
   const progress = context.sql.outcomeHead.get(row.seq)?.progress as Uint8Array | null | undefined
   const data = { ...job, body: body ?? new Uint8Array(0), answer: answer === 'damaged' ? undefined : answer, progress: progress ?? undefined }
   if (answer === 'damaged') return { ...data, ...failedBy(DAMAGED_ANSWER) }

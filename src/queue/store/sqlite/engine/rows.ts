@@ -41,6 +41,9 @@ export interface JobRow {
   readonly options: string | null
   readonly history: string | null
   readonly reason: string | null
+  /** That of a completed job, if it is short. */
+  readonly answer: Uint8Array | null
+  readonly answer_checksum: number | null
 }
 
 /** What is read of a job that may end. */

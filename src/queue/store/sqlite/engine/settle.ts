@@ -24,12 +24,26 @@ export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): b
   return true
 }
 
+/** Bytes of an answer that is stored in the job's row, at most. An empty one is not: Node 22 binds it as NULL. */
+const MAX_SHORT = 64
+
+/** What of an answer goes into the job's row. */
+const storedAnswer = (answer: Uint8Array): { readonly short: Uint8Array | null; readonly checksum: number | null } => {
+  const isShort = answer.length > 0 && answer.length <= MAX_SHORT
+  return isShort ? { short: answer, checksum: checksumOf(answer) } : { short: null, checksum: null }
+}
+
+const setAnswer = ({ sql }: StoreContext, seq: number, answer: Uint8Array): void => {
+  sql.setAnswer.run(seq, checksumOf(answer), answer)
+}
+
 const complete = (context: StoreContext, row: HeldRow, answer: Uint8Array): void => {
   const { sql, clock } = context
   const { seq } = row
   const { until, to, count } = keep(context, row.queue, STATE.completed, row.options)
-  sql.complete.run(seq, clock.now, until, to)
-  sql.setAnswer.run(seq, checksumOf(answer), answer)
+  const { short, checksum } = storedAnswer(answer)
+  sql.complete.run(seq, clock.now, until, to, short, checksum)
+  if (short === null) setAnswer(context, seq, answer)
   context.counters.hasEnded(row.queue, STATE.completed, count)
   ended(context, row, STATE.active, STATE.completed)
 }
@@ -38,8 +52,9 @@ const complete = (context: StoreContext, row: HeldRow, answer: Uint8Array): void
 const completeKnown = (context: StoreContext, row: EndingRow, { seq, token }: Lease, answer: Uint8Array): boolean => {
   const { sql, clock } = context
   const { until, to, count } = keep(context, row.queue, STATE.completed, row.options)
-  if (sql.completeKnown.run(seq, token, clock.now, until, to).changes === 0) return false
-  sql.setAnswer.run(seq, checksumOf(answer), answer)
+  const { short, checksum } = storedAnswer(answer)
+  if (sql.completeKnown.run(seq, token, clock.now, until, to, short, checksum).changes === 0) return false
+  if (short === null) setAnswer(context, seq, answer)
   context.counters.hasEnded(row.queue, STATE.completed, count)
   ended(context, row, STATE.active, STATE.completed)
   return true
