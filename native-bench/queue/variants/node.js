@@ -1,6 +1,6 @@
 // A node with two worker processes.
 import { createWorker } from '../../../dist/queue/index.js'
-import { fileIn, fill, QUEUE } from '../jobs.js'
+import { fileIn, fillUsed, QUEUE } from '../jobs.js'
 
 /** @import { Drain, DrainOptions } from '../types.js' */
 
@@ -19,7 +19,7 @@ export const startNode = (file, outstanding) =>
 
 /** @param {DrainOptions} options @returns {Promise<Drain>} */
 export const openNode = async ({ folder, jobs, outstanding }) => {
-  const queue = await fill(fileIn(folder), jobs)
+  const queue = await fillUsed(fileIn(folder), jobs)
   /** @type {Awaited<ReturnType<typeof startNode>>} */
   let node
   return {

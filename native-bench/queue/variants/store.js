@@ -1,20 +1,16 @@
 // A handler in this process, on the store itself: what a node adds to that is the worker processes.
 import { SqliteStore } from '../../../dist/queue/store/sqlite/sqlite-store.js'
-import { fileIn, fill, QUEUE } from '../jobs.js'
+import { COMPLETED, fileIn, fillUsed, QUEUE } from '../jobs.js'
 
 /** @import { ClaimedJob, StoreSession } from '../../../dist/queue/store/store.js' */
 /** @import { Drain, DrainOptions } from '../types.js' */
-
-/** `undefined` in MessagePack. */
-const ANSWER = new Uint8Array([0xd4, 0, 0])
-const COMPLETED = /** @type {const} */ ({ as: 'completed', answer: ANSWER })
 
 /**
  * Settlements and the next claim are asked for in one turn, so they are one transaction.
  * @param {(session: StoreSession, jobs: readonly ClaimedJob[]) => Promise<unknown>[]} settle @param {DrainOptions} options @returns {Promise<Drain>}
  */
 const drainStore = async (settle, { folder, jobs, outstanding }) => {
-  const queue = await fill(fileIn(folder), jobs)
+  const queue = await fillUsed(fileIn(folder), jobs)
   const store = new SqliteStore(fileIn(folder))
   await store.open()
   const session = await store.openSession({ name: 'bench', schedulers: true })
