@@ -70,6 +70,8 @@ await build({
 })
 // The thread of a store in a file.
 await build({ ...commonJs, entryPoints: { 'queue/store-thread': 'src/queue/store/sqlite/thread/store-thread.ts' } })
+// A process that starts workers.
+await build({ ...commonJs, entryPoints: { 'worker/launcher': 'src/pool/worker/launch/launcher-program.ts' } })
 // The thread of the watchdog.
 await build({ ...commonJs, entryPoints: { 'worker/watchdog': 'src/worker/watchdog/thread.ts' } })
 

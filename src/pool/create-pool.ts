@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { OptionError } from '../util/checks.js'
 import { ownFile } from '../util/own-files.js'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
@@ -6,7 +7,9 @@ import type { AnyTasks } from './jobs/task-types.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
 import type { PoolOptions } from './types.js'
-import { isDirectory, processLauncher } from './worker/launch/process-launcher.js'
+import { launcherProcess } from './worker/launch/launcher-process.js'
+import { processLauncher } from './worker/launch/process-launcher.js'
+import { isDirectory } from './worker/launch/spawn-worker.js'
 
 /** Descriptors that one worker takes in the host: three pipes, the acceptance record, stdout, stderr, and one in reserve. */
 const DESCRIPTORS_PER_WORKER = 7
@@ -38,7 +41,11 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   const config = { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, measureMemory }
   // Read now, so that later workers find files that the host's own options name relative to the working directory (--import ./setup.js).
   const cwd = settings.cwd ?? workingDirectory()
-  return new Pool<T>(settings, (poolId) => processLauncher({ entry: ownFile('worker/entry.cjs'), execArgv, env, cwd, config: { poolId, ...config } }))
+  const entryPath = fileURLToPath(ownFile('worker/entry.cjs'))
+  return new Pool<T>(settings, (poolId) => {
+    const spawning = { entryPath, execArgv, env, cwd, config: { poolId, ...config } }
+    return settings.launcher === 'process' ? launcherProcess(spawning, fileURLToPath(ownFile('worker/launcher.cjs'))) : processLauncher(spawning)
+  })
 }
 
 /** Resolves when the first worker is up. If no worker can be started, terminates the pool, then rejects. */

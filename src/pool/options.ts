@@ -89,6 +89,12 @@ export const POOL_OPTIONS = {
     'inherit',
     "the output of tasks: `'inherit'`, `'ignore'`, or `'capture'` into `job.logs` (256 KiB for each job; each line takes 64 bytes of it in addition to its text)",
   ),
+  launcher: option(
+    'mode',
+    choice('host', 'process'),
+    'host',
+    "what starts the workers: `'host'`, or `'process'`, a small process of the pool's own, for a host of gigabytes, which a start would block",
+  ),
   env: option('object', environment, () => process.env, 'the environment of the workers', "the host's"),
   execArgv: option(
     'strings',

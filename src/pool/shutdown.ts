@@ -28,6 +28,7 @@ export class PoolShutdown {
     await this.#until(() => state.unsettled === 0 || state.phase === 'terminating')
     if (state.phase === 'closing') fleet.retireAll()
     await this.#until(() => state.workers.size === 0)
+    await fleet.closeLauncher()
     // These jobs came back by a recall that was answered meanwhile.
     this.#closeWaiting()
     state.phase = 'closed'

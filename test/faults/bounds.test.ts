@@ -1,11 +1,17 @@
 import { appendFileSync } from 'node:fs'
 import { QueueFullError } from 'prefork'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { launcherOption } from '../fixtures/launcher-option.js'
 import { pidOf, startPool, upPids } from '../fixtures/pools.js'
 import { childrenOf, failure, gone, Journal, Latch, until, within } from '../fixtures/support.js'
 import { filled, recycled } from './bounds.js'
 
-const livingChildren = (): number[] => childrenOf(process.pid).flatMap(({ pid, zombie }) => (zombie ? [] : pid))
+/** A launcher process starts them in place of the host. */
+const livingChildren = (): number[] => {
+  const children = childrenOf(process.pid)
+  const all = launcherOption.launcher === undefined ? children : children.flatMap(({ pid }) => childrenOf(pid))
+  return all.flatMap(({ pid, zombie }) => (zombie ? [] : pid))
+}
 
 /** Counts the living children of the host until stopped, but for those of an earlier test file that are about to end. */
 const censusOf = (earlier: readonly number[]) => {

@@ -183,6 +183,7 @@ describe('undefined', () => {
       'watchdog',
       'niceness',
       'killTree',
+      'launcher',
       'output',
       'env',
       'execArgv',

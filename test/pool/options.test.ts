@@ -38,6 +38,7 @@ const DEFAULTS = {
   watchdog: true,
   niceness: 5,
   killTree: true,
+  launcher: 'host',
   output: 'inherit',
   cwd: undefined,
   logger: undefined,
@@ -134,6 +135,10 @@ describe('counts', () => {
   ])('%s has an upper bound too', (name, value) => {
     expect(refused({ [name]: value })).toContain(` to ${value - 1}; it was given ${value}`)
   })
+})
+
+test('launcher is one of two words', () => {
+  expect(refused({ launcher: 'thread' })).toContain("must be 'host' or 'process'")
 })
 
 test.each(FLAGS)('%s is true or false', (name) => {

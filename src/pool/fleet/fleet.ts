@@ -118,6 +118,11 @@ export class Fleet {
     }
   }
 
+  /** All workers have ended. */
+  async closeLauncher(): Promise<void> {
+    await this.#launch.close?.()
+  }
+
   #mayStart(): boolean {
     return this.#workers.alive().length < this.scale.max + this.#pool.settings.spare + 1
   }

@@ -1,4 +1,5 @@
 import type { HubReadable, HubWritable } from '../../../hub/index.js'
+import type { SpawnOptions } from './spawn-worker.js'
 
 /** How a process ended. `error`: it could not be started at all. */
 export interface ProcessExit {
@@ -18,6 +19,7 @@ export interface AcceptanceRecord {
 
 /** One started process. */
 export interface LaunchedProcess {
+  /** Undefined: there is none, or it is not known yet. */
   readonly pid: number | undefined
   readonly jobs: HubWritable
   readonly results: HubReadable
@@ -34,5 +36,27 @@ export interface LaunchedProcess {
   killRest(): void
 }
 
-/** Starts worker processes. Another implementation, such as a launcher process that spares a large host from forking, can replace this one. */
-export type Launcher = (workerId: number) => LaunchedProcess
+/** Starts worker processes. */
+export interface Launcher {
+  (workerId: number): LaunchedProcess
+  /** All workers have ended: what started them ends too. */
+  close?(): Promise<void>
+}
+
+/** What the host sends to its launcher process. */
+export type LauncherRequest =
+  /** Comes first. */
+  | ({ readonly op: 'setup' } & SpawnOptions)
+  /** `record`: the path of its acceptance record. */
+  | { readonly op: 'start'; readonly id: number; readonly record: string | undefined }
+  | { readonly op: 'kill'; readonly id: number }
+  /** What is left of the group of a worker that has ended. */
+  | { readonly op: 'kill rest'; readonly id: number }
+
+/** What a launcher process sends to the host. */
+export type LauncherReport =
+  | { readonly op: 'started'; readonly id: number; readonly pid: number }
+  /** With the socket. `fd`: the number that the worker has it under. */
+  | { readonly op: 'pipe'; readonly id: number; readonly fd: number }
+  | { readonly op: 'exited'; readonly id: number; readonly exitCode: number | null; readonly signal: string | null }
+  | { readonly op: 'failed'; readonly id: number; readonly message: string; readonly code: string | undefined }

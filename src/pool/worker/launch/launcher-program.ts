@@ -1,0 +1,96 @@
+/**
+ * The program of a launcher process: it starts workers in the place of its host, hands over their pipes and reports how they end. It is small, so that a
+ * start copies few pages. It ends with its host: then the workers do too, as their lifelines end.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import type { LauncherReport, LauncherRequest } from './launcher.js'
+import { killQuietly, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
+
+/** What Node has no name for: stops reading from a socket that is to be handed over. What was read here would be lost. */
+interface Handle {
+  readStop(): void
+}
+
+let options: SpawnOptions | undefined
+const workers = new Map<number, ChildProcess & { readonly pid: number }>()
+
+const report = (message: LauncherReport, socket?: Socket): void => {
+  process.send?.(message, socket, {}, (error) => {
+    if (error !== null && !process.connected) process.exit()
+  })
+}
+
+const failed = (id: number, error: unknown): void => {
+  const { message, code }: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error))
+  report({ op: 'failed', id, message, code })
+}
+
+/** Undefined: it cannot be opened, and the worker announces each job instead. */
+const openRecord = (path: string | undefined): number | undefined => {
+  try {
+    return path === undefined ? undefined : openSync(path, constants.O_RDWR)
+  } catch {
+    return undefined
+  }
+}
+
+const start = (id: number, recordPath: string | undefined): void => {
+  const record = openRecord(recordPath)
+  try {
+    const subprocess = spawnWorker(options!, id, record)
+    if (subprocess.pid === undefined) {
+      void startError(subprocess, options!.cwd).then((error) => failed(id, error))
+      return
+    }
+    handOver(id, subprocess as ChildProcess & { readonly pid: number })
+  } catch (error) {
+    failed(id, error)
+  } finally {
+    if (record !== undefined) closeSync(record)
+  }
+}
+
+const handOver = (id: number, subprocess: ChildProcess & { readonly pid: number }): void => {
+  workers.set(id, subprocess)
+  // After the start, an error means that the process could not be killed.
+  subprocess.on('error', () => {})
+  subprocess.once('exit', (exitCode, signal) => report({ op: 'exited', id, exitCode, signal }))
+  report({ op: 'started', id, pid: subprocess.pid })
+  const sockets = subprocess.stdio as unknown as (Socket | null)[]
+  // All before the event loop goes on: the worker may write at once.
+  for (const socket of sockets) (socket as unknown as { readonly _handle: Handle } | null)?._handle.readStop()
+  sockets.forEach((socket, fd) => {
+    if (socket !== null && socket !== undefined) report({ op: 'pipe', id, fd }, socket)
+  })
+}
+
+const target = ({ pid }: { readonly pid: number }): number => (options!.config.killTree ? -pid : pid)
+
+const handle = (request: LauncherRequest): void => {
+  if (request.op === 'setup') {
+    options = request
+    return
+  }
+  const { id } = request
+  if (request.op === 'start') {
+    start(id, request.record)
+    return
+  }
+  const worker = workers.get(id)
+  if (worker === undefined) return
+  if (request.op === 'kill') {
+    // Once it has ended, its number may be that of another process.
+    if (worker.exitCode === null && worker.signalCode === null) killQuietly(target(worker))
+  } else {
+    workers.delete(id)
+    if (options!.config.killTree) killQuietly(-worker.pid)
+  }
+}
+
+process.title = 'prefork launcher'
+// As a worker does: only the host ends it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) process.on(signal, () => {})
+process.on('message', (request) => handle(request as LauncherRequest))
+process.on('disconnect', () => process.exit())

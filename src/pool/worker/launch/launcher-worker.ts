@@ -1,0 +1,129 @@
+import type { Socket } from 'node:net'
+import { microtask } from '../../../util/node-time.js'
+import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../../wire/messages.js'
+import type { FileRecord } from './acceptance-record.js'
+import { LateStream } from './late-stream.js'
+import type { LaunchedProcess, ProcessExit } from './launcher.js'
+import { killQuietly } from './spawn-worker.js'
+
+export interface LauncherWorkerSettings {
+  readonly record: FileRecord | undefined
+  readonly killTree: boolean
+  /** stdout is a pipe. */
+  readonly captures: boolean
+  /** Ask the launcher process. */
+  kill(): void
+  killRest(): void
+}
+
+/** A worker that a launcher process has started, or is about to. */
+export class LauncherWorker implements LaunchedProcess {
+  readonly jobs = new LateStream()
+  readonly results = new LateStream()
+  readonly lifeline = new LateStream()
+  readonly stdout: LateStream | undefined
+  readonly stderr = new LateStream()
+  readonly record: FileRecord | undefined
+  readonly #settings: LauncherWorkerSettings
+  #pid: number | undefined
+  #exit: ProcessExit | undefined
+  #onExit: ((exit: ProcessExit) => void) | undefined
+  #killWanted = false
+  /** The launcher process has ended before the worker. */
+  #isOrphan = false
+  #lifelineSocket: Socket | undefined
+
+  constructor(settings: LauncherWorkerSettings) {
+    this.#settings = settings
+    this.record = settings.record
+    this.stdout = settings.captures ? new LateStream() : undefined
+  }
+
+  get pid(): number | undefined {
+    return this.#pid
+  }
+
+  get hasExited(): boolean {
+    return this.#exit !== undefined
+  }
+
+  /** All its pipes have come: the lifeline is the last of those that each worker has. */
+  get isHandedOver(): boolean {
+    return this.lifeline.isAttached
+  }
+
+  started(pid: number): void {
+    this.#pid = pid
+  }
+
+  /** `socket` is undefined where it could not be received. */
+  pipe(fd: number, socket: Socket | undefined): void {
+    socket?.unref()
+    const stream = new Map([
+      [1, this.stdout],
+      [2, this.stderr],
+      [FD_JOBS, this.jobs],
+      [FD_RESULTS, this.results],
+      [FD_LIFELINE, this.lifeline],
+    ]).get(fd)
+    if (stream === undefined) socket?.destroy()
+    else if (socket === undefined) this.kill()
+    else stream.attach(socket)
+    if (fd === FD_LIFELINE) this.#lifelineSocket = socket
+  }
+
+  exited(exit: ProcessExit): void {
+    if (this.#exit !== undefined) return
+    this.#exit = exit
+    this.#notify()
+    // Those that have not come. After the exit: until then the end of a pipe is a fault.
+    for (const stream of [this.jobs, this.results, this.lifeline, this.stdout, this.stderr]) stream?.end()
+  }
+
+  /** It could not be started. */
+  failed(error: Error): void {
+    this.exited({ exitCode: null, signal: null, error })
+  }
+
+  /** From now on its end is seen by that of its lifeline, which lives as long as it does. */
+  launcherEnded(error: Error): void {
+    if (this.#exit !== undefined) return
+    const lifeline = this.#lifelineSocket
+    if (lifeline === undefined) {
+      // Its pipes are gone with the launcher process: it leaves by itself.
+      this.failed(error)
+      return
+    }
+    this.#isOrphan = true
+    if (lifeline.destroyed) this.exited({ exitCode: null, signal: null })
+    else lifeline.once('close', () => this.exited({ exitCode: null, signal: null }))
+    if (this.#killWanted) this.kill()
+  }
+
+  onExit(fn: (exit: ProcessExit) => void): void {
+    this.#onExit = fn
+    if (this.#exit !== undefined) microtask(() => this.#notify())
+  }
+
+  #notify(): void {
+    const notify = this.#onExit
+    this.#onExit = undefined
+    notify?.(this.#exit!)
+  }
+
+  kill(): void {
+    if (this.#exit !== undefined) return
+    this.#killWanted = true
+    if (this.#isOrphan) this.#killGroup()
+    else this.#settings.kill()
+  }
+
+  killRest(): void {
+    if (!this.#isOrphan) this.#settings.killRest()
+    else if (this.#settings.killTree) this.#killGroup()
+  }
+
+  #killGroup(): void {
+    if (this.#pid !== undefined) killQuietly(this.#settings.killTree ? -this.#pid : this.#pid)
+  }
+}

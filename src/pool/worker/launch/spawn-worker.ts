@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { statSync } from 'node:fs'
+import type { WorkerConfig } from '../../../wire/messages.js'
+
+/** How all workers of a pool are started. */
+export interface SpawnOptions {
+  /** The file that a worker runs. */
+  readonly entryPath: string
+  readonly config: Omit<WorkerConfig, 'id' | 'record'>
+  readonly execArgv: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string | undefined
+}
+
+export const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+/** Starts a worker as a child of this process. `record`: the descriptor of its acceptance record. What spawn() throws, or emits as `error`, is for `startError`. */
+export const spawnWorker = ({ entryPath, config, execArgv, env, cwd }: SpawnOptions, id: number, record: number | undefined): ChildProcess => {
+  const workerConfig: WorkerConfig = { ...config, id, record: record !== undefined }
+  return spawn(process.execPath, [...execArgv, entryPath, JSON.stringify(workerConfig)], {
+    // A session, so a process group, of its own: a terminal's Ctrl-C reaches the host alone. The lifeline ends orphans.
+    detached: true,
+    env: { ...definedOnly(env), PREFORK_WORKER_ID: String(id) },
+    cwd,
+    // stderr always passes through the host, which keeps its last lines for the error of a job that is lost.
+    stdio: ['ignore', config.output === 'capture' ? 'pipe' : config.output, 'pipe', 'pipe', 'pipe', 'pipe', ...(record === undefined ? [] : [record])],
+  })
+}
+
+/** Why no process could be made: no descriptor left, no such directory, no memory. */
+export const startError = async (subprocess: ChildProcess, cwd: string | undefined): Promise<unknown> => {
+  const [error] = (await once(subprocess, 'error')) as [NodeJS.ErrnoException]
+  // Node's error names the executable, which is there.
+  if ((error.code === 'ENOENT' || error.code === 'ENOTDIR') && cwd !== undefined && !isDirectory(cwd))
+    return new Error(`No worker process could be started: its working directory is gone (${cwd}, the option 'cwd'). Make it again.`, { cause: error })
+  if (error.code !== 'EMFILE' && error.code !== 'ENFILE') return error
+  return new Error(`No worker process could be started: too many files are open in this process (${error.code}; see ulimit -n).`, { cause: error })
+}
+
+/** SIGKILL to a process, or with a negative number to a group. */
+export const killQuietly = (target: number): void => {
+  try {
+    process.kill(target, 'SIGKILL')
+  } catch {
+    // It is gone already.
+  }
+}
+
+const definedOnly = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined))
