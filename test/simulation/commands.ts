@@ -86,6 +86,7 @@ export class Commands {
         },
       ],
       [2, () => faults.kill()],
+      [1, (random) => faults.killLauncher(random)],
       [2, (random) => faults.dieWriting(random)],
       [1, (random) => faults.dieReading(random)],
       [1, (random) => faults.freeze(random)],

@@ -55,6 +55,15 @@ export class Faults {
     this.#inject('SIGKILL', (process) => process.die({ exitCode: null, signal: 'SIGKILL' }))
   }
 
+  /** A launcher process hands over the pipes of a worker within some ms. */
+  killLauncher(random: Random): void {
+    const { coverage, world } = this.#context
+    const handOver = random.pick([0, 3, 30])
+    coverage.fault('the launcher process dies')
+    world.trace('fault: the launcher process dies')
+    for (const process of this.#alive()) process.orphan(process.helloAt !== undefined || world.now - process.startedAt > handOver)
+  }
+
   dieWriting(random: Random): void {
     const after = random.below(random.pick([60, 400, 4_000]))
     this.#inject('dies while it writes', (process) => {

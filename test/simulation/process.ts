@@ -86,6 +86,8 @@ export class SimProcess implements LaunchedProcess {
   readonly #exit: Pollable
   #recorded: { delivery: number; at: number } | undefined
   #onExit: ((exit: ProcessExit) => void)[] = []
+  /** The launcher process that started it is gone: nobody waits for it. */
+  #isOrphan = false
   readonly #stderrPipe: Pipe
 
   constructor(
@@ -219,12 +221,32 @@ export class SimProcess implements LaunchedProcess {
     this.watchdog.stop()
     for (const { running } of history.jobs.values()) if (running?.worker === this.id) history.end(running)
     this.#stderrPipe.closeWriter()
-    this.#exit.poll = () => {
-      for (const fn of this.#onExit) fn(exit)
-      // As Node does, also with a stream that is paused.
-      for (const stream of [this.results, this.lifeline, this.stderr]) stream.resume()
-    }
+    // The host sees the end of the lifeline.
+    if (this.#isOrphan) return
+    this.#exit.poll = () => this.#reportExit(exit)
     host.markReady(this.#exit, world.random.next() * exitReports.latency)
+  }
+
+  #reportExit(exit: ProcessExit): void {
+    for (const fn of this.#onExit.splice(0)) fn(exit)
+    // As Node does, also with a stream that is paused.
+    for (const stream of [this.results, this.lifeline, this.stderr]) stream.resume()
+  }
+
+  /** Its launcher process dies. `handedOver`: its pipes had reached the host. */
+  orphan(handedOver: boolean): void {
+    if (!this.alive || this.#isOrphan) return
+    if (!handedOver) {
+      this.die({ exitCode: null, signal: null, error: new Error('The launcher process has ended (SIGKILL).') })
+      return
+    }
+    this.#isOrphan = true
+    const lifelineEnded = (): void => {
+      this.die({ exitCode: null, signal: 'SIGKILL' })
+      this.#reportExit({ exitCode: null, signal: null })
+    }
+    if (this.lifeline.destroyed) lifelineEnded()
+    else this.lifeline.on('close', lifelineEnded)
   }
 
   freeze(): void {

@@ -95,8 +95,13 @@ export class LauncherWorker implements LaunchedProcess {
       return
     }
     this.#isOrphan = true
-    if (lifeline.destroyed) this.exited({ exitCode: null, signal: null })
-    else lifeline.once('close', () => this.exited({ exitCode: null, signal: null }))
+    const ended = (): void => {
+      // The host, or a task, may have closed it before.
+      this.#killGroup()
+      this.exited({ exitCode: null, signal: null })
+    }
+    if (lifeline.destroyed) ended()
+    else lifeline.once('close', ended)
     if (this.#killWanted) this.kill()
   }
 
