@@ -7,6 +7,7 @@ import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
 import type { PoolOptions } from './types.js'
 import { isDirectory, processLauncher } from './worker/launch/process-launcher.js'
+import { reportToWatcher } from './worker/launch/watch-mode.js'
 
 /** Descriptors that one worker takes in the host: three pipes, the acceptance record, stdout, stderr, and one in reserve. */
 const DESCRIPTORS_PER_WORKER = 7
@@ -31,7 +32,8 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   const settings = readOptions(options)
   refuseNoDirectory(settings)
   refuseTooFewDescriptors(settings)
-  reportToWatcher(settings)
+  // At once: a module may fail before it is reported from a worker.
+  reportToWatcher(settings.tasks)
   const { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, maxMemoryPerWorker, execArgv, env } =
     settings
   const measureMemory = maxMemoryPerWorker !== Number.POSITIVE_INFINITY
@@ -81,11 +83,6 @@ const refuseWhileLoading = (): void => {
 /** A spawn in a directory that does not exist fails as if Node itself were missing. */
 const refuseNoDirectory = ({ cwd }: Settings): void => {
   if (cwd !== undefined && !isDirectory(cwd)) throw new OptionError('cwd', `must be a directory; there is none at ${cwd}`)
-}
-
-/** Under `node --watch`, the host restarts when a task module changes, which only its workers import. */
-const reportToWatcher = ({ tasks }: Settings): void => {
-  if (process.env.WATCH_REPORT_DEPENDENCIES !== undefined) process.send?.({ 'watch:import': tasks })
 }
 
 const refuseTooFewDescriptors = ({ maxWorkers, spare }: Settings): void => {
