@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { OptionError } from '../util/checks.js'
 import { ownFile } from '../util/own-files.js'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
+import { missingTasks } from './errors.js'
 import type { AnyTasks } from './jobs/task-types.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
@@ -31,6 +32,7 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   refuseWhileLoading()
   const settings = readOptions(options)
   refuseNoDirectory(settings)
+  refuseMissingTasks(settings)
   refuseTooFewDescriptors(settings)
   // At once: a module may fail before it is reported from a worker.
   reportToWatcher(settings.tasks)
@@ -83,6 +85,11 @@ const refuseWhileLoading = (): void => {
 /** A spawn in a directory that does not exist fails as if Node itself were missing. */
 const refuseNoDirectory = ({ cwd }: Settings): void => {
   if (cwd !== undefined && !isDirectory(cwd)) throw new OptionError('cwd', `must be a directory; there is none at ${cwd}`)
+}
+
+const refuseMissingTasks = (settings: Settings): void => {
+  const error = missingTasks(settings)
+  if (error !== undefined) throw error
 }
 
 const refuseTooFewDescriptors = ({ maxWorkers, spare }: Settings): void => {
