@@ -28,9 +28,12 @@ delete process.env.NODE_EXTRA_CA_CERTS
 const here = fileURLToPath(new URL('.', import.meta.url))
 const PAGE = `${here}../docs/benchmarks.md`
 const CHART = 'benchmarks.svg'
+const SUMMARY = 'benchmarks-summary.svg'
 const FIGURES = 'benchmarks.json'
 /** The cases in the chart; the tables have all of them. */
 const PICTURE = ['noop', 'rtt', 'objects', 'buffers', 'mixed', 'start', 'queued']
+/** The two panels at the head of README. */
+const SUMMARISED = ['noop', 'objects']
 
 /** @param {string} text */
 const printLine = (text) => process.stderr.write(`${text}\n`)
@@ -97,13 +100,14 @@ const main = async () => {
   }
   if (wanted.write) {
     const caption = `prefork's benchmark, ${machine.date}, commit ${machine.commit}, Node ${machine.node}, ${machine.cores} cores; medians`
-    /** @type {Chart[]} */
-    const picture = charts.filter(({ name }) => PICTURE.includes(name)).map(({ chart }) => chart)
-    writeFileSync(`${here}../docs/${CHART}`, svgSheet(picture, caption))
+    /** @param {string[]} names @returns {Chart[]} */
+    const those = (names) => charts.filter(({ name }) => names.includes(name)).map(({ chart }) => chart)
+    writeFileSync(`${here}../docs/${CHART}`, svgSheet(those(PICTURE), caption))
+    writeFileSync(`${here}../docs/${SUMMARY}`, svgSheet(those(SUMMARISED), caption))
     writeFileSync(`${here}../docs/${FIGURES}`, jsonOf(run))
     const text = pageText(run, evaluations, CASES, POOLS, { chart: CHART, figures: FIGURES })
     writeFileSync(PAGE, replacePart(readFileSync(PAGE, 'utf8'), text))
-    printLine(`written: docs/benchmarks.md, docs/${CHART}, docs/${FIGURES}`)
+    printLine(`written: docs/benchmarks.md, docs/${CHART}, docs/${SUMMARY}, docs/${FIGURES}`)
   }
   const broken = brokenCases(results)
   for (const line of broken) printLine(line)

@@ -26,8 +26,9 @@ const url = await new Promise((resolve, reject) => {
 const stats = await (await fetch(`${url}/stats`)).json()
 console.log(`${stats.pool.workers.length} workers`)
 const nap = fetch(`${url}/nap?ms=1500`)
-// Wait until the job is in flight.
-while ((await (await fetch(`${url}/stats`)).json()).pool.running === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+// Wait until the job is in flight, among those of the load.
+const inFlight = ({ pool }) => pool.workers.some(({ job }) => job?.name === 'nap')
+while (!inFlight(await (await fetch(`${url}/stats`)).json())) await new Promise((resolve) => setTimeout(resolve, 20))
 process.kill(-demo.pid, 'SIGINT')
 const answer = await nap
 const { exitCode } = await demo

@@ -38,9 +38,9 @@ const WANTED = [
 ]
 
 /** What the package has beside these and dist/. */
-const PAGES = /^docs\/(?:[\w-]+\.md|benchmarks\.(?:json|svg)|examples\/(?!.*\.png$).+)$/
+const PAGES = /^docs\/(?:[\w-]+\.md|benchmarks\.json|benchmarks(?:-summary)?\.svg|examples\/(?:server\/screenshot\.png|(?!.*\.png$).+))$/
 
-/** The links of a page that lead to no file of the package, and to no folder of one. Pictures are left out. */
+/** The links of a page and its pictures, that lead to no file of the package, and to no folder of one. */
 const brokenLinks = (page, paths) =>
   [
     ...readFileSync(join(root, page), 'utf8')
@@ -48,7 +48,7 @@ const brokenLinks = (page, paths) =>
       .matchAll(/\]\(([^)\s#]+)/g),
   ]
     .map(([, link]) => link)
-    .filter((link) => !/^[a-z]+:|\.png$/.test(link))
+    .filter((link) => !/^[a-z]+:/.test(link))
     .filter((link) => {
       const target = normalize(join(dirname(page), link))
       return !paths.some((path) => path === target || path.startsWith(`${target.replace(/\/$/, '')}/`))

@@ -12,7 +12,7 @@ export const USAGE = `npm run bench -- [options]
   --no-floors        without the floors in C and in Node
   --rounds <n>       rounds of all pools in turn; default ${ROUNDS}, with --quick ${QUICK_ROUNDS}
   --json             results as JSON on the standard output, instead of tables
-  --write            writes docs/benchmarks.md, its chart and docs/benchmarks.json
+  --write            writes docs/benchmarks.md, its charts and docs/benchmarks.json
   --from <file>      takes the results of a former run (docs/benchmarks.json) instead of measuring
   --help             this text`
 

@@ -26,6 +26,7 @@ export const createNode = async (broker: Broker, options: NodeOptions): Promise<
   const settings = readNodeOptions(options)
   refuseUnsupported(broker, options)
   logBroker(broker, settings.logger)
+  const connected = settings.logger === undefined ? warnOnce(broker) : undefined
   let pool: Pool | undefined
   try {
     // First: a broker that refuses is found before any process is started.
@@ -33,6 +34,7 @@ export const createNode = async (broker: Broker, options: NodeOptions): Promise<
       () => broker.connect(),
       (refused) => probeTasks(settings, refused),
     )
+    connected?.()
     pool = await createPool(poolOptions(settings))
     const node = nodeOf(settings, broker, pool)
     await node.start()
@@ -53,6 +55,18 @@ const logBroker = (broker: Broker, logger: PoolLogger | undefined): void => {
   broker.on('connected', () => logger?.info({ broker: broker.kind }, 'broker connected'))
   broker.on('disconnected', (err) => logger?.warn({ broker: broker.kind, err }, 'broker connection lost'))
   broker.on('warning', (message) => logger?.warn({ broker: broker.kind }, message))
+}
+
+/** Without a logger, a start that waits for its broker would do so without a word: the first reason is a warning of the process. The returned function ends that. */
+const warnOnce = (broker: Broker): (() => void) => {
+  let done = false
+  broker.on('warning', (message) => {
+    if (!done) process.emitWarning(`A node waits for its broker (and has no 'logger'): ${message}`)
+    done = true
+  })
+  return () => {
+    done = true
+  }
 }
 
 const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {

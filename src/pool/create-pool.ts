@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { OptionError } from '../util/checks.js'
 import { ownFile } from '../util/own-files.js'
 import { PreforkError, WorkerStartError } from '../wire/errors.js'
+import { missingTasks } from './errors.js'
 import type { AnyTasks } from './jobs/task-types.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
@@ -10,6 +11,7 @@ import type { PoolOptions } from './types.js'
 import { launcherProcess } from './worker/launch/launcher-process.js'
 import { processLauncher } from './worker/launch/process-launcher.js'
 import { isDirectory } from './worker/launch/spawn-worker.js'
+import { reportToWatcher } from './worker/launch/watch-mode.js'
 
 /** Descriptors that one worker takes in the host: three pipes, the acceptance record, stdout, stderr, and one in reserve. */
 const DESCRIPTORS_PER_WORKER = 7
@@ -33,8 +35,10 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   refuseWhileLoading()
   const settings = readOptions(options)
   refuseNoDirectory(settings)
+  refuseMissingTasks(settings)
   refuseTooFewDescriptors(settings)
-  reportToWatcher(settings)
+  // At once: a module may fail before it is reported from a worker.
+  reportToWatcher(settings.tasks)
   const { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, maxMemoryPerWorker, execArgv, env } =
     settings
   const measureMemory = maxMemoryPerWorker !== Number.POSITIVE_INFINITY
@@ -90,9 +94,9 @@ const refuseNoDirectory = ({ cwd }: Settings): void => {
   if (cwd !== undefined && !isDirectory(cwd)) throw new OptionError('cwd', `must be a directory; there is none at ${cwd}`)
 }
 
-/** Under `node --watch`, the host restarts when a task module changes, which only its workers import. */
-const reportToWatcher = ({ tasks }: Settings): void => {
-  if (process.env.WATCH_REPORT_DEPENDENCIES !== undefined) process.send?.({ 'watch:import': tasks })
+const refuseMissingTasks = (settings: Settings): void => {
+  const error = missingTasks(settings)
+  if (error !== undefined) throw error
 }
 
 const refuseTooFewDescriptors = ({ maxWorkers, spare }: Settings): void => {

@@ -77,12 +77,33 @@ const lineOf = (thrown: unknown): string => {
   }
 }
 
-/** The task module itself does not exist. Undefined: it does. */
-const missingModule = (module: string, error: unknown, { relativeTasks }: Settings): string | undefined => {
-  if (!/^(ERR_)?MODULE_NOT_FOUND$/.test(String((error as { code?: unknown } | null)?.code)) || existsSync(module)) return undefined
+const NOT_FOUND = 'ERR_MODULE_NOT_FOUND'
+
+const noSuchFile = (module: string, { relativeTasks }: Settings): string => {
   const given = relativeTasks.get(pathToFileURL(module).href)
   const hint = `; '${given}' is relative to the working directory. For a path beside the calling module, pass new URL('${given}', import.meta.url)`
   return `there is no such file${given === undefined ? '' : hint}.`
+}
+
+/** The task module itself does not exist. Undefined: it does. */
+const missingModule = (module: string, error: unknown, settings: Settings): string | undefined => {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return (code === NOT_FOUND || code === 'MODULE_NOT_FOUND') && !existsSync(module) ? noSuchFile(module, settings) : undefined
+}
+
+/** Options with which Node may find a module under another name: `tsx` finds `tasks.ts` for `tasks.js`. */
+const LOADER = /^(-r|--require|--import|--loader|--experimental-loader)\b/
+
+/** A task module that no worker will find, before any is started. Undefined: there is none, or only a worker can tell. */
+export const missingTasks = (settings: Settings): WorkerStartError | undefined => {
+  const { tasks, execArgv, env } = settings
+  const options = [...execArgv, ...(env.NODE_OPTIONS ?? '').split(/\s+/)]
+  // A host under --permission does not see every file.
+  if (process.permission !== undefined || options.some((arg) => LOADER.test(arg))) return undefined
+  const module = tasks.map((url) => fileURLToPath(url)).find((path) => !existsSync(path))
+  if (module === undefined) return undefined
+  const cause = Object.assign(new Error(`Cannot find module '${module}'`), { code: NOT_FOUND })
+  return new WorkerStartError(`No worker can be started: ${module}: ${noSuchFile(module, settings)}`, { cause })
 }
 
 const loaderHint = (error: unknown): string =>

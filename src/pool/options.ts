@@ -17,6 +17,7 @@ import { type OptionTable, type OptionValues, option, readOptions as readTable }
 import { dispatch, environment, execArgv, guarded, logger, MODULES, modules, path, relativeModules, workers } from './option-checks.js'
 import type { PoolOptions } from './types.js'
 import { inheritedEnv, inheritedExecArgv } from './worker/launch/inherited-options.js'
+import { watchedEnv } from './worker/launch/watch-mode.js'
 
 const UNBOUNDED = Number.POSITIVE_INFINITY
 /** A frame has no room for the length of a longer message. */
@@ -136,7 +137,7 @@ export const readOptions = (given: unknown): Settings => {
     minWorkers: workers.min,
     relativeTasks: relativeModules((given as PoolOptions).tasks),
     maxWorkers: workers.max ?? Math.max(availableCpus(), workers.min),
-    env: inheritedEnv(options.env, process.env),
+    env: watchedEnv(inheritedEnv(options.env, process.env), process.env),
     logger: options.logger && guarded(options.logger),
   }
 }

@@ -67,13 +67,22 @@ const hintFor = (name: string, names: readonly string[]): string => {
   return near === undefined ? '.' : `; did you mean '${near}'?`
 }
 
-/** Refuses a name that is not among `names`, and proposes the nearest, or the one that another library calls so. */
+/** Refuses the names that are not among `names`, and proposes the nearest of each, or the one that another library calls so. */
 export const refuseUnknownNames = (what: string, given: object, names: readonly string[]): void => {
   // `for in` allocates no list, but also finds inherited names.
   for (const name in given) {
     if (names.includes(name) || !Object.hasOwn(given, name)) continue
-    throw new TypeError(`Unknown option '${name}' of ${what}${hintFor(name, names)} It has: ${names.join(', ')}.`)
+    const unknown = Object.keys(given).filter((each) => !names.includes(each))
+    const told = unknown.map((each, index) => `${index === 0 ? `Unknown option '${each}' of ${what}` : `Unknown, too: '${each}'`}${hintFor(each, names)}`)
+    throw new TypeError(`${told.join(' ')} It has: ${names.join(', ')}.`)
   }
+}
+
+/** One error for all options that are refused. */
+export const allRefused = ([first, ...others]: readonly [OptionError, ...OptionError[]]): OptionError => {
+  if (others.length === 0) return first
+  const texts = [`${first.reason}${first.reason.endsWith('?') ? '' : '.'}`, ...others.map(({ message }) => message)]
+  return new OptionError(first.option, texts.join(' ').replace(/\.$/, ''), { cause: first.cause })
 }
 
 const A_TIME = `a number of milliseconds above 0 and at most ${MAX_TIMER}`

@@ -1,4 +1,4 @@
-import { type Check, refuseUnknownNames } from './checks.js'
+import { allRefused, type Check, OptionError, refuseUnknownNames } from './checks.js'
 
 /** An option without its type and docstring, which are in the public interface. test/docs/tables.test.ts compares pages and docstrings with these rows. */
 export interface OptionSpec<V = unknown> {
@@ -54,6 +54,15 @@ export const readOptions = <T extends Readonly<Record<string, OptionSpec>>>(tabl
 /** Like `readOptions`, for options that are given together with those of other tables. */
 export const readKnown = <T extends Readonly<Record<string, OptionSpec>>>(table: T, given: object): OptionValues<T> => {
   const read: Record<string, unknown> = {}
-  for (const [name, spec] of Object.entries(table)) read[name] = optionValue(name, spec, (given as Record<string, unknown>)[name], read)
+  const refused: OptionError[] = []
+  for (const [name, spec] of Object.entries(table)) {
+    try {
+      read[name] = optionValue(name, spec, (given as Record<string, unknown>)[name], read)
+    } catch (error) {
+      if (!(error instanceof OptionError)) throw error
+      refused.push(error)
+    }
+  }
+  if (refused.length > 0) throw allRefused(refused as [OptionError, ...OptionError[]])
   return read as OptionValues<T>
 }

@@ -63,6 +63,11 @@ export const readFault = (bytes: Buffer): Fault => {
   return delivery === undefined ? { type, error } : { type, error, delivery: delivery as number }
 }
 
+export const readLoaded = (bytes: Buffer): string => {
+  const url = decode(bytes, 0)
+  return typeof url === 'string' ? url : refuse('LOADED')
+}
+
 export const readLogLines = (bytes: Buffer): LogLine[] => {
   const lines = decode(bytes, 0)
   return isList(lines, bytes, isLine) ? lines : refuse('LOG')

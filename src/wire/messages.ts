@@ -9,6 +9,7 @@ export const PROTOCOL_VERSION = 2
  * PULL                credit for the stream `delivery`
  * REPLY               the answer of a CALL of `delivery`: a value or (FLAG_ERROR) an error
  * CALL                `delivery` asks its host; always before its READY or END
+ * LOADED              only under `node --watch`: the worker loads the module of this file: URL
  * CANCEL              `delivery`: the job to cancel; every unclaimed delivery up to the one in the payload is taken back, too. Without time for an
  *                     interruption the host alone ends a worker whose task does not settle
  * RECALL              `delivery`: the last delivery written
@@ -41,6 +42,7 @@ export const Kind = {
   FAULT: 25,
   BYE: 26,
   CALL: 27,
+  LOADED: 28,
   // lifeline, host → watchdog
   CANCEL: 32,
   RECALL: 33,

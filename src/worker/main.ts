@@ -8,6 +8,7 @@ import { Kind, type StartFailed, type WorkerConfig, type WorkerUp } from '../wir
 import { captureOutput } from './io/capture.js'
 import { catchFaults, faultReporter } from './io/faults.js'
 import { NO_JOB } from './io/frame-output.js'
+import { reportLoads } from './io/loaded-modules.js'
 import { acceptanceRecord, readJobs, resultsPipe } from './io/pipes.js'
 import { residentMemory } from './io/resident-memory.js'
 import { AsyncScope } from './jobs/async-scope.js'
@@ -103,6 +104,7 @@ class WorkerProcess {
     }
     process.on('exit', () => this.#onExit())
     readJobs((chunk) => this.#loop.receive(chunk))
+    reportLoads(this.#loop.output)
     this.#load().then((registry) => this.#announce(registry), failed(this.#loop))
   }
 

@@ -131,6 +131,18 @@ withRabbit('the publisher', () => {
     expect(taken).toBe(0)
   })
 
+  it('publishMany: says of its source what an item must be', async () => {
+    const out = await publisher()
+    const refusal = (source: unknown): Promise<unknown> => out.publishMany('add', source as [number][]).catch((reason: unknown) => reason)
+    const message = "Option 'source[1]' must be an array, the arguments of one job: publisher.publishMany('add', [[argument, …], …]); it was given 7."
+    expect(await refusal([[1], 7])).toMatchObject({ name: 'PublishManyError', published: [expect.any(String)], cause: { name: 'TypeError', message } })
+    for (const none of [undefined, 7, 'text'])
+      expect(await refusal(none)).toMatchObject({
+        name: 'TypeError',
+        message: expect.stringContaining("Option 'source' must be an iterable of arrays of arguments"),
+      })
+  })
+
   it('publishMany: stops at the first error, and reports which jobs were published', async () => {
     const out = await publisher()
     const error = await out.publishMany('add', [[1], [2], [() => {}], [4]] as number[][]).catch((reason: unknown) => reason)

@@ -234,3 +234,14 @@ test('purge --yes empties each queue', async () => {
   expect(await run('purge', '--yes', '--queue', 'a,bcd')).toBe(0)
   expect(stdout.text).toBe('a: 1 removed\nbcd: 3 removed\n')
 })
+
+test('a misspelt variable is told, with the one that is meant; the command runs on', async () => {
+  const env = { ASYNC_FARM_JOB_QUEUE: 'q', ASYNC_FARM_LOGLEVEL: 'warn', ASYNC_FARM_OF_SOMEBODY_ELSE: '1', ASYNC_FARM_SECRET: 'long enough' }
+  const node = new ScriptedNode()
+  const line = commandLine({ env, farm: { createControlClient: async () => controlClientOf(node) } })
+  expect(await line.run('control', 'ping')).toBe(0)
+  expect(line.stderr.text).toBe(
+    'prefork: the variable ASYNC_FARM_JOB_QUEUE has no effect; did you mean ASYNC_FARM_JOBS_QUEUE?\n' +
+      'prefork: the variable ASYNC_FARM_LOGLEVEL has no effect; did you mean ASYNC_FARM_LOG_LEVEL?\n',
+  )
+})

@@ -74,7 +74,9 @@ export const run = async (folder: string, command: string): Promise<{ output: st
   const [program, ...args] = command.split(' ')
   if (program === 'npx' && args[0] === 'tsc') args[0] = join(root, 'node_modules/typescript/bin/tsc')
   else if (program !== 'node') throw new Error(`a page may run node and npx tsc, not: ${command}`)
-  const options = { cwd: folder, stdin: 'ignore', all: true, reject: false, stripFinalNewline: false, timeout: 25_000 } as const
+  // Pages show plain text, and the runner of these tests asks for colours.
+  const env = { FORCE_COLOR: undefined, NO_COLOR: '1' }
+  const options = { cwd: folder, env, stdin: 'ignore', all: true, reject: false, stripFinalNewline: false, timeout: 25_000 } as const
   const { all, exitCode } = await execa(process.execPath, args, options)
   return { output: all, code: exitCode }
 }

@@ -43,9 +43,14 @@ export const installPackages = async (): Promise<void> => {
   }
 }
 
-/** Makes packages importable in a project. */
+const own = fileURLToPath(new URL('../../node_modules/', import.meta.url))
+
+/** Makes packages importable in a project: those of this folder, or of the project itself. */
 export const linkPackages = (folder: string, names: readonly string[]): void => {
-  for (const name of names) symlinkSync(join(here, 'node_modules', name), join(folder, 'node_modules', name))
+  for (const name of names) {
+    const tried = join(here, 'node_modules', name)
+    symlinkSync(existsSync(tried) ? tried : join(own, name), join(folder, 'node_modules', name))
+  }
 }
 
 export interface Outcome {

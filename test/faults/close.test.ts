@@ -21,6 +21,20 @@ describe('promises 3, 6: close', () => {
     expect(pool.stats()).toMatchObject({ workers: [], queued: 0, running: 0, totals: { succeeded: 30 } })
   })
 
+  it('says of a worker that still starts that the pool has ended it', async () => {
+    const pool = await startPool({ tasks: new URL('../fixtures/starts/first-only.js', import.meta.url), workers: 2 })
+    await until('the second starts', () => pool.stats().workers.length === 2)
+    const exits: object[] = []
+    pool.on('workerExit', (event) => exits.push(event))
+    await within(pool.close(), 10_000)
+    expect(exits).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ worker: 1, reason: 'exit', signal: null, expected: true }),
+        expect.objectContaining({ worker: 2, reason: 'killed by the pool', signal: 'SIGKILL', expected: true }),
+      ]),
+    )
+  })
+
   it('finishes after the death of a worker: jobs that had not begun still run', async () => {
     const pool = await startPool({ dispatch: 'fast' })
     const [pid] = upPids(pool)

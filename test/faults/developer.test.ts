@@ -17,28 +17,69 @@ setInterval(() => {}, 1_000)
 `
 const tasks = (answer: number): string => `export const answer = () => ${answer}\n`
 
-it('node --watch restarts the host when a task module changes', async () => {
+/** `node --watch main.js` with these files; the watcher ends with the test. */
+const watched = (files: Readonly<Record<string, string>>) => {
   const { folder, remove } = makeProject()
   onTestFinished(remove)
-  writeFileSync(join(folder, 'main.js'), MAIN)
-  writeFileSync(join(folder, 'tasks.js'), tasks(1))
-  const watcher = spawn(process.execPath, ['--watch', 'main.js'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  const watcher = spawn(process.execPath, ['--watch', 'main.js'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
   onTestFinished(async () => {
     watcher.kill('SIGTERM')
     await until('the watcher is gone', () => watcher.exitCode !== null || watcher.signalCode !== null)
   })
   let output = ''
-  watcher.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
+  for (const stream of [watcher.stdout, watcher.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  const prints = (what: string) => until(`it prints ${what}: ${output}`, () => output.includes(what))
+  /** Written again and again: the watcher may begin to watch the file only now. */
+  const edit = (name: string, text: string, what: string) =>
+    until(`it prints ${what} after ${name} has changed: ${output}`, async () => {
+      writeFileSync(join(folder, name), text)
+      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      return output.includes(what)
+    })
+  return { prints, edit }
+}
+
+it('node --watch restarts the host when a task module changes', async () => {
+  const { prints, edit } = watched({ 'main.js': MAIN, 'tasks.js': tasks(1) })
+  await prints('answer 1')
+  await edit('tasks.js', tasks(2), 'answer 2')
+})
+
+const IMPORTING = `import { createRequire } from 'node:module'
+import { value } from './value.js'
+const require = createRequire(import.meta.url)
+export const answer = async () => [value, (await import('./late.js')).late, require('./common.cjs')].join()
+`
+
+it.each(['', ", env: { PATH: '/bin' }"])('node --watch restarts the host when a module changes that a task module imports%s', async (options) => {
+  const main = MAIN.replace(', workers: 1', `, workers: 1${options}`)
+  const files = { 'value.js': 'export const value = ', 'late.js': 'export const late = ', 'common.cjs': 'module.exports = ' }
+  const { prints, edit } = watched({
+    'main.js': main,
+    'tasks.js': IMPORTING,
+    ...Object.fromEntries(Object.entries(files).map(([name, text]) => [name, `${text}1\n`])),
   })
-  await until('it has started', () => output.includes('answer 1'))
-  // Written again and again: the watcher may begin to watch the file only now.
-  let written = 1
-  await until('it has started again', async () => {
-    writeFileSync(join(folder, 'tasks.js'), tasks(++written))
-    await new Promise((resolve) => setTimeout(resolve, 500))
-    return /answer [2-9]/.test(output)
+  await prints('answer 1,1,1')
+  await edit('value.js', `${files['value.js']}2\n`, 'answer 2,1,1')
+  await edit('late.js', `${files['late.js']}2\n`, 'answer 2,2,1')
+  await edit('common.cjs', `${files['common.cjs']}2\n`, 'answer 2,2,2')
+})
+
+it('node --watch restarts a host that failed when an import of its task module is mended', async () => {
+  const { prints, edit } = watched({
+    'main.js': MAIN,
+    'tasks.js': IMPORTING,
+    'late.js': 'export const late = 1\n',
+    'common.cjs': 'module.exports = 1\n',
+    'value.js': "throw new Error('not yet')\n",
   })
+  await prints('WorkerStartError')
+  await edit('value.js', 'export const value = 1\n', 'answer 1,1,1')
 })
 
 const shared = sharedPool({ tasks: new URL('../fixtures/tasks.js', import.meta.url) })

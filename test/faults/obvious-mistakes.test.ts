@@ -72,13 +72,16 @@ describe('a task module', () => {
   })
 
   it('that does not exist is told with the folder that its path is relative to', async () => {
-    const { message } = await refused({ tasks: './no-such-tasks.js' })
+    // No process is started for it.
+    const { message } = await refused({ tasks: './no-such-tasks.js', execArgv: [] })
     expect(message).toBe(
-      `No worker could be started (3 starts failed): ${process.cwd()}/no-such-tasks.js: there is no such file; './no-such-tasks.js' is relative to the working directory. ` +
+      `No worker can be started: ${process.cwd()}/no-such-tasks.js: there is no such file; './no-such-tasks.js' is relative to the working directory. ` +
         "For a path beside the calling module, pass new URL('./no-such-tasks.js', import.meta.url).",
     )
     const absent = join(tmpdir(), 'no-such-tasks.js')
     expect((await refused({ tasks: absent })).message).toMatch(/no-such-tasks\.js: there is no such file\.$/)
+    const loaded = { tasks: moduleOf('', 'none.js').replace('none.js', 'other.js'), execArgv: ['--import', 'data:text/javascript,'] }
+    expect((await refused(loaded)).message).toMatch(/^No worker could be started \(\d starts failed\): .*other\.js: there is no such file\.$/)
     const importer = moduleOf("import './no-such-module.js'\n")
     expect((await refused({ tasks: importer })).message).toContain("Cannot find module '")
   })

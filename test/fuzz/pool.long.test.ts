@@ -86,6 +86,7 @@ describe('promise 7: a frame that a task forges', () => {
     for (const [kind, delivery] of [
       [Kind.LOG, 0],
       [Kind.FAULT, 0],
+      [Kind.LOADED, 0],
       [Kind.WORKER_UP, 0],
       [Kind.READY, 0xffff],
       [FLAG_ERROR, 1],

@@ -46,3 +46,27 @@ test('a required option, a wrong value and an unknown name are refused', () => {
   expect(() => readOptions(TABLE, 'it', { name: 'x', size: 0 })).toThrow("Option 'size' must be a whole number of at least 1; it was given 0.")
   expect(() => readOptions(TABLE, 'it', { nam: 'x' })).toThrow("Unknown option 'nam' of it; did you mean 'name'? It has: size, double, kind, name, wait.")
 })
+
+test('of several wrong options each is named', () => {
+  const table = {
+    count: option('jobs', countFrom(1), 1, 'the first'),
+    mode: option('mode', choice('a', 'b'), 'a', 'the second'),
+    text: option('text', nonEmptyString, 'x', 'the third'),
+  }
+  const refused = (given: object): Error => {
+    try {
+      readOptions(table, 'a call', given)
+    } catch (error) {
+      return error as Error
+    }
+    throw new Error('nothing was refused')
+  }
+  expect(refused({ count: 0, mode: 'a', text: '' })).toMatchObject({
+    name: 'TypeError',
+    option: 'count',
+    message: "Option 'count' must be a whole number of at least 1; it was given 0. Option 'text' must be a non-empty string; it was given ''.",
+  })
+  expect(refused({ cuont: 1, text: 'x', retries: 2 }).message).toBe(
+    "Unknown option 'cuont' of a call; did you mean 'count'? Unknown, too: 'retries'. It has: count, mode, text.",
+  )
+})

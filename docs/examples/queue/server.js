@@ -19,6 +19,8 @@ const store = `sqlite:${join(DATA, 'jobs.db')}`
 const queue = await createQueue({ store, queue: 'pictures', defaults: { maxAttempts: 1 } }).catch(refuse)
 const pictures = new Pictures(queue, DATA)
 await pictures.removeOrphans()
+// The first start has something to show.
+if ((await pictures.list()).length === 0) await pictures.paint()
 
 const node = await createWorker({ store, queue: 'pictures', tasks: new URL('./tasks.js', import.meta.url), minWorkers: 2, prefetchPerWorker: 1 }).catch(refuse)
 const feed = new Feed(queue, pictures)

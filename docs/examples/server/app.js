@@ -1,6 +1,7 @@
 // The routes. A handler runs its work in the pool and awaits it, like any other asynchronous call.
 import { readFileSync } from 'node:fs'
-import { clientSignal, HttpError, numberParam, readBody, send, sendError, sendJson } from './http.js'
+import { clientSignal } from 'prefork'
+import { HttpError, numberParam, readBody, send, sendError, sendJson } from './http.js'
 
 const MAX_UPLOAD = 20 * 1024 * 1024
 
@@ -71,7 +72,7 @@ export function createApp({ pool, feed, load, snapshot }) {
   }
 
   function setLoad(res, url) {
-    const rate = numberParam(url, 'rate', 10, 0, 200)
+    const rate = numberParam(url, 'rate', 5, 0, 200)
     if (rate > 0) load.start(rate)
     else load.stop()
     sendJson(res, 200, load.snapshot())

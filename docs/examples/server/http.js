@@ -1,4 +1,4 @@
-// Helpers of the routes: request bodies, responses, errors as statuses, and a signal for clients that disconnect.
+// Helpers of the routes: request bodies, responses, and errors as statuses.
 
 export class HttpError extends Error {
   constructor(status, message) {
@@ -44,15 +44,6 @@ export function sendError(res, error) {
   // The rest of a body that is too large is not read.
   if (status === 413) res.setHeader('connection', 'close')
   sendJson(res, status, { status, error: describe(error) })
-}
-
-/** A signal that aborts when the client disconnects before the response is complete. */
-export function clientSignal(res) {
-  const controller = new AbortController()
-  res.once('close', () => {
-    if (!res.writableFinished) controller.abort(new DOMException('the client disconnected', 'AbortError'))
-  })
-  return controller.signal
 }
 
 export async function readBody(req, limit) {

@@ -12,6 +12,7 @@ import { Load } from './load.js'
 
 const MB = 1024 * 1024
 const HOST = process.env.HOST ?? '127.0.0.1'
+const LOAD = Number(process.env.LOAD ?? 5) // requests a second, from the start on
 const CLOSE_TIMEOUT = 10_000
 
 const options = {
@@ -101,6 +102,7 @@ async function onSignal() {
 try {
   const url = await listen()
   load.aim(url)
+  if (LOAD > 0) load.start(LOAD)
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal)
   console.log(`prefork demo: ${url}  (${options.workers} workers, Ctrl-C stops)`)
 } catch (error) {

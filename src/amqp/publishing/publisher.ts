@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { PublishManyError } from '../../node/connection/errors.js'
+import { checkItem, checkSource, PublishManyError } from '../../node/connection/errors.js'
 import type { AnyTasks, TaskArgs, TaskName, TaskResult } from '../../pool/jobs/task-types.js'
 import { type EncodedJob, encodeJob } from '../../runtime/message/job.js'
 import { refusal } from '../../util/checks.js'
@@ -103,7 +103,7 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
    * Publishes one job for each array of arguments that `source` yields, up to 1,024 at once. Resolves with their ids, in the order of the
    * source. After an error nothing more is read from the source. The options are read once, at the call.
    *
-   * Rejects with TypeError for the name or an option, before the source is read. Later it rejects with PublishManyError: `cause` is the
+   * Rejects with TypeError for the name, an option or a source that is none, before the source is read. Later it rejects with PublishManyError: `cause` is the
    * first error, `published` has the ids of the published jobs.
    */
   async publishMany<N extends TaskName<T>>(
@@ -114,6 +114,7 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     const names = NAMES.filter((each) => each !== 'messageId' && each !== 'correlationId')
     checkName(name)
     const given = readPublishOptions(callName('publishMany', name), options, names)
+    checkSource(name, source)
     const ids: (string | undefined)[] = []
     let failed: { error: unknown } | undefined
     let running = 0
@@ -126,6 +127,7 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     const publish = async (index: number, args: unknown): Promise<void> => {
       running++
       try {
+        checkItem(name, index, args)
         ids[index] = await this.#publish('publishMany', name, args, () => given)
       } catch (error) {
         failed ??= { error }

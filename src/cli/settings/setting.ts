@@ -1,4 +1,5 @@
 import { checkLimits as checkBoth } from '../../util/checks.js'
+import { nearest, shortName } from '../../util/nearest.js'
 import { UsageError } from '../exit.js'
 import type { Reader } from './values.js'
 
@@ -41,6 +42,20 @@ export const readSetting = <T>({ flag, variable, reader, refuseBlank, verbatim }
   const found = verbatim === true ? given?.replace(/\r?\n$/, '') : given?.trim()
   const absent = found === undefined || (refuseBlank === true ? given === '' : found === '')
   return absent ? undefined : readAs(reader, variable!, found)
+}
+
+/** Variables with this prefix are the command line's own. */
+const OWN = 'ASYNC_FARM_'
+
+/** A line for each variable that has no effect and is most likely a misspelt one of `names`. */
+export const misspeltVariables = (env: Environment, names: readonly string[]): string[] => {
+  const own = names.filter((name) => name.startsWith(OWN)).map((name) => name.slice(OWN.length))
+  return Object.keys(env).flatMap((name) => {
+    const rest = name.slice(OWN.length)
+    if (!name.startsWith(OWN) || own.includes(rest)) return []
+    const near = nearest(rest, own)
+    return near === undefined ? [] : [`the variable ${shortName(name)} has no effect; did you mean ${OWN}${near}?`]
+  })
 }
 
 /** Throws UsageError, with the names of the flags, where the library's own check refuses both limits together. */

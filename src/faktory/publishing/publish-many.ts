@@ -34,10 +34,10 @@ export class BulkPublication {
   }
 
   /** Sends what `source` yields. `prepare` may throw. Rejects with PublishManyError when not all of it was sent. */
-  async run(source: Iterable<unknown> | AsyncIterable<unknown>, prepare: (args: unknown) => PreparedJob): Promise<PublishedMany> {
+  async run(source: Iterable<unknown> | AsyncIterable<unknown>, prepare: (args: unknown, index: number) => PreparedJob): Promise<PublishedMany> {
     try {
       for await (const args of source) {
-        await this.#add(prepare(args))
+        await this.#add(prepare(args, this.#jids.length))
         if (this.#failed !== undefined) break
       }
     } catch (error) {

@@ -1,4 +1,4 @@
-import { BrokerError, PublishError } from '../../node/connection/errors.js'
+import { BrokerError, checkItem, checkSource, PublishError } from '../../node/connection/errors.js'
 import type { AnyTasks, TaskArgs, TaskName } from '../../pool/jobs/task-types.js'
 import { refusal } from '../../util/checks.js'
 import { withTimeout } from '../../util/with-timeout.js'
@@ -28,11 +28,6 @@ export interface PublisherSettings extends ServerEndpoint {
 
 /** The name of a call in error texts. */
 const callName = (call: string, name: unknown): string => `publisher.${call}('${String(name)}', …)`
-
-const checkCall = (call: string, name: unknown, args: unknown): void => {
-  checkName(name)
-  if (!Array.isArray(args)) throw refusal('args', `an array: publisher.${call}('${name}', [argument, …])`, args)
-}
 
 function checkName(name: unknown): asserts name is string {
   if (typeof name !== 'string' || name === '') throw refusal('name', 'the name of a task', name)
@@ -92,7 +87,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
    */
   async publish<N extends TaskName<T>>(name: N, args: TaskArgs<T, N>, options?: PublishJobOptions): Promise<string | undefined> {
     this.#refuseWhenClosed('publish')
-    checkCall('publish', name, args)
+    checkName(name)
+    if (!Array.isArray(args)) throw refusal('args', `an array: publisher.publish('${name}', [argument, …])`, args)
     const job = this.#prepare(name, args, readPublishOptions(callName('publish', name), options, NAMES))
     return this.#counted(async () => ((await this.#pusher.push(job)) ? job.jid : undefined))
   }
@@ -101,7 +97,7 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
    * Publishes one job for each array of arguments that `source` yields, up to 1,000 in one command. Resolves with the ids of the jobs that the
    * server took, in the order of the source, and of those that it refused. The options are read once, at the call.
    *
-   * Rejects with TypeError for the name or an option, before the source is read. Later it rejects with PublishManyError, after which nothing more
+   * Rejects with TypeError for the name, an option or a source that is none, before the source is read. Later it rejects with PublishManyError, after which nothing more
    * is read from the source: `cause` is the first error, `published` has the ids of the published jobs.
    */
   async publishMany<N extends TaskName<T>>(
@@ -113,9 +109,10 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     checkName(name)
     const names = NAMES.filter((each) => each !== 'jid')
     const settings = readPublishOptions(callName('publishMany', name), options, names)
+    checkSource(name, source)
     return this.#counted(() =>
-      new BulkPublication(this.#pusher).run(source, (args) => {
-        checkCall('publishMany', name, args)
+      new BulkPublication(this.#pusher).run(source, (args, index) => {
+        checkItem(name, index, args)
         return this.#prepare(name, args as readonly unknown[], settings)
       }),
     )

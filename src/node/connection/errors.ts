@@ -1,4 +1,5 @@
 /** Errors of connecting to a broker, and of publishing to it. */
+import { refusal } from '../../util/checks.js'
 import { PreforkError } from '../../wire/errors.js'
 
 /** The broker cannot be reached or used, for a permanent reason: a refused login, a certificate that is not trusted, a closed client. */
@@ -29,6 +30,20 @@ export class PublishManyError extends PublishError {
     )
     this.published = published
   }
+}
+
+const manyOf = (name: string): string => `publisher.publishMany('${name}', [[argument, …], …])`
+
+/** Refuses what cannot be the source of a `publishMany`. */
+export const checkSource = (name: string, source: unknown): void => {
+  const { [Symbol.asyncIterator]: async, [Symbol.iterator]: sync } = Object(source) as { [Symbol.asyncIterator]?: unknown; [Symbol.iterator]?: unknown }
+  if (typeof source === 'string' || (typeof async !== 'function' && typeof sync !== 'function'))
+    throw refusal('source', `an iterable of arrays of arguments, one for each job: ${manyOf(name)}`, source)
+}
+
+/** Refuses what a source yields as the arguments of its job number `index`, from 0. */
+export const checkItem = (name: string, index: number, item: unknown): void => {
+  if (!Array.isArray(item)) throw refusal(`source[${index}]`, `an array, the arguments of one job: ${manyOf(name)}`, item)
 }
 
 // Set here, not in the classes: a bundler renames a class that refers to its own name, and stacks would show that name.

@@ -1,4 +1,4 @@
-import { readFault, readHello, readLogLines, readStartFailed, readWorkerUp } from '../../wire/announcements.js'
+import { readFault, readHello, readLoaded, readLogLines, readStartFailed, readWorkerUp } from '../../wire/announcements.js'
 import { ProtocolError } from '../../wire/errors.js'
 import {
   acceptedAtOf,
@@ -27,6 +27,7 @@ import {
   type StartFailed,
   type WorkerUp,
 } from '../../wire/messages.js'
+import { reportToWatcher } from './launch/watch-mode.js'
 
 /** The messages of a running job before its end. */
 export type SentKind = typeof Kind.ITEM | typeof Kind.PROGRESS | typeof Kind.CALL
@@ -90,6 +91,10 @@ export const resultsDecoder =
         return
       case Kind.FAULT:
         handler.fault(readFault(bytes.subarray(payloadAt, end)))
+        return
+      case Kind.LOADED:
+        // It is about no worker and no job: the watcher of the host takes it.
+        reportToWatcher([readLoaded(bytes.subarray(payloadAt, end))])
         return
       case Kind.HELLO:
         handler.hello(readHello(bytes.subarray(payloadAt, end)))

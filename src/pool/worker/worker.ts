@@ -202,22 +202,18 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     if (!this.retire()) return
     this.#hub.cancel(this.#drainDeadline)
     this.#pipes.quit()
-    this.#phaseDeadline.set(QUIT_TO_KILL * this.#settings.cancelGrace, this.readers, () => this.kill())
+    this.#phaseDeadline.set(QUIT_TO_KILL * this.#settings.cancelGrace, this.readers, () => this.killFor('killed by the pool'))
   }
 
   discard(): void {
     this.retire()
     this.#hub.cancel(this.#drainDeadline)
-    this.kill()
+    this.killFor('killed by the pool')
   }
 
   /** The first reason stays. */
   killFor(reason: LostReason, error?: Error, cause?: KillReason['cause']): void {
     this.setKillReason(reason, error, cause)
-    this.kill()
-  }
-
-  kill(): void {
     if (this.alive) this.#process.kill()
   }
 

@@ -106,6 +106,19 @@ describe('publishMany', () => {
     expect(await publisher.publishMany('t', [])).toEqual({ published: [], refused: new Map() })
   })
 
+  it('says of its source what an item must be', async () => {
+    const publisher = await publisherOf()
+    const message = "Option 'source[1]' must be an array, the arguments of one job: publisher.publishMany('t', [[argument, …], …]); it was given 7."
+    expect(await failure(publisher.publishMany('t', [[1], 7] as never))).toMatchObject({
+      published: [expect.any(String)],
+      cause: { name: 'TypeError', message },
+    })
+    expect(await failure(publisher.publishMany('t', undefined as never))).toMatchObject({
+      name: 'TypeError',
+      message: expect.stringContaining("'source' must be"),
+    })
+  })
+
   it('says what was published before an argument that cannot be', async () => {
     const queue = faktory.newQueue()
     const publisher = await publisherOf({ queue })

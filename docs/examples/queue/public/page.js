@@ -50,12 +50,9 @@ function show({ id, state, progress, createdAt, endedAt, losses, error }) {
 }
 
 const live = new EventSource('live')
-live.onopen = () => {
-  element('link').textContent = 'connected'
-}
-live.onerror = () => {
-  element('link').textContent = 'the server is gone; the page asks again'
-}
+const setLink = (state, text) => Object.assign(element('link'), { className: `link ${state}`, textContent: text })
+live.onopen = () => setLink('on', 'connected')
+live.onerror = () => setLink('off', 'the server is gone; the page asks again')
 live.addEventListener('all', ({ data }) => {
   for (const picture of JSON.parse(data)) show(picture)
 })

@@ -2,6 +2,8 @@
 
 const $ = (id) => document.getElementById(id)
 const KEEP = 60 * 4 // ticks in the sparkline: a minute
+const LONG = 2_000 // ms after which a job stands out
+const ANSWER_SHOWN = 10_000 // ms for which an answer covers the lower edge of a small screen
 
 const FAULTS = [
   ['Segmentation fault', 'SIGSEGV, as from an addon', '/segfault'],
@@ -21,6 +23,9 @@ let hostPid
 let last
 const history = []
 const slots = new Map()
+const opened = new Set() // the elements of journal entries that are shown whole, by id
+let dragging = false // somebody moves the slider of the load
+let answerTimer
 
 // ---- the feed
 
@@ -37,6 +42,8 @@ source.addEventListener('hello', (event) => {
     for (const slot of slots.values()) slot.card.remove()
     slots.clear()
     $('journal').replaceChildren()
+    opened.clear()
+    resize()
   }
   for (const entry of hello.entries) drawEntry(entry)
 })
@@ -89,7 +96,7 @@ function draw(now) {
   $('statuses').textContent = ok !== load.sent && Object.keys(bad).length > 0 ? `(${counted(bad)})` : ''
   $('load-p50').textContent = ms(load.latency.p50)
   $('load-p99').textContent = ms(load.latency.p99)
-  drawLoadButton(load.rate)
+  drawLoad(load.rate)
 
   drawWorkers(pool.workers)
 }
@@ -218,9 +225,9 @@ function fillSlot(slot, worker) {
 }
 
 function setJob(slot, job, running = 0, ahead = 0) {
-  slot.job.className = job ? `job on${job.age > 300 ? ' long' : ''}` : 'job'
+  slot.job.className = job ? `job on${job.age > LONG ? ' long' : ''}` : 'job'
   const name = job ? `${job.name}${job.attempt > 1 ? ` (attempt ${job.attempt})` : ''}${running > 1 ? ` +${running - 1}` : ''}` : 'idle'
-  slot.job.replaceChildren(element('span', '', name), element('span', '', job ? `${ms(job.age)} ms` : ahead ? `${ahead} ahead` : ''))
+  slot.job.replaceChildren(element('span', 'name', name), element('span', '', job ? `${ms(job.age)} ms` : ahead ? `${ahead} ahead` : ''))
 }
 
 function markDeath(entry) {
@@ -256,7 +263,7 @@ function drawEntry(entry) {
   const item = element('li', entry.kind)
   item.id = id
   const time = element('time', '', new Date(entry.time).toLocaleTimeString([], { hour12: false }))
-  const text = element('div')
+  const text = element('div', 'text')
   if (entry.kind === 'death' || entry.kind === 'recycled') {
     text.append(element('b', '', entry.kind === 'death' ? entry.cause : 'recycled'), ` pid ${entry.pid}`)
     text.append(entry.newPid ? element('span', 'replacement', ` → pid ${entry.newPid}`) : ' …')
@@ -267,13 +274,48 @@ function drawEntry(entry) {
     text.append(element('b', '', entry.title), entry.times > 1 ? ` × ${entry.times}` : '')
     const detail = entry.error ? `${entry.error.name}: ${entry.error.message}` : entry.detail
     if (detail) text.append(element('small', '', detail))
+    if (entry.error?.taskStack) text.append(element('small', 'stack', entry.error.taskStack))
   }
   item.append(time, text)
   const old = $(id)
   if (old) old.replaceWith(item)
   else $('journal').prepend(item)
-  while ($('journal').children.length > 80) $('journal').lastChild.remove()
+  while ($('journal').children.length > 80) {
+    opened.delete($('journal').lastChild.id)
+    $('journal').lastChild.remove()
+  }
+  markCut(item)
 }
+
+// What does not fit in three lines opens on a click, or on Enter.
+function markCut(item) {
+  const text = item.lastChild
+  const isOpen = opened.has(item.id)
+  item.classList.toggle('open', isOpen)
+  const isCut = isOpen || text.scrollHeight > text.clientHeight + 1
+  item.classList.toggle('cut', isCut)
+  if (isCut) for (const [name, value] of Object.entries({ role: 'button', tabindex: '0', 'aria-expanded': String(isOpen) })) text.setAttribute(name, value)
+  else for (const name of ['role', 'tabindex', 'aria-expanded']) text.removeAttribute(name)
+}
+
+function toggle(item) {
+  if (!item?.classList.contains('cut')) return
+  if (!opened.delete(item.id)) opened.add(item.id)
+  markCut(item)
+}
+
+$('journal').addEventListener('click', (event) => {
+  // A text that is selected is not closed under the selection.
+  if (getSelection().isCollapsed) toggle(event.target.closest('li'))
+})
+$('journal').addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter' && event.key !== ' ') return
+  event.preventDefault()
+  toggle(event.target.closest('li'))
+})
+window.addEventListener('resize', () => {
+  for (const item of $('journal').children) markCut(item)
+})
 
 // ---- buttons
 
@@ -306,24 +348,47 @@ async function disconnect(path) {
 
 function show(text) {
   $('answer').textContent = text
+  $('answer').classList.add('shown')
+  clearTimeout(answerTimer)
+  answerTimer = setTimeout(hideAnswer, ANSWER_SHOWN)
 }
+
+function hideAnswer() {
+  $('answer').classList.remove('shown')
+}
+
+$('answer').addEventListener('click', hideAnswer)
 
 $('load').addEventListener('click', () => setLoad($('load').getAttribute('aria-pressed') === 'true' ? 0 : Number($('load-rate').value)))
 $('load-rate').addEventListener('input', () => {
+  dragging = true
   $('load-rate-text').textContent = $('load-rate').value
 })
 $('load-rate').addEventListener('change', () => {
   if ($('load').getAttribute('aria-pressed') === 'true') setLoad(Number($('load-rate').value))
 })
-
-async function setLoad(rate) {
-  const res = await fetch(`load?rate=${rate}`, { method: 'POST' })
-  drawLoadButton((await res.json()).rate)
+for (const name of ['change', 'pointerup', 'keyup', 'blur']) {
+  $('load-rate').addEventListener(name, () => {
+    dragging = false
+  })
 }
 
-function drawLoadButton(rate) {
+async function setLoad(rate) {
+  try {
+    const res = await fetch(`load?rate=${rate}`, { method: 'POST' })
+    drawLoad((await res.json()).rate)
+  } catch (error) {
+    show(`the load: ${error.message}`)
+  }
+}
+
+// The rate is the server's: another page may have changed it.
+function drawLoad(rate) {
   $('load').setAttribute('aria-pressed', String(rate > 0))
   $('load').textContent = rate > 0 ? 'Stop the load' : 'Start the load'
+  if (rate === 0 || dragging) return
+  $('load-rate').value = rate
+  $('load-rate-text').textContent = rate
 }
 
 $('width').addEventListener('input', () => {
@@ -335,19 +400,19 @@ $('file').addEventListener('change', resize)
 async function resize() {
   const file = $('file').files[0]
   const began = performance.now()
-  const res = await fetch(`resize?width=${$('width').value}`, file ? { method: 'POST', body: file } : {})
-  if (!res.ok) {
-    const { error } = await res.json()
-    $('image-note').textContent = `HTTP ${res.status}: ${error.message}`
-    return
+  try {
+    const res = await fetch(`resize?width=${$('width').value}`, file ? { method: 'POST', body: file } : {})
+    if (!res.ok) throw new Error(`HTTP ${res.status}: ${(await res.json()).error.message}`)
+    const blob = await res.blob()
+    URL.revokeObjectURL($('image').src)
+    $('image').src = URL.createObjectURL(blob)
+    $('image').hidden = false
+    const { headers } = res
+    $('image-note').textContent =
+      `${headers.get('x-image-size')}, ${Math.round(blob.size / 1024)} KB, by pid ${headers.get('x-worker-pid')} in ${ms(performance.now() - began)} ms`
+  } catch (error) {
+    $('image-note').textContent = error.message
   }
-  const blob = await res.blob()
-  URL.revokeObjectURL($('image').src)
-  $('image').src = URL.createObjectURL(blob)
-  $('image').hidden = false
-  const { headers } = res
-  $('image-note').textContent =
-    `${headers.get('x-image-size')}, ${Math.round(blob.size / 1024)} KB, by pid ${headers.get('x-worker-pid')} in ${ms(performance.now() - began)} ms`
 }
 
 // ---- text
