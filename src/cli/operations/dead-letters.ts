@@ -2,14 +2,12 @@ import type { DeadLetterRecord, DeadLetters } from '../../dashboard/model/dead-l
 import { shownArguments } from '../../runtime/report/shown-arguments.js'
 import type { DeadLetter, Farm } from '../farm.js'
 import type { BrokerSettings } from '../settings/broker.js'
+import type { Flags } from '../settings/setting.js'
 
-/** The dead letters of a broker, for a dashboard. `queuesTyped`: only those of the queues of `broker`, whatever queues the nodes have. */
-export const deadLettersOf = (
-  farm: Farm,
-  broker: BrokerSettings,
-  { queuesTyped, showArguments }: { queuesTyped: boolean; showArguments: boolean },
-): DeadLetters => {
-  const chosen = (queues: readonly string[]): readonly string[] => (queuesTyped || queues.length === 0 ? broker.queues : queues)
+/** The dead letters of a broker, for a dashboard. With the flag `--queue` only those of these queues, whatever queues the nodes have. */
+export const deadLettersOf = (farm: Farm, broker: BrokerSettings, flags: Flags): DeadLetters => {
+  const showArguments = flags.arguments !== false
+  const chosen = (queues: readonly string[]): readonly string[] => (flags.queue !== undefined || queues.length === 0 ? broker.queues : queues)
   const recordOf = ({ args, ...letter }: DeadLetter): DeadLetterRecord => ({
     ...letter,
     arguments: showArguments && args !== undefined ? shownArguments({ args }) : undefined,
