@@ -39,6 +39,9 @@ export interface ControllerOptions {
   readonly now?: () => number
 }
 
+/** ms between two reads of a job that runs, while its page is open. */
+const JOB_INTERVAL = 1_000
+
 /** The state and the actions of the dashboard. `keys.ts` calls the actions, the view shows the state. */
 export class Controller {
   readonly options: ControllerOptions
@@ -62,6 +65,8 @@ export class Controller {
   readonly tasksAt = new ListPosition<NodeTask>(({ node, id }) => `${node} ${id}`)
   readonly lettersAt = new ListPosition<DeadLetterRecord>(({ queue, id, at }) => `${queue} ${id} ${at}`)
   #chosenNode: string | undefined
+  /** When the job of the page was last read, and its end then; ms since the epoch. */
+  #jobRead: readonly [at: number, ended: number | undefined] = [0, undefined]
   #chosenWorker: number | undefined
   #listener: (() => void) | undefined
 
@@ -89,8 +94,29 @@ export class Controller {
     this.#listener?.()
   }
 
-  /** To be called now and then: nodes that are silent send no event. */
-  checkNodes(): void {
+  /** To be called now and then: nodes that are silent send no event, nor does the output of a job. */
+  tick(): void {
+    const { overlay, task } = this
+    if (overlay?.kind === 'task' && task !== undefined) this.#followJob(task)
+    this.#checkNodes()
+  }
+
+  /** The page of a job is kept up to date while it runs, and until its end has been read. */
+  #followJob({ node, id, ended }: NodeTask): void {
+    const [at, end] = this.#jobRead
+    if (end === ended && (ended !== undefined || this.now() - at < JOB_INTERVAL)) return
+    this.#readJob(node, id, ended)
+  }
+
+  #readJob(node: string, id: string, ended: number | undefined): void {
+    this.#jobRead = [this.now(), ended]
+    this.farm.refreshJob(node, id).then(
+      () => this.changed(),
+      () => {},
+    )
+  }
+
+  #checkNodes(): void {
     for (const node of this.farm.model.newlyGone(this.now())) this.notify(`${node.name} is gone: ${node.goneReason(this.now())}`, true)
     const shown = this.shownNode
     if (shown === undefined || this.options.only === true || this.farm.model.get(shown) !== undefined) return
@@ -235,12 +261,9 @@ export class Controller {
   showTask(): void {
     const { task } = this
     if (task === undefined) return
-    const { node, id } = task
+    const { node, id, ended } = task
     this.show({ kind: 'task', node, id })
-    this.farm.refreshJob(node, id).then(
-      () => this.changed(),
-      () => {},
-    )
+    this.#readJob(node, id, ended)
   }
 
   /** Shows a text that a node is asked for. */

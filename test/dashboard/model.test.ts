@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { cell, folded } from '../../src/dashboard/format/cell.js'
-import { shownBytes, shownRate, shownTime, sparkline } from '../../src/dashboard/format/values.js'
+import { shownBytes, shownRate, shownTime, shownWhen, sparkline } from '../../src/dashboard/format/values.js'
 import { FarmModel } from '../../src/dashboard/model/farm-model.js'
 import { readFilter } from '../../src/dashboard/model/filter.js'
 import { ListPosition } from '../../src/dashboard/model/list-position.js'
@@ -138,7 +138,7 @@ test('a node whose heartbeats have stopped is silent, then gone with the reason,
   expect([farm.get('b')!.silentFor(5_000), farm.get('b')!.silentFor(5_001)]).toEqual([undefined, 5_001])
   expect(names(farm.present(15_000))).toEqual(['a', 'b'])
   expect(names(farm.newlyGone(15_001))).toEqual(['b'])
-  expect(farm.get('b')!.goneReason(15_001)).toBe('no heartbeat for 15 s: it was killed, is frozen, or cut off')
+  expect(farm.get('b')!.goneReason(15_001)).toBe('no heartbeat for 15 s: killed, frozen or cut off')
   expect(farm.newlyGone(15_002)).toEqual([])
   expect([names(farm.nodes(16_000)), names(farm.present(16_000))]).toEqual([['a', 'b'], ['a']])
   expect([names(farm.nodes(75_001)), names(farm.nodes(75_002))]).toEqual([['a', 'b'], ['a']])
@@ -287,6 +287,11 @@ test.each([
   [3_600_000, '1h 00m'],
   [90_000_000, '1d 01h'],
 ])('%i ms are %s', (ms, text) => expect(shownTime(ms)).toBe(text))
+
+test('a time of another day has its date', () => {
+  const at = new Date(2026, 10, 24, 14, 3, 59).getTime()
+  expect([shownWhen(at, at + 1_000), shownWhen(at, at + 86_400_000)]).toEqual(['14:03:59', '11-24 14:03'])
+})
 
 test('other values', () => {
   expect([shownBytes(61.4e6), shownBytes(2.5e9), shownRate(0), shownRate(3.14), shownRate(12_345)]).toEqual(['61 MB', '2.5 GB', '0/s', '3.1/s', '12,345/s'])

@@ -232,8 +232,8 @@ test('remote nodes: all together first, those that are up at once, others with t
   const controller = new Controller({ source, onQuit() {} })
   expect(shown(controller)).toContain('No node has reported yet')
   await controller.open()
-  await vi.waitFor(() => expect(shown(controller)).toMatch(/prefork 2 nodes 4 workers, 2 busy/))
-  await vi.waitFor(() => expect(shown(controller)).toMatch(/running +resize +alpha +of-alpha(.|\n)*failure +resize: Error: no +beta +of-beta/))
+  await vi.waitFor(() => expect(shown(controller)).toMatch(/prefork 2 nodes, 4 workers, 2 busy/))
+  await vi.waitFor(() => expect(shown(controller)).toMatch(/running +resize +alpha +of-alpha(.|\n)*failure +resize: no +beta +of-beta/))
   expect(shown(controller)).toMatch(/queue 15 {2}held 6\/40 {2}running 4/)
   expect(shown(controller)).toMatch(/done 200 {2}failed 6/)
   press(controller, { input: '', name: 'down' })
@@ -260,19 +260,19 @@ test('a node that is killed is gone with the reason; its counts and jobs are no 
   controller.showNode('beta')
   const at = vi.spyOn(Date, 'now').mockReturnValue(NOW + 16_000)
   alpha.emit({ type: 'node.heartbeat', stats: scriptedStats() })
-  controller.checkNodes()
-  expect(shown(controller)).toMatch(/beta is gone: no heartbeat for 16 s: it was killed, is frozen, or cut off/)
+  controller.tick()
+  expect(shown(controller)).toMatch(/beta is gone: no heartbeat for 16 s: killed, frozen or cut off/)
   expect(shown(controller)).toMatch(/prefork beta gone \(no heartbeat for 16 s/)
   press(controller, { input: '', name: 'escape' })
-  expect(shown(controller)).toMatch(/prefork 1 node 2 workers, 1 busy, 1 gone/)
+  expect(shown(controller)).toMatch(/prefork 1 node, 2 workers, 1 busy, 1 gone/)
   expect(shown(controller)).toMatch(/beta +gone \(no heartbeat/)
   expect(shown(controller)).toContain('done 100  failed 3')
   expect(shown(controller)).not.toContain('of-beta')
   controller.showNode('beta')
   at.mockReturnValue(NOW + 77_000)
   alpha.emit({ type: 'node.heartbeat', stats: scriptedStats() })
-  controller.checkNodes()
-  expect(shown(controller)).toMatch(/prefork 1 node 2 workers, 1 busy {2}/)
+  controller.tick()
+  expect(shown(controller)).toMatch(/prefork 1 node, 2 workers, 1 busy {2}/)
   expect(shown(controller)).not.toContain('gone (')
   await close()
 })
@@ -358,6 +358,35 @@ test('the page of a failed job has its arguments, the stack of its error, its at
   await close()
 })
 
+test('the page of a job that runs shows its output as it comes, and its error once it has failed', async () => {
+  const node = new ScriptedNode()
+  const logs = [{ time: NOW, stream: 'stdout', text: 'half way' }]
+  node.tasks = [scriptedTask()]
+  const { controller, close } = await openOver(node)
+  await vi.waitFor(() => expect(controller.currentTasks).toHaveLength(1))
+  press(controller, { input: '', name: 'tab' })
+  press(controller, { input: '', name: 'enter' })
+  await vi.waitFor(() => expect(shown(controller)).toContain('It has written nothing'))
+  node.tasks = [scriptedTask({ logs })]
+  controller.tick()
+  expect(node.asked.filter(({ command }) => command === 'snapshot')).toHaveLength(2)
+  const at = vi.spyOn(Date, 'now').mockReturnValue(NOW + 1_000)
+  controller.tick()
+  await vi.waitFor(() => expect(shown(controller)).toContain('half way'))
+  node.emit({ type: 'task.failed', id: 'job-a', name: 'resize', worker: 1, duration: 5, error: 'Error: no', dead: 'failed' })
+  node.tasks = [scriptedTask({ logs, status: 'failure', ended: NOW, error: 'Error: no', stack: 'Error: no\n    at resize (/app/tasks.js:3:9)' })]
+  controller.tick()
+  await vi.waitFor(() => expect(shown(controller)).toContain('at resize (/app/tasks.js:3:9)'))
+  // It does not change any more.
+  const asked = node.asked.length
+  for (const seconds of [5, 10]) {
+    at.mockReturnValue(NOW + seconds * 1_000)
+    controller.tick()
+  }
+  expect(node.asked.length).toBeLessThanOrEqual(asked + 1)
+  await close()
+})
+
 test('from 120 columns on the id is whole; below, names come before blanks', async () => {
   const node = new ScriptedNode()
   const [id, name] = ['0f8a8b2e-4d1c-4f6e-9a3b-2c5d7e9f1a3b', 'reports/monthly#renderAndSend']
@@ -369,7 +398,7 @@ test('from 120 columns on the id is whole; below, names come before blanks', asy
   node.tasks = [scriptedTask({ id, name: 'add', status: 'success', ended: 1, duration: 5 })]
   press(controller, { input: 's' })
   // Its name leaves room for it.
-  await vi.waitFor(() => expect(shown(controller, 100)).toContain(id))
+  await vi.waitFor(() => expect(shown(controller, 110)).toContain(id))
   await close()
 })
 
@@ -398,13 +427,18 @@ const lettersOf = (letters: DeadLetterRecord[]) => {
 }
 
 test('d shows the dead letters: one is looked at, one retried, those that match retried, each after a question', async () => {
-  const letters = [letter(), letter({ id: 'd2', task: 'resize' }), letter({ id: 'd3' }), letter({ id: undefined, task: undefined, reason: 'undecodable' })]
+  const letters = [
+    letter(),
+    letter({ id: 'd2', task: 'resize', at: NOW - 1 }),
+    letter({ id: 'd3', at: NOW - 2 }),
+    letter({ id: undefined, task: undefined, at: undefined, reason: 'undecodable' }),
+  ]
   const { source, asked } = lettersOf(letters)
   const { controller, close } = await openOver(new ScriptedNode(), { deadLetters: source })
   press(controller, { input: 'd' })
-  await vi.waitFor(() => expect(shown(controller)).toMatch(/failed +mail: Error: no +d1 +q +3/))
+  await vi.waitFor(() => expect(shown(controller)).toMatch(/failed +mail: no +d1 +3/))
   expect(asked).toEqual([['read', ['async_farm.jobs'], 1_000]])
-  expect(shown(controller)).toMatch(/undecodable +\(unreadable\): Error: no +\(no id\)/)
+  expect(shown(controller)).toMatch(/undecodable +\(unreadable\): no +\(no id\)/)
   press(controller, { input: '', name: 'enter' })
   for (const text of ['["a@b.c"]', 'at mail (/app/tasks.js:3:9)', 'queue q  node alpha', 'R retry']) expect(shown(controller)).toContain(text)
   press(controller, { input: '', name: 'escape' })
@@ -449,7 +483,7 @@ test('a broker that cannot list its dead letters: their number, and those that t
   const { controller, close } = await openOver(node, { deadLetters })
   await vi.waitFor(() => expect(controller.currentTasks).toHaveLength(2))
   press(controller, { input: 'd' })
-  await vi.waitFor(() => expect(shown(controller, 120)).toMatch(/12 are dead; the broker lists none: those that the nodes remember(.|\n)*resize: Error: no/))
+  await vi.waitFor(() => expect(shown(controller, 120)).toMatch(/12 are dead; the broker lists none: those that the nodes remember(.|\n)*resize: no/))
   expect(shown(controller)).not.toContain('runs')
   press(controller, { input: 'A' })
   expect(shown(controller)).toContain('Retry all 12 dead letters?')

@@ -1,4 +1,5 @@
 import { shownArguments } from '../../runtime/report/shown-arguments.js'
+import { textWithoutPasswords } from '../../util/redact.js'
 import { escapeLine } from '../../util/shown-text.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
@@ -67,7 +68,7 @@ const linesOf = ({ id, task, args, queue, reason, error, at, attempt, losses, at
   return [
     `${timeOf(at)}  ${id ?? '(no id)'}  ${task ?? '(unreadable)'}  ${queue}  ${reason}  attempt ${attempt}, losses ${losses}  ${title}`,
     ...details.map((line) => `    ${line}`),
-  ].map(escapeLine)
+  ].map((line) => escapeLine(textWithoutPasswords(line)))
 }
 
 /** Sends dead letters back to the queues that they came from. */

@@ -1,5 +1,6 @@
 import type { DeadLetterRecord, DeadLetters } from '../../dashboard/model/dead-letters.js'
 import { shownArguments } from '../../runtime/report/shown-arguments.js'
+import { textWithoutPasswords } from '../../util/redact.js'
 import type { DeadLetter, Farm } from '../farm.js'
 import type { BrokerSettings } from '../settings/broker.js'
 import type { Flags } from '../settings/setting.js'
@@ -8,8 +9,10 @@ import type { Flags } from '../settings/setting.js'
 export const deadLettersOf = (farm: Farm, broker: BrokerSettings, flags: Flags): DeadLetters => {
   const showArguments = flags.arguments !== false
   const chosen = (queues: readonly string[]): readonly string[] => (flags.queue !== undefined || queues.length === 0 ? broker.queues : queues)
-  const recordOf = ({ args, ...letter }: DeadLetter): DeadLetterRecord => ({
+  const recordOf = ({ args, error, stack, ...letter }: DeadLetter): DeadLetterRecord => ({
     ...letter,
+    error: textWithoutPasswords(error),
+    stack: stack === undefined ? undefined : textWithoutPasswords(stack),
     arguments: showArguments && args !== undefined ? shownArguments({ args }) : undefined,
   })
   return {

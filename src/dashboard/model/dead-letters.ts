@@ -64,12 +64,14 @@ const rememberedLetters = (tasks: readonly NodeTask[]): DeadLetterRecord[] =>
 
 /** The dead letters of a farm as last read, and what an operator does with them. */
 export class DeadLetterList {
-  /** Of the broker, the oldest first; where it cannot list them, those that the nodes remember. */
+  /** Of the broker, the newest first; where it cannot list them, those that the nodes remember. */
   letters: readonly DeadLetterRecord[] = []
   /** How many there are, where the broker cannot list them. */
   count: number | undefined
   /** Not all were read. */
   cut = false
+  /** They have not been read yet, or the last try has failed. */
+  isRead = false
   readonly #source: DeadLetters
   readonly #farm: LiveFarm
 
@@ -83,11 +85,14 @@ export class DeadLetterList {
   }
 
   async read(): Promise<void> {
+    this.isRead = false
     const found = await this.#source.read(this.#queues, MAX_LETTERS)
     const listed = typeof found !== 'number'
-    this.letters = listed ? found : rememberedLetters(this.#farm.model.tasks(this.#farm.now()))
+    const letters = listed ? [...found] : rememberedLetters(this.#farm.model.tasks(this.#farm.now()))
+    this.letters = letters.sort((a, b) => (b.at ?? 0) - (a.at ?? 0))
     this.count = listed ? undefined : found
     this.cut = listed && found.length >= MAX_LETTERS
+    this.isRead = true
   }
 
   /** Sends a job back to its queue. Resolves with false when it is not among the dead letters. */

@@ -72,7 +72,7 @@ export class NodeModel {
   goneReason(now: number): string | undefined {
     if (this.down !== undefined) return this.down
     const silence = now - this.lastEvent
-    return silence > this.#time(GONE) ? `no heartbeat for ${Math.round(silence / 1_000)} s: it was killed, is frozen, or cut off` : undefined
+    return silence > this.#time(GONE) ? `no heartbeat for ${Math.round(silence / 1_000)} s: killed, frozen or cut off` : undefined
   }
 
   #time({ beats, ms }: { beats: number; ms: number }): number {

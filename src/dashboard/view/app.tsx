@@ -18,7 +18,7 @@ export const App = ({ controller }: { controller: Controller }) => {
     let timer: NodeJS.Timeout | undefined
     const later = (ms: number): void => {
       timer = setTimeout(() => {
-        controller.checkNodes()
+        controller.tick()
         draw()
         later(IDLE_TIME)
         soon = false

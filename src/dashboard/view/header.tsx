@@ -57,7 +57,7 @@ const farmSummary = (controller: Controller): Summary | undefined => {
   const gone = controller.nodes.length - nodes
   if (nodes + gone === 0) return undefined
   return {
-    name: nodes === 1 ? '1 node' : `${nodes} nodes`,
+    name: nodes === 1 ? '1 node,' : `${nodes} nodes,`,
     state: `${workers === 1 ? '1 worker' : `${workers} workers`}, ${busy} busy${gone === 0 ? '' : `, ${gone} gone`}`,
     colour: gone > 0 ? 'red' : undefined,
     right: shownBytes(rss),

@@ -1,6 +1,6 @@
 import type { NodeWorker } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
-import { colourOf, STATUS_COLOURS, shownBytes, shownClock, shownCount, shownRate, shownTime } from '../format/values.js'
+import { colourOf, STATUS_COLOURS, shownBytes, shownClock, shownCount, shownRate, shownTime, shownWhen } from '../format/values.js'
 import type { DeadLetterRecord } from '../model/dead-letters.js'
 import type { NodeModel } from '../model/node-model.js'
 import type { NodeTask } from '../model/task-list.js'
@@ -24,6 +24,9 @@ const nodeColumns = (now: number): readonly Column<NodeModel>[] => {
   return [
     { title: 'nodes', width: 14, grows: true, value: ({ name }) => name },
     { title: 'state', width: 0, least: 9, value: (node) => nodeState(node, now)[0], colour: (node) => nodeState(node, now)[1] },
+    { title: 'host', width: 12, grows: true, optional: 7, value: (node) => present(node, ({ host, pid }) => `${host} ${pid}`, '') },
+    { title: 'queues', width: 12, grows: true, optional: 6, value: (node) => present(node, ({ queues }) => queues.join(' '), '') },
+    { title: 'up', width: 7, right: true, optional: 5, value: (node) => present(node, ({ uptime }) => shownTime(uptime), '') },
     {
       title: 'workers',
       width: 7,
@@ -113,16 +116,21 @@ const taskColumns = (controller: Controller): readonly Column<NodeTask>[] => [
   {
     title: 'name',
     width: 0,
-    value: ({ name, error, arguments: args }) => (error !== undefined ? `${name}: ${error}` : args === undefined || args === '[]' ? name : `${name} ${args}`),
+    least: 30,
+    value: ({ name, error, arguments: args }) =>
+      error !== undefined ? `${name}: ${shortError(error)}` : args === undefined || args === '[]' ? name : `${name} ${args}`,
     important: ({ name }) => name,
   },
   ...(controller.shownNode === undefined ? [{ title: 'node', width: 10, grows: true, optional: 2, value: ({ node }: NodeTask) => node }] : []),
   { title: 'id', width: 14, grows: true, optional: 3, value: ({ id }) => id },
-  { title: 'try', width: 3, right: true, optional: 1, value: ({ counts }) => String(counts.attempt) },
-  { title: 'w', width: 3, right: true, optional: 1, value: ({ worker }) => (worker === undefined ? '' : String(worker)) },
-  { title: 'received', width: 8, optional: 4, value: ({ received }) => shownClock(received) },
+  { title: 'try', width: 3, right: true, optional: 4, value: ({ counts }) => String(counts.attempt) },
+  { title: 'w', width: 3, right: true, optional: 4, value: ({ worker }) => (worker === undefined ? '' : String(worker)) },
+  { title: 'received', width: 8, optional: 5, value: ({ received }) => shownClock(received) },
   { title: 'took', width: 7, right: true, value: (task) => durationOf(task, controller) },
 ]
+
+/** Without the name of the class that nearly every error has. */
+const shortError = (error: string): string => error.replace(/^Error: /, '')
 
 /** By the clock of the node. */
 const durationOf = ({ node, duration, started, ended }: NodeTask, controller: Controller): string => {
@@ -160,19 +168,24 @@ export const TaskTable = ({ controller, width, height }: ListProps) => {
   )
 }
 
-const LETTER_COLUMNS: readonly Column<DeadLetterRecord>[] = [
+const letterColumns = (now: number, severalQueues: boolean): readonly Column<DeadLetterRecord>[] => [
   { title: 'reason', width: 12, value: ({ reason }) => reason, colour: () => 'red' },
-  { title: 'task', width: 0, value: ({ task = '(unreadable)', error }) => (error === '' ? task : `${task}: ${error}`), important: ({ task = '' }) => task },
+  {
+    title: 'task',
+    width: 0,
+    value: ({ task = '(unreadable)', error }) => (error === '' ? task : `${task}: ${shortError(error)}`),
+    important: ({ task = '' }) => task,
+  },
   { title: 'id', width: 14, grows: true, optional: 3, value: ({ id = '(no id)' }) => id },
-  { title: 'queue', width: 12, grows: true, optional: 2, value: ({ queue }) => queue },
+  ...(severalQueues ? [{ title: 'queue', width: 12, grows: true, optional: 2, value: ({ queue }: DeadLetterRecord) => queue }] : []),
   { title: 'try', width: 3, right: true, optional: 1, value: ({ attempt }) => String(attempt) },
-  { title: 'since', width: 8, value: ({ at }) => (at === undefined ? '' : shownClock(at)) },
+  { title: 'since', width: 11, right: true, value: ({ at }) => (at === undefined ? '' : shownWhen(at, now)) },
 ]
 
 /** The dead letters of the broker. */
 export const LetterTable = ({ controller, width, height }: ListProps) => {
   const { deadLetters, currentLetters: current, filter, typing } = controller
-  const { letters = [], count, cut = false } = deadLetters ?? {}
+  const { letters = [], count, cut = false, isRead = false } = deadLetters ?? {}
   const notes = [
     count === undefined ? '' : `${shownCount(count)} are dead; the broker lists none: those that the nodes remember`,
     cut ? `the oldest ${shownCount(letters.length)}` : '',
@@ -182,14 +195,17 @@ export const LetterTable = ({ controller, width, height }: ListProps) => {
     <Table
       title="dead letters"
       note={notes.filter((each) => each !== '').join('  ')}
-      columns={LETTER_COLUMNS}
+      columns={letterColumns(
+        controller.now(),
+        letters.some(({ queue }) => queue !== letters[0]!.queue),
+      )}
       rows={controller.lettersAt.rows(current)}
       chosen={controller.letter}
       focused
       width={width}
       height={height}
       keyOf={({ queue, id, at }) => `${queue} ${id} ${at}`}
-      empty={filter === '' ? 'no dead letters' : `no dead letter matches '${filter}'; Esc shows all`}
+      empty={!isRead ? 'not read yet' : filter === '' ? 'no dead letters' : `no dead letter matches '${filter}'; Esc shows all`}
     />
   )
 }

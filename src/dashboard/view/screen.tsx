@@ -51,7 +51,7 @@ const keysFor = ({ overlay, page, typing, options, shownNode, task }: Controller
   if (overlay?.kind === 'letter') return '↑ ↓ PgUp PgDn scroll   R retry   Esc back'
   if (overlay?.kind === 'task') return `↑ ↓ PgUp PgDn scroll   ${task?.ended === undefined ? 'x end it' : 'R retry'}   Esc back`
   if (overlay !== undefined) return '↑ ↓ PgUp PgDn scroll   Esc back'
-  if (page === 'letters') return '↑↓ Enter  / filter  R retry  A retry all that match  s read again  Esc back  ? help'
+  if (page === 'letters') return fitting(['↑↓ Enter', '/ filter', 'R retry', 'A retry all that match', 'Esc back', 's read again'], width)
   const all = options.only === true || shownNode === undefined ? [] : ['Esc all nodes']
   const ofWorker = shownNode === undefined ? [] : ['t stack']
   return fitting(['Tab ↑↓ Enter', ...all, '/ filter', 'd dead letters', ...ofWorker, 'P pause', 'x revoke', 'o order', '+ - scale', 'r restart'], width)

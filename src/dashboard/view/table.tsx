@@ -1,4 +1,5 @@
 import { Text } from 'ink'
+import { useRef } from 'react'
 import stringWidth from 'string-width'
 import { cell } from '../format/cell.js'
 import type { Colour } from '../format/values.js'
@@ -43,25 +44,34 @@ const MAX_IMPORTANT = 40
 /** From here on the columns that grow do so although the column without a width is cut. */
 const WIDE = 120
 
-const widest = <T,>(rows: readonly T[], of: (row: T) => string): number => rows.reduce((most, row) => Math.max(most, stringWidth(of(row))), 0)
+/** The widest values that a table has shown: its columns do not move to and fro as rows come and go. */
+class Widest {
+  readonly #known = new Map<string, number>()
+
+  of<T>(what: string, rows: readonly T[], textOf: (row: T) => string): number {
+    const widest = rows.reduce((most, row) => Math.max(most, stringWidth(textOf(row))), this.#known.get(what) ?? 0)
+    this.#known.set(what, widest)
+    return widest
+  }
+}
 
 const taken = <T,>(columns: readonly Column<T>[]): number => columns.reduce((sum, each) => sum + each.width + 1, 1)
 
 /** The columns that fit, with their widths. */
-const layOut = <T,>(columns: readonly Column<T>[], rows: readonly T[], width: number): readonly Column<T>[] => {
+const layOut = <T,>(columns: readonly Column<T>[], rows: readonly T[], width: number, widest: Widest): readonly Column<T>[] => {
   const rest = columns.find((each) => each.width === 0)
   const { important, least: atLeast = MIN_REST } = rest ?? {}
-  const wanted = important === undefined ? atLeast : Math.min(MAX_IMPORTANT, Math.max(atLeast, widest(rows, important)))
+  const wanted = important === undefined ? atLeast : Math.min(MAX_IMPORTANT, Math.max(atLeast, widest.of('important', rows, important)))
   let kept = columns
   while (width - taken(kept) < wanted) {
     const least = Math.max(0, ...kept.map((each) => each.optional ?? 0))
     if (least === 0) break
     kept = kept.filter((each) => each.optional !== least)
   }
-  let free = width - taken(kept) - (width >= WIDE || rest === undefined ? wanted : Math.max(wanted, widest(rows, rest.value)))
+  let free = width - taken(kept) - (width >= WIDE || rest === undefined ? wanted : Math.max(wanted, widest.of(rest.title, rows, rest.value)))
   const grown = kept.map((each) => {
     if (each.grows !== true || free <= 0) return each
-    const more = Math.min(free, Math.max(0, widest(rows, each.value) - each.width))
+    const more = Math.min(free, Math.max(0, widest.of(each.title, rows, each.value) - each.width))
     free -= more
     return { ...each, width: each.width + more }
   })
@@ -96,7 +106,8 @@ export function Table<T>({ title, note, columns: all, rows, chosen, focused, wid
   const at = Math.max(0, chosen === undefined ? 0 : rows.indexOf(chosen))
   const first = Math.max(0, Math.min(at - Math.floor(height / 2), rows.length - height))
   const shown = rows.slice(first, first + height)
-  const columns = layOut(all, shown, width)
+  const widest = useRef(new Widest())
+  const columns = layOut(all, shown, width, widest.current)
   const titles = columns.map((column, i) => cell(i === 0 ? title : column.title, column.width, column.right && i > 0 ? 'right' : 'left')).join(' ')
   return (
     <>

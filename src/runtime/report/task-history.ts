@@ -1,3 +1,4 @@
+import { textWithoutPasswords } from '../../util/redact.js'
 import type { LogLine } from '../../wire/messages.js'
 import type { Delivery, HistoryEntry } from '../delivery.js'
 import type { JobMessage } from '../message/job.js'
@@ -92,7 +93,8 @@ export const endEntry = ({ historyEntry: entry, worker, startedAt, headers, newH
 const stackOf = (error: unknown): string | undefined => {
   const { stack, name, message } = serializeError(error)
   const taskStack = (error as { taskStack?: unknown } | null)?.taskStack
-  return typeof taskStack === 'string' && taskStack !== '' ? truncate(`${name}: ${message}\n${taskStack}`, MAX_STACK) : stack
+  const text = typeof taskStack === 'string' && taskStack !== '' ? truncate(`${name}: ${message}\n${taskStack}`, MAX_STACK) : stack
+  return text === undefined ? undefined : textWithoutPasswords(text)
 }
 
 const MAX_KEPT_ARGUMENTS = 8
