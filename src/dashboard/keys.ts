@@ -108,15 +108,20 @@ const typeFilter = (controller: Controller, { input, name }: Key): void => {
     controller.setFilter('')
   } else if (name === 'enter' || name === 'tab') controller.typing = false
   else if (name !== undefined) NAMED[name](controller)
-  // A paste comes as one input.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are not searched for
-  else controller.setFilter(filter + input.replace(/[\x00-\x1f\x7f]/g, ''))
+  else if (input >= ' ') controller.setFilter(filter + input)
   controller.changed()
 }
+
+const CONTROL_KEYS: Readonly<Record<string, Key['name']>> = { '\t': 'tab', '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\b': 'backspace' }
 
 /** Runs the action of a key. Ctrl-C always quits. */
 export const press = (controller: Controller, key: Key): void => {
   const { input, name, ctrl = false } = key
+  // A terminal that is slow, or a paste, brings several keys at once.
+  if (name === undefined && !ctrl && input.length > 1) {
+    for (const each of input) press(controller, { input: each, name: CONTROL_KEYS[each] })
+    return
+  }
   if (ctrl) {
     if (input === 'c') controller.options.onQuit()
     return

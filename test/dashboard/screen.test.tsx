@@ -333,6 +333,18 @@ test('/ filters the jobs while it is typed; Enter keeps the filter, Esc clears i
   await close()
 })
 
+test('several keys that come at once are pressed one after the other', async () => {
+  const node = new ScriptedNode()
+  node.tasks = [scriptedTask({ id: 'a', name: 'mail' }), scriptedTask({ id: 'b', name: 'resize' })]
+  const { controller, close } = await openOver(node)
+  await vi.waitFor(() => expect(controller.currentTasks).toHaveLength(2))
+  press(controller, { input: '/maiX\x7fl\r' })
+  expect([controller.filter, controller.typing]).toEqual(['mail', false])
+  press(controller, { input: '\r', name: 'enter' })
+  expect(controller.overlay).toMatchObject({ kind: 'task', id: 'a' })
+  await close()
+})
+
 test('the page of a failed job has its arguments, the stack of its error, its attempts and its output', async () => {
   const node = new ScriptedNode()
   const told = {
