@@ -23,6 +23,7 @@ export type {
   WorkersRange,
   WritesStats,
 } from './pool/types.js'
+export type { CpuProfile, CpuProfileFrame, CpuProfileNode } from './wire/cpu-profile.js'
 export {
   MemoryLimitError,
   PoolClosedError,

@@ -1,7 +1,8 @@
 import { Hub } from '../hub/index.js'
 import { closeTimeout, count, shown } from '../util/checks.js'
 import { MAX_WORKERS } from '../util/limits.js'
-import type { TaskInfo } from '../wire/messages.js'
+import { type CpuProfile, DEFAULT_PROFILE_MS, MAX_PROFILE_MS } from '../wire/cpu-profile.js'
+import { NO_WATCHDOG, type TaskInfo } from '../wire/messages.js'
 import { closedError } from './errors.js'
 import { EventHub } from './events.js'
 import { FirstWorker } from './first-worker.js'
@@ -24,6 +25,7 @@ import { PoolShutdown } from './shutdown.js'
 import { poolStats } from './stats.js'
 import type { BroadcastOptions, CloseOptions, Job, MapOptions, PoolEvents, PoolStats, RunOptions } from './types.js'
 import type { Launcher } from './worker/launch/launcher.js'
+import { profileError } from './worker/lifeline.js'
 import type { PoolWorker } from './worker/worker.js'
 import { type PoolParts, WorkerEvents } from './worker/worker-events.js'
 
@@ -224,6 +226,30 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
       return this.#livingWorker(id).lifeline.stack()
     } catch (error) {
       return Promise.reject(error)
+    }
+  }
+
+  /**
+   * Samples for `ms` (1 to 60,000) what worker `id` executes, and resolves with a V8 CPU profile: as JSON in a file named `.cpuprofile`, Chrome DevTools
+   * opens it. The worker runs on, and its jobs with their limits. There are up to 1,000 samples, at most one in each ms; the calls with the fewest
+   * samples are left out of a profile of more than 4,000. Native code does not begin or end a profile: one that waits for it takes up to 5 s longer.
+   * Until it settles, the host stays alive.
+   *
+   * @throws {RangeError} there is no such worker
+   * @throws {TypeError} `ms` is something else
+   * @throws {PreforkError} `ERR_PREFORK_PROFILE`: the worker ended meanwhile, is being profiled already, was in native code all the time, may not use the
+   * inspector, or has no watchdog
+   */
+  async profile(id: number, ms: number = DEFAULT_PROFILE_MS): Promise<CpuProfile> {
+    const { lifeline } = this.#livingWorker(id)
+    const time = count('ms', ms, 1, MAX_PROFILE_MS)
+    const { settings, hub } = this.#state
+    if (!settings.watchdog) throw profileError(id, NO_WATCHDOG)
+    hub.hold()
+    try {
+      return await lifeline.profile(id, time)
+    } finally {
+      if (this.#state.phase !== 'closed') hub.release()
     }
   }
 

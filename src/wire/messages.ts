@@ -13,9 +13,11 @@ export const PROTOCOL_VERSION = 2
  *                     interruption the host alone ends a worker whose task does not settle
  * RECALL              `delivery`: the last delivery written
  * STACK_REQUEST       `job`: the number of the request
+ * PROFILE_REQUEST     `job`: the number of the request; `delivery`: how long, ms
  * SOFT_LIMIT_REQUEST  `delivery`: the job. Only with `watchdog: false`, where limits are the host's
  * RECALLED            `delivery`: the last delivery claimed; `job`: the last delivery written, of the RECALL or CANCEL that it answers
  * STACK               `job`: the number of the request; the payload is the stack as text
+ * PROFILE             `job`: the number of the request; the payload is the next piece of the profile, JSON as text; PROFILE_LAST and PROFILE_FAILED in `flags`
  * LIMIT               `delivery`: the job; `flags`: a LimitStage; `job`: the last delivery claimed (STUCK, HARD: no later one begins
  *                     there); the payload is the stack as text (SOFT: none)
  * BROKEN              the worker cannot write its results any more and must end; the payload is the reason as text
@@ -46,12 +48,14 @@ export const Kind = {
   RECALL: 33,
   STACK_REQUEST: 34,
   SOFT_LIMIT_REQUEST: 36,
+  PROFILE_REQUEST: 37,
   // lifeline, watchdog → host
   HEARTBEAT: 48,
   RECALLED: 49,
   STACK: 50,
   LIMIT: 51,
   BROKEN: 52,
+  PROFILE: 53,
 } as const
 export type Kind = (typeof Kind)[keyof typeof Kind]
 
@@ -82,6 +86,11 @@ export const FLAG_UNSENDABLE = 8
 export const FLAG_SOFT = 16
 /** READY: the acceptance was recorded; the times of the job precede the value. */
 export const FLAG_TIMES = 32
+
+/** PROFILE: no piece follows. */
+export const PROFILE_LAST = 1
+/** PROFILE: there is no profile; the payload is the reason as text. */
+export const PROFILE_FAILED = 2
 
 /** LIMIT: what the watchdog found, in `flags`. */
 export const LimitStage = {
@@ -166,6 +175,9 @@ export interface LogLine {
 
 /** `taskStack` when there is no JavaScript to show. */
 export const NO_STACK = 'not executing JavaScript (awaiting or in native code)'
+
+/** Why there is no profile with `watchdog: false`. */
+export const NO_WATCHDOG = 'it has no watchdog (watchdog: false), which is what profiles it.'
 
 /** What the pool hands to `dist/worker/entry.cjs` as its single argument, as JSON. */
 export interface WorkerConfig {

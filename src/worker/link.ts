@@ -18,6 +18,8 @@ export interface WatchdogLink {
   afterWrite(): void
   /** The process is about to exit: after this, the watchdog neither delays it nor prints a line. */
   detach?(): Promise<void>
+  /** The process exits at the end of this turn, without `detach`. */
+  exiting?(): void
   /** A write of results has failed: reports the reason to the host, which kills this process. Returns only if that takes too long. */
   resultsLost?(error: NodeJS.ErrnoException): void
   /** Asks for one call of `LinkEvents.onWake`, soon, from within a native callback (no promise, timer, tick or AsyncResource around it). */

@@ -153,6 +153,7 @@ class WorkerProcess {
   #onExit(): void {
     for (const job of this.#loop.running) this.#loop.reports.flush(job)
     this.#loop.reports.flushStray()
+    this.#link.exiting?.()
   }
 
   #send(kind: Kind, value: unknown): void {

@@ -256,6 +256,7 @@ const POOL: Record<Exclude<keyof prefork.Pool, typeof Symbol.asyncDispose>, true
   restart: true,
   stats: true,
   stack: true,
+  profile: true,
   end: true,
   close: true,
   terminate: true,

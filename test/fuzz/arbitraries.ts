@@ -152,7 +152,7 @@ const values = fc.oneof(unstructured, mutated(valid), mutated(short('values')))
 
 const KINDS: Record<Exclude<Target, 'values' | 'faktory'>, readonly number[]> = {
   results: [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27],
-  lifeline: [48, 49, 50, 51, 52],
+  lifeline: [48, 49, 50, 51, 52, 53],
   jobs: [1, 2, 3, 4],
 }
 

@@ -63,7 +63,7 @@ const listener = (received: string[]): WorkerMessageHandler => {
     bye: record('bye'),
     heartbeat: record('heartbeat'),
     recalled: record('recalled'),
-    stackReceived: record('stackReceived'),
+    requestAnswered: record('requestAnswered'),
     limit: record('limit'),
     broken: record('broken'),
   }

@@ -31,6 +31,9 @@ import {
 /** The messages of a running job before its end. */
 export type SentKind = typeof Kind.ITEM | typeof Kind.PROGRESS | typeof Kind.CALL
 
+/** The answers of the watchdog to a request of the host. */
+export type AnswerKind = typeof Kind.STACK | typeof Kind.PROFILE
+
 /** Takes the messages of one worker: one call for each frame. Payloads stay bytes where only some receivers decode them. */
 export interface WorkerMessageHandler {
   hello(hello: Hello): void
@@ -45,7 +48,8 @@ export interface WorkerMessageHandler {
   bye(): void
   heartbeat(rss: number, mainAge: number): void
   recalled(claimed: number, upTo: number): void
-  stackReceived(request: number, text: string): void
+  /** STACK and PROFILE. */
+  requestAnswered(kind: AnswerKind, request: number, flags: number, payload: Buffer): void
   limit(delivery: number, stage: LimitStage, stack: string): void
   broken(why: string): void
 }
@@ -123,7 +127,8 @@ export const lifelineDecoder =
         handler.recalled(delivery, jobOf(bytes, start))
         return
       case Kind.STACK:
-        handler.stackReceived(jobOf(bytes, start), bytes.toString('utf8', payloadAt, end))
+      case Kind.PROFILE:
+        handler.requestAnswered(kindOf(bytes, start) as AnswerKind, jobOf(bytes, start), flagsOf(bytes, start), bytes.subarray(payloadAt, end))
         return
       case Kind.LIMIT: {
         const stage = flagsOf(bytes, start) as LimitStage

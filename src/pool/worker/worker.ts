@@ -10,7 +10,7 @@ import { InFlightJobs } from './in-flight-jobs.js'
 import type { LaunchedProcess, ProcessExit } from './launch/launcher.js'
 import { type KillReason, WorkerLifecycle } from './lifecycle.js'
 import type { WorkerLifeline } from './lifeline.js'
-import type { SentKind, WorkerMessageHandler } from './message-decoder.js'
+import type { AnswerKind, SentKind, WorkerMessageHandler } from './message-decoder.js'
 import { locateStart, PhaseDeadline, type StartTimeoutError } from './phase-deadline.js'
 import { type PipeName, type PipeSettings, WorkerPipes } from './pipes.js'
 import { RecordedJob } from './recorded-job.js'
@@ -297,8 +297,8 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))
   }
 
-  stackReceived(request: number, text: string): void {
-    this.lifeline.stackReceived(request, text)
+  requestAnswered(kind: AnswerKind, request: number, flags: number, payload: Buffer): void {
+    this.lifeline.answered(kind, request, flags, payload)
   }
 
   limit(delivery: number, stage: LimitStage, stack: string): void {

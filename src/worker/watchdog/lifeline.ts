@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import * as frame from '../../wire/frame.js'
 import { frameReader } from '../../wire/frame-reader.js'
-import { FD_LIFELINE, Kind } from '../../wire/messages.js'
+import { FD_LIFELINE, Kind, PROFILE_FAILED, PROFILE_LAST } from '../../wire/messages.js'
 
 /** The host's messages on the lifeline. */
 export interface LifelineEvents {
@@ -9,6 +9,7 @@ export interface LifelineEvents {
   onCancel(delivery: number, upTo: number, interruptFor: number, reason: Uint8Array): void
   onRecall(upTo: number): void
   onStackRequest(request: number): void
+  onProfileRequest(request: number, ms: number): void
   /** Only with `watchdog: false`. */
   onSoftLimitRequest(delivery: number, limit: number): void
   /** The host is gone. */
@@ -17,6 +18,9 @@ export interface LifelineEvents {
 
 /** No HEARTBEAT is sent while more bytes than this are unsent: a host that does not read must not fill this process's memory. */
 const UNREAD_LIMIT = 64 * 1024
+
+/** Bytes of a profile in one message: what is sent meanwhile, such as a RECALLED, waits for no more than this. */
+const PROFILE_PIECE = 32 * 1024
 
 /** The reason in BROKEN. */
 export const resultsLostText = (error: Error): string => `its results pipe was closed or damaged in the worker (${error.message}).`
@@ -84,6 +88,18 @@ export class Lifeline {
     this.#send(Kind.STACK, 0, 0, request, Buffer.from(text))
   }
 
+  /** In pieces, each sent when the one before it is in the kernel. */
+  profile(request: number, json: Buffer): void {
+    const piece = json.subarray(0, PROFILE_PIECE)
+    const rest = json.subarray(PROFILE_PIECE)
+    const next = rest.length === 0 ? undefined : () => this.profile(request, rest)
+    this.#send(Kind.PROFILE, rest.length === 0 ? PROFILE_LAST : 0, 0, request, piece, next)
+  }
+
+  profileFailed(request: number, why: string): void {
+    this.#send(Kind.PROFILE, PROFILE_LAST | PROFILE_FAILED, 0, request, Buffer.from(why))
+  }
+
   limit(stage: number, delivery: number, lastClaimed: number, stack: string): void {
     this.#send(Kind.LIMIT, stage, delivery, lastClaimed, Buffer.from(stack))
   }
@@ -96,12 +112,12 @@ export class Lifeline {
     this.#send(Kind.BROKEN, 0, 0, 0, Buffer.from(why))
   }
 
-  #send(kind: Kind, flags: number, delivery: number, job: number, payload: Uint8Array = new Uint8Array(0)): void {
+  #send(kind: Kind, flags: number, delivery: number, job: number, payload: Uint8Array = new Uint8Array(0), written?: () => void): void {
     if (this.#ended) return
     const bytes = Buffer.alloc(frame.FRAME_HEAD + payload.length)
     frame.writeHead(bytes, 0, frame.FIXED_BYTES + payload.length, kind, flags, 0, delivery, job)
     bytes.set(payload, frame.FRAME_HEAD)
-    this.#socket.write(bytes)
+    this.#socket.write(bytes, written)
   }
 
   #frame(events: LifelineEvents, bytes: Buffer, start: number, end: number): void {
@@ -116,6 +132,9 @@ export class Lifeline {
         break
       case Kind.STACK_REQUEST:
         events.onStackRequest(frame.jobOf(bytes, start))
+        break
+      case Kind.PROFILE_REQUEST:
+        events.onProfileRequest(frame.jobOf(bytes, start), delivery)
         break
       case Kind.SOFT_LIMIT_REQUEST:
         events.onSoftLimitRequest(delivery, frame.requestedLimitOf(bytes, payload))

@@ -1,7 +1,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { setInterval } from '../../util/node-time.js'
 import { decode } from '../../wire/codec/index.js'
-import { NO_STACK, type WorkerConfig } from '../../wire/messages.js'
+import { NO_STACK, NO_WATCHDOG, type WorkerConfig } from '../../wire/messages.js'
 import { Claimer, Recaller } from '../claim.js'
 import { residentMemory } from '../io/resident-memory.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
@@ -58,6 +58,7 @@ export class MainThreadLink implements WatchdogLink {
         },
         // Called on the main thread, so no task is on the stack.
         onStackRequest: (request) => lifeline.stack(request, NO_STACK),
+        onProfileRequest: (request) => lifeline.profileFailed(request, NO_WATCHDOG),
         onSoftLimitRequest: (delivery, limit) => events.onSoftLimit(delivery, limit),
       },
       config.maxMessageSize,

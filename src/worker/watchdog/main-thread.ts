@@ -12,6 +12,8 @@ export interface WatchdogData {
   maxMessageSize: number
   /** Whether the inspector may be used; if not, there are no stacks and no interruptions. */
   inspector: boolean
+  /** Node measures the coverage of the main thread's code (NODE_V8_COVERAGE). */
+  coverage: boolean
   /** The folder of this package's own code, which distinguishes its stack frames from the task's. */
   own: string
 }

@@ -1,7 +1,7 @@
 import { hrtime } from '../../util/node-time.js'
 /**
  * The memory that the main thread and its watchdog share. The main thread writes the records of its slots; the watchdog reads them.
- * Both write `CLAIM`, `SYNC`, `ARMED` and `INTERRUPTED`. A plain store is used where a stale read causes no more than a small delay.
+ * Both write `CLAIM`, `SYNC`, `ARMED` and `INTERRUPTED`; `PROFILED` is the watchdog's. A plain store is used where a stale read causes no more than a small delay.
  */
 
 /** Int32 words. */
@@ -18,8 +18,10 @@ export const Word = {
   ARMED: 4,
   /** The delivery whose synchronous call has been terminated, until the main thread has handled that message; 0: none. */
   INTERRUPTED: 5,
+  /** 1 while a session of the profiler is connected. */
+  PROFILED: 6,
   /** One word for each slot: the delivery that runs there; 0: none. */
-  SLOTS: 6,
+  SLOTS: 7,
 } as const
 
 /** Float64 times, in ms of the monotonic clock unless said otherwise. */

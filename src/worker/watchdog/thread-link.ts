@@ -27,6 +27,9 @@ const mayInspect = (): boolean => {
 /** How long the host may take to kill this process once the watchdog (which may still be starting) has written BROKEN, ms. If the host is gone, the watchdog kills it. */
 const BROKEN_MS = 10_000
 
+/** How often to look whether the watchdog has disconnected the profiler, one ms apart. */
+const DETACH_TRIES = 200
+
 /**
  * On Node 20 and 22 `AsyncLocalStorage.run` keeps its store on the current resource and removes it in a `finally`, which a
  * termination skips: every later job called from within the same callback would see the store. Later majors keep no store there.
@@ -150,6 +153,13 @@ class ThreadLink implements WatchdogLink {
     })
   }
 
+  exiting(): void {
+    if (Atomics.load(this.#ints, Word.PROFILED) === 0) return
+    this.#port.postMessage('leaving' satisfies ToWatchdog)
+    const pause = new Int32Array(new SharedArrayBuffer(4))
+    for (let tries = 0; Atomics.load(this.#ints, Word.PROFILED) === 1 && tries < DETACH_TRIES; tries++) Atomics.wait(pause, 0, 0, 1)
+  }
+
   /**
    * A termination takes effect at the next loop or call. If it is requested just before the task returns, it would terminate the
    * worker's own code, so this waits for it.
@@ -193,6 +203,7 @@ class ThreadLink implements WatchdogLink {
       killTree: config.killTree,
       maxMessageSize: config.maxMessageSize,
       inspector: mayInspect(),
+      coverage: process.env.NODE_V8_COVERAGE !== undefined,
       own: fileURLToPath(own),
     }
     const thread = new Worker(threadFile, {

@@ -8,6 +8,7 @@ import { killProcess, Lifeline } from './lifeline.js'
 import { LimitTimer } from './limit-timer.js'
 import { MainDebugger } from './main-debugger.js'
 import { MainThread, type ToWatchdog, type WatchdogData } from './main-thread.js'
+import { Profiler } from './profiler.js'
 import { SharedRecords, Word } from './shared-records.js'
 
 const data = workerData as WatchdogData
@@ -28,12 +29,18 @@ const lifeline: Lifeline = new Lifeline(
       if (interruptFor > 0) new Interruption(context, delivery, 'cancel', turn, interruptFor)
     },
     onStackRequest: (request) => context.stack((text) => lifeline.stack(request, text)),
+    onProfileRequest: (request, ms) =>
+      profiler.start(ms, (answer) => {
+        if ('error' in answer) lifeline.profileFailed(request, answer.error)
+        else lifeline.profile(request, Buffer.from(JSON.stringify(answer.profile)))
+      }),
     onSoftLimitRequest: () => {},
   },
   data.maxMessageSize,
 )
 
 const mainDebugger = new MainDebugger(main, data.inspector)
+const profiler = new Profiler(records, data)
 const context = new WatchdogContext(records, main, mainDebugger, lifeline, recaller, data.own, data.cancelGrace)
 const limits = new LimitTimer(context)
 
@@ -42,6 +49,7 @@ data.port.on('message', (message: ToWatchdog) => {
   else if (typeof message === 'object') lifeline.broken(message.broken)
   else {
     mainDebugger.detach()
+    profiler.end()
     main.detached()
   }
 })
