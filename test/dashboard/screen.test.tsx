@@ -282,7 +282,9 @@ test('a node that is killed is gone with the reason; its counts and jobs are no 
 
 test('the line of a node says how many of its workers are stuck', async () => {
   const { controller, close } = await openOn([new ScriptedNode({ workers: [scriptedWorker({ stalled: 5_000 }), scriptedWorker({ id: 2 })] })])
-  expect(shown(controller)).toMatch(/alpha +running, 1 stuck/)
+  expect(shown(controller)).toMatch(/alpha +1 stuck/)
+  controller.showNode('alpha')
+  expect(shown(controller)).toContain('prefork alpha running, 1 stuck')
   await close()
 })
 

@@ -13,12 +13,15 @@ interface ListProps {
   readonly height: number
 }
 
+/** A worker can be stuck in any state; that of a node which runs goes without saying. */
+const shortState = (text: string): string => text.replace(/^running, /, '')
+
 const nodeColumns = (now: number): readonly Column<NodeModel>[] => {
   const present = <T,>(node: NodeModel, value: (stats: NonNullable<NodeModel['stats']>) => T, otherwise: T): T =>
     node.stats === undefined || node.goneReason(now) !== undefined ? otherwise : value(node.stats)
   return [
     { title: 'nodes', width: 14, grows: true, value: ({ name }) => name },
-    { title: 'state', width: 0, least: 16, value: (node) => nodeState(node, now)[0], colour: (node) => nodeState(node, now)[1] },
+    { title: 'state', width: 0, least: 9, value: (node) => shortState(nodeState(node, now)[0]), colour: (node) => nodeState(node, now)[1] },
     { title: 'host', width: 12, grows: true, optional: 7, value: (node) => present(node, ({ host, pid }) => `${host} ${pid}`, '') },
     { title: 'queues', width: 12, grows: true, optional: 6, value: (node) => present(node, ({ queues }) => queues.join(' '), '') },
     { title: 'up', width: 7, right: true, optional: 5, value: (node) => present(node, ({ uptime }) => shownTime(uptime), '') },
@@ -30,7 +33,7 @@ const nodeColumns = (now: number): readonly Column<NodeModel>[] => {
     },
     { title: 'running', width: 7, right: true, optional: 4, value: (node) => present(node, ({ running }) => shownCount(running), '') },
     { title: 'queue', width: 6, right: true, optional: 3, value: (node) => present(node, ({ depth }) => (depth === undefined ? '?' : shownCount(depth)), '') },
-    { title: 'rate', width: 7, right: true, value: (node) => present(node, () => shownRate(node.rate), '') },
+    { title: 'rate', width: 7, right: true, value: (node) => present(node, () => (node.silentFor(now) === undefined ? shownRate(node.rate) : ''), '') },
     { title: 'done', width: 7, right: true, optional: 2, value: (node) => present(node, ({ totals }) => shownCount(totals.succeeded), '') },
     {
       title: 'failed',
