@@ -4,7 +4,7 @@ import type { PublishJobOptions as FaktoryJobOptions } from '../faktory/publishi
 import type { ControlClient } from '../node/broker.js'
 import type { FarmNode, NodeOptions } from '../node/types.js'
 import type { Queue } from '../queue/index.js'
-import type { Counts } from '../runtime/delivery.js'
+import type { Counts, HistoryEntry } from '../runtime/delivery.js'
 import type { BrokerSettings } from './settings/broker.js'
 
 /** Those of the other broker are undefined. */
@@ -38,6 +38,10 @@ export interface DeadLetter extends Counts, Pick<QueuedDeadLetter, 'id' | 'queue
   readonly task: string | undefined
   readonly args: readonly unknown[] | undefined
   readonly error: string
+  /** Of the error, if its node has stored one. */
+  readonly stack: string | undefined
+  /** The runs that failed or were lost, newest last. */
+  readonly attempts: readonly HistoryEntry[]
 }
 
 /** The broker, as the command line uses it. All methods reject with CommandError `EXIT.broker` when it cannot be reached, except `createNode`, which retries. */

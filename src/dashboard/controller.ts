@@ -1,14 +1,21 @@
 import type { Command } from '../runtime/report/commands.js'
-import { isNodeSnapshot } from '../runtime/report/read-report.js'
-import type { NodeWorker, TaskRecord } from '../runtime/report/report.js'
-import { FarmModel, type NodeModel } from './model/farm-model.js'
+import type { NodeWorker } from '../runtime/report/report.js'
+import { JobPage } from './job-page.js'
+import { DeadLetterList, type DeadLetterRecord, type DeadLetters, queryLetters } from './model/dead-letters.js'
 import type { FarmSource } from './model/farm-source.js'
+import { ListPosition } from './model/list-position.js'
+import { LiveFarm } from './model/live-farm.js'
 import type { LogEntry } from './model/log-tail.js'
+import type { NodeModel } from './model/node-model.js'
+import type { NodeTask } from './model/task-list.js'
+import { queryTasks, TASK_ORDERS, type TaskOrder } from './model/task-query.js'
 
+/** A page over the lists. */
 export type Overlay =
   | { readonly kind: 'help' | 'node-log' }
-  | { readonly kind: 'task'; readonly id: string }
-  | { readonly kind: 'stack'; readonly worker: number; readonly text: string | undefined }
+  | { readonly kind: 'task'; readonly node: string; readonly id: string }
+  | { readonly kind: 'letter'; readonly letter: DeadLetterRecord }
+  | { readonly kind: 'text'; readonly title: string; readonly text: string }
 
 /** A question that the key `y` confirms. */
 interface Confirmation {
@@ -18,10 +25,16 @@ interface Confirmation {
 
 export interface ControllerOptions {
   readonly source: FarmSource
-  /** The node to show first. Default the first that reports. */
-  readonly node?: string
+  /** The node to show first. Default all nodes. */
+  readonly node?: string | undefined
+  /** Only that node, which is of this process: there is no list of nodes. */
+  readonly only?: boolean
+  /** The dead letters of the broker. Default none are shown. */
+  readonly deadLetters?: DeadLetters | undefined
   /** The log of a node of this process. */
   readonly log?: { readonly lines: readonly LogEntry[]; onLine(listener: () => void): void }
+  /** Where profiles are written. Default the working directory. */
+  readonly folder?: string
   /** Ctrl-C, and `q`. */
   onQuit(): void
   /** The question of `q` before it quits. Default none. */
@@ -32,44 +45,47 @@ export interface ControllerOptions {
 /** The state and the actions of the dashboard. `keys.ts` calls the actions, the view shows the state. */
 export class Controller {
   readonly options: ControllerOptions
-  readonly model = new FarmModel()
-  focus: 'workers' | 'tasks' = 'workers'
+  readonly farm: LiveFarm
+  readonly deadLetters: DeadLetterList | undefined
+  /** `letters`: of the dead letters; otherwise the nodes, or the workers of the node that is shown, above the jobs. */
+  page: 'nodes' | 'letters' = 'nodes'
+  focus: 'upper' | 'tasks' = 'upper'
   overlay: Overlay | undefined
   confirmation: Confirmation | undefined
   /** `at`: ms since the epoch. */
   notice: { readonly text: string; readonly bad: boolean; readonly at: number } | undefined
+  filter = ''
+  /** The filter is being typed. */
+  typing = false
+  order: TaskOrder = 'newest'
   /** First line of the overlay that is shown; in logs counted from the end. */
   scroll = 0
-  /** Increases with each change. */
-  version = 0
-  #shownNode: string | undefined
+  /** Undefined: all nodes together. */
+  shownNode: string | undefined
+  readonly tasksAt = new ListPosition<NodeTask>(({ node, id }) => `${node} ${id}`)
+  readonly lettersAt = new ListPosition<DeadLetterRecord>(({ queue, id, at }) => `${queue} ${id} ${at}`)
+  #chosenNode: string | undefined
+  readonly #jobPage: JobPage
   #chosenWorker: number | undefined
-  #chosenTask: string | undefined
   #listener: (() => void) | undefined
+  /** `currentTasks` until something changes: a frame asks for it several times. */
+  #tasks: readonly NodeTask[] | undefined
 
   constructor(options: ControllerOptions) {
     this.options = options
-    this.#shownNode = options.node
+    this.farm = new LiveFarm(options.source, options.now)
+    this.deadLetters = options.deadLetters === undefined ? undefined : new DeadLetterList(options.deadLetters, this.farm)
+    this.#jobPage = new JobPage(this.farm, () => this.changed())
+    this.shownNode = options.node
     options.log?.onLine(() => this.changed())
   }
 
-  async open(): Promise<void> {
-    await this.options.source.open((event) => {
-      const known = this.model.get(event.node) !== undefined
-      this.model.apply(event, this.now())
-      // Jobs from before the dashboard was opened.
-      if (!known) this.ask({ command: 'snapshot' }, { node: event.node, silent: true, answered: (value) => this.#applySnapshot(event.node, value) })
-      this.changed()
-    })
+  open(): Promise<void> {
+    return this.farm.open(() => this.changed())
   }
 
   now(): number {
-    return this.options.now?.() ?? Date.now()
-  }
-
-  /** The time by the clock of the node that is shown. */
-  nodeNow(): number {
-    return this.now() - (this.node?.skew ?? 0)
+    return this.farm.now()
   }
 
   onChange(listener: () => void): void {
@@ -77,53 +93,119 @@ export class Controller {
   }
 
   changed(): void {
-    this.version++
+    this.#tasks = undefined
     this.#listener?.()
   }
 
-  nodes(): NodeModel[] {
-    return this.model.nodes(this.now(), this.#shownNode)
+  /** To be called now and then: nodes that are silent send no event, nor does the output of a job. */
+  tick(): void {
+    const { overlay, task } = this
+    if (overlay?.kind === 'task' && task !== undefined) this.#jobPage.tick(task)
+    this.#checkNodes()
   }
 
+  #checkNodes(): void {
+    for (const node of this.farm.model.newlyGone(this.now())) this.notify(`${node.name} is gone: ${node.goneReason(this.now())}`, true)
+    const shown = this.shownNode
+    if (shown === undefined || this.options.only === true || this.farm.model.get(shown) !== undefined) return
+    // A node that is only named may still come.
+    if (this.nodes.length > 0 && shown !== this.options.node) this.showFarm()
+  }
+
+  get nodes(): NodeModel[] {
+    return this.farm.model.nodes(this.now())
+  }
+
+  /** The node that commands go to: the one that is shown, or chosen in the list. */
   get node(): NodeModel | undefined {
-    if (this.#shownNode === undefined) this.#shownNode = this.nodes().find((each) => each.stats !== undefined)?.name
-    return this.#shownNode === undefined ? undefined : this.model.get(this.#shownNode)
+    if (this.shownNode !== undefined) return this.farm.model.get(this.shownNode)
+    const { nodes } = this
+    return nodes.find(({ name }) => name === this.#chosenNode) ?? nodes[0]
   }
 
   get workers(): readonly NodeWorker[] {
-    return this.node?.stats?.workers ?? []
+    return (this.shownNode === undefined ? undefined : this.node?.stats?.workers) ?? []
   }
 
   get worker(): NodeWorker | undefined {
     return this.workers.find((each) => each.id === this.#chosenWorker) ?? this.workers[0]
   }
 
-  get task(): TaskRecord | undefined {
-    const { tasks } = this.node ?? {}
-    return (this.#chosenTask === undefined ? undefined : tasks?.get(this.#chosenTask)) ?? tasks?.list()[0]
+  /** The jobs that the filter finds, of the node that is shown or of all. */
+  get currentTasks(): readonly NodeTask[] {
+    if (this.#tasks === undefined) {
+      const tasks = this.shownNode === undefined ? this.farm.model.tasks(this.now()) : (this.node?.tasks.records() ?? [])
+      this.#tasks = queryTasks(tasks, this.filter, this.order)
+    }
+    return this.#tasks
+  }
+
+  get task(): NodeTask | undefined {
+    const { overlay } = this
+    if (overlay?.kind === 'task') return this.farm.model.get(overlay.node)?.tasks.get(overlay.id)
+    return this.tasksAt.chosen(this.currentTasks)
+  }
+
+  get currentLetters(): readonly DeadLetterRecord[] {
+    return queryLetters(this.deadLetters?.letters ?? [], this.filter)
+  }
+
+  get letter(): DeadLetterRecord | undefined {
+    return this.overlay?.kind === 'letter' ? this.overlay.letter : this.lettersAt.chosen(this.currentLetters)
   }
 
   /** Moves the choice within the focused list, or scrolls the overlay. */
   move(by: number): void {
     if (this.overlay !== undefined) this.scroll = Math.max(0, this.scroll + by)
-    else if (this.focus === 'workers') this.#chosenWorker = moved(this.workers, this.worker, by)?.id
-    else this.#chosenTask = moved(this.node?.tasks.list() ?? [], this.task, by)?.id
+    else if (this.page === 'letters') this.lettersAt.move(this.currentLetters, by)
+    else if (this.focus === 'tasks') this.tasksAt.move(this.currentTasks, by)
+    else if (this.shownNode === undefined) this.#chosenNode = moved(this.nodes, this.node, by)?.name
+    else this.#chosenWorker = moved(this.workers, this.worker, by)?.id
     this.changed()
   }
 
-  /** Focuses the other list. Its choice stays, however many jobs come. */
-  changeFocus(): void {
-    this.focus = this.focus === 'workers' ? 'tasks' : 'workers'
-    this.#chosenTask = this.task?.id
+  /** To the newest job, where the list follows again; elsewhere to the first entry or line. */
+  home(): void {
+    if (this.overlay === undefined && this.page === 'nodes' && this.focus === 'tasks') this.tasksAt.newest()
+    else this.move(-1_000_000)
     this.changed()
+  }
+
+  end(): void {
+    this.move(1_000_000)
+  }
+
+  changeFocus(): void {
+    if (this.page === 'letters') return
+    this.focus = this.focus === 'upper' ? 'tasks' : 'upper'
+    this.changed()
+  }
+
+  /** Shows one node: the chosen one, or the one of this name. */
+  showNode(name = this.node?.name): void {
+    if (name === undefined) return
+    this.shownNode = name
+    this.#chosenNode = name
+    this.#chosenWorker = undefined
+    this.#reset()
+  }
+
+  showFarm(): void {
+    if (this.options.only === true) return
+    this.shownNode = undefined
+    this.#reset()
   }
 
   nextNode(): void {
-    const all = this.nodes()
-    const at = all.findIndex((each) => each.name === this.#shownNode)
-    this.#shownNode = all[(at + 1) % all.length]?.name
-    this.#chosenWorker = undefined
-    this.#chosenTask = undefined
+    const all = this.nodes
+    const at = all.findIndex((each) => each.name === this.node?.name)
+    this.showNode(all[(at + 1) % all.length]?.name)
+  }
+
+  #reset(): void {
+    this.page = 'nodes'
+    this.focus = 'upper'
+    this.tasksAt.newest()
     this.close()
   }
 
@@ -139,74 +221,88 @@ export class Controller {
     this.changed()
   }
 
+  /** One step back: from an overlay, a filter, the dead letters, a node. */
+  back(): void {
+    if (this.overlay !== undefined) this.close()
+    else if (this.filter !== '') this.setFilter('')
+    else if (this.page === 'letters') this.page = 'nodes'
+    else this.showFarm()
+    this.changed()
+  }
+
   confirm(question: Confirmation): void {
     this.confirmation = question
     this.changed()
   }
 
-  /** Shows the current log of the chosen job. */
+  setFilter(text: string): void {
+    this.filter = text
+    this.tasksAt.newest()
+    this.lettersAt.newest()
+    this.changed()
+  }
+
+  nextOrder(): void {
+    this.order = TASK_ORDERS[(TASK_ORDERS.indexOf(this.order) + 1) % TASK_ORDERS.length]!
+    this.tasksAt.newest()
+    this.notify(`Jobs by: ${this.order}`)
+  }
+
+  /** Shows the chosen job, as its node knows it now. */
   showTask(): void {
     const { task } = this
     if (task === undefined) return
-    this.show({ kind: 'task', id: task.id })
-    const { name } = this.node!
-    this.ask({ command: 'snapshot' }, { silent: true, answered: (value) => this.#applySnapshot(name, value) })
+    this.show({ kind: 'task', node: task.node, id: task.id })
+    this.#jobPage.read(task)
   }
 
-  showStack(): void {
-    const { worker } = this
-    if (worker === undefined) return
-    this.show({ kind: 'stack', worker: worker.id, text: undefined })
+  /** Shows a text that a node is asked for. `waiting`: the text until then, of a command that takes its time: its first line is a notice if the page was left. */
+  showAnswer(title: string, command: Command, read: (value: unknown, node: string) => string | Promise<string>, waiting?: string): void {
+    const { node } = this
+    if (node === undefined) return
+    const asked: Overlay = { kind: 'text', title, text: waiting ?? 'asking …' }
+    this.show(asked)
     const put = (text: string): void => {
-      if (this.overlay?.kind === 'stack' && this.overlay.worker === worker.id) this.overlay = { kind: 'stack', worker: worker.id, text }
+      if (this.overlay === asked) this.overlay = { ...asked, text }
+      else if (waiting !== undefined) this.notify(text.split('\n', 1)[0]!)
+      this.changed()
     }
-    this.ask(
-      { command: 'stack', worker: worker.id },
-      { silent: true, answered: (value) => put(stackOf(value)), failed: (reason) => put(`No stack: ${reason}`) },
-    )
+    this.farm
+      .ask(node.name, command)
+      .then((value) => read(value, node.name))
+      .then(put, (error: unknown) => put(`No answer: ${messageOf(error)}`))
   }
 
   refresh(): void {
-    const { node } = this
-    if (node !== undefined) this.ask({ command: 'snapshot' }, { answered: (value) => this.#applySnapshot(node.name, value) })
+    const names = this.shownNode === undefined ? this.farm.model.present(this.now()).map(({ name }) => name) : [this.shownNode]
+    this.run(
+      'snapshot',
+      Promise.all(names.map((name) => this.farm.refresh(name))).then(() => 'done'),
+    )
   }
 
-  /** Sends a command to the shown node, and shows a notice of the outcome. */
-  ask(
-    command: Command,
-    {
-      node = this.node?.name,
-      silent = false,
-      answered,
-      failed,
-    }: { node?: string; silent?: boolean; answered?(value: unknown): void; failed?(reason: string): void } = {},
-  ): void {
+  /** Sends a command to a node, by default the one that is shown or chosen, and shows a notice of the outcome. */
+  ask(command: Command, node = this.node?.name): void {
     if (node === undefined) return
-    const { command: name } = command
-    if (!silent) this.notify(`${name} …`)
-    this.options.source
-      .ask(node, command)
-      .then((value) => {
-        answered?.(value)
-        if (!silent) this.notify(`${name}: done`)
-        else this.changed()
-      })
-      .catch((error: unknown) => {
-        const reason = error instanceof Error ? error.message : String(error)
-        failed?.(reason)
-        if (!silent) this.notify(`${name}: ${reason}`, true)
-        else this.changed()
-      })
+    const about = this.options.only === true ? command.command : `${node}: ${command.command}`
+    this.run(
+      about,
+      this.farm.ask(node, command).then(() => 'done'),
+    )
+  }
+
+  /** Shows a notice while an action goes on, and one of its outcome. */
+  run(about: string, action: Promise<string>): void {
+    this.notify(`${about} …`)
+    action.then(
+      (outcome) => this.notify(`${about}: ${outcome}`),
+      (error: unknown) => this.notify(`${about}: ${messageOf(error)}`, true),
+    )
   }
 
   notify(text: string, bad = false): void {
     this.notice = { text, bad, at: this.now() }
     this.changed()
-  }
-
-  #applySnapshot(name: string, value: unknown): void {
-    if (!isNodeSnapshot(value)) throw new Error('the answer is not what this version reads')
-    this.model.get(name)?.applySnapshot(value)
   }
 }
 
@@ -215,8 +311,4 @@ const moved = <T>(list: readonly T[], chosen: T | undefined, by: number): T | un
   return list[Math.min(list.length - 1, Math.max(0, at + by))]
 }
 
-const stackOf = (value: unknown): string => {
-  if (typeof value === 'string') return value
-  const { stack } = (value ?? {}) as { stack?: unknown }
-  return typeof stack === 'string' ? stack : JSON.stringify(value, null, 2)
-}
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,26 +1,35 @@
+import { readLetters, retryMatching, retryOne, revoke, showLetters, showProfile, showStack } from './actions.js'
 import type { Controller } from './controller.js'
 
 /** A key: a character, or the name of a key without one. */
 export interface Key {
   readonly input: string
-  readonly name?: 'up' | 'down' | 'pageup' | 'pagedown' | 'tab' | 'enter' | 'escape'
+  readonly name?: 'up' | 'down' | 'pageup' | 'pagedown' | 'home' | 'end' | 'tab' | 'enter' | 'escape' | 'backspace' | undefined
   readonly ctrl?: boolean
 }
 
-/** For the bottom line and the help. */
+/** For the help. */
 export const KEYS = [
-  ['Tab ↑ ↓', 'choose', 'workers or tasks, and which of them'],
-  ['Enter', 'look', "a worker's stack, a task's log"],
-  ['p', 'pause', 'start no more jobs, or continue'],
-  ['+ -', 'scale', 'one worker more or less'],
-  ['r', 'restart', 'replace the workers, one after another'],
-  ['t', 'stack', 'what the chosen worker executes now'],
-  ['x', 'revoke', 'never start the chosen job; end it if it runs'],
-  ['s', 'snapshot', 'fetch all statistics and tasks again'],
-  ['l', 'log', 'of the node, if it is in this process'],
-  ['n', 'next', 'the next node'],
-  ['?', 'help', 'this page'],
-  ['q', 'quit', 'Esc closes the overlay'],
+  ['Tab ↑ ↓', 'the other list; an entry of it (also j k, PgUp PgDn)'],
+  ['Home End', 'the newest job, and follow it again; the oldest'],
+  ['Enter', 'a node: its workers; a worker: its stack; a job: what is known of it'],
+  ['Esc', 'back: from a page, a filter, the dead letters, a node'],
+  ['/', 'filter: words; task:mail state:failed queue:q node:web-1'],
+  ['o', 'the order of the jobs: newest, longest, task, state, attempts'],
+  ['d', 'the dead letters'],
+  ['R', 'retry the chosen dead letter or failed job (asks first)'],
+  ['A', 'retry all dead letters that match the filter (asks first)'],
+  ['p', 'sample the chosen worker for five seconds, write a .cpuprofile'],
+  ['P', 'start no more jobs, or continue'],
+  ['+ -', 'one worker more or less'],
+  ['r', 'replace the workers, one after another (asks first)'],
+  ['t', 'what the chosen worker executes now'],
+  ['x', 'never start the chosen job; end it if it runs (asks first)'],
+  ['s', 'fetch everything again'],
+  ['l', 'the log of the node, if it is in this process'],
+  ['n', 'the next node'],
+  ['?', 'this page'],
+  ['q', 'quit'],
 ] as const
 
 const NAMED: { readonly [name in NonNullable<Key['name']>]: (controller: Controller) => void } = {
@@ -28,30 +37,56 @@ const NAMED: { readonly [name in NonNullable<Key['name']>]: (controller: Control
   down: (controller) => controller.move(1),
   pageup: (controller) => controller.move(-10),
   pagedown: (controller) => controller.move(10),
+  home: (controller) => controller.home(),
+  end: (controller) => controller.end(),
   tab(controller) {
     if (controller.overlay === undefined) controller.changeFocus()
   },
   enter(controller) {
     if (controller.overlay !== undefined) controller.close()
-    else if (controller.focus === 'workers') controller.showStack()
-    else controller.showTask()
+    else if (controller.page === 'letters') {
+      const { letter } = controller
+      if (letter !== undefined) controller.show({ kind: 'letter', letter })
+    } else if (controller.focus === 'tasks') controller.showTask()
+    else if (controller.shownNode === undefined) controller.showNode()
+    else showStack(controller)
   },
-  escape: (controller) => controller.close(),
+  escape: (controller) => controller.back(),
+  backspace() {},
 }
 
 const TYPED: { readonly [input: string]: (controller: Controller) => void } = {
   k: NAMED.up,
   j: NAMED.down,
-  p(controller) {
+  '/'(controller) {
+    if (controller.overlay !== undefined) return
+    controller.typing = true
+    if (controller.page === 'nodes') controller.focus = 'tasks'
+    controller.changed()
+  },
+  o: (controller) => controller.nextOrder(),
+  d: showLetters,
+  R: retryOne,
+  A: retryMatching,
+  p: showProfile,
+  P(controller) {
     const state = controller.node?.stats?.state
     controller.ask({ command: state === 'paused' || state === 'quiet' ? 'resume' : 'pause' })
   },
   '+': (controller) => controller.ask({ command: 'grow', by: 1 }),
   '-': (controller) => controller.ask({ command: 'shrink', by: 1 }),
-  r: (controller) => controller.confirm({ text: 'Restart the workers, one after another?', yes: () => controller.ask({ command: 'restart' }) }),
-  t: (controller) => controller.showStack(),
-  x: (controller) => revoke(controller),
-  s: (controller) => controller.refresh(),
+  r(controller) {
+    const { node } = controller
+    if (node === undefined) return
+    const of = controller.options.only === true ? '' : ` of ${node.name}`
+    controller.confirm({ text: `Restart the workers${of}, one after another?`, yes: () => controller.ask({ command: 'restart' }, node.name) })
+  },
+  t: showStack,
+  x: revoke,
+  s(controller) {
+    if (controller.page === 'letters') readLetters(controller)
+    else controller.refresh()
+  },
   l(controller) {
     if (controller.options.log === undefined) controller.notify('The log of a node is shown only by its own process.', true)
     else controller.show({ kind: 'node-log' })
@@ -66,26 +101,29 @@ const TYPED: { readonly [input: string]: (controller: Controller) => void } = {
   },
 }
 
-const revoke = (controller: Controller): void => {
-  const { task } = controller
-  if (task === undefined) return
-  if (controller.focus !== 'tasks' && controller.overlay?.kind !== 'task') {
-    controller.notify('Choose a task first: Tab, then ↑ ↓', true)
-    return
-  }
-  const runs = task.status === 'running'
-  if (!runs && task.status !== 'pending' && task.status !== 'retried') {
-    controller.notify(`${task.name} ${task.id} has ended.`, true)
-    return
-  }
-  controller.confirm({
-    text: `${runs ? 'End' : 'Revoke'} ${task.name} ${task.id}?`,
-    yes: () => controller.ask({ command: 'revoke', id: task.id, terminate: runs }),
-  })
+/** While the filter is typed, a key is a character of it. */
+const typeFilter = (controller: Controller, { input, name }: Key): void => {
+  const { filter } = controller
+  if (name === 'backspace') controller.setFilter([...filter].slice(0, -1).join(''))
+  else if (name === 'escape') {
+    controller.typing = false
+    controller.setFilter('')
+  } else if (name === 'enter' || name === 'tab') controller.typing = false
+  else if (name !== undefined) NAMED[name](controller)
+  else if (input >= ' ') controller.setFilter(filter + input)
+  controller.changed()
 }
 
+const CONTROL_KEYS: Readonly<Record<string, Key['name']>> = { '\t': 'tab', '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\b': 'backspace' }
+
 /** Runs the action of a key. Ctrl-C always quits. */
-export const press = (controller: Controller, { input, name, ctrl = false }: Key): void => {
+export const press = (controller: Controller, key: Key): void => {
+  const { input, name, ctrl = false } = key
+  // A terminal that is slow, or a paste, brings several keys at once.
+  if (name === undefined && !ctrl && input.length > 1) {
+    for (const each of input) press(controller, { input: each, name: CONTROL_KEYS[each] })
+    return
+  }
   if (ctrl) {
     if (input === 'c') controller.options.onQuit()
     return
@@ -95,8 +133,7 @@ export const press = (controller: Controller, { input, name, ctrl = false }: Key
     controller.confirmation = undefined
     if (input === 'y') question.yes()
     controller.changed()
-    return
-  }
-  if (name !== undefined) NAMED[name](controller)
+  } else if (controller.typing) typeFilter(controller, key)
+  else if (name !== undefined) NAMED[name](controller)
   else TYPED[input]?.(controller)
 }

@@ -2,6 +2,7 @@ import { render } from 'ink'
 import type { ControlClient } from '../node/broker.js'
 import type { FarmNode } from '../node/types.js'
 import { Controller, type ControllerOptions } from './controller.js'
+import type { DeadLetters } from './model/dead-letters.js'
 import { LocalSource, RemoteSource } from './model/farm-source.js'
 import type { LogTail } from './model/log-tail.js'
 import { enterAlternateScreen } from './terminal/alternate-screen.js'
@@ -13,12 +14,14 @@ interface EndListeners extends Pick<ControllerOptions, 'onQuit'> {
 }
 
 /** Shows the node of this process until the function that it resolves with is called. */
-export const openLocal = (node: FarmNode, { log, ...listeners }: { log: LogTail } & EndListeners): Promise<() => Promise<void>> =>
-  open({ source: new LocalSource(node), node: node.name, log, ...listeners, quitQuestion: 'Drain and stop this node?' })
+export const openLocal = (node: FarmNode, options: { log: LogTail; deadLetters: DeadLetters } & EndListeners): Promise<() => Promise<void>> =>
+  open({ source: new LocalSource(node), node: node.name, only: true, ...options, quitQuestion: 'Drain and stop this node?' })
 
 /** Shows the nodes of a broker until the function that it resolves with is called. */
-export const openRemote = (client: ControlClient, { node, ...listeners }: { node: string | undefined } & EndListeners): Promise<() => Promise<void>> =>
-  open({ source: new RemoteSource(client), node, ...listeners })
+export const openRemote = (
+  client: ControlClient,
+  options: { node: string | undefined; deadLetters: DeadLetters } & EndListeners,
+): Promise<() => Promise<void>> => open({ source: new RemoteSource(client), ...options })
 
 const open = async (options: ControllerOptions & EndListeners): Promise<() => Promise<void>> => {
   const controller = new Controller(options)

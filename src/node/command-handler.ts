@@ -53,7 +53,7 @@ const execute = async (node: CommandTarget, command: Command): Promise<unknown> 
       return { node: name, state, uptime, at: Date.now() }
     }
     case 'snapshot':
-      return node.snapshot()
+      return node.snapshot({ id: command.id })
     case 'stats':
       return node.stats()
     case 'shutdown':

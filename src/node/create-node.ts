@@ -92,8 +92,24 @@ const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
 }
 
 const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report'], heard: () => boolean): RuntimeOptions => {
-  const { name, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, unknownTaskTimeout, maxBodySize, taskHistory, logger } = settings
-  return { node: name, report, heard, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, unknownTaskTimeout, maxBodySize, taskHistory, logger }
+  const { name, roots, maxLosses, maxAttempts, backoff, taskDefaults, unknownTask, unknownTaskTimeout, maxBodySize, taskHistory, showArguments, logger } =
+    settings
+  return {
+    node: name,
+    report,
+    heard,
+    roots,
+    maxLosses,
+    maxAttempts,
+    backoff,
+    taskDefaults,
+    unknownTask,
+    unknownTaskTimeout,
+    maxBodySize,
+    taskHistory,
+    showArguments,
+    logger,
+  }
 }
 
 /** Loads the task modules in one worker that takes no job. Rejects when they cannot be loaded. The worker is ended when the broker refuses meanwhile. */

@@ -56,6 +56,7 @@ export const nodeStats = ({ settings, broker, pool, runtime, prefetch, scale }: 
     host: hostname(),
     version: packageVersion(),
     uptime: Math.round(performance.now() - startedAt),
+    heartbeatInterval: settings.heartbeatInterval,
     state,
     connected: broker.connected,
     queues: [...broker.queues],
@@ -71,15 +72,19 @@ export const nodeStats = ({ settings, broker, pool, runtime, prefetch, scale }: 
   }
 }
 
-const nodeWorker = ({ id, pid, state, rss, uptime, jobs, running, job, stalled }: WorkerStats, runtime: Runtime): NodeWorker => ({
-  id,
-  pid,
-  state,
-  rss,
-  uptime: Math.round(uptime),
-  done: jobs,
-  failed: runtime.failuresOf(id),
-  running,
-  job: job === undefined ? undefined : { ...job, age: Math.round(job.age) },
-  stalled: Math.round(stalled),
-})
+const nodeWorker = ({ id, pid, state, rss, uptime, running, job, stalled }: WorkerStats, runtime: Runtime): NodeWorker => {
+  const { succeeded, failed, retried } = runtime.countsOf(id)
+  return {
+    id,
+    pid,
+    state,
+    rss,
+    uptime: Math.round(uptime),
+    done: succeeded,
+    failed,
+    retried,
+    running,
+    job: job === undefined ? undefined : { ...job, age: Math.round(job.age) },
+    stalled: Math.round(stalled),
+  }
+}

@@ -152,8 +152,8 @@ export class Node implements FarmNode, CommandTarget {
     return nodeStats(this.parts, { state: this.#state, depth: this.#depth, startedAt: this.#startedAt })
   }
 
-  snapshot(): NodeSnapshot {
-    return { stats: this.stats(), tasks: this.parts.runtime.records() }
+  snapshot({ id }: { id?: string | undefined } = {}): NodeSnapshot {
+    return { stats: this.stats(), tasks: this.parts.runtime.records(id) }
   }
 
   command(command: Command): Promise<unknown> {

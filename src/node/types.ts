@@ -64,6 +64,8 @@ export interface NodeOptions {
   heartbeatInterval?: number
   /** Jobs remembered for snapshots. Default 300. */
   taskHistory?: number
+  /** Snapshots show the arguments of jobs, cut to 2,000 characters and without passwords. False: arguments are secret. Default true. */
+  showArguments?: boolean
   /** A pino logger, or an object with its five methods. Default none. */
   logger?: PoolLogger
 }
@@ -83,7 +85,8 @@ export interface ShutdownReport {
 export interface FarmNode extends AsyncDisposable {
   readonly name: string
   stats(): NodeStats
-  snapshot(): NodeSnapshot
+  /** `id`: only the jobs with this id. Default the last `taskHistory` jobs. */
+  snapshot(options?: { id?: string | undefined }): NodeSnapshot
   /** Carries out a command, like one that comes over the control exchange. Rejects with TypeError or RangeError for one that cannot be carried out. */
   command(command: Command): Promise<unknown>
   /** Calls `listener` with each event of this node until the function it returns is called. */

@@ -9,6 +9,7 @@ import type { SpentRevocation } from './admission/revocations.js'
 import type { Counts, Delivery, HistoryEntry, JobHeaders } from './delivery.js'
 import { DeliveryGoneError } from './errors.js'
 import type { JobMessage } from './message/job.js'
+import type { WorkerCounts } from './report/report.js'
 import type { TaskEntry } from './report/task-history.js'
 
 /** The task that the pool runs for a message. */
@@ -91,6 +92,8 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   /** The job runs on `worker` at present. */
   running = false
   worker: number | undefined
+  /** Of that worker, to which its outcome is added. */
+  workerCounts: WorkerCounts | undefined
   /** The job has begun on this node, possibly on a worker that has died since. */
   hasBegun = false
   /** When the last run of the job began, ms since the epoch; 0 before the first. */

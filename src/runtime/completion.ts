@@ -100,6 +100,7 @@ export class Completion implements ActiveJobObserver {
     job.hasBegun = true
     job.running = true
     job.worker = worker
+    job.workerCounts = this.#state.countsOf(worker)
     job.startedAt = Date.now()
     job.beginnings++
     this.#actions.began(job)
@@ -151,12 +152,13 @@ export class Completion implements ActiveJobObserver {
   }
 
   #done(job: ActiveJob, reply: JobReply): void {
-    const { id, name, worker } = job
+    const { id, name, worker, workerCounts } = job
     const duration = job.duration
     endEntry(job, 'success', undefined)
     const onSettled = (): void => {
       const { totals, log, hasListeners } = this.#state
       totals.succeeded++
+      if (workerCounts !== undefined) workerCounts.succeeded++
       log?.info({ job: id, task: name, worker, ms: duration }, 'job succeeded')
       if (hasListeners) this.#state.report({ type: 'task.succeeded', id, name, worker, duration })
     }
@@ -215,7 +217,6 @@ export class Completion implements ActiveJobObserver {
     const outcome = failureOutcome(error, poolJob.softTimedOut)
     const about = { id: job.id, name: job.name, worker: job.worker, duration: job.duration }
     if (outcome === 'hard_timeout' || outcome === 'soft_timeout') this.#state.report({ type: `task.${outcome}`, ...about })
-    if (job.worker !== undefined) this.#state.failures.set(job.worker, (this.#state.failures.get(job.worker) ?? 0) + 1)
     this.#addHistory(job, outcome, error)
     const status = outcome === 'hard_timeout' || outcome === 'soft_timeout' ? outcome : undefined
     this.#retryOrDeadLetter(job, this.#state.policy.failed(job, error), error, status)
@@ -277,11 +278,12 @@ export class Completion implements ActiveJobObserver {
       return
     }
     const { delay, counts } = settlement
-    const { id, name, worker } = job
+    const { id, name, worker, workerCounts } = job
     const run = job.lastRun
     endEntry(job, status, error)
     const onSettled = (): void => {
       this.#state.totals.retried++
+      if (workerCounts !== undefined) workerCounts.retried++
       this.#state.log?.warn({ job: id, task: name, worker, delay, counts, err: error }, 'job will be tried again')
       this.#state.report({ type: 'task.retried', id, name, ...run, delay, counts, error: errorLine(error) })
     }
@@ -290,12 +292,13 @@ export class Completion implements ActiveJobObserver {
 
   #deadLettered(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
     const dead = settlement.kind === 'dead-letter' ? settlement.reason : undefined
-    const { id, name, worker, counts } = job
+    const { id, name, worker, workerCounts, counts } = job
     const duration = job.duration
     endEntry(job, status, error)
     const onSettled = (): void => {
       const { totals, log } = this.#state
       totals.failed++
+      if (workerCounts !== undefined) workerCounts.failed++
       totals.deadLettered++
       log?.error({ job: id, task: name, worker, reason: dead, counts, err: error }, 'job goes to the dead letters')
       this.#state.report({ type: 'task.failed', id, name, worker, duration, error: errorLine(error), dead })

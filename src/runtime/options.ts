@@ -7,6 +7,7 @@ import {
   type Check,
   choice,
   countFrom,
+  flag,
   isString,
   milliseconds,
   millisecondsOrZero,
@@ -69,6 +70,8 @@ export interface RuntimeOptions {
   maxBodySize?: number
   /** Jobs remembered for snapshots. Default 300. */
   taskHistory?: number
+  /** Snapshots show the arguments of jobs, cut to 2,000 characters and without passwords. False: arguments are secret. Default true. */
+  showArguments?: boolean
   /** Finished deliveries that are recognised, and as many revoked ids. Default 10,000. */
   memory?: number
   /** A pino logger, or an object with its five methods. Default none. */
@@ -180,6 +183,7 @@ export const JOB_OPTIONS = {
   maxLosses: option('times', countFrom(1, LIMITS.losses), 3, 'a job that began so often on workers that died becomes a dead letter'),
   maxBodySize: option('bytes', bytes, 64 * 1024 * 1024, 'largest body, once decompressed'),
   taskHistory: option('jobs', countFrom(0, LIMITS.taskHistory), 300, 'jobs remembered for snapshots'),
+  showArguments: option('boolean', flag, true, 'snapshots show the arguments of jobs, cut and without passwords; `false`: arguments are secret'),
   logger: option('pino', logger, undefined, 'any object with the methods `trace`, `debug`, `info`, `warn` and `error`'),
 }
 

@@ -8,7 +8,7 @@ import { SlotMap } from './collections/slot-map.js'
 import { callHook, type Delivery } from './delivery.js'
 import type { RuntimePool, RuntimeSettings } from './options.js'
 import { PathOptions } from './path-tasks/path-options.js'
-import type { FarmEventBody, NodeStats } from './report/report.js'
+import type { FarmEventBody, NodeStats, WorkerCounts } from './report/report.js'
 import { TaskHistory } from './report/task-history.js'
 import { RetryPolicy } from './retry-policy.js'
 import { type Outcome, Settler, UnsentReplies } from './settler.js'
@@ -31,8 +31,8 @@ export class RuntimeState {
   readonly ambiguous: BoundedMap<true>
   readonly revocations: Revocations
   readonly totals: NodeStats['totals'] = { received: 0, succeeded: 0, failed: 0, retried: 0, revoked: 0, lost: 0, deadLettered: 0, recognised: 0, refused: 0 }
-  /** Failed jobs, by worker. */
-  readonly failures = new Map<number, number>()
+  /** The jobs of each live worker that has run one. */
+  readonly byWorker = new Map<number, WorkerCounts>()
   readonly limits = new RateLimits()
   readonly tasks: TaskHistory
   readonly pathOptions: PathOptions
@@ -48,7 +48,7 @@ export class RuntimeState {
     this.finished = new BoundedMap(settings.memory)
     this.ambiguous = new BoundedMap(settings.memory)
     this.revocations = new Revocations(settings.memory, settings.revocationSpent)
-    this.tasks = new TaskHistory(settings.taskHistory)
+    this.tasks = new TaskHistory(settings.taskHistory, settings.showArguments)
     this.pathOptions = new PathOptions(pool)
     this.policy = new RetryPolicy(settings)
     this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory), ({ settlement }) => {
@@ -86,6 +86,14 @@ export class RuntimeState {
       const failed = (err: unknown): void => this.log?.warn({ job: id, err }, HOOK_FAILURES[name])
       callHook(() => (delivery as { [N in Name]: (value: unknown) => unknown })[name](value), failed)
     }
+  }
+
+  countsOf(worker: number): WorkerCounts {
+    const known = this.byWorker.get(worker)
+    if (known !== undefined) return known
+    const counts: WorkerCounts = { succeeded: 0, failed: 0, retried: 0 }
+    this.byWorker.set(worker, counts)
+    return counts
   }
 
   report(event: FarmEventBody): void {

@@ -7,9 +7,11 @@ import { Completion } from './completion.js'
 import { type Delivery, notifyEnded } from './delivery.js'
 import { DeliveryGoneError, RevokedError } from './errors.js'
 import { type RuntimeOptions, type RuntimePool, runtimeSettings } from './options.js'
-import type { NodeStats, TaskRecord } from './report/report.js'
+import type { NodeStats, TaskRecord, WorkerCounts } from './report/report.js'
 import { RuntimeState } from './runtime-state.js'
 import type { Outcome } from './settler.js'
+
+const NO_JOBS: WorkerCounts = { succeeded: 0, failed: 0, retried: 0 }
 
 /** The result of a revocation. */
 export type Revocation =
@@ -142,7 +144,7 @@ export class Runtime {
 
   #listen(pool: RuntimePool): () => void {
     const exited = ({ worker }: PoolEvents['workerExit']): void => {
-      this.#state.failures.delete(worker)
+      this.#state.byWorker.delete(worker)
     }
     const started = (): void => this.#state.pathOptions.clear()
     pool.on('workerUp', started)
@@ -231,14 +233,14 @@ export class Runtime {
     return { totals: { ...this.#state.totals }, held: this.#state.unsettled, rateLimits: this.#state.limits.list() }
   }
 
-  /** Failed jobs of a live worker. */
-  failuresOf(worker: number): number {
-    return this.#state.failures.get(worker) ?? 0
+  /** The jobs of a live worker by outcome, as `totals` counts them. */
+  countsOf(worker: number): Readonly<WorkerCounts> {
+    return this.#state.byWorker.get(worker) ?? NO_JOBS
   }
 
-  /** The most recent jobs, oldest first. */
-  records(): TaskRecord[] {
-    return this.#state.tasks.records()
+  /** The most recent jobs, oldest first. `id`: only those with this id. */
+  records(id?: string): TaskRecord[] {
+    return this.#state.tasks.records(id)
   }
 
   /** The names of the tasks that a message may use. */

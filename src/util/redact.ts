@@ -19,3 +19,7 @@ export const argumentsWithoutPasswords = (args: readonly string[]): string | und
   const shown = args.map((each) => each.replace(/(?:amqps?|tcp(?:\+tls)?):\/\/.*$/i, (url) => (hasPassword(url) ? withoutPassword(url) : url)))
   return shown.some((each, index) => each !== args[index]) ? shown.join(' ') : undefined
 }
+
+/** A text with the passwords in its URLs replaced by `***`. */
+export const textWithoutPasswords = (text: string): string =>
+  text.includes('://') ? text.replace(/(\w:\/\/[^\s/?#@:"'<>]*):[^\s/?#"'<>]+@/g, '$1:***@') : text

@@ -187,6 +187,8 @@ test('dead letters: readable lines on a terminal, JSON elsewhere; retried by id 
     queue: 'q',
     reason: 'failed',
     error: 'Error: no\x1b[2J',
+    stack: 'Error: no\n    at mail (tasks.js:1:1)',
+    attempts: [{ attempt: 3, at: 0, node: 'n', outcome: 'failed' as const, error: 'Error: no' }],
     at: 0,
     node: 'n',
     args: [1],
@@ -211,14 +213,19 @@ test('dead letters: readable lines on a terminal, JSON elsewhere; retried by id 
   expect(piped.stdout.text).toContain('"mail\\n\\u202e"')
   const terminal = commandLine({ farm, terminal: true })
   expect(await terminal.run('dlq', 'list', '--limit', '5')).toBe(0)
-  expect(terminal.stdout.text).toBe('1970-01-01T00:00:00.000Z  d1  mail\\n\\u202e  q  failed  attempt 3, losses 0  Error: no\\x1b[2J\n1 shown (--limit 5).\n')
+  const title = '1970-01-01T00:00:00.000Z  d1  mail\\n\\u202e  q  failed  attempt 3, losses 0  Error: no\\x1b[2J'
+  const details = ['attempt 3, 1970-01-01T00:00:00.000Z on n: failed, Error: no', 'Error: no', '    at mail (tasks.js:1:1)']
+  expect(terminal.stdout.text.split('\n')).toEqual([title, ...['arguments [1]', ...details].map((each) => `    ${each}`), '1 shown (--limit 5).', ''])
+  const secret = commandLine({ farm, terminal: true })
+  expect(await secret.run('dlq', 'list', '--limit', '5', '--no-arguments')).toBe(0)
+  expect(secret.stdout.text.split('\n')).toEqual([title, ...details.map((each) => `    ${each}`), '1 shown (--limit 5).', ''])
   expect(await piped.run('dlq', 'retry', '--all')).toBe(0)
   expect(await piped.run('dlq', 'retry', 'd1')).toBe(0)
   expect(await piped.run('dlq', 'retry', 'd1', 'd2')).toBe(1)
-  expect(asked).toEqual([{ limit: 100 }, { limit: 5 }, {}, { ids: ['d1'] }, { ids: ['d1', 'd2'] }])
+  expect(asked).toEqual([{ limit: 100 }, { limit: 5 }, { limit: 5 }, {}, { ids: ['d1'] }, { ids: ['d1', 'd2'] }])
   // When the list is full, the next queue is not read.
   expect(await piped.run('dlq', 'list', '--limit', '1', '--queue', 'a,b')).toBe(0)
-  expect(asked.slice(5)).toEqual([{ limit: 1 }])
+  expect(asked.slice(6)).toEqual([{ limit: 1 }])
 })
 
 test.each([

@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
 import { cell, folded } from '../../src/dashboard/format/cell.js'
-import { shownBytes, shownRate, shownTime, sparkline } from '../../src/dashboard/format/values.js'
-import { FarmModel, NodeModel } from '../../src/dashboard/model/farm-model.js'
+import { shownBytes, shownRate, shownTime, shownWhen, sparkline } from '../../src/dashboard/format/values.js'
+import { FarmModel } from '../../src/dashboard/model/farm-model.js'
+import { readFilter } from '../../src/dashboard/model/filter.js'
+import { ListPosition } from '../../src/dashboard/model/list-position.js'
 import { LogTail } from '../../src/dashboard/model/log-tail.js'
-import type { FarmEventBody } from '../../src/runtime/report/report.js'
+import { NodeModel } from '../../src/dashboard/model/node-model.js'
+import { queryTasks, type TaskOrder } from '../../src/dashboard/model/task-query.js'
+import type { FarmEvent, FarmEventBody, NodeStats } from '../../src/runtime/report/report.js'
 import { scriptedStats, scriptedTask } from '../fixtures/scripted-node.js'
 
 const counts = { attempt: 1, losses: 0, requeues: 0 }
@@ -14,7 +18,7 @@ const failed: FarmEventBody = { type: 'task.failed', id: 'a', name: 'mail', work
 /** A node with these events, a second apart. */
 const after = (...events: FarmEventBody[]): NodeModel => {
   const node = new NodeModel('n')
-  for (const [i, event] of events.entries()) node.apply({ ...event, node: 'n', at: (i + 1) * 1_000 }, i)
+  for (const [i, event] of events.entries()) node.apply({ ...event, node: 'n', at: (i + 1) * 1_000 }, (i + 1) * 1_000)
   return node
 }
 
@@ -71,26 +75,30 @@ test.each<[string, FarmEventBody[], object]>([
   ],
   ['revoked as it ran', [received, started, { type: 'task.revoked', id: 'a', name: 'mail', worker: 3, duration: 9 }], { status: 'revoked', duration: 9 }],
 ])('a job that was %s', (_, events, wanted) => {
-  expect(after(...events).tasks.list()).toMatchObject([wanted])
+  expect(after(...events).tasks.records()).toMatchObject([wanted])
 })
 
 test('the throughput is the jobs that ended between two heartbeats, per second; a node that restarts counts from 0', () => {
-  const beat = (succeeded: number, failed = 0): FarmEventBody => ({
+  const beatOf = (succeeded: number, failed = 0): FarmEventBody => ({
     type: 'node.heartbeat',
     stats: scriptedStats({ totals: { ...scriptedStats().totals, succeeded, failed } }),
   })
-  expect(after(beat(1_000), beat(1_010, 2), beat(1_010, 2), beat(3), beat(8)).throughput).toEqual([12 - 0, 0, 5])
+  expect(after(beatOf(1_000), beatOf(1_010, 2), beatOf(1_010, 2), beatOf(3), beatOf(8)).samples).toMatchObject([
+    { ended: 12, failed: 2 },
+    { ended: 0 },
+    { ended: 5 },
+  ])
 })
 
-test('the newest 300 jobs and 60 samples are kept', () => {
+test('the newest 300 jobs and ten minutes of samples are kept', () => {
   const node = new NodeModel('n')
   for (let i = 0; i < 1_000; i++) {
     node.apply({ ...received, id: `job-${i}`, node: 'n', at: i } as never, i)
     node.apply({ type: 'node.heartbeat', stats: scriptedStats(), node: 'n', at: i * 1_000 }, i)
   }
-  expect(node.tasks.list()).toHaveLength(300)
-  expect(node.tasks.list()[0]!.id).toBe('job-999')
-  expect(node.throughput).toHaveLength(60)
+  expect(node.tasks.records()).toHaveLength(300)
+  expect(node.tasks.records().at(-1)!.id).toBe('job-999')
+  expect(node.samples).toHaveLength(600)
 })
 
 test('a snapshot replaces the jobs of the events; running jobs come first, the longest at the top, then the last changed', () => {
@@ -99,28 +107,162 @@ test('a snapshot replaces the jobs of the events; running jobs come first, the l
   node.applySnapshot({
     stats: scriptedStats(),
     tasks: [
-      scriptedTask({ id: 'x', status }),
+      scriptedTask({ id: 'x', status, ended: 10 }),
       scriptedTask({ id: 'runs', started: 9 }),
-      scriptedTask({ id: 'y', status }),
+      scriptedTask({ id: 'y', status, ended: 11 }),
       scriptedTask({ id: 'runs longest', started: 8 }),
     ],
   })
-  const ids = (): string[] => node.tasks.list().map(({ id }) => id)
+  const ids = (): string[] => queryTasks(node.tasks.records(), '', 'newest').map(({ id }) => id)
   expect(ids()).toEqual(['runs longest', 'runs', 'y', 'x'])
-  node.apply({ type: 'task.revoked', id: 'x', name: 'resize', worker: undefined, duration: 0, node: 'n', at: 0 }, 0)
+  node.apply({ type: 'task.revoked', id: 'x', name: 'resize', worker: undefined, duration: 0, node: 'n', at: 12 }, 12)
   expect(ids()).toEqual(['runs longest', 'runs', 'x', 'y'])
 })
 
-test('nodes are listed by name, and removed a minute after their last event unless they are shown', () => {
+const beat = (node: string, at: number, stats: Partial<NodeStats> = {}): FarmEvent => ({
+  type: 'node.heartbeat',
+  stats: scriptedStats({ node, ...stats }),
+  node,
+  at,
+})
+
+const farmOf = (...events: FarmEvent[]): FarmModel => {
   const farm = new FarmModel()
-  for (const [node, at] of [
-    ['b', 0],
-    ['a', 0],
-    ['c', 50_000],
-  ] as const)
-    farm.apply({ type: 'node.heartbeat', stats: scriptedStats({ node }), node, at: 0 }, at)
-  expect(farm.nodes(60_000).map(({ name }) => name)).toEqual(['a', 'b', 'c'])
-  expect(farm.nodes(60_001, 'b').map(({ name }) => name)).toEqual(['b', 'c'])
+  for (const event of events) farm.apply(event, event.at)
+  return farm
+}
+const names = (nodes: readonly NodeModel[]): string[] => nodes.map(({ name }) => name)
+
+test('a node whose heartbeats have stopped is silent, then gone with the reason, told once, and forgotten a minute later', () => {
+  const farm = farmOf(beat('b', 0), beat('a', 0), beat('a', 90_000))
+  expect([farm.get('b')!.silentFor(5_000), farm.get('b')!.silentFor(5_001)]).toEqual([undefined, 5_001])
+  expect(names(farm.present(15_000))).toEqual(['a', 'b'])
+  expect(names(farm.newlyGone(15_001))).toEqual(['b'])
+  expect(farm.get('b')!.goneReason(15_001)).toBe('no heartbeat for 15 s: killed, frozen or cut off')
+  expect(farm.newlyGone(15_002)).toEqual([])
+  expect([names(farm.nodes(16_000)), names(farm.present(16_000))]).toEqual([['a', 'b'], ['a']])
+  expect([names(farm.nodes(75_001)), names(farm.nodes(75_002))]).toEqual([['a', 'b'], ['a']])
+})
+
+test('a node with slow heartbeats is given ten of them; one that comes back is there, and told again when it goes', () => {
+  const farm = farmOf(beat('a', 0, { heartbeatInterval: 10_000 }))
+  expect(names(farm.present(100_000))).toEqual(['a'])
+  expect(names(farm.newlyGone(100_001))).toEqual(['a'])
+  farm.apply(beat('a', 101_000), 101_000)
+  expect([farm.newlyGone(101_000), names(farm.present(101_000))]).toEqual([[], ['a']])
+  expect(names(farm.newlyGone(120_000))).toEqual(['a'])
+})
+
+test('a node that has said that it ends is gone at once, with its reason; started again it knows no job', () => {
+  const farm = farmOf(beat('a', 0), { ...received, node: 'a', at: 1 }, { type: 'node.down', reason: 'SIGTERM', node: 'a', at: 2 })
+  expect(farm.get('a')!.goneReason(3)).toBe('SIGTERM')
+  expect([names(farm.present(3)), farm.tasks(3), farm.totals(3).nodes]).toEqual([[], [], 0])
+  farm.apply({ type: 'node.up', pid: 1, host: 'h', version: '1', queues: [], tasks: [], node: 'a', at: 4 }, 4)
+  farm.apply(beat('a', 5), 5)
+  expect([names(farm.present(5)), farm.tasks(5)]).toEqual([['a'], []])
+})
+
+test('the totals of all nodes; a queue that several nodes share counts once', () => {
+  const more = { totals: { ...scriptedStats().totals, succeeded: 50, failed: 7 }, scale: { min: 1, max: 1, wanted: 1, alive: 1, auto: false } }
+  const farm = farmOf(beat('a', 0), beat('b', 0, { depth: 13, ...more }), beat('c', 0, { queues: ['other'], depth: 5, ...more }))
+  const { jobs, ...totals } = farm.totals(0)
+  expect(totals).toMatchObject({ nodes: 3, workers: 4, busy: 3, depth: 18, held: 9, running: 6 })
+  expect(jobs).toMatchObject({ succeeded: 200, failed: 17, lost: 3 })
+  expect(farm.queues(0)).toEqual(['async_farm.jobs', 'other'])
+  expect(new FarmModel().totals(0)).toMatchObject({ nodes: 0, depth: undefined })
+})
+
+test('throughput and latency of all nodes by second', () => {
+  const of = (succeeded: number, failed = 0) => ({ totals: { ...scriptedStats().totals, succeeded, failed } })
+  const ran = (duration: number, at: number): FarmEvent => ({ type: 'task.succeeded', id: 'x', name: 't', worker: 1, duration, node: 'a', at })
+  const farm = farmOf(
+    ...[beat('a', 10_000, of(0)), beat('b', 10_000, of(0)), beat('a', 11_000, of(4, 1)), beat('b', 12_000, of(20))],
+    ...[ran(1, 11_500), ran(9, 11_600), ran(5, 11_700)],
+  )
+  expect(farm.seconds(13_500, 3)).toEqual([
+    { at: 10_000, ended: 0, failed: 0, latency: undefined },
+    { at: 11_000, ended: 15, failed: 1, latency: { median: 5, p99: 9 } },
+    { at: 12_000, ended: 10, failed: 0, latency: undefined },
+  ])
+  expect(farm.seconds(13_500)).toHaveLength(600)
+  // Its last figure counts no more once a node is silent.
+  expect([farm.totals(13_500).rate, farm.totals(16_800).rate]).toEqual([15, 10])
+})
+
+test.each([
+  ['', ['a', 'b', 'c']],
+  ['MAIL', ['a', 'b']],
+  ['task:mail state:failed', ['b']],
+  ['state:success', ['a']],
+  ['state:run', ['c']],
+  ['oops', ['b']],
+  ['node:web-2', ['c']],
+  ['42', ['a']],
+  ['queue:slow', ['c']],
+  ['mail nothing', []],
+])("the filter '%s'", (filter, ids) => {
+  const list = new NodeModel('web-1').tasks
+  list.replace(
+    [
+      scriptedTask({ id: 'a', name: 'mail', status: 'success', arguments: '[42]' }),
+      scriptedTask({ id: 'b', name: 'mail', status: 'hard_timeout', error: 'Error: Oops' }),
+    ],
+    0,
+  )
+  const other = new NodeModel('web-2').tasks
+  other.replace([scriptedTask({ id: 'c', queue: 'slow' })], 0)
+  const found = queryTasks([...list.records(), ...other.records()], filter, 'task')
+  expect(found.map(({ id }) => id).sort()).toEqual(ids)
+})
+
+test('a word of a filter that names no field is looked for as it is', () => {
+  const line = { task: 'http://x', state: 's', queue: 'q', node: 'n', texts: [undefined, 'constructor:1'] }
+  expect([readFilter('http://x')(line), readFilter('constructor:1')(line), readFilter('state:constructor')(line)]).toEqual([true, true, false])
+})
+
+test.each<[TaskOrder, string[]]>([
+  ['newest', ['runs', 'late', 'slow', 'tried']],
+  ['longest', ['runs', 'slow', 'tried', 'late']],
+  ['task', ['slow', 'late', 'runs', 'tried']],
+  ['state', ['tried', 'runs', 'late', 'slow']],
+  ['attempts', ['tried', 'runs', 'late', 'slow']],
+])('the order %s', (order, ids) => {
+  const { tasks } = new NodeModel('n')
+  tasks.replace(
+    [
+      scriptedTask({ id: 'tried', name: 'z', status: 'failure', ended: 1, duration: 5, counts: { attempt: 3, losses: 1, requeues: 0 } }),
+      scriptedTask({ id: 'slow', name: 'a', status: 'success', ended: 2, duration: 9 }),
+      scriptedTask({ id: 'late', name: 'b', status: 'success', ended: 3, duration: 1 }),
+      scriptedTask({ id: 'runs', name: 'c' }),
+    ],
+    0,
+  )
+  expect(queryTasks(tasks.records(), '', order).map(({ id }) => id)).toEqual(ids)
+})
+
+test('a list follows the newest until its choice is moved; then it stands, tells how many are newer, and follows again from its top', () => {
+  const at = new ListPosition<{ id: number; text?: string }>(({ id }) => String(id))
+  const rows = (newest: number) => Array.from({ length: 4 }, (_, i) => ({ id: newest - i, text: `as of ${newest}` }))
+  const shown = (newest: number) => at.rows(rows(newest)).map(({ id }) => id)
+  expect([shown(4), at.chosen(rows(4))!.id, shown(5)]).toEqual([[4, 3, 2, 1], 4, [5, 4, 3, 2]])
+  at.move(rows(5), 1)
+  expect([shown(7), at.chosen(rows(7))!.id, at.newer(rows(7)), at.follows]).toEqual([[5, 4, 3, 2], 4, 2, false])
+  // Rows that are still there say what they say now; the others stay as they were last.
+  expect(at.rows(rows(7)).map(({ text }) => text)).toEqual(['as of 7', 'as of 7', 'as of 5', 'as of 5'])
+  at.move(rows(7), -1)
+  expect([at.chosen(rows(7))!.id, at.follows]).toEqual([5, false])
+  at.move(rows(7), -1)
+  expect([shown(8), at.follows, at.newer(rows(8))]).toEqual([[8, 7, 6, 5], true, 0])
+  at.oldest(rows(8))
+  expect([at.chosen(rows(9))!.id, at.newer(rows(9))]).toEqual([5, 1])
+  at.newest()
+  expect([at.chosen(rows(9))!.id, at.follows]).toEqual([9, true])
+  // Nothing has come meanwhile: moving back to the top is enough.
+  at.move(rows(9), 1)
+  at.move(rows(9), -1)
+  expect(at.follows).toBe(true)
+  at.move([], 1)
+  expect([at.follows, at.chosen([])]).toEqual([true, undefined])
 })
 
 test('a node that went down is down until its next heartbeat', () => {
@@ -147,6 +289,11 @@ test.each([
   [3_600_000, '1h 00m'],
   [90_000_000, '1d 01h'],
 ])('%i ms are %s', (ms, text) => expect(shownTime(ms)).toBe(text))
+
+test('a time of another day has its date', () => {
+  const at = new Date(2026, 10, 24, 14, 3, 59).getTime()
+  expect([shownWhen(at, at + 1_000), shownWhen(at, at + 86_400_000)]).toEqual(['14:03:59', '11-24 14:03'])
+})
 
 test('other values', () => {
   expect([shownBytes(61.4e6), shownBytes(2.5e9), shownRate(0), shownRate(3.14), shownRate(12_345)]).toEqual(['61 MB', '2.5 GB', '0/s', '3.1/s', '12,345/s'])

@@ -18,6 +18,7 @@ describe('the options of a node', () => {
       heartbeatInterval: 1_000,
       maxStall: undefined,
       taskHistory: 300,
+      showArguments: true,
       maxLosses: 3,
       maxAttempts: 3,
       backoff: { kind: 'exponential', delay: 1_000, maxDelay: 60_000, jitter: 0.2 },

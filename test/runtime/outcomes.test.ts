@@ -113,7 +113,7 @@ describe('a job that fails', () => {
       [1, expect.any(Number)],
     ])
     expect(node.stats().totals).toMatchObject({ succeeded: 1, retried: 2, failed: 0 })
-    expect(node.stats().workers).toMatchObject([{ failed: 2, done: 3 }])
+    expect(node.stats().workers).toMatchObject([{ done: 1, retried: 2, failed: 0 }])
   })
 
   it('becomes a dead letter after its last attempt, with error, stack and history; its caller gets an error', async () => {

@@ -5,7 +5,7 @@ import { DeliveryChannels } from '../../src/runtime/collections/delivery-channel
 import type { Counts, HistoryEntry, JobHeaders } from '../../src/runtime/delivery.js'
 import { errorLine, MAX_HISTORY, serializeError, withHistory } from '../../src/runtime/message/serialized-error.js'
 import { COMMAND_NAMES, readCommand } from '../../src/runtime/report/commands.js'
-import { endEntry, TaskHistory } from '../../src/runtime/report/task-history.js'
+import { endEntry, type TaskEntry, TaskHistory } from '../../src/runtime/report/task-history.js'
 import { failureOutcome, type PolicyOptions, RetryPolicy, retryDelay, type TriedJob } from '../../src/runtime/retry-policy.js'
 import { NO_HEADERS } from '../fixtures/memory-broker.js'
 
@@ -200,14 +200,17 @@ describe('the task history', () => {
     ...{ started: undefined, ended: undefined, duration: undefined, worker: undefined, error: undefined, logs: [] },
   })
 
+  const message = { task: 't', args: [] }
+  const ended = (historyEntry: TaskEntry) => ({ historyEntry, worker: undefined, startedAt: 0, headers: { history: [] }, newHistory: [] })
+
   it('keeps the newest, and collects the output of running jobs', () => {
-    const book = new TaskHistory(2)
-    for (const id of ['a', 'b', 'c']) book.add(record(id))
-    const entry = book.add(record('d'))
+    const book = new TaskHistory(2, true)
+    for (const id of ['a', 'b', 'c']) book.add(record(id), message)
+    const entry = book.add(record('d'), message)
     entry.source = { logs: [{ time: 1, stream: 'stdout', text: 'hello' }] }
     expect(book.records().map(({ id }) => id)).toEqual(['c', 'd'])
     expect(book.records()[1]!.logs).toEqual([{ time: 1, stream: 'stdout', text: 'hello' }])
-    endEntry({ historyEntry: entry, worker: undefined, startedAt: 0 }, 'success', undefined)
+    endEntry(ended(entry), 'success', undefined)
     expect(entry.source).toBeUndefined()
     expect(book.records()[1]!.logs).toHaveLength(1)
     book.remove(entry)
@@ -215,15 +218,31 @@ describe('the task history', () => {
   })
 
   it('of size 0 keeps no task', () => {
-    const book = new TaskHistory(0)
-    book.add(record('a'))
+    const book = new TaskHistory(0, true)
+    book.add(record('a'), message)
     expect(book.records()).toEqual([])
+  })
+
+  it('keeps no arguments of an ended job that may be large, nor of one that it has forgotten', () => {
+    const book = new TaskHistory(2, true)
+    const given = [[1], ['x'.repeat(201)], [{}]]
+    const [small, long, nested] = given.map((args, i) => book.add(record(String(i)), { task: 't', args }))
+    expect(small!.message).toBeUndefined()
+    for (const entry of [small, long, nested]) endEntry(ended(entry!), 'success', undefined)
+    expect([long!.message, nested!.message]).toEqual([undefined, undefined])
+    expect(book.records().map((each) => each.arguments)).toEqual([`["${'x'.repeat(201)}"]`, '[{}]'])
+    const short = book.add(record('short'), { task: 't', args: [1, 'two'] })
+    endEntry(ended(short), 'success', undefined)
+    // Written when somebody asks.
+    expect([short.record.arguments, book.records('short')[0]!.arguments]).toEqual([undefined, '[1, "two"]'])
   })
 })
 
 describe('a remote command', () => {
   it.each([
     { command: 'ping' },
+    { command: 'snapshot' },
+    { command: 'snapshot', id: 'x' },
     { command: 'shutdown' },
     { command: 'shutdown', grace: 0 },
     { command: 'grow', by: 2 },
@@ -262,7 +281,7 @@ describe('a remote command', () => {
 
   it('may be any of the known ones', () => {
     expect([...COMMAND_NAMES].sort()).toEqual(
-      'autoscale,grow,pause,ping,quiet,rate_limit,restart,resume,revoke,shrink,shutdown,snapshot,stack,stats'.split(','),
+      'autoscale,grow,pause,ping,profile,quiet,rate_limit,restart,resume,revoke,shrink,shutdown,snapshot,stack,stats'.split(','),
     )
   })
 })

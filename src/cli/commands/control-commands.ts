@@ -38,7 +38,11 @@ const changeBy = <N extends 'grow' | 'shrink'>(command: N, help: string): Comman
 /** Every command of a node. */
 export const CONTROL_COMMANDS: { readonly [N in CommandName]: CommandLine<Command & { command: N }> } = {
   ping: plain('ping', 'which nodes answer'),
-  snapshot: plain('snapshot', 'the statistics of a node and its last jobs, with their logs'),
+  snapshot: {
+    help: 'the statistics of a node and its last jobs, with their arguments, errors and logs',
+    flags: [['--id <id>', 'only the jobs with this id']],
+    read: (_, { id }) => ({ command: 'snapshot', ...(id === undefined ? {} : { id: String(id) }) }),
+  },
   stats: plain('stats', 'the statistics of a node and its workers'),
   shutdown: {
     help: 'drain, then end',

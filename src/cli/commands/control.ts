@@ -4,6 +4,7 @@ import { DEFAULT_PROFILE_MS } from '../../wire/cpu-profile.js'
 import type { CliContext } from '../cli-context.js'
 import { CONNECT_TIMEOUT, CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
+import { deadLettersOf } from '../operations/dead-letters.js'
 import { toJsonLine } from '../output/output-stream.js'
 import { brokerKind } from '../settings/address.js'
 import { type BrokerSettings, readBroker, readTimeout } from '../settings/broker.js'
@@ -83,12 +84,13 @@ export const top = async (flags: Flags, context: CliContext): Promise<ExitCode> 
     throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)
   const node = readSetting({ flag: '--node', reader: nodeNameText }, flags, context.env)
   const broker = readBroker(flags, context.env)
-  const client = await (await context.farm(broker)).createControlClient(broker, { timeout: 10_000 })
+  const farm = await context.farm(broker)
+  const client = await farm.createControlClient(broker, { timeout: 10_000 })
   const { openRemote } = await import('../../dashboard/open.js')
   const { promise: closed, resolve: quit, reject: fail } = deferred()
   // Before the dashboard opens: a signal without a listener would end the process and leave the terminal in its mode.
   const stopListening = onSignals(context.signals, { stop: () => quit(), quiet: () => false, resume() {} })
-  const close = await openRemote(client, { node, onQuit: quit, onFailure: fail })
+  const close = await openRemote(client, { node, deadLetters: deadLettersOf(farm, broker, flags), onQuit: quit, onFailure: fail })
   try {
     await closed
     return EXIT.ok

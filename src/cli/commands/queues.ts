@@ -1,3 +1,5 @@
+import { shownArguments } from '../../runtime/report/shown-arguments.js'
+import { textWithoutPasswords } from '../../util/redact.js'
 import { escapeLine } from '../../util/shown-text.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
@@ -28,16 +30,17 @@ export const listDead = async (flags: Flags, context: CliContext): Promise<ExitC
   if (brokerKind(broker.url) === 'Faktory') refuseFlags(['--queue', '--limit'], flags, broker.url, 'It says only how many jobs are dead in all queues.')
   const farm = await context.farm(broker)
   if (farm.countDeadLetters !== undefined) return showCount(await farm.countDeadLetters(broker), flags, context)
-  const letters: DeadLetter[] = []
+  const found: DeadLetter[] = []
   for (const queue of broker.queues) {
-    if (letters.length >= limit) break
-    letters.push(...(await farm.listDeadLetters(broker, queue, { limit: limit - letters.length })))
+    if (found.length >= limit) break
+    found.push(...(await farm.listDeadLetters(broker, queue, { limit: limit - found.length })))
   }
+  const letters = flags.arguments === false ? found.map((letter) => ({ ...letter, args: undefined })) : found
   if (flags.json === true || context.stdout.isTTY !== true) {
     for (const letter of letters) context.stdout.write(`${toJsonLine(letter)}\n`)
     return EXIT.ok
   }
-  for (const letter of letters) context.stdout.write(`${lineOf(letter)}\n`)
+  for (const letter of letters) for (const line of linesOf(letter)) context.stdout.write(`${line}\n`)
   context.stdout.write(letters.length === 0 ? 'No dead letters.\n' : `${letters.length} shown (--limit ${limit}).\n`)
   return EXIT.ok
 }
@@ -52,11 +55,20 @@ const showCount = (dead: number, flags: Flags, { stdout }: CliContext): ExitCode
   return EXIT.ok
 }
 
-const lineOf = ({ id, task, queue, reason, error, at, attempt, losses }: DeadLetter): string => {
-  const when = at === undefined ? '-' : new Date(at).toISOString()
-  return escapeLine(
-    `${when}  ${id ?? '(no id)'}  ${task ?? '(unreadable)'}  ${queue}  ${reason}  attempt ${attempt}, losses ${losses}  ${error.split('\n', 1)[0]}`,
-  )
+const timeOf = (at: number | undefined): string => (at === undefined ? '-' : new Date(at).toISOString())
+
+/** One line, then its arguments, its runs and its stack, indented. */
+const linesOf = ({ id, task, args, queue, reason, error, at, attempt, losses, attempts, stack }: DeadLetter): string[] => {
+  const details = [
+    ...(args === undefined ? [] : [`arguments ${shownArguments({ args })}`]),
+    ...attempts.map((run) => `attempt ${run.attempt}, ${timeOf(run.at)} on ${run.node}: ${run.outcome}, ${run.error}`),
+    ...(stack?.split('\n') ?? []),
+  ]
+  const [title] = error.split('\n', 1)
+  return [
+    `${timeOf(at)}  ${id ?? '(no id)'}  ${task ?? '(unreadable)'}  ${queue}  ${reason}  attempt ${attempt}, losses ${losses}  ${title}`,
+    ...details.map((line) => `    ${line}`),
+  ].map((line) => escapeLine(textWithoutPasswords(line)))
 }
 
 /** Sends dead letters back to the queues that they came from. */

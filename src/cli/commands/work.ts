@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { DeadLetters } from '../../dashboard/model/dead-letters.js'
 import type { LogTail } from '../../dashboard/model/log-tail.js'
 import type { FarmNode, ShutdownReport } from '../../node/types.js'
 import { escapeControl } from '../../util/shown-text.js'
@@ -6,6 +7,7 @@ import { deferred } from '../../util/with-timeout.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode } from '../exit.js'
 import { serveHttp } from '../http/server.js'
+import { deadLettersOf } from '../operations/dead-letters.js'
 import { banner, configuration } from '../output/banner.js'
 import { createLogger, prettyLine } from '../output/logger.js'
 import { paintFor } from '../output/output-stream.js'
@@ -58,7 +60,8 @@ const run = async (settings: WorkSettings, context: CliContext, logger: Logger, 
     if (node === undefined) return EXIT.ok
     http?.attach(node)
     signals.node = node
-    const closeDashboard = tail === undefined ? undefined : await openDashboard(node, tail, signals, context)
+    const deadLetters = deadLettersOf(farm, settings.broker, { arguments: settings.node.showArguments })
+    const closeDashboard = tail === undefined ? undefined : await openDashboard(node, { tail, signals, deadLetters }, context)
     const report = await node.done
     await closeDashboard?.()
     const end = endOf(report, signals.hurried)
@@ -72,7 +75,13 @@ const run = async (settings: WorkSettings, context: CliContext, logger: Logger, 
   }
 }
 
-const openDashboard = async (node: FarmNode, tail: LogTail, signals: NodeSignals, { stdout, env }: CliContext) => {
+interface DashboardParts {
+  readonly tail: LogTail
+  readonly signals: NodeSignals
+  readonly deadLetters: DeadLetters
+}
+
+const openDashboard = async (node: FarmNode, { tail, signals, deadLetters }: DashboardParts, { stdout, env }: CliContext) => {
   const { openLocal } = await import('../../dashboard/open.js')
   const onQuit = (): void => signals.stop('SIGINT', signals.asked)
   const onFailure = (error: unknown): void => {
@@ -80,7 +89,7 @@ const openDashboard = async (node: FarmNode, tail: LogTail, signals: NodeSignals
     tail.forward = (json) => stdout.write(prettyLine(json, paintFor(stdout, env)))
     signals.logger.error({ err: error }, 'The dashboard has failed; the node goes on')
   }
-  return await openLocal(node, { log: tail, onQuit, onFailure })
+  return await openLocal(node, { log: tail, deadLetters, onQuit, onFailure })
 }
 
 const logConfiguration = (settings: WorkSettings, { stdout, env, folder, version }: CliContext, logger: Logger): void => {

@@ -57,7 +57,7 @@ export const amqpFarm: Farm = {
   async listDeadLetters({ url, tls }, queue, { limit }) {
     const letters = await (await amqp()).listDeadLetters({ url, tls, queue, limit })
     return letters.map(
-      ({ message, error, counts, ...letter }): DeadLetter => ({
+      ({ message, error, counts, history, ...letter }): DeadLetter => ({
         id: letter.id,
         task: message?.task,
         args: message?.args,
@@ -66,6 +66,8 @@ export const amqpFarm: Farm = {
         error: error === undefined ? '' : `${error.name}: ${error.message}`,
         at: letter.at,
         node: letter.node,
+        stack: error?.stack,
+        attempts: history,
         ...counts,
       }),
     )

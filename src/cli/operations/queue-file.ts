@@ -70,8 +70,9 @@ const publisherOf = (queue: Queue, isRemote: (error: unknown) => error is Error)
 const deadLetterOf = async (queue: Queue, id: string): Promise<DeadLetter | undefined> => {
   const job = await (await queue.job(id))?.details()
   if (job === undefined) return undefined
-  const { task, args, reason = '', error, endedAt, node, counts } = job
-  return { id, task, args, queue: queue.name, reason, error: error === undefined ? '' : `${error.name}: ${error.message}`, at: endedAt, node, ...counts }
+  const { task, args, reason = '', error, endedAt: at, node, counts, history: attempts } = job
+  const text = error === undefined ? '' : `${error.name}: ${error.message}`
+  return { id, task, args, queue: queue.name, reason, error: text, at, node, stack: error?.stack, attempts, ...counts }
 }
 
 /** A queue in a file, over `prefork/queue`. */

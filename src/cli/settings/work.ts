@@ -136,6 +136,7 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
     delete node.prefetchPerWorker
   }
   const options: NodeOptions = node
+  if (flags.arguments === false) options.showArguments = false
   options.tasks = findModules('--tasks', flags.tasks, folder)
   options.imports = findModules('--import', flags.import, folder)
   options.roots = findRoots(flags.root, folder)

@@ -26,6 +26,14 @@ export const shownClock = (time: number): string => {
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((each) => String(each).padStart(2, '0')).join(':')
 }
 
+/** The clock time of today, the day and the minute of another day: `14:03:59`, `11-24 14:03`. Local time. */
+export const shownWhen = (time: number, now: number): string => {
+  const at = new Date(time)
+  if (at.toDateString() === new Date(now).toDateString()) return shownClock(time)
+  const [month, day] = [at.getMonth() + 1, at.getDate()].map((each) => String(each).padStart(2, '0'))
+  return `${month}-${day} ${shownClock(time).slice(0, 5)}`
+}
+
 const BARS = '▁▂▃▄▅▆▇█'
 
 /** The last `width` values as bars; the highest is a full bar, 0 the lowest. */

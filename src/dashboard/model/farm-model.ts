@@ -1,67 +1,37 @@
-import type { FarmEvent, NodeSnapshot, NodeStats } from '../../runtime/report/report.js'
-import { TaskList } from './task-list.js'
+import type { FarmEvent, NodeStats } from '../../runtime/report/report.js'
+import { NodeModel } from './node-model.js'
+import { type FarmSecond, farmSeconds, Latencies, MAX_SECONDS } from './samples.js'
+import type { NodeTask } from './task-list.js'
 
-/** Samples of the throughput that are kept. */
-const MAX_SAMPLES = 60
-/** ms that a sample covers, at least. */
-const SAMPLE_TIME = 950
-
-/** One node, as its events describe it. */
-export class NodeModel {
-  readonly name: string
-  stats: NodeStats | undefined
-  readonly tasks = new TaskList()
-  /** Jobs that ended per second, newest last. */
-  readonly throughput: number[] = []
-  /** Time of its last event by the clock of this machine, ms since the epoch. */
-  lastEvent = 0
-  /** ms that the clock of this machine is ahead of the node's, message delays included. */
-  skew = 0
-  /** Why the node has ended; undefined while it has not. */
-  down: string | undefined
-  #sampled: { at: number; ended: number } | undefined
-
-  constructor(name: string) {
-    this.name = name
-  }
-
-  /** `now`: by the clock of this machine. */
-  apply(event: FarmEvent, now: number): void {
-    this.lastEvent = now
-    this.skew = now - event.at
-    if (event.type === 'node.heartbeat') {
-      this.stats = event.stats
-      this.down = undefined
-      this.#measure(event.at, event.stats)
-    } else if (event.type === 'node.down') this.down = event.reason
-    else if ('id' in event) this.tasks.apply(event)
-  }
-
-  applySnapshot({ stats, tasks }: NodeSnapshot): void {
-    this.stats = stats
-    this.tasks.replace(tasks)
-  }
-
-  #measure(at: number, { totals }: NodeStats): void {
-    const ended = totals.succeeded + totals.failed
-    const sampled = this.#sampled
-    // A node that restarted counts from 0.
-    if (sampled === undefined || ended < sampled.ended) this.#sampled = { at, ended }
-    else if (at - sampled.at >= SAMPLE_TIME) {
-      this.throughput.push(((ended - sampled.ended) * 1_000) / (at - sampled.at))
-      if (this.throughput.length > MAX_SAMPLES) this.throughput.shift()
-      this.#sampled = { at, ended }
-    }
-  }
-}
-
-/** ms without an event after which a node is removed from the list. */
+/** ms that a node stays in the list after its end has been noticed, for its reason to be read. */
 const FORGET_AFTER = 60_000
 
-/** All nodes, as their events describe them. */
+/** All nodes that are there, together. Counts are those since each node's start. */
+export interface FarmTotals {
+  readonly nodes: number
+  readonly workers: number
+  /** Workers that run a job. */
+  readonly busy: number
+  /** Jobs ready in the queues: a queue of several nodes counts once. Undefined: no node has told. */
+  readonly depth: number | undefined
+  readonly held: number
+  readonly prefetch: number
+  readonly running: number
+  /** Jobs that ended per second; a node that is silent has none. */
+  readonly rate: number
+  /** Bytes: of the nodes and their workers. */
+  readonly rss: number
+  readonly jobs: NodeStats['totals']
+}
+
+/** All nodes, as their events describe them. It knows no terminal: the views ask it. */
 export class FarmModel {
   readonly #byName = new Map<string, NodeModel>()
+  /** When the end of a node was noticed, and whether `newlyGone` has told it. */
+  readonly #gone = new Map<NodeModel, { readonly at: number; told: boolean }>()
+  readonly #latencies = new Latencies()
 
+  /** `now`: by the clock of this machine, ms since the epoch. */
   apply(event: FarmEvent, now: number): void {
     let node = this.#byName.get(event.node)
     if (node === undefined) {
@@ -69,15 +39,98 @@ export class FarmModel {
       this.#byName.set(event.node, node)
     }
     node.apply(event, now)
-  }
-
-  /** By name. `kept`: a node that stays in the list, however old its last event is. */
-  nodes(now: number, kept?: string): NodeModel[] {
-    for (const [name, node] of this.#byName) if (name !== kept && now - node.lastEvent > FORGET_AFTER) this.#byName.delete(name)
-    return [...this.#byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+    if ((event.type === 'task.succeeded' || event.type === 'task.failed' || event.type === 'task.retried') && event.worker !== undefined)
+      this.#latencies.add(event.duration, now)
   }
 
   get(name: string): NodeModel | undefined {
     return this.#byName.get(name)
   }
+
+  /** By name: those that are there, and those that have gone within the last minute. */
+  nodes(now: number): NodeModel[] {
+    this.#noticeEnds(now)
+    return [...this.#byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** By name: those that are there. */
+  present(now: number): NodeModel[] {
+    return this.nodes(now).filter((node) => node.goneReason(now) === undefined)
+  }
+
+  /** Nodes whose end is noticed by this call: each is returned once, until it comes back. */
+  newlyGone(now: number): NodeModel[] {
+    this.#noticeEnds(now)
+    const untold = [...this.#gone].filter(([, { told }]) => !told)
+    for (const [, end] of untold) end.told = true
+    return untold.map(([node]) => node)
+  }
+
+  #noticeEnds(now: number): void {
+    for (const node of this.#byName.values()) {
+      if (node.goneReason(now) === undefined) this.#gone.delete(node)
+      else if (!this.#gone.has(node)) this.#gone.set(node, { at: now, told: false })
+    }
+    for (const [node, { at }] of this.#gone) {
+      if (now - at <= FORGET_AFTER) continue
+      this.#byName.delete(node.name)
+      this.#gone.delete(node)
+    }
+  }
+
+  totals(now: number): FarmTotals {
+    const nodes = this.present(now)
+    const all = nodes.flatMap(({ stats }) => stats ?? [])
+    const sum = (of: (stats: NodeStats) => number): number => all.reduce((total, stats) => total + of(stats), 0)
+    const jobs = (name: keyof NodeStats['totals']): number => sum(({ totals }) => totals[name])
+    return {
+      nodes: nodes.length,
+      workers: sum(({ scale }) => scale.alive),
+      busy: sum(({ workers }) => workers.filter(({ running }) => running > 0).length),
+      depth: depthOf(all),
+      held: sum(({ held }) => held),
+      prefetch: sum(({ prefetch }) => prefetch),
+      running: sum(({ running }) => running),
+      rate: nodes.reduce((total, node) => total + (node.silentFor(now) === undefined ? node.rate : 0), 0),
+      rss: sum(({ rss, workers }) => rss + workers.reduce((total, worker) => total + worker.rss, 0)),
+      jobs: {
+        received: jobs('received'),
+        succeeded: jobs('succeeded'),
+        failed: jobs('failed'),
+        retried: jobs('retried'),
+        revoked: jobs('revoked'),
+        lost: jobs('lost'),
+        deadLettered: jobs('deadLettered'),
+        recognised: jobs('recognised'),
+        refused: jobs('refused'),
+      },
+    }
+  }
+
+  /** The jobs of the nodes that are there, in no order. */
+  tasks(now: number): NodeTask[] {
+    return this.present(now).flatMap(({ tasks }) => tasks.records())
+  }
+
+  /** The names of the queues of the nodes that are there. */
+  queues(now: number): string[] {
+    return [...new Set(this.present(now).flatMap(({ stats }) => stats?.queues ?? []))].sort()
+  }
+
+  /** The last seconds, oldest first. Default the last ten minutes. */
+  seconds(now: number, count = MAX_SECONDS): FarmSecond[] {
+    return farmSeconds(
+      this.nodes(now).map(({ samples }) => samples),
+      this.#latencies,
+      now,
+      count,
+    )
+  }
+}
+
+/** Nodes with the same queues report the same backlog, each as of its last look. */
+const depthOf = (all: readonly NodeStats[]): number | undefined => {
+  const byQueues = new Map<string, number>()
+  for (const { queues, depth } of all) if (depth !== undefined) byQueues.set([...queues].sort().join('\n'), depth)
+  return byQueues.size === 0 ? undefined : [...byQueues.values()].reduce((sum, depth) => sum + depth, 0)
 }

@@ -5,33 +5,51 @@ const MAX_TASKS = 300
 
 type TaskEvent = Extract<FarmEvent, { id: string }>
 
+/** A job in the history of a node. */
+export interface NodeTask extends TaskRecord {
+  readonly node: string
+  /** When it last changed, by the clock of this machine, ms since the epoch. */
+  readonly changed: number
+}
+
 /** The jobs of a node as its events describe them. A snapshot replaces them. */
 export class TaskList {
-  readonly #records = new Map<string, TaskRecord>()
+  readonly #node: string
+  /** In the order of the last change. */
+  readonly #records = new Map<string, NodeTask>()
 
-  /** Running jobs, the longest first; then the others, the last changed first. */
-  list(): TaskRecord[] {
-    const running: TaskRecord[] = []
-    const others: TaskRecord[] = []
-    for (const record of this.#records.values()) (record.status === 'running' ? running : others).push(record)
-    return [...running.sort((a, b) => (a.started ?? 0) - (b.started ?? 0)), ...others.reverse()]
+  constructor(node: string) {
+    this.#node = node
   }
 
-  get(id: string): TaskRecord | undefined {
+  /** The last changed is the last. */
+  records(): readonly NodeTask[] {
+    return [...this.#records.values()]
+  }
+
+  get(id: string): NodeTask | undefined {
     return this.#records.get(id)
   }
 
-  replace(records: readonly TaskRecord[]): void {
+  /** `skew`: ms that the clock of this machine is ahead of the node's. */
+  replace(records: readonly TaskRecord[], skew: number): void {
     this.#records.clear()
-    for (const record of records) this.#records.set(record.id, record)
+    const all = records.map((record): NodeTask => ({ ...record, node: this.#node, changed: (record.ended ?? record.started ?? record.received) + skew }))
+    for (const record of all.sort((a, b) => a.changed - b.changed)) this.#records.set(record.id, record)
     this.#forget()
   }
 
-  apply(event: TaskEvent): void {
-    const before = this.#records.get(event.id) ?? newRecord(event)
-    // The map is in the order of the last change.
+  /** Sets what is known of a job that is in the list; its place stays. */
+  set(record: TaskRecord): void {
+    const { changed = record.received } = this.#records.get(record.id) ?? {}
+    this.#records.set(record.id, { ...record, node: this.#node, changed })
+  }
+
+  /** `now`: by the clock of this machine. */
+  apply(event: TaskEvent, now: number): void {
+    const before = this.#records.get(event.id) ?? newRecord(event, this.#node)
     this.#records.delete(event.id)
-    this.#records.set(event.id, { ...before, ...changes(before, event) })
+    this.#records.set(event.id, { ...before, ...changes(before, event), changed: now })
     this.#forget()
   }
 
@@ -43,9 +61,11 @@ export class TaskList {
   }
 }
 
-const newRecord = ({ id, name, at }: TaskEvent): TaskRecord => ({
+const newRecord = ({ id, name, at }: TaskEvent, node: string): NodeTask => ({
   id,
   name,
+  node,
+  changed: at,
   queue: '',
   status: 'pending',
   counts: { attempt: 1, losses: 0, requeues: 0 },
@@ -63,7 +83,17 @@ const changes = (before: TaskRecord, event: TaskEvent): Partial<TaskRecord> => {
   const ended = (status: TaskStatus, more: Partial<TaskRecord> = {}): Partial<TaskRecord> => ({ status, ended: at, ...more })
   switch (event.type) {
     case 'task.received':
-      return { status: 'pending', queue: event.queue, counts: event.counts, received: at, started: undefined, ended: undefined, duration: undefined }
+      return {
+        status: 'pending',
+        queue: event.queue,
+        counts: event.counts,
+        received: at,
+        started: undefined,
+        ended: undefined,
+        duration: undefined,
+        error: undefined,
+        stack: undefined,
+      }
     case 'task.started':
       return { status: 'running', started: at, worker: event.worker, counts: { ...before.counts, attempt: event.attempt } }
     case 'task.progress':

@@ -18,6 +18,7 @@ export const App = ({ controller }: { controller: Controller }) => {
     let timer: NodeJS.Timeout | undefined
     const later = (ms: number): void => {
       timer = setTimeout(() => {
+        controller.tick()
         draw()
         later(IDLE_TIME)
         soon = false
@@ -48,7 +49,20 @@ export const App = ({ controller }: { controller: Controller }) => {
 
 type Pressed = Parameters<Parameters<typeof useInput>[0]>[1]
 
-const NAMES = { upArrow: 'up', downArrow: 'down', pageUp: 'pageup', pageDown: 'pagedown', tab: 'tab', return: 'enter', escape: 'escape' } as const
+const NAMES = {
+  upArrow: 'up',
+  downArrow: 'down',
+  pageUp: 'pageup',
+  pageDown: 'pagedown',
+  home: 'home',
+  end: 'end',
+  tab: 'tab',
+  return: 'enter',
+  escape: 'escape',
+  // Terminals send for the key Backspace what Ink calls Delete.
+  backspace: 'backspace',
+  delete: 'backspace',
+} as const
 
 const nameOf = (pressed: Pressed): Key['name'] => {
   for (const [key, name] of Object.entries(NAMES)) if (pressed[key as keyof typeof NAMES]) return name

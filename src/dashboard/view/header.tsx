@@ -1,65 +1,102 @@
 import { Text } from 'ink'
+import type { NodeStats } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
 import { cell } from '../format/cell.js'
-import { colourOf, STATE_COLOURS, shownBytes, shownCount, shownRate, shownTime, sparkline } from '../format/values.js'
+import { type Colour, colourOf, STATE_COLOURS, shownBytes, shownCount, shownRate, shownTime, sparkline } from '../format/values.js'
+import { isStuck, type NodeModel } from '../model/node-model.js'
 
-/** ms without an event after which a node is shown as silent. */
-const SILENT_AFTER = 10_000
+/** Seconds of the throughput that are drawn, at most. */
+const DRAWN = 30
 
-/** Three lines: the node and its state, its current work, its finished work. */
+/** What the three lines show: of one node, or of all. */
+interface Summary {
+  readonly name: string
+  readonly state: string
+  readonly colour: Colour
+  readonly right: string
+  readonly work: string
+  readonly throughput: readonly number[]
+  readonly jobs: NodeStats['totals']
+}
+
+/** Three lines: the node and its state, its current work, its finished work; or those of all nodes. */
 export const Header = ({ controller, width }: { controller: Controller; width: number }) => {
-  const { node } = controller
-  const { stats } = node ?? {}
-  if (node === undefined || stats === undefined) {
+  const summary = controller.shownNode === undefined ? farmSummary(controller) : nodeSummary(controller)
+  if (summary === undefined) {
     return (
       <>
         <Text bold>prefork</Text>
-        <Text dimColor>waiting for a heartbeat …</Text>
+        <Text dimColor>waiting for a heartbeat{controller.shownNode === undefined ? '' : ` of ${cell(controller.shownNode, width - 30).trimEnd()}`} …</Text>
         <Text> </Text>
       </>
     )
   }
-  const silent = controller.now() - node.lastEvent > SILENT_AFTER
-  const state = node.down !== undefined ? `down (${node.down})` : silent ? `silent for ${shownTime(controller.now() - node.lastEvent)}` : stats.state
-  const others = controller.nodes().length
-  const right = `${others > 1 ? `${others} nodes, n: next  ` : ''}up ${shownTime(stats.uptime)}  ${shownBytes(stats.rss)}`
-  const name = cell(node.name, Math.min(28, node.name.length))
-  const middle = width - 9 - name.length - right.length - 1
-  const connection = stats.connected ? '' : '  no broker!'
+  const { name, state, colour, right, work, throughput, jobs } = summary
+  const shown = cell(name, Math.min(28, name.length))
   return (
     <>
       <Text wrap="truncate">
         <Text bold>prefork </Text>
-        {name}{' '}
-        <Text color={node.down !== undefined || silent || !stats.connected ? 'red' : colourOf(STATE_COLOURS, stats.state)}>
-          {cell(state + connection, Math.max(8, middle))}
-        </Text>{' '}
-        <Text dimColor>{right}</Text>
+        {shown} <Text color={colour}>{cell(state, Math.max(8, width - 8 - shown.length - right.length - 2))}</Text> <Text dimColor>{right}</Text>
       </Text>
-      <Work controller={controller} width={width} />
-      <Text dimColor>{cell(doneLine(stats), width)}</Text>
+      <Text wrap="truncate">
+        {work}
+        <Text color="green">{sparkline(throughput, Math.max(0, Math.min(DRAWN, width - work.length)))}</Text>
+      </Text>
+      <Text dimColor>{cell(jobsLine(jobs), width)}</Text>
     </>
   )
 }
 
-const Work = ({ controller, width }: { controller: Controller; width: number }) => {
-  const { stats, throughput } = controller.node!
-  const { depth, held, prefetch, running } = stats!
-  const text = `queue ${depth === undefined ? '?' : shownCount(depth)}  held ${held}/${prefetch}  running ${running}  ${shownRate(throughput.at(-1) ?? 0)} `
-  return (
-    <Text wrap="truncate">
-      {text}
-      <Text color="green">{sparkline(throughput, Math.max(0, Math.min(30, width - text.length)))}</Text>
-    </Text>
-  )
+const workLine = (depth: number | undefined, held: number, prefetch: number, running: number, rate: number): string =>
+  `queue ${depth === undefined ? '?' : shownCount(depth)}  held ${held}/${prefetch}  running ${running}  ${shownRate(rate)} `
+
+const farmSummary = (controller: Controller): Summary | undefined => {
+  const now = controller.now()
+  const { nodes, workers, busy, depth, held, prefetch, running, rate, rss, jobs } = controller.farm.model.totals(now)
+  const gone = controller.nodes.length - nodes
+  if (nodes + gone === 0) return undefined
+  return {
+    name: nodes === 1 ? '1 node,' : `${nodes} nodes,`,
+    state: `${workers === 1 ? '1 worker' : `${workers} workers`}, ${busy} busy${gone === 0 ? '' : `, ${gone} gone`}`,
+    colour: gone > 0 ? 'red' : undefined,
+    right: shownBytes(rss),
+    work: workLine(depth, held, prefetch, running, rate),
+    throughput: controller.farm.model.seconds(now, DRAWN).map(({ ended }) => ended),
+    jobs,
+  }
 }
 
-const doneLine = ({ totals }: NonNullable<NonNullable<Controller['node']>['stats']>): string =>
-  [
-    `done ${shownCount(totals.succeeded)}`,
-    `failed ${shownCount(totals.failed)}`,
-    `retried ${shownCount(totals.retried)}`,
-    `lost ${shownCount(totals.lost)}`,
-    `revoked ${shownCount(totals.revoked)}`,
-    `dead letters ${shownCount(totals.deadLettered)}`,
-  ].join('  ')
+const nodeSummary = (controller: Controller): Summary | undefined => {
+  const { node, nodes } = controller
+  const { stats } = node ?? {}
+  if (node === undefined || stats === undefined) return undefined
+  const [state, colour] = nodeState(node, controller.now())
+  return {
+    name: node.name,
+    state,
+    colour,
+    right: `${nodes.length > 1 ? `n: next of ${nodes.length}  ` : ''}up ${shownTime(stats.uptime)}  ${shownBytes(stats.rss)}`,
+    work: workLine(stats.depth, stats.held, stats.prefetch, stats.running, node.rate),
+    throughput: node.samples.slice(-DRAWN).map(({ ended }) => ended),
+    jobs: stats.totals,
+  }
+}
+
+/** What a node is doing, or why it is not there. */
+export const nodeState = (node: NodeModel, now: number): [text: string, colour: Colour] => {
+  const { stats } = node
+  const gone = node.goneReason(now)
+  if (gone !== undefined) return [`gone (${gone})`, 'red']
+  const silence = node.silentFor(now)
+  if (silence !== undefined) return [`silent for ${shownTime(silence)}`, 'red']
+  if (stats === undefined) return ['no heartbeat yet', 'yellow']
+  if (!stats.connected) return [`${stats.state}  no broker!`, 'red']
+  const stuck = stats.workers.filter(isStuck).length
+  return stuck > 0 ? [`${stats.state}, ${stuck} stuck`, 'red'] : [stats.state, colourOf(STATE_COLOURS, stats.state)]
+}
+
+const jobsLine = ({ succeeded, failed, retried, lost, revoked, deadLettered }: NodeStats['totals']): string =>
+  Object.entries({ done: succeeded, failed, retried, lost, revoked, 'dead letters': deadLettered })
+    .map(([name, count]) => `${name} ${shownCount(count)}`)
+    .join('  ')

@@ -1,9 +1,11 @@
 import { Text } from 'ink'
-import type { TaskRecord } from '../../runtime/report/report.js'
+import type { HistoryEntry } from '../../runtime/delivery.js'
 import type { Controller, Overlay } from '../controller.js'
 import { cell, folded } from '../format/cell.js'
 import { shownClock, shownTime } from '../format/values.js'
 import { KEYS } from '../keys.js'
+import type { DeadLetterRecord } from '../model/dead-letters.js'
+import type { NodeTask } from '../model/task-list.js'
 
 interface Page {
   readonly title: string
@@ -12,7 +14,7 @@ interface Page {
   readonly fromTheEnd: boolean
 }
 
-/** A page instead of the tables: a log, a stack, the help. */
+/** A page instead of the tables: a job, a stack, a log, the help. */
 export const OverlayPane = ({ controller, overlay, width, height }: { controller: Controller; overlay: Overlay; width: number; height: number }) => {
   const { title, lines, fromTheEnd } = pageOf(controller, overlay, width)
   const room = height - 1
@@ -36,9 +38,9 @@ export const OverlayPane = ({ controller, overlay, width, height }: { controller
 const pageOf = (controller: Controller, overlay: Overlay, width: number): Page => {
   switch (overlay.kind) {
     case 'help':
-      return { title: 'Keys', lines: KEYS.map(([keys, , help]) => `${keys.padEnd(10)} ${help}`), fromTheEnd: false }
-    case 'stack':
-      return { title: `Worker ${overlay.worker} executes`, lines: folded(overlay.text ?? 'asking …', width), fromTheEnd: false }
+      return { title: 'Keys', lines: KEYS.flatMap(([keys, help]) => folded(`${keys.padEnd(10)} ${help}`, width)), fromTheEnd: false }
+    case 'text':
+      return { title: overlay.title, lines: folded(overlay.text, width), fromTheEnd: false }
     case 'node-log':
       return {
         title: 'Log of the node',
@@ -48,25 +50,61 @@ const pageOf = (controller: Controller, overlay: Overlay, width: number): Page =
         fromTheEnd: true,
       }
     case 'task': {
-      const task = controller.node?.tasks.get(overlay.id)
+      const { task } = controller
       return task === undefined
         ? { title: overlay.id, lines: ['The node no longer remembers this job.'], fromTheEnd: false }
-        : { title: `${task.name} ${task.id}`, lines: [...factsOf(task, controller.nodeNow(), width), '', ...logOf(task, width)], fromTheEnd: false }
+        : { title: `${task.name} ${task.id}`, lines: taskLines(task, controller).flatMap((line) => folded(line, width)), fromTheEnd: false }
+    }
+    case 'letter': {
+      const { task = '(unreadable)', id = '(no id)' } = overlay.letter
+      return { title: `${task} ${id}`, lines: letterLines(overlay.letter).flatMap((line) => folded(line, width)), fromTheEnd: false }
     }
   }
 }
 
-const factsOf = (task: TaskRecord, now: number, width: number): string[] => {
-  const { status, counts, queue, worker, received, started, ended, duration, error } = task
-  const took = duration ?? (started === undefined ? undefined : (ended ?? now) - started)
+const taskLines = (task: NodeTask, controller: Controller): string[] => {
+  const { status, counts, queue, node, worker, received, started, ended, duration, logs } = task
+  const nodeNow = controller.now() - (controller.farm.model.get(node)?.skew ?? 0)
+  const took = duration ?? (started === undefined ? undefined : (ended ?? nodeNow) - started)
+  const where = [`node ${node}`, worker === undefined ? '' : `worker ${worker}`, queue === '' ? '' : `queue ${queue}`]
+  const when = [
+    `received ${shownClock(received)}`,
+    started === undefined ? '' : `started ${shownClock(started)}`,
+    took === undefined ? '' : `took ${shownTime(took)}`,
+  ]
   return [
-    `${status}  attempt ${counts.attempt}, losses ${counts.losses}, requeues ${counts.requeues}${queue === '' ? '' : `  queue ${queue}`}`,
-    `received ${shownClock(received)}${started === undefined ? '' : `  started ${shownClock(started)}`}${worker === undefined ? '' : ` on worker ${worker}`}${took === undefined ? '' : `  took ${shownTime(took)}`}`,
-    ...(error === undefined ? [] : folded(error, width)),
+    `${status}  attempt ${counts.attempt}, losses ${counts.losses}, requeues ${counts.requeues}`,
+    spaced(where),
+    spaced(when),
+    ...argumentLines(task.arguments),
+    ...errorLines(task),
+    ...attemptLines(task.attempts ?? []),
+    '',
+    ...(logs.length === 0 ? ['It has written nothing.'] : ['Its output:']),
+    ...logs.map(({ time, stream, text }) => `${shownClock(time)} ${stream === 'stdout' ? '' : `${stream} `}${text.trimEnd()}`),
   ]
 }
 
-const logOf = ({ logs }: TaskRecord, width: number): string[] =>
-  logs.length === 0
-    ? ['It has written nothing.']
-    : logs.flatMap(({ time, stream, text }) => folded(`${shownClock(time)} ${stream === 'stdout' ? '' : `${stream} `}${text.trimEnd()}`, width))
+const letterLines = (letter: DeadLetterRecord): string[] => {
+  const { reason, attempt, losses, queue, node, at } = letter
+  return [
+    `${reason}  attempt ${attempt}, losses ${losses}`,
+    spaced([`queue ${queue}`, node === undefined ? '' : `node ${node}`, at === undefined ? '' : `since ${new Date(at).toLocaleString()}`]),
+    ...argumentLines(letter.arguments),
+    ...errorLines(letter),
+    ...attemptLines(letter.attempts),
+  ]
+}
+
+const spaced = (parts: readonly string[]): string => parts.filter((each) => each !== '').join('  ')
+
+const argumentLines = (text: string | undefined): string[] => (text === undefined ? [] : ['', 'Arguments', `  ${text}`])
+
+/** The stack begins with the name and the message of the error. */
+const errorLines = ({ error, stack }: { readonly error?: string | undefined; readonly stack?: string | undefined }): string[] =>
+  error === undefined || error === '' ? [] : ['', 'Error', ...(stack ?? error).split('\n').map((line) => `  ${line}`)]
+
+const attemptLines = (attempts: readonly HistoryEntry[]): string[] =>
+  attempts.length === 0
+    ? []
+    : ['', 'Runs that failed', ...attempts.map(({ attempt, at, node, outcome, error }) => `  ${attempt}  ${shownClock(at)}  ${node}  ${outcome}: ${error}`)]

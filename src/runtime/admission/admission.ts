@@ -12,6 +12,7 @@ import { ExpiredError, LostTooOftenError, RedeliveredError } from '../errors.js'
 import { isCompressed } from '../message/compression.js'
 import { decodeJob, type JobMessage } from '../message/job.js'
 import { findPathTask, isHelper, looksLikePath, PATH_TASK, unknownTaskError } from '../path-tasks/task-paths.js'
+import { newRecord } from '../report/task-history.js'
 import { nodeLosses, UNCOUNTED_RETURNS } from '../retry-policy.js'
 import type { RuntimeState } from '../runtime-state.js'
 import { Isolation } from './isolation.js'
@@ -111,22 +112,9 @@ export class Admission {
   #decoded(job: ActiveJob, message: JobMessage): void {
     if (job.phase === 'done') return
     job.message = message
-    const { id, queue, counts } = job
-    job.historyEntry = this.#state.tasks.add({
-      id,
-      name: job.name,
-      queue,
-      status: 'pending',
-      counts,
-      received: Date.now(),
-      started: undefined,
-      ended: undefined,
-      duration: undefined,
-      worker: undefined,
-      error: undefined,
-      logs: [],
-    })
-    if (this.#state.hasListeners) this.#state.report({ type: 'task.received', id, name: job.name, queue, counts })
+    const { id, name, queue, counts } = job
+    job.historyEntry = this.#state.tasks.add(newRecord(id, name, job), message)
+    if (this.#state.hasListeners) this.#state.report({ type: 'task.received', id, name, queue, counts })
     this.check(job)
   }
 

@@ -1,3 +1,4 @@
+import { textWithoutPasswords } from '../../util/redact.js'
 import type { HistoryEntry, SerializedError } from '../delivery.js'
 
 /** Entries of a message's history, at most: they share one frame of the broker with the other headers. */
@@ -37,10 +38,10 @@ export const serializeError = (thrown: unknown): SerializedError => {
   }
 }
 
-/** Name and message of an error in one line, cut to 500 characters. */
+/** Name and message of an error for people, cut to 500 characters, without the passwords in URLs. */
 export const errorLine = (thrown: unknown): string => {
   const { name, message } = serializeError(thrown)
-  return truncate(`${name}: ${message}`, MAX_LINE)
+  return truncate(textWithoutPasswords(`${name}: ${message}`), MAX_LINE)
 }
 
 /** The history with entries added. The newest `MAX_HISTORY` are kept. */

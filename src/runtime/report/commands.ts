@@ -20,7 +20,8 @@ import type { RememberedId, RememberedRevocations } from '../admission/revocatio
 /** The commands that an operator can send to a node. Times in ms. */
 export type Command =
   | { command: 'ping' }
-  | { command: 'snapshot' }
+  /** `id`: only the jobs with this id. */
+  | { command: 'snapshot'; id?: string }
   | { command: 'stats' }
   /** `grace`: ms for the drain. Default: the node's `shutdownGrace`. */
   | { command: 'shutdown'; grace?: number }
@@ -74,7 +75,7 @@ const profileTime = countFrom(1, MAX_PROFILE_MS)
 /** Without the fields that are undefined. */
 const compact = <T extends object>(fields: T): T => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 
-const plain = (command: 'ping' | 'snapshot' | 'stats' | 'quiet' | 'pause' | 'resume' | 'restart') => ({
+const plain = (command: 'ping' | 'stats' | 'quiet' | 'pause' | 'resume' | 'restart') => ({
   fields: [] as string[],
   read: (): Command => ({ command }),
 })
@@ -111,7 +112,7 @@ const autoscale = ({ min, max }: Fields): Command => {
 
 const COMMANDS: { readonly [N in CommandName]: { readonly fields: readonly string[]; readonly read: (fields: Fields) => Command } } = {
   ping: plain('ping'),
-  snapshot: plain('snapshot'),
+  snapshot: { fields: ['id'], read: ({ id }) => compact({ command: 'snapshot', id: optional('id', id, nonEmptyString) }) },
   stats: plain('stats'),
   quiet: plain('quiet'),
   pause: plain('pause'),

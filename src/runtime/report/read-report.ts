@@ -32,6 +32,7 @@ const counts = shape(all(['attempt', 'losses', 'requeues'], number))
 const worker = shape({
   ...all(['id', 'rss', 'uptime', 'done', 'failed', 'running', 'stalled'], number),
   pid: optional(number),
+  retried: optional(number),
   state: text,
   job: optional(shape({ id: text, name: text, age: number, attempt: number })),
 })
@@ -41,6 +42,7 @@ const stats = shape({
   state: text,
   connected: flag,
   depth: optional(number),
+  heartbeatInterval: optional(number),
   scale: shape({ ...all(['min', 'max', 'wanted', 'alive'], number), auto: flag }),
   totals: shape(all(['succeeded', 'failed', 'retried', 'revoked', 'lost', 'deadLettered'], number)),
   workers: listOf(worker),
@@ -55,6 +57,9 @@ const record = shape({
   duration: optional(number),
   worker: optional(number),
   error: optional(text),
+  stack: optional(text),
+  arguments: optional(text),
+  attempts: optional(listOf(shape({ attempt: number, at: time, node: text, outcome: text, error: text }))),
   logs: listOf(shape({ time, stream: text, text })),
 })
 

@@ -1,4 +1,4 @@
-import type { Counts, DeadReason } from '../delivery.js'
+import type { Counts, DeadReason, HistoryEntry } from '../delivery.js'
 
 export type TaskStatus = 'pending' | 'running' | 'success' | 'failure' | 'soft_timeout' | 'hard_timeout' | 'revoked' | 'lost' | 'retried'
 
@@ -23,6 +23,12 @@ export interface TaskRecord {
   duration: number | undefined
   worker: number | undefined
   error: string | undefined
+  /** The error with its stack, cut to 8,000 characters; where a limit ended the job, the stack of its task. Only of a run that failed or was lost. */
+  stack?: string | undefined
+  /** The runs so far that failed or were lost, on any node, newest last. Absent: none. */
+  attempts?: readonly HistoryEntry[] | undefined
+  /** The arguments as text, cut to 2,000 characters, without passwords. Absent with `showArguments: false`. */
+  arguments?: string | undefined
   /** Captured output, up to 500 lines. */
   logs: TaskLogLine[]
 }
@@ -59,8 +65,11 @@ export interface NodeWorker {
   rss: number
   /** ms */
   uptime: number
+  /** Its jobs by their outcomes, under the words and by the count of `totals`. */
   done: number
   failed: number
+  /** Absent: a node of an older version, which counts runs in `done` and `failed`. */
+  retried?: number
   running: number
   job: { id: string; name: string; age: number; attempt: number } | undefined
   /** ms since the main thread last turned. */
@@ -74,6 +83,8 @@ export interface NodeStats {
   version: string
   /** ms since the node started. */
   uptime: number
+  /** ms between two heartbeats. Absent: not known. */
+  heartbeatInterval?: number
   state: 'starting' | 'running' | 'quiet' | 'paused' | 'draining' | 'stopped'
   connected: boolean
   queues: string[]
@@ -84,10 +95,13 @@ export interface NodeStats {
   held: number
   running: number
   scale: { min: number; max: number; wanted: number; alive: number; auto: boolean }
+  /** Of jobs, since the node started. */
   totals: {
     received: number
     succeeded: number
+    /** Given up: neither done nor tried again. */
     failed: number
+    /** Runs after which the job was to be tried again. */
     retried: number
     revoked: number
     lost: number
@@ -101,6 +115,9 @@ export interface NodeStats {
   rateLimits: Record<string, string>
   workers: NodeWorker[]
 }
+
+/** Jobs of one worker by outcome, as `totals` counts them. */
+export type WorkerCounts = Pick<NodeStats['totals'], 'succeeded' | 'failed' | 'retried'>
 
 export interface NodeSnapshot {
   stats: NodeStats

@@ -1,0 +1,86 @@
+import type { FarmEvent, NodeSnapshot, NodeStats, NodeWorker } from '../../runtime/report/report.js'
+import { type RateSample, Throughput } from './samples.js'
+import { TaskList } from './task-list.js'
+
+/** ms between heartbeats of a node that does not tell. */
+const USUAL_INTERVAL = 1_000
+/** A node is silent after so many heartbeats that have not come, and after so many ms at least. */
+const SILENT = { beats: 3, ms: 5_000 }
+/** It is taken for dead after so many. */
+const GONE = { beats: 10, ms: 15_000 }
+
+/** ms without a turn of the event loop after which a worker is taken for stuck. */
+const STUCK_AFTER = 5_000
+
+export const isStuck = ({ stalled }: NodeWorker): boolean => stalled >= STUCK_AFTER
+
+/** One node, as its events describe it. */
+export class NodeModel {
+  readonly name: string
+  stats: NodeStats | undefined
+  readonly tasks: TaskList
+  /** Time of its last event by the clock of this machine, ms since the epoch. */
+  lastEvent = 0
+  /** ms that the clock of this machine is ahead of the node's, message delays included. */
+  skew = 0
+  /** Why the node has ended, as it has said itself; undefined while it has not. */
+  down: string | undefined
+  readonly #throughput = new Throughput()
+
+  constructor(name: string) {
+    this.name = name
+    this.tasks = new TaskList(name)
+  }
+
+  /** Its throughput, newest last, ten minutes at most. */
+  get samples(): readonly RateSample[] {
+    return this.#throughput.samples
+  }
+
+  /** Jobs that ended per second, by the last two heartbeats. */
+  get rate(): number {
+    return this.samples.at(-1)?.ended ?? 0
+  }
+
+  /** `now`: by the clock of this machine. */
+  apply(event: FarmEvent, now: number): void {
+    this.lastEvent = now
+    this.skew = now - event.at
+    if (event.type === 'node.heartbeat') {
+      this.stats = event.stats
+      this.down = undefined
+      this.#throughput.add(event.stats.totals, event.at, now)
+    } else if (event.type === 'node.down') this.down = event.reason
+    // A node of this name has started again: it knows no job.
+    else if (event.type === 'node.up') this.tasks.replace([], this.skew)
+    else if ('id' in event) this.tasks.apply(event, now)
+  }
+
+  applySnapshot({ stats, tasks }: NodeSnapshot): void {
+    this.stats = stats
+    this.tasks.replace(tasks, this.skew)
+  }
+
+  /** What the node tells of the jobs with one id. */
+  applyJob({ tasks }: NodeSnapshot): void {
+    const record = tasks.at(-1)
+    if (record !== undefined) this.tasks.set(record)
+  }
+
+  /** ms since its last event, once that is longer than it should be; undefined before. */
+  silentFor(now: number): number | undefined {
+    const silence = now - this.lastEvent
+    return silence > this.#time(SILENT) ? silence : undefined
+  }
+
+  /** Why the node is not there any more: it has said so, or its heartbeats have stopped. Undefined: it is there. */
+  goneReason(now: number): string | undefined {
+    if (this.down !== undefined) return this.down
+    const silence = now - this.lastEvent
+    return silence > this.#time(GONE) ? `no heartbeat for ${Math.round(silence / 1_000)} s: killed, frozen or cut off` : undefined
+  }
+
+  #time({ beats, ms }: { beats: number; ms: number }): number {
+    return Math.max(ms, beats * (this.stats?.heartbeatInterval ?? USUAL_INTERVAL))
+  }
+}
