@@ -119,8 +119,8 @@ export const mutations = [
     promise: 6,
     breaks: 'processes that a task spawned outlive its worker',
     file: 'src/pool/worker/launch/process-launcher.ts',
-    find: '        if (config.killTree) kill(-pid)',
-    put: '        if (config.killTree) kill(pid)',
+    find: '        if (killTree) killQuietly(-pid)',
+    put: '        if (killTree) killQuietly(pid)',
     test: 'test/faults/kill-tree.test.ts',
   },
   {
