@@ -9,10 +9,14 @@ let hide
 
 /** Shown, and read out, for some seconds. */
 export const notify = (text, isBad = false) => {
-  setText($('notice'), visible(text))
-  setClass($('notice'), isBad ? 'on bad' : 'on')
+  const notice = $('notice')
+  // Anew, so that it is above a dialog that has opened meanwhile.
+  if (notice.matches(':popover-open')) notice.hidePopover()
+  notice.showPopover()
+  setText(notice, visible(text))
+  setClass(notice, isBad ? 'bad' : '')
   clearTimeout(hide)
-  hide = setTimeout(() => setClass($('notice'), ''), isBad ? 10_000 : 5_000)
+  hide = setTimeout(() => notice.hidePopover(), isBad ? 10_000 : 5_000)
 }
 
 /** Runs `request`; its notice is `done(value)`. Resolves with whether it was carried out. */

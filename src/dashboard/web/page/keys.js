@@ -5,7 +5,7 @@ import { $, element } from './elements.js'
 /** For the page of help. `run` is named in `page.js`. */
 const KEYS = [
   ['?', 'help', 'these keys'],
-  ['/', 'filter', 'filter the list; Esc leaves the field'],
+  ['/', 'filter', 'filter the list; Enter goes to the list, Esc clears the filter'],
   ['a', 'allNodes', 'all nodes together'],
   ['n', 'nextNode', 'the next node alone'],
   ['p', 'pause', 'pause the node, or let it go on'],
@@ -28,7 +28,7 @@ const OTHERS = [
 
 const isTyping = ({ target }) => target.matches('input, select, textarea')
 
-/** `run`: by the name of a key's action. */
+/** `run`: by the name of a key's action; `list` goes to the list that is shown. */
 export const listenToKeys = (run) => {
   for (const [key, text] of [...KEYS.map(([key, , text]) => [key, text]), ...OTHERS]) {
     const term = element('dt')
@@ -43,7 +43,9 @@ export const listenToKeys = (run) => {
     }
     if (document.querySelector('dialog[open]') !== null) return
     if (isTyping(event)) {
+      // The browser clears a field of this type at Esc.
       if (event.key === 'Escape' && event.target.matches('input')) event.target.blur()
+      else if (event.key === 'Enter' && event.target === $('filter')) run.list()
       return
     }
     const action = KEYS.find(([key]) => key === event.key)?.[1]

@@ -172,7 +172,7 @@ const readDead = async () => {
     const { count: there, cut, shown } = answer
     const parts = [there === undefined ? undefined : `The broker has ${count(there)} and lists none; these are those that the nodes remember.`]
     parts.push(
-      found > shown.length ? `${shown.length} of ${count(found)}, the oldest first` : plural(found, 'dead letter'),
+      found > shown.length ? `${shown.length} of ${count(found)}, the newest first` : plural(found, 'dead letter'),
       cut ? 'there may be more' : undefined,
     )
     setText($('dead-note'), parts.filter((part) => part !== undefined).join(' '))
@@ -234,6 +234,7 @@ const firstOf = (list) => {
 }
 
 listenToKeys({
+  list: () => firstOf(tab === 'jobs' ? 'jobs' : 'letters'),
   help: () => $('help').showModal(),
   filter: () => $('filter').focus(),
   allNodes: () => choose(undefined),
