@@ -169,6 +169,12 @@ test.skipIf(!isThere)('it goes on after a restart of the server; without the tok
   await page.getByLabel('Token').fill(TOKEN)
   await page.keyboard.press('Enter')
   await page.locator('#nodes tr').waitFor()
+  // The address with another token, opened in the same tab.
+  await page.evaluate("location.hash = '#token=a-wrong-token-of-20-'")
+  await page.getByLabel('Token').waitFor()
+  await page.evaluate(`location.hash = '#token=${TOKEN}'`)
+  await page.locator('#nodes tr').waitFor()
+  expect(page.url()).not.toContain('token')
 })
 
 test.skipIf(!isThere).each([390, 1280])('nothing is wider than a screen of %i pixels', { timeout: 60_000 }, async (width) => {

@@ -9,7 +9,7 @@ const MAX_DELAY = 5_000
 const takeToken = () => {
   const given = /[#&]token=([^&]+)/.exec(location.hash)?.[1]
   if (given !== undefined) {
-    sessionStorage.setItem(KEY, decodeURIComponent(given))
+    sessionStorage.setItem(KEY, given)
     history.replaceState(undefined, '', location.pathname)
   }
   return sessionStorage.getItem(KEY) ?? ''
@@ -21,6 +21,14 @@ export const useToken = (given) => {
   token = given.trim()
   sessionStorage.setItem(KEY, token)
 }
+
+/** Calls `changed` when an address with another token is opened in this tab: the browser loads nothing then. */
+export const onNewToken = (changed) =>
+  addEventListener('hashchange', () => {
+    const before = token
+    token = takeToken()
+    if (token !== before) changed()
+  })
 
 const headers = () => ({ authorization: `Bearer ${token}` })
 

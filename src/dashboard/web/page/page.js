@@ -2,7 +2,7 @@
 
 import { notify, pause, restart, retryLetter, retryMatching, revoke, scale } from './actions.js'
 import { Chart, linear, logarithmic } from './charts.js'
-import { ask, Stream, useToken } from './connection.js'
+import { ask, onNewToken, Stream, useToken } from './connection.js'
 import { confirm, showJob, showLetter, showWorker } from './details.js'
 import { $, element, setClass, setText } from './elements.js'
 import { listenToKeys } from './keys.js'
@@ -142,6 +142,8 @@ const reopen = () => {
   const view = { filter: $('filter').value, order: $('order').value }
   stream.open(chosen === undefined ? view : { ...view, node: chosen })
 }
+
+onNewToken(reopen)
 
 const choose = (name) => {
   chosen = name
