@@ -1,7 +1,7 @@
 import { Command as Program } from 'commander'
 import type { Command } from '../runtime/report/commands.js'
 import { afterOutput, type CliContext } from './cli-context.js'
-import { CONTROL_COMMANDS } from './commands/control-commands.js'
+import { CONTROL_COMMANDS, type CommandLine } from './commands/control-commands.js'
 import { addQueueCommands, type Run } from './queue-program.js'
 import { BROKER_VARIABLES } from './settings/broker.js'
 import { FAKTORY_WORK_FLAGS } from './settings/faktory.js'
@@ -128,7 +128,7 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
     .action((flags: Flags) => onChosen(async (context) => (await import('./commands/control.js')).top(flags, context)))
 
   const control = command(program, 'control', 'ask nodes, or control them')
-  for (const [name, spec] of Object.entries(CONTROL_COMMANDS)) {
+  for (const [name, spec] of Object.entries(CONTROL_COMMANDS as Readonly<Record<string, CommandLine<Command>>>)) {
     const each = withExchanges(withBroker(command(control, name, spec.help)))
       .option('-n, --node <names>', 'the nodes, separated by commas', appendValue)
       .option('--all', 'all nodes')
@@ -138,7 +138,11 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
     each.action((...typedArguments: unknown[]) => {
       const args = typedArguments.slice(0, -2).filter((arg): arg is string => typeof arg === 'string')
       const flags = typedArguments.at(-2) as Flags
-      runChecked(async (context) => (await import('./commands/control.js')).control(spec.read(args, flags) as Command, flags, context))
+      runChecked(async (context) => {
+        const given = spec.read(args, flags)
+        if (spec.run !== undefined) return await spec.run(given, flags, context)
+        return await (await import('./commands/control.js')).control(given, flags, context)
+      })
     })
   }
 

@@ -78,6 +78,8 @@ const execute = async (node: CommandTarget, command: Command): Promise<unknown> 
     case 'rate_limit':
       await limitRate(node.parts, command)
       return runtime.stats.rateLimits
+    case 'profile':
+      return { worker: command.worker, profile: await pool.profile(command.worker, command.ms) }
     case 'stack':
       return { worker: command.worker, stack: await pool.stack(command.worker) }
   }

@@ -44,13 +44,25 @@ export const DEFAULT_PROFILE_MS = 5_000
 /** ms for which the main thread may be in native code, beside those of the profile. */
 export const NATIVE_CODE_MS = 5_000
 
+const isFrame = (value: Partial<CpuProfileFrame> | undefined): boolean =>
+  typeof value?.functionName === 'string' && typeof value.url === 'string' && [value.lineNumber, value.columnNumber].every(Number.isFinite)
+
+const isNode = (value: Partial<CpuProfileNode> | null): boolean =>
+  Number.isFinite(value?.id) &&
+  Number.isFinite(value?.hitCount) &&
+  isFrame(value?.callFrame) &&
+  (value?.children === undefined || Array.isArray(value.children))
+
+export const isCpuProfile = (value: unknown): value is CpuProfile => {
+  const { nodes, samples, timeDeltas, startTime, endTime } = (value ?? {}) as Partial<CpuProfile>
+  return Array.isArray(nodes) && nodes.every(isNode) && [samples, timeDeltas].every(Array.isArray) && [startTime, endTime].every(Number.isFinite)
+}
+
 /** Undefined: it is no profile. */
 export const readCpuProfile = (text: string): CpuProfile | undefined => {
   try {
-    const profile = JSON.parse(text) as Partial<CpuProfile> | null
-    const { nodes, samples, timeDeltas, startTime, endTime } = profile ?? {}
-    const isProfile = [nodes, samples, timeDeltas].every(Array.isArray) && Number.isFinite(startTime) && Number.isFinite(endTime)
-    return isProfile ? (profile as CpuProfile) : undefined
+    const profile = JSON.parse(text) as unknown
+    return isCpuProfile(profile) ? profile : undefined
   } catch {
     return undefined
   }

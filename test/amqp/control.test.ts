@@ -59,6 +59,13 @@ withRabbit('the control exchange', () => {
     await proxy.close()
   })
 
+  it('carries answers of the size of a profile, signed', async () => {
+    const { control } = await node('a', 'correct horse')
+    const value = { worker: 1, profile: 'ü'.repeat(2_000_000) }
+    control.onCommand(async () => value)
+    expect(await ask(await client('correct horse'), ['a'], { command: 'profile', worker: 1 }, 20_000)).toEqual([{ node: 'a', ok: true, value }])
+  })
+
   it('a node with a secret accepts only commands signed with it', async () => {
     const { asked } = await node('a', 'correct horse')
     const shutdown: Command = { command: 'shutdown' }

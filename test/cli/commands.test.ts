@@ -26,6 +26,8 @@ test.each([
   [['rate_limit', '10/s', '--task', 'mail', '--all'], { command: 'rate_limit', task: 'mail', limit: '10/s' }],
   [['rate_limit', 'none', '--queue', 'q', '--all'], { command: 'rate_limit', queue: 'q', limit: null }],
   [['stack', '4'], { command: 'stack', worker: 4 }],
+  [['profile', '4'], { command: 'profile', worker: 4 }],
+  [['profile', '4', '--ms', '200'], { command: 'profile', worker: 4, ms: 200 }],
 ])('control %j', async (typed, command) => {
   const node = new ScriptedNode()
   expect(await controlled(node).run('control', ...typed)).toBe(0)

@@ -1,6 +1,9 @@
 /** The built command line against a real RabbitMQ: the main case. The others: farm.long.test.ts. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { until, withRabbit } from '../amqp/rabbit.js'
+import { scratch } from '../fixtures/support.js'
 import { jsonLines, ownNames } from './processes.js'
 
 withRabbit('a node', () => {
@@ -25,6 +28,10 @@ withRabbit('a node', () => {
     })
 
     expect(await run('control', 'stack', '999', '--node', 'alpha')).toMatchObject({ code: 6 })
+    const file = join(scratch(), 'it.cpuprofile')
+    const profiled = await run('control', 'profile', '1', '--node', 'alpha', '--ms', '100', '--output', file)
+    expect(profiled).toMatchObject({ code: 0, stdout: expect.stringMatching(/^alpha, worker 1: .* idle .*\n.*it\.cpuprofile\n/), stderr: '' })
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ nodes: expect.any(Array) })
     expect(await node.stop()).toMatchObject({ code: 0, stderr: '' })
     expect(jsonLines(node.stdout).at(-1)).toMatchObject({ msg: expect.stringContaining('every job in flight has ended') })
     // The time of the command includes that of the connection.

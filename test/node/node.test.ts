@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { createNode, type NodeOptions } from 'prefork/node'
 import { decodeReply } from 'prefork/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { summarizeProfile } from '../../src/runtime/report/profile-summary.js'
+import type { CpuProfile } from '../../src/wire/cpu-profile.js'
 import { MemoryBroker, MemoryServer } from '../fixtures/memory-broker.js'
 import { settled, startNode } from '../fixtures/nodes.js'
 import { fixture } from '../fixtures/pools.js'
@@ -110,7 +112,7 @@ describe('a command', () => {
     expect(await failure(ask({ command: 'grow' }))).toMatchObject({ message: expect.stringContaining('shuts down') })
   })
 
-  it('stack shows what a busy worker is executing', async () => {
+  it('stack and profile show what a busy worker is executing', async () => {
     const farm = await startNode()
     farm.server.add('spinFor', [600_000], { id: 'spins' })
     await until('it runs', () => farm.node.stats().running === 1)
@@ -122,6 +124,10 @@ describe('a command', () => {
       return stack.includes('spinFor')
     })
     expect(await failure(farm.node.command({ command: 'stack', worker: 99 }))).toBeInstanceOf(RangeError)
+    const { profile } = (await farm.node.command({ command: 'profile', worker: worker!.id, ms: 300 })) as { profile: CpuProfile }
+    expect(summarizeProfile(profile).calls[0]!.name).toBe('spinFor')
+    for (const ms of [0, 60_001, '5'])
+      expect(await failure(farm.node.command({ command: 'profile', worker: 1, ms } as never))).toMatchObject({ name: 'TypeError', option: 'ms' })
     await farm.node.command({ command: 'revoke', id: 'spins', terminate: true })
   })
 })

@@ -205,6 +205,7 @@ export class Faults {
     else {
       // The worker may exit before it answers.
       target.pool.stack(worker.id).catch(() => {})
+      target.pool.profile(worker.id, 50).catch(() => {})
     }
   }
 

@@ -1,15 +1,19 @@
 import type { Command, CommandName } from '../../runtime/report/commands.js'
 import { LIMITS } from '../../util/limits.js'
-import { UsageError } from '../exit.js'
+import { DEFAULT_PROFILE_MS, MAX_PROFILE_MS } from '../../wire/cpu-profile.js'
+import type { CliContext } from '../cli-context.js'
+import { type ExitCode, UsageError } from '../exit.js'
 import { type Flags, readSetting } from '../settings/setting.js'
 import { count, duration, type Reader, range, rate } from '../settings/values.js'
 
 /** The command line of a command: `prefork control NAME ARGUMENTS FLAGS`. */
-interface CommandLine<C extends Command> {
+export interface CommandLine<C extends Command> {
   readonly help: string
   readonly arguments?: string
   readonly flags?: readonly (readonly [flag: string, help: string])[]
   read(args: readonly string[], flags: Flags): C
+  /** In place of `control`, which prints the answers as JSON. */
+  run?(command: C, flags: Flags, context: CliContext): Promise<ExitCode>
 }
 
 const flagOf = <T>(flag: string, reader: Reader<T>, flags: Flags): T | undefined => readSetting({ flag, reader }, flags, {})
@@ -85,6 +89,19 @@ export const CONTROL_COMMANDS: { readonly [N in CommandName]: CommandLine<Comman
       if ((task === undefined) === (queue === undefined)) throw new UsageError('rate_limit wants one of --task NAME and --queue NAME.')
       return { command: 'rate_limit', limit: argument('The limit', rate, limit!), ...(task === undefined ? { queue: String(queue) } : { task: String(task) }) }
     },
+  },
+  profile: {
+    help: 'what a worker executes in the next seconds: writes a .cpuprofile and prints the heaviest calls',
+    arguments: '<worker>',
+    flags: [
+      ['--ms <ms>', `how long, in ms; default ${DEFAULT_PROFILE_MS}`],
+      ['--output <file>', 'the file; default one in this folder, named after node, worker and time'],
+    ],
+    read: ([worker], flags) => {
+      const ms = flagOf('--ms', count(1, MAX_PROFILE_MS), flags)
+      return { command: 'profile', worker: argument('The worker', count(1), worker!), ...(ms === undefined ? {} : { ms }) }
+    },
+    run: async (command, flags, context) => (await import('./profile.js')).profile(command, flags, context),
   },
   stack: {
     help: 'the JavaScript stack that a worker executes now',

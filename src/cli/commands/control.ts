@@ -1,5 +1,6 @@
-import type { Address, Command } from '../../runtime/report/commands.js'
+import type { Address, Answer, Command } from '../../runtime/report/commands.js'
 import { deferred } from '../../util/with-timeout.js'
+import { DEFAULT_PROFILE_MS } from '../../wire/cpu-profile.js'
 import type { CliContext } from '../cli-context.js'
 import { CONNECT_TIMEOUT, CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
@@ -13,7 +14,7 @@ import { nodeNames, nodeNameText } from '../settings/values.js'
 import { onSignals } from '../signals.js'
 
 /** Commands that change nothing: without an address they go to all nodes. */
-const READ_ONLY = new Set<Command['command']>(['ping', 'snapshot', 'stats', 'stack'])
+const READ_ONLY = new Set<Command['command']>(['ping', 'snapshot', 'stats', 'stack', 'profile'])
 
 const readAddress = (command: Command, flags: Flags, env: CliContext['env']): Address => {
   const nodes = readSetting({ flag: '--node', reader: nodeNames }, flags, env)
@@ -23,13 +24,18 @@ const readAddress = (command: Command, flags: Flags, env: CliContext['env']): Ad
   throw new UsageError(`${command.command} needs an address: --node NAME (several names separated by commas) or --all. prefork control ping lists the nodes.`)
 }
 
-/** Sends a command to nodes and prints each answer as a line of JSON. */
-export const control = async (command: Command, flags: Flags, context: CliContext): Promise<ExitCode> => {
+/** Sends a command to nodes. `receive` is called with each answer, and by default prints it as a line of JSON. */
+export const control = async (
+  command: Command,
+  flags: Flags,
+  context: CliContext,
+  receive: (answer: Answer) => void = (answer) => context.stdout.write(`${toJsonLine(answer)}\n`),
+): Promise<ExitCode> => {
   const to = readAddress(command, flags, context.env)
   const broker = readBroker(flags, context.env)
   // A node answers a restart or a shutdown when it begins, not when it has ended.
   const given = readTimeout(flags)
-  const answers = to === 'all' ? 2_000 : 10_000
+  const answers = (to === 'all' ? 2_000 : 10_000) + (command.command === 'profile' ? (command.ms ?? DEFAULT_PROFILE_MS) : 0)
   const farm = await context.farm(broker)
   // --timeout covers the whole command. Without it, the answers have a time of their own, however long it took to connect.
   const deadline = new CommandTimeout(given ?? CONNECT_TIMEOUT + answers)
@@ -45,7 +51,7 @@ export const control = async (command: Command, flags: Flags, context: CliContex
       const answer = next.value
       answered.add(answer.node)
       refused ||= !answer.ok
-      context.stdout.write(`${toJsonLine(answer)}\n`)
+      receive(answer)
     }
     const late = next.value as number | undefined
     const silent = to === 'all' ? [] : to.filter((node) => !answered.has(node))

@@ -13,6 +13,7 @@ import {
 } from '../../util/checks.js'
 import { MAX_WORKERS } from '../../util/limits.js'
 import { nearest } from '../../util/nearest.js'
+import { MAX_PROFILE_MS } from '../../wire/cpu-profile.js'
 import { parseRate } from '../admission/rate-limits.js'
 import type { RememberedId, RememberedRevocations } from '../admission/revocations.js'
 
@@ -36,6 +37,8 @@ export type Command =
   /** `limit`: '10/s', '600/m', '1000/h', or null to lift it. Exactly one of `task` and `queue`. */
   | { command: 'rate_limit'; task?: string; queue?: string; limit: string | null }
   | { command: 'stack'; worker: number }
+  /** `ms`: how long; default 5,000. */
+  | { command: 'profile'; worker: number; ms?: number }
 
 export type CommandName = Command['command']
 
@@ -67,6 +70,7 @@ type Fields = Record<string, unknown>
 const optional = <T>(name: string, value: unknown, check: Check<T>): T | undefined => (value === undefined ? undefined : check(name, value))
 
 const workers = countFrom(1, MAX_WORKERS)
+const profileTime = countFrom(1, MAX_PROFILE_MS)
 
 /** Without the fields that are undefined. */
 const compact = <T extends object>(fields: T): T => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
@@ -123,6 +127,10 @@ const COMMANDS: { readonly [N in CommandName]: { readonly fields: readonly strin
     read: revoke,
   },
   rate_limit: { fields: ['task', 'queue', 'limit'], read: rateLimit },
+  profile: {
+    fields: ['worker', 'ms'],
+    read: ({ worker, ms }) => compact({ command: 'profile', worker: count('worker', worker, 1), ms: optional('ms', ms, profileTime) }),
+  },
   stack: { fields: ['worker'], read: ({ worker }) => ({ command: 'stack', worker: count('worker', worker, 1) }) },
 }
 

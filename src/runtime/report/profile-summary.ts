@@ -84,15 +84,18 @@ const callTree = ({ nodes }: CpuProfile): Call => {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const root = callOf('', '', '')
   const outer = callOf(OUTER, OUTER, '')
+  const added = new Set<number>()
   const add = (node: CpuProfileNode, caller: Call): void => {
-    const { callFrame: frame, hitCount, children = [] } = node
+    const { id, callFrame: frame, hitCount, children = [] } = node
+    added.add(id)
     const hidden = caller === root && (isOuter(frame) || (frame.url === '' && !isNoFunction(frame) && children.length > 0))
     const call = node === nodes[0] || hidden ? root : childOf(caller, frame)
     if (call !== root) call.self += hitCount
     else outer.self += hitCount
-    for (const id of children) {
-      const child = byId.get(id)
-      if (child !== undefined) add(child, call)
+    for (const each of children) {
+      const child = byId.get(each)
+      // What another node sends need be no tree.
+      if (child !== undefined && !added.has(each)) add(child, call)
     }
   }
   if (nodes[0] !== undefined) add(nodes[0], root)

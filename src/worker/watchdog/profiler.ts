@@ -11,8 +11,8 @@ const MAX_SAMPLES = 1_000
  * that is like no other brings 255 nodes: with 1,000 of them that takes 0.8 s. So a first profile, which is thrown away, tells how many nodes a sample brings.
  */
 const PROBE_MS = 50
-/** Nodes that are read at once: some 5 MB, or 60 ms. */
-const MAX_READ = 25_000
+/** Nodes that are read at once: some 2 MB, or 40 ms. */
+const MAX_READ = 10_000
 /** Nodes of the answer: some 200 bytes each. */
 const MAX_NODES = 4_000
 
@@ -48,6 +48,10 @@ export class Profiler {
       done({ error: "it may not use the inspector: under Node's permission model its workers need --allow-inspector." })
       return
     }
+    if (this.#settings.coverage) {
+      done({ error: 'Node measures the coverage of its code (NODE_V8_COVERAGE), which a profile would end.' })
+      return
+    }
     if (this.#session !== undefined) {
       done({ error: 'it is being profiled already.' })
       return
@@ -60,10 +64,10 @@ export class Profiler {
     this.#expiry = setTimeout(() => this.#expired(ms), PROBE_MS + ms + NATIVE_CODE_MS)
     session.connectToMainThread()
     session.post('Profiler.enable')
-    this.#sample(session, PROBE_MS, PROBE_MS, ({ nodes, samples }) => {
+    this.#sample(session, PROBE_MS, PROBE_MS, false, ({ nodes, samples }) => {
       const nodesPerSample = nodes.length / Math.max(1, samples.length)
       const wanted = Math.max(1, Math.min(MAX_SAMPLES, ms, Math.floor(MAX_READ / nodesPerSample)))
-      this.#sample(session, ms, wanted, (profile) => this.#answer({ profile: boundProfile(profile, MAX_NODES) }))
+      this.#sample(session, ms, wanted, true, (profile) => this.#answer({ profile: boundProfile(profile, MAX_NODES) }))
     })
   }
 
@@ -72,7 +76,7 @@ export class Profiler {
     this.#disconnect()
   }
 
-  #sample(session: Session, ms: number, samples: number, read: (profile: CpuProfile) => void): void {
+  #sample(session: Session, ms: number, samples: number, complete: boolean, read: (profile: CpuProfile) => void): void {
     const failed = (error: Error | null): boolean => {
       if (this.#session !== session) return true
       if (error !== null) this.#answer({ error: `V8 refused: ${error.message}.` })
@@ -81,7 +85,7 @@ export class Profiler {
     session.post('Profiler.setSamplingInterval', { interval: Math.round((ms * 1_000) / samples) })
     session.post('Profiler.start', (started) => {
       if (failed(started)) return
-      this.#deoptimize(session)
+      if (complete) this.#deoptimize(session)
       this.#timer = setTimeout(() => {
         session.post('Profiler.stop', (stopped, result) => {
           if (!failed(stopped)) read(result.profile as CpuProfile)
@@ -92,10 +96,9 @@ export class Profiler {
 
   /**
    * The profiler does not know a loop that V8 had replaced by optimized code while it ran: its samples would count for the caller. When V8 begins to count calls, it
-   * discards all optimized code; it is made again within ms, and the profiler is told. Where Node counts calls for its coverage this would end that.
+   * discards all optimized code, and the profiler is told of what is made next. A large program is slower for half a second.
    */
   #deoptimize(session: Session): void {
-    if (this.#settings.coverage) return
     session.post('Profiler.startPreciseCoverage', { callCount: false, detailed: false })
     session.post('Profiler.stopPreciseCoverage')
   }

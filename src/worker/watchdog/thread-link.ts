@@ -218,8 +218,8 @@ class ThreadLink implements WatchdogLink {
       stdout: true,
       stderr: true,
       trackUnmanagedFds: false,
-      // Far above the few MB that it needs; a stack of thousands of frames is the largest value it holds.
-      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stackSizeMb: 1 },
+      // Far above the few MB that it needs. The largest value is the profile of a job whose stacks became deep, and ever different, after the probe.
+      resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 4, stackSizeMb: 1 },
     })
     thread.unref()
     // Without its watchdog this worker does not notice the host's end: it must not go on.

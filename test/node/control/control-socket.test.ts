@@ -23,6 +23,13 @@ describe('commands', () => {
     expect(await answersTo(client, [], { command: 'ping' })).toEqual([])
   })
 
+  it('carry answers of the size of a profile', async () => {
+    const file = newFile()
+    const value = { worker: 1, profile: 'ü'.repeat(2_000_000) }
+    await startNode(file, 'alpha', async () => value)
+    expect(await answersTo(operator(file), 'all', { command: 'profile', worker: 1 })).toEqual([{ node: 'alpha', ok: true, value }])
+  })
+
   it('end at once where a node is not there, and where none is', async () => {
     const file = newFile()
     const client = operator(file)
