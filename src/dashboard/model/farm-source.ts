@@ -4,6 +4,7 @@ import type { Command } from '../../runtime/report/commands.js'
 import { isNodeStats } from '../../runtime/report/read-report.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
 import { clearInterval, setInterval } from '../../util/node-time.js'
+import { DEFAULT_PROFILE_MS, NATIVE_CODE_MS } from '../../wire/cpu-profile.js'
 
 /** The source of events, and the target of commands: a node of this process, or all nodes of a broker. */
 export interface FarmSource {
@@ -76,11 +77,12 @@ export class RemoteSource implements FarmSource {
   }
 
   async ask(node: string, command: Command): Promise<unknown> {
-    for await (const answer of this.#client.ask([node], command, { timeout: ANSWER_TIMEOUT })) {
+    const timeout = ANSWER_TIMEOUT + (command.command === 'profile' ? (command.ms ?? DEFAULT_PROFILE_MS) + NATIVE_CODE_MS : 0)
+    for await (const answer of this.#client.ask([node], command, { timeout })) {
       if (!answer.ok) throw new Error(answer.error)
       return answer.value
     }
-    throw new Error(`no answer within ${ANSWER_TIMEOUT / 1_000} s`)
+    throw new Error(`no answer within ${timeout / 1_000} s`)
   }
 
   async close(): Promise<void> {

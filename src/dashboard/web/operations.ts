@@ -1,9 +1,15 @@
 import { type Command, type CommandName, readCommand } from '../../runtime/report/commands.js'
+import { summarizeProfile } from '../../runtime/report/profile-summary.js'
+import { isCpuProfile } from '../../wire/cpu-profile.js'
 import { type DeadLetterList, queryLetters } from '../model/dead-letters.js'
 import type { LiveFarm } from '../model/live-farm.js'
 
 /** Commands that the page sends. Others, such as `shutdown`, are for the command line. */
-const COMMANDS: ReadonlySet<CommandName> = new Set(['pause', 'resume', 'grow', 'shrink', 'restart', 'revoke', 'stack'])
+const COMMANDS: ReadonlySet<CommandName> = new Set(['pause', 'resume', 'grow', 'shrink', 'restart', 'revoke', 'stack', 'profile'])
+/** Those that change nothing. */
+const READ_ONLY: ReadonlySet<CommandName> = new Set(['stack', 'profile'])
+/** Calls of a profile that are shown. */
+const MAX_CALLS = 40
 /** Dead letters in one answer. */
 const MAX_SHOWN = 200
 
@@ -51,8 +57,9 @@ export class Operations {
   async #command(node: string, given: unknown): Promise<unknown> {
     const command = checked(given)
     if (!COMMANDS.has(command.command)) throw new BadRequest(`The page may not send '${command.command}'. Use prefork control.`)
-    if (command.command !== 'stack') this.#report(`${node}: ${JSON.stringify(command)}`)
-    return (await this.#farm.ask(node, command)) ?? null
+    if (!READ_ONLY.has(command.command)) this.#report(`${node}: ${JSON.stringify(command)}`)
+    const value = (await this.#farm.ask(node, command)) ?? null
+    return command.command === 'profile' ? withSummary(value) : value
   }
 
   async #job(node: string, id: string): Promise<unknown> {
@@ -78,6 +85,14 @@ export class Operations {
     this.#report(filter.trim() === '' ? 'retry of all dead letters' : `retry of the dead letters that match ${JSON.stringify(filter)}`)
     return { sent: await this.#dead.retryMatching(filter) }
   }
+}
+
+/** The profile, for a file, and its heaviest calls, for people. */
+const withSummary = (value: unknown): unknown => {
+  const { profile } = (value ?? {}) as { profile?: unknown }
+  if (!isCpuProfile(profile)) throw new Error('the answer is not what this version reads')
+  const { duration, samples, idle, calls } = summarizeProfile(profile, { limit: MAX_CALLS })
+  return { profile, summary: { duration, samples, idle, calls } }
 }
 
 const text = (fields: Fields, name: string, fallback?: string): string => {

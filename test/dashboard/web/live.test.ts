@@ -111,6 +111,22 @@ test('commands reach the node, and are reported; a refusal has its reason', asyn
   expect(reported).toEqual(['alpha: {"command":"grow","by":1}', 'alpha: {"command":"restart"}', 'alpha: {"command":"revoke","id":"job-a","terminate":true}'])
 })
 
+test('a profile comes with its heaviest calls, and is no change', async () => {
+  const { post, node, reported } = await serve()
+  const frame = (functionName: string) => ({ functionName, scriptId: '1', url: 'file:///tasks.js', lineNumber: 2, columnNumber: 0 })
+  const nodes = [
+    { id: 1, callFrame: { ...frame('(root)'), url: '' }, hitCount: 0, children: [2] },
+    { id: 2, callFrame: frame('spin'), hitCount: 3 },
+  ]
+  const profile = { nodes, startTime: 0, endTime: 3_000, samples: [2, 2, 2], timeDeltas: [1_000, 1_000, 1_000] }
+  node.answers.profile = { worker: 1, profile }
+  const { value } = await post('command', { node: 'alpha', command: { command: 'profile', worker: 1, ms: 3 } })
+  expect(value).toMatchObject({ profile, summary: { samples: 3, calls: [{ name: 'spin', total: { share: 1 } }] } })
+  node.answers.profile = { worker: 1 }
+  expect(await post('command', { node: 'alpha', command: { command: 'profile', worker: 1 } })).toMatchObject({ status: 502 })
+  expect(reported).toEqual([])
+})
+
 test('a job has its arguments, stack and log', async () => {
   const { post, node } = await serve()
   node.tasks = [scriptedTask({ arguments: '["<b>"]', stack: 'Error: no\n    at x', logs: [{ time: 1, stream: 'stdout', text: '<script>' }] })]

@@ -1,5 +1,5 @@
 /** The page in a browser, over a node with real workers. Without Debian's chromium it is skipped, with one line that says so. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, chromium, type Page } from 'playwright-core'
@@ -138,6 +138,19 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   for (const name of [`Pause ${node.name}`, `One worker more on ${node.name}`, `Restart the workers of ${node.name}`, 'Read again s', 'Keys ?']) {
     expect([...reached]).toContain(name)
   }
+})
+
+test.skipIf(!isThere)('a busy worker is profiled, and the profile is a file', { timeout: 60_000 }, async () => {
+  const { page, jobs, problems } = await openPage()
+  jobs.add('spinFor', [20_000], { id: 'spinning' })
+  await page.locator('#workers li', { hasText: 'spinFor' }).getByRole('button').click()
+  await page.locator('#details pre', { hasText: 'at spinFor' }).waitFor()
+  await page.getByRole('button', { name: 'Profile 5 s' }).click()
+  await page.locator('#details pre', { hasText: 'spinFor' }).filter({ hasText: 'samples' }).waitFor()
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()])
+  expect(file.suggestedFilename()).toMatch(/-worker-\d+\.cpuprofile$/)
+  expect(JSON.parse(readFileSync(await file.path(), 'utf8'))).toMatchObject({ nodes: expect.any(Array), samples: expect.any(Array) })
+  expect(problems).toEqual([])
 })
 
 test.skipIf(!isThere)('the list stands still while a row has the focus, and says what is newer', { timeout: 60_000 }, async () => {

@@ -6,6 +6,8 @@ import { clock, moment, time, visible } from './text.js'
 
 /** ms between two looks at a job that is shown. */
 const REFRESH = 1_000
+/** ms */
+const PROFILE_TIME = 5_000
 const ENDED = new Set(['success', 'failure', 'soft_timeout', 'hard_timeout', 'revoked', 'lost'])
 
 export const closeAll = () => {
@@ -156,7 +158,7 @@ export const showWorker = (node, id, { jobOf, showJob: look }) => {
   const isCurrent = open(`Worker ${id} of ${node}`)
   const load = async () => {
     const job = jobOf(node, id)
-    const buttons = [button('Stack again', load)]
+    const buttons = [button('Stack again', load), button(`Profile ${PROFILE_TIME / 1_000} s`, sample)]
     if (job !== undefined) buttons.push(button(`Job ${visible(job.name)}`, () => look(node, job.id)))
     const shownJob = facts([
       ['runs', job === undefined ? 'no job' : job.name],
@@ -171,7 +173,45 @@ export const showWorker = (node, id, { jobOf, showJob: look }) => {
       if (isCurrent()) replaceBody([shownJob, rowOf(...buttons), failedText('No stack', error)])
     }
   }
+  const sample = async () => {
+    replaceBody([element('p', 'note', `Sampling for ${PROFILE_TIME / 1_000} s. The worker goes on, and so does its job.`)])
+    const again = () => rowOf(button('Stack', load), button('Profile again', sample))
+    try {
+      const { profile, summary } = await ask('command', { node, command: { command: 'profile', worker: id, ms: PROFILE_TIME } })
+      const file = button(
+        'Download .cpuprofile',
+        () => download(`${node.replace(/[^\w.-]/g, '_')}-worker-${id}.cpuprofile`, JSON.stringify(profile)),
+        'primary',
+      )
+      const row = again()
+      row.prepend(file)
+      if (isCurrent()) replaceBody([row, element('p', 'note', 'Chrome DevTools opens the file.'), ...block('Where its time went', profileText(summary))])
+    } catch (error) {
+      if (isCurrent()) replaceBody([again(), failedText('No profile', error)])
+    }
+  }
   load()
+}
+
+const percent = (share) => `${(share * 100).toFixed(1)} %`.padStart(7)
+
+/** The heaviest calls as a tree. */
+const profileText = ({ duration, samples, idle, calls }) =>
+  [
+    `${time(duration)}, ${samples} samples, idle ${percent(idle).trim()}`,
+    '',
+    '  total     self  call',
+    ...calls.map(
+      ({ total, self, depth, name, place }) => `${percent(total.share)}  ${percent(self.share)}  ${'  '.repeat(Math.min(depth, 20))}${name}  ${place}`,
+    ),
+  ].join('\n')
+
+const download = (name, text) => {
+  const link = element('a')
+  link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 
 /** `retry`: sends it back to its queue. */
