@@ -1,10 +1,26 @@
+import { DEFAULT_PROFILE_MS } from '../wire/cpu-profile.js'
 import type { Controller } from './controller.js'
+import { shownTime } from './format/values.js'
 import type { DeadLetterRecord } from './model/dead-letters.js'
+import { readProfile } from './profile.js'
 
 /** The stack that the chosen worker executes now. */
 export const showStack = (controller: Controller): void => {
   const worker = workerOrNotice(controller)
   if (worker !== undefined) controller.showAnswer(`Worker ${worker} executes`, { command: 'stack', worker }, stackOf)
+}
+
+/** Samples what the chosen worker executes, for five seconds; it runs on. */
+export const showProfile = (controller: Controller): void => {
+  const worker = workerOrNotice(controller)
+  if (worker === undefined) return
+  const { folder = process.cwd() } = controller.options
+  controller.showAnswer(
+    `Worker ${worker}: where its time goes`,
+    { command: 'profile', worker, ms: DEFAULT_PROFILE_MS },
+    (answer, node) => readProfile(answer, folder, node, worker),
+    `sampling for ${shownTime(DEFAULT_PROFILE_MS)} …  The worker runs on.`,
+  )
 }
 
 const workerOrNotice = (controller: Controller): number | undefined => {
@@ -99,20 +115,22 @@ export const retryMatching = (controller: Controller): void => {
     return
   }
   const all = filter.trim() === ''
-  const { count = currentLetters.length, cut } = deadLetters
-  if ((all ? count : currentLetters.length) === 0) {
+  if ((all ? (deadLetters.count ?? currentLetters.length) : currentLetters.length) === 0) {
     controller.notify('There is none.', true)
     return
   }
-  const text = all
-    ? cut
-      ? 'Retry all dead letters, also those that are not shown?'
-      : `Retry ${count === 1 ? 'the dead letter' : `all ${count} dead letters`}?`
-    : `Retry the ${currentLetters.length} that match '${filter}'?`
   const retry = async (): Promise<string> => {
     const sent = await deadLetters.retryMatching(filter)
     await deadLetters.read()
     return `${sent} went back to their queues`
   }
-  controller.confirm({ text, yes: () => controller.run('retry', retry()) })
+  controller.confirm({ text: `Retry ${whichText(controller)}?`, yes: () => controller.run('retry', retry()) })
+}
+
+const whichText = ({ deadLetters, filter, currentLetters: { length } }: Controller): string => {
+  if (filter.trim() !== '') return `the ${length} that match '${filter}'`
+  const { count, cut = false, queues = [] } = deadLetters ?? {}
+  if (count !== undefined) return `all dead letters of ${queues.length === 0 ? 'the queues' : queues.join(', ')}`
+  if (cut) return 'all dead letters, also those that are not shown'
+  return length === 1 ? 'the dead letter' : `all ${length} dead letters`
 }

@@ -1,5 +1,6 @@
 import type { Command } from '../runtime/report/commands.js'
 import type { NodeWorker } from '../runtime/report/report.js'
+import { JobPage } from './job-page.js'
 import { DeadLetterList, type DeadLetterRecord, type DeadLetters, queryLetters } from './model/dead-letters.js'
 import type { FarmSource } from './model/farm-source.js'
 import { ListPosition } from './model/list-position.js'
@@ -14,7 +15,7 @@ export type Overlay =
   | { readonly kind: 'help' | 'node-log' }
   | { readonly kind: 'task'; readonly node: string; readonly id: string }
   | { readonly kind: 'letter'; readonly letter: DeadLetterRecord }
-  | { readonly kind: 'text'; readonly title: string; readonly text: string | undefined }
+  | { readonly kind: 'text'; readonly title: string; readonly text: string }
 
 /** A question that the key `y` confirms. */
 interface Confirmation {
@@ -32,15 +33,14 @@ export interface ControllerOptions {
   readonly deadLetters?: DeadLetters | undefined
   /** The log of a node of this process. */
   readonly log?: { readonly lines: readonly LogEntry[]; onLine(listener: () => void): void }
+  /** Where profiles are written. Default the working directory. */
+  readonly folder?: string
   /** Ctrl-C, and `q`. */
   onQuit(): void
   /** The question of `q` before it quits. Default none. */
   readonly quitQuestion?: string
   readonly now?: () => number
 }
-
-/** ms between two reads of a job that runs, while its page is open. */
-const JOB_INTERVAL = 1_000
 
 /** The state and the actions of the dashboard. `keys.ts` calls the actions, the view shows the state. */
 export class Controller {
@@ -65,15 +65,17 @@ export class Controller {
   readonly tasksAt = new ListPosition<NodeTask>(({ node, id }) => `${node} ${id}`)
   readonly lettersAt = new ListPosition<DeadLetterRecord>(({ queue, id, at }) => `${queue} ${id} ${at}`)
   #chosenNode: string | undefined
-  /** When the job of the page was last read, and its end then; ms since the epoch. */
-  #jobRead: readonly [at: number, ended: number | undefined] = [0, undefined]
+  readonly #jobPage: JobPage
   #chosenWorker: number | undefined
   #listener: (() => void) | undefined
+  /** `currentTasks` until something changes: a frame asks for it several times. */
+  #tasks: readonly NodeTask[] | undefined
 
   constructor(options: ControllerOptions) {
     this.options = options
     this.farm = new LiveFarm(options.source, options.now)
     this.deadLetters = options.deadLetters === undefined ? undefined : new DeadLetterList(options.deadLetters, this.farm)
+    this.#jobPage = new JobPage(this.farm, () => this.changed())
     this.shownNode = options.node
     options.log?.onLine(() => this.changed())
   }
@@ -91,29 +93,15 @@ export class Controller {
   }
 
   changed(): void {
+    this.#tasks = undefined
     this.#listener?.()
   }
 
   /** To be called now and then: nodes that are silent send no event, nor does the output of a job. */
   tick(): void {
     const { overlay, task } = this
-    if (overlay?.kind === 'task' && task !== undefined) this.#followJob(task)
+    if (overlay?.kind === 'task' && task !== undefined) this.#jobPage.tick(task)
     this.#checkNodes()
-  }
-
-  /** The page of a job is kept up to date while it runs, and until its end has been read. */
-  #followJob({ node, id, ended }: NodeTask): void {
-    const [at, end] = this.#jobRead
-    if (end === ended && (ended !== undefined || this.now() - at < JOB_INTERVAL)) return
-    this.#readJob(node, id, ended)
-  }
-
-  #readJob(node: string, id: string, ended: number | undefined): void {
-    this.#jobRead = [this.now(), ended]
-    this.farm.refreshJob(node, id).then(
-      () => this.changed(),
-      () => {},
-    )
   }
 
   #checkNodes(): void {
@@ -145,8 +133,11 @@ export class Controller {
 
   /** The jobs that the filter finds, of the node that is shown or of all. */
   get currentTasks(): readonly NodeTask[] {
-    const tasks = this.shownNode === undefined ? this.farm.model.tasks(this.now()) : (this.node?.tasks.records() ?? [])
-    return queryTasks(tasks, this.filter, this.order)
+    if (this.#tasks === undefined) {
+      const tasks = this.shownNode === undefined ? this.farm.model.tasks(this.now()) : (this.node?.tasks.records() ?? [])
+      this.#tasks = queryTasks(tasks, this.filter, this.order)
+    }
+    return this.#tasks
   }
 
   get task(): NodeTask | undefined {
@@ -261,25 +252,25 @@ export class Controller {
   showTask(): void {
     const { task } = this
     if (task === undefined) return
-    const { node, id, ended } = task
-    this.show({ kind: 'task', node, id })
-    this.#readJob(node, id, ended)
+    this.show({ kind: 'task', node: task.node, id: task.id })
+    this.#jobPage.read(task)
   }
 
-  /** Shows a text that a node is asked for. */
-  showAnswer(title: string, command: Command, read: (value: unknown) => string): void {
+  /** Shows a text that a node is asked for. `waiting`: the text until then, of a command that takes its time: its first line is a notice if the page was left. */
+  showAnswer(title: string, command: Command, read: (value: unknown, node: string) => string | Promise<string>, waiting?: string): void {
     const { node } = this
     if (node === undefined) return
-    const asked: Overlay = { kind: 'text', title, text: undefined }
+    const asked: Overlay = { kind: 'text', title, text: waiting ?? 'asking …' }
     this.show(asked)
     const put = (text: string): void => {
       if (this.overlay === asked) this.overlay = { ...asked, text }
+      else if (waiting !== undefined) this.notify(text.split('\n', 1)[0]!)
       this.changed()
     }
-    this.farm.ask(node.name, command).then(
-      (value) => put(read(value)),
-      (error: unknown) => put(`No answer: ${messageOf(error)}`),
-    )
+    this.farm
+      .ask(node.name, command)
+      .then((value) => read(value, node.name))
+      .then(put, (error: unknown) => put(`No answer: ${messageOf(error)}`))
   }
 
   refresh(): void {

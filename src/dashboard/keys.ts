@@ -1,4 +1,4 @@
-import { readLetters, retryMatching, retryOne, revoke, showLetters, showStack } from './actions.js'
+import { readLetters, retryMatching, retryOne, revoke, showLetters, showProfile, showStack } from './actions.js'
 import type { Controller } from './controller.js'
 
 /** A key: a character, or the name of a key without one. */
@@ -12,13 +12,14 @@ export interface Key {
 export const KEYS = [
   ['Tab ↑ ↓', 'the other list; an entry of it (also j k, PgUp PgDn)'],
   ['Home End', 'the newest job, and follow it again; the oldest'],
-  ['Enter', 'a node: its workers; a worker: its stack; a job: error, attempts, arguments, log'],
+  ['Enter', 'a node: its workers; a worker: its stack; a job: what is known of it'],
   ['Esc', 'back: from a page, a filter, the dead letters, a node'],
   ['/', 'filter: words; task:mail state:failed queue:q node:web-1'],
   ['o', 'the order of the jobs: newest, longest, task, state, attempts'],
   ['d', 'the dead letters'],
   ['R', 'retry the chosen dead letter or failed job (asks first)'],
   ['A', 'retry all dead letters that match the filter (asks first)'],
+  ['p', 'sample the chosen worker for five seconds, write a .cpuprofile'],
   ['P', 'start no more jobs, or continue'],
   ['+ -', 'one worker more or less'],
   ['r', 'replace the workers, one after another (asks first)'],
@@ -67,6 +68,7 @@ const TYPED: { readonly [input: string]: (controller: Controller) => void } = {
   d: showLetters,
   R: retryOne,
   A: retryMatching,
+  p: showProfile,
   P(controller) {
     const state = controller.node?.stats?.state
     controller.ask({ command: state === 'paused' || state === 'quiet' ? 'resume' : 'pause' })

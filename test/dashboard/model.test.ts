@@ -211,6 +211,8 @@ test('throughput and latency of all nodes by second', () => {
     { at: 12_000, ended: 0, failed: 0, latency: undefined },
   ])
   expect(farm.seconds(13_500)).toHaveLength(600)
+  // Its last figure counts no more once a node is silent.
+  expect([farm.totals(13_500).rate, farm.totals(16_800).rate]).toEqual([15, 10])
 })
 
 test.each([

@@ -1,6 +1,9 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { renderToString } from 'ink'
 import stringWidth from 'string-width'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Controller } from '../../src/dashboard/controller.js'
 import { press } from '../../src/dashboard/keys.js'
 import type { DeadLetterRecord, DeadLetters } from '../../src/dashboard/model/dead-letters.js'
@@ -42,7 +45,7 @@ test('a frame of 80x24 has the workers, their tasks, the queue, the jobs and the
   expect(picture).toMatch(/1 \(4711\) +busy +resize job-a +1\.5 s +61 MB +60 +0/)
   expect(picture).toMatch(/running +resize +job-a +1 +1 .* 3\.0 s/)
   expect(picture).toMatch(/success +mail +job-0 .* 42 ms/)
-  expect(picture).toMatch(/P pause.*q quit/)
+  expect(picture).toMatch(/p profile.*q quit/)
   await close()
 })
 
@@ -277,6 +280,14 @@ test('a node that is killed is gone with the reason; its counts and jobs are no 
   await close()
 })
 
+test('the line of a node says how many of its workers are stuck', async () => {
+  const { controller, close } = await openOn([new ScriptedNode({ workers: [scriptedWorker({ stalled: 5_000 }), scriptedWorker({ id: 2 })] })])
+  expect(shown(controller)).toMatch(/alpha +1 stuck/)
+  controller.showNode('alpha')
+  expect(shown(controller)).toContain('prefork alpha running, 1 stuck')
+  await close()
+})
+
 test('the jobs follow the newest, stand still once the choice is moved and say how many are newer, and follow again with Home', async () => {
   const node = new ScriptedNode()
   node.tasks = Array.from({ length: 30 }, (_, i) =>
@@ -495,10 +506,10 @@ test('a broker that cannot list its dead letters: their number, and those that t
   const { controller, close } = await openOver(node, { deadLetters })
   await vi.waitFor(() => expect(controller.currentTasks).toHaveLength(2))
   press(controller, { input: 'd' })
-  await vi.waitFor(() => expect(shown(controller, 120)).toMatch(/12 are dead; the broker lists none: those that the nodes remember(.|\n)*resize: no/))
+  await vi.waitFor(() => expect(shown(controller, 120)).toMatch(/12 are dead in all queues; shown: what the nodes remember(.|\n)*resize: no/))
   expect(shown(controller)).not.toContain('runs')
   press(controller, { input: 'A' })
-  expect(shown(controller)).toContain('Retry all 12 dead letters?')
+  expect(shown(controller)).toContain('Retry all dead letters of async_farm.jobs?')
   press(controller, { input: 'n' })
   // A job of the list of jobs can be retried as well.
   press(controller, { input: '', name: 'escape' })
@@ -517,5 +528,71 @@ test('dead letters that cannot be read give a notice', async () => {
   const { controller, close } = await openOver(new ScriptedNode(), { deadLetters })
   press(controller, { input: 'd' })
   await vi.waitFor(() => expect(shown(controller)).toContain("dead letters: There is no queue 'x.dlq'"))
+  await close()
+})
+
+const PROFILE = {
+  nodes: [
+    { id: 1, callFrame: { functionName: '(root)', scriptId: '0', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 0, children: [2, 3] },
+    { id: 2, callFrame: { functionName: 'resize', scriptId: '1', url: 'file:///srv/app/tasks.js', lineNumber: 11, columnNumber: 2 }, hitCount: 75 },
+    { id: 3, callFrame: { functionName: '(idle)', scriptId: '0', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 25 },
+  ],
+  startTime: 0,
+  endTime: 5_000_000,
+  samples: [2, 3],
+  timeDeltas: [1, 1],
+}
+
+test('p samples the chosen worker for five seconds, shows where its time goes, and writes a file that it does not overwrite', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prefork-profile-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const node = new ScriptedNode()
+  node.answers.profile = { worker: 2, profile: PROFILE }
+  const { controller, close } = await openOver(node, { folder })
+  press(controller, { input: '', name: 'down' })
+  press(controller, { input: 'p' })
+  expect(shown(controller)).toContain('sampling for 5.0 s …  The worker runs on.')
+  expect(node.asked).toContainEqual({ command: 'profile', worker: 2, ms: 5_000 })
+  await vi.waitFor(() => expect(shown(controller)).toMatch(/5\.0 s, 100 samples, idle 25\.0 %/))
+  expect(shown(controller)).toMatch(/75\.0 % +75\.0 % {2}resize {2}app\/tasks\.js:12/)
+  expect(shown(controller, 140)).toContain(join(folder, 'alpha-worker-2-'))
+  press(controller, { input: 'p' })
+  press(controller, { input: '', name: 'escape' })
+  await vi.waitFor(() => expect(readdirSync(folder)).toHaveLength(2))
+  await vi.waitFor(() => expect(shown(controller, 140)).toMatch(/alpha-worker-2-.*cpuprofile/))
+  for (const file of readdirSync(folder)) expect(JSON.parse(readFileSync(join(folder, file), 'utf8'))).toEqual(PROFILE)
+  // The time is that of this test's clock: the second file has another name.
+  expect(readdirSync(folder).every((name) => /^alpha-worker-2-\d{8}-\d{6}(-2)?\.cpuprofile$/.test(name))).toBe(true)
+  await close()
+})
+
+test.each<[string, unknown, string]>([
+  ['refuses', new Error('it has no watchdog'), 'No answer: it has no watchdog'],
+  ['answers something else', { worker: 1, profile: { nodes: 7 } }, 'No answer: the answer is not what this version reads'],
+])('a node that %s shows no profile', async (_, answer, text) => {
+  const node = new ScriptedNode()
+  node.answers.profile = answer
+  const { controller, close } = await openOver(node, { folder: '/nowhere' })
+  press(controller, { input: 'p' })
+  await vi.waitFor(() => expect(shown(controller)).toContain(text))
+  await close()
+})
+
+test('a profile that cannot be written is shown all the same', async () => {
+  const node = new ScriptedNode()
+  node.answers.profile = { worker: 1, profile: PROFILE }
+  const { controller, close } = await openOver(node, { folder: join(tmpdir(), 'prefork-no-such-folder') })
+  press(controller, { input: 'p' })
+  await vi.waitFor(() => expect(shown(controller)).toMatch(/It could not be written: ENOENT(.|\n)*resize {2}app\/tasks\.js:12/))
+  await close()
+})
+
+test('a worker is chosen on the page of its node', async () => {
+  const { controller, close } = await openOn([new ScriptedNode()])
+  for (const key of ['p', 't']) {
+    press(controller, { input: key })
+    expect(shown(controller)).toContain('Choose a worker first: Enter shows the workers of a node')
+    controller.notify('')
+  }
   await close()
 })

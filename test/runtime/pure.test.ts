@@ -290,7 +290,7 @@ describe('a remote command', () => {
 
   it('may be any of the known ones', () => {
     expect([...COMMAND_NAMES].sort()).toEqual(
-      'autoscale,grow,pause,ping,quiet,rate_limit,restart,resume,revoke,shrink,shutdown,snapshot,stack,stats'.split(','),
+      'autoscale,grow,pause,ping,profile,quiet,rate_limit,restart,resume,revoke,shrink,shutdown,snapshot,stack,stats'.split(','),
     )
   })
 })

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { shownTime } from '../../dashboard/format/values.js'
+import { profileName } from '../../dashboard/profile.js'
 import type { Answer, Command } from '../../runtime/report/commands.js'
 import { type ProfileSummary, summarizeProfile, type Weight } from '../../runtime/report/profile-summary.js'
 import { escapeLine } from '../../util/shown-text.js'
@@ -43,15 +44,11 @@ export const profile = async (command: Command & { command: 'profile' }, flags: 
 
 /** `isOneOfSeveral`: a file that was named is one for each node. */
 const filePath = (node: string, worker: number, { output }: Flags, { folder }: CliContext, isOneOfSeveral: boolean): string => {
-  // A node of another version may have any name.
-  const safe = node.replace(/[^\w.-]/g, '_')
-  const time = new Date()
-    .toISOString()
-    .replace(/[-:]|\..*/g, '')
-    .replace('T', '-')
-  if (output === undefined) return resolve(folder, `${safe}-worker-${worker}-${time}${EXTENSION}`)
+  if (output === undefined) return resolve(folder, `${profileName(node, worker)}${EXTENSION}`)
   const path = resolve(folder, String(output))
   if (!isOneOfSeveral) return path
+  // A node of another version may have any name.
+  const safe = node.replace(/[^\w.-]/g, '_')
   return path.endsWith(EXTENSION) ? `${path.slice(0, -EXTENSION.length)}.${safe}${EXTENSION}` : `${path}.${safe}`
 }
 

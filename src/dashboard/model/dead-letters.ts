@@ -80,13 +80,14 @@ export class DeadLetterList {
     this.#farm = farm
   }
 
-  get #queues(): string[] {
+  /** The queues of the nodes. */
+  get queues(): string[] {
     return this.#farm.model.queues(this.#farm.now())
   }
 
   async read(): Promise<void> {
     this.isRead = false
-    const found = await this.#source.read(this.#queues, MAX_LETTERS)
+    const found = await this.#source.read(this.queues, MAX_LETTERS)
     const listed = typeof found !== 'number'
     const letters = listed ? [...found] : rememberedLetters(this.#farm.model.tasks(this.#farm.now()))
     this.letters = letters.sort((a, b) => (b.at ?? 0) - (a.at ?? 0))
@@ -97,13 +98,13 @@ export class DeadLetterList {
 
   /** Sends a job back to its queue. Resolves with false when it is not among the dead letters. */
   async retry(queue: string, id: string): Promise<boolean> {
-    return (await this.#source.retry(queue === '' ? this.#queues : [queue], [id])) > 0
+    return (await this.#source.retry(queue === '' ? this.queues : [queue], [id])) > 0
   }
 
   /** Sends those back that a filter finds; without a filter all, also those that were not read. Resolves with how many went. */
   async retryMatching(filter: string): Promise<number> {
-    if (filter.trim() === '') return await this.#source.retry(this.#queues, 'all')
+    if (filter.trim() === '') return await this.#source.retry(this.queues, 'all')
     const ids = queryLetters(this.letters, filter).flatMap(({ id }) => id ?? [])
-    return ids.length === 0 ? 0 : await this.#source.retry(this.#queues, ids)
+    return ids.length === 0 ? 0 : await this.#source.retry(this.queues, ids)
   }
 }

@@ -18,7 +18,7 @@ export interface FarmTotals {
   readonly held: number
   readonly prefetch: number
   readonly running: number
-  /** Jobs that ended per second. */
+  /** Jobs that ended per second; a node that is silent has none. */
   readonly rate: number
   /** Bytes: of the nodes and their workers. */
   readonly rss: number
@@ -95,7 +95,7 @@ export class FarmModel {
       held: sum(({ held }) => held),
       prefetch: sum(({ prefetch }) => prefetch),
       running: sum(({ running }) => running),
-      rate: nodes.reduce((total, { rate }) => total + rate, 0),
+      rate: nodes.reduce((total, node) => total + (node.silentFor(now) === undefined ? node.rate : 0), 0),
       rss: sum(({ rss, workers }) => rss + workers.reduce((total, worker) => total + worker.rss, 0)),
       jobs: {
         received: jobs('received'),

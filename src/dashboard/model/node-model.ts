@@ -1,4 +1,4 @@
-import type { FarmEvent, NodeSnapshot, NodeStats } from '../../runtime/report/report.js'
+import type { FarmEvent, NodeSnapshot, NodeStats, NodeWorker } from '../../runtime/report/report.js'
 import { type RateSample, Throughput } from './samples.js'
 import { TaskList } from './task-list.js'
 
@@ -8,6 +8,11 @@ const USUAL_INTERVAL = 1_000
 const SILENT = { beats: 3, ms: 5_000 }
 /** It is taken for dead after so many. */
 const GONE = { beats: 10, ms: 15_000 }
+
+/** ms without a turn of the event loop after which a worker is taken for stuck. */
+const STUCK_AFTER = 5_000
+
+export const isStuck = ({ stalled }: NodeWorker): boolean => stalled >= STUCK_AFTER
 
 /** One node, as its events describe it. */
 export class NodeModel {

@@ -3,7 +3,7 @@ import type { NodeStats } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
 import { cell } from '../format/cell.js'
 import { type Colour, colourOf, STATE_COLOURS, shownBytes, shownCount, shownRate, shownTime, sparkline } from '../format/values.js'
-import type { NodeModel } from '../model/node-model.js'
+import { isStuck, type NodeModel } from '../model/node-model.js'
 
 /** Seconds of the throughput that are drawn, at most. */
 const DRAWN = 30
@@ -91,7 +91,9 @@ export const nodeState = (node: NodeModel, now: number): [text: string, colour: 
   const silence = node.silentFor(now)
   if (silence !== undefined) return [`silent for ${shownTime(silence)}`, 'red']
   if (stats === undefined) return ['no heartbeat yet', 'yellow']
-  return stats.connected ? [stats.state, colourOf(STATE_COLOURS, stats.state)] : [`${stats.state}  no broker!`, 'red']
+  if (!stats.connected) return [`${stats.state}  no broker!`, 'red']
+  const stuck = stats.workers.filter(isStuck).length
+  return stuck > 0 ? [`${stats.state}, ${stuck} stuck`, 'red'] : [stats.state, colourOf(STATE_COLOURS, stats.state)]
 }
 
 const jobsLine = ({ succeeded, failed, retried, lost, revoked, deadLettered }: NodeStats['totals']): string =>

@@ -2,7 +2,7 @@ import type { NodeWorker } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
 import { colourOf, STATUS_COLOURS, shownBytes, shownClock, shownCount, shownRate, shownTime, shownWhen } from '../format/values.js'
 import type { DeadLetterRecord } from '../model/dead-letters.js'
-import type { NodeModel } from '../model/node-model.js'
+import { isStuck, type NodeModel } from '../model/node-model.js'
 import type { NodeTask } from '../model/task-list.js'
 import { nodeState } from './header.js'
 import { type Column, Table } from './table.js'
@@ -13,17 +13,15 @@ interface ListProps {
   readonly height: number
 }
 
-/** ms without a turn of the event loop after which a worker is shown as stuck. */
-const STUCK_AFTER = 5_000
-
-const isStuck = (worker: NodeWorker): boolean => worker.stalled >= STUCK_AFTER
+/** A worker can be stuck in any state; that of a node which runs goes without saying. */
+const shortState = (text: string): string => text.replace(/^running, /, '')
 
 const nodeColumns = (now: number): readonly Column<NodeModel>[] => {
   const present = <T,>(node: NodeModel, value: (stats: NonNullable<NodeModel['stats']>) => T, otherwise: T): T =>
     node.stats === undefined || node.goneReason(now) !== undefined ? otherwise : value(node.stats)
   return [
     { title: 'nodes', width: 14, grows: true, value: ({ name }) => name },
-    { title: 'state', width: 0, least: 9, value: (node) => nodeState(node, now)[0], colour: (node) => nodeState(node, now)[1] },
+    { title: 'state', width: 0, least: 9, value: (node) => shortState(nodeState(node, now)[0]), colour: (node) => nodeState(node, now)[1] },
     { title: 'host', width: 12, grows: true, optional: 7, value: (node) => present(node, ({ host, pid }) => `${host} ${pid}`, '') },
     { title: 'queues', width: 12, grows: true, optional: 6, value: (node) => present(node, ({ queues }) => queues.join(' '), '') },
     { title: 'up', width: 7, right: true, optional: 5, value: (node) => present(node, ({ uptime }) => shownTime(uptime), '') },
@@ -35,7 +33,7 @@ const nodeColumns = (now: number): readonly Column<NodeModel>[] => {
     },
     { title: 'running', width: 7, right: true, optional: 4, value: (node) => present(node, ({ running }) => shownCount(running), '') },
     { title: 'queue', width: 6, right: true, optional: 3, value: (node) => present(node, ({ depth }) => (depth === undefined ? '?' : shownCount(depth)), '') },
-    { title: 'rate', width: 7, right: true, value: (node) => present(node, () => shownRate(node.rate), '') },
+    { title: 'rate', width: 7, right: true, value: (node) => present(node, () => (node.silentFor(now) === undefined ? shownRate(node.rate) : ''), '') },
     { title: 'done', width: 7, right: true, optional: 2, value: (node) => present(node, ({ totals }) => shownCount(totals.succeeded), '') },
     {
       title: 'failed',
@@ -117,8 +115,7 @@ const taskColumns = (controller: Controller): readonly Column<NodeTask>[] => [
     title: 'name',
     width: 0,
     least: 30,
-    value: ({ name, error, arguments: args }) =>
-      error !== undefined ? `${name}: ${shortError(error)}` : args === undefined || args === '[]' ? name : `${name} ${args}`,
+    value: ({ name, error }) => (error === undefined ? name : `${name}: ${shortError(error)}`),
     important: ({ name }) => name,
   },
   ...(controller.shownNode === undefined ? [{ title: 'node', width: 10, grows: true, optional: 2, value: ({ node }: NodeTask) => node }] : []),
@@ -187,7 +184,7 @@ export const LetterTable = ({ controller, width, height }: ListProps) => {
   const { deadLetters, currentLetters: current, filter, typing } = controller
   const { letters = [], count, cut = false, isRead = false } = deadLetters ?? {}
   const notes = [
-    count === undefined ? '' : `${shownCount(count)} are dead; the broker lists none: those that the nodes remember`,
+    count === undefined ? '' : `${shownCount(count)} are dead in all queues; shown: what the nodes remember`,
     cut ? `the oldest ${shownCount(letters.length)}` : '',
     filter === '' && !typing ? '' : `/${filter}: ${shownCount(current.length)} of ${shownCount(letters.length)}`,
   ]

@@ -40,7 +40,7 @@ const pageOf = (controller: Controller, overlay: Overlay, width: number): Page =
     case 'help':
       return { title: 'Keys', lines: KEYS.flatMap(([keys, help]) => folded(`${keys.padEnd(10)} ${help}`, width)), fromTheEnd: false }
     case 'text':
-      return { title: overlay.title, lines: folded(overlay.text ?? 'asking …', width), fromTheEnd: false }
+      return { title: overlay.title, lines: folded(overlay.text, width), fromTheEnd: false }
     case 'node-log':
       return {
         title: 'Log of the node',

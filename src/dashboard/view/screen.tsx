@@ -53,7 +53,7 @@ const keysFor = ({ overlay, page, typing, options, shownNode, task }: Controller
   if (overlay !== undefined) return '↑ ↓ PgUp PgDn scroll   Esc back'
   if (page === 'letters') return fitting(['↑↓ Enter', '/ filter', 'R retry', 'A retry all that match', 'Esc back', 's read again'], width)
   const all = options.only === true || shownNode === undefined ? [] : ['Esc all nodes']
-  const ofWorker = shownNode === undefined ? [] : ['t stack']
+  const ofWorker = shownNode === undefined ? [] : ['t stack', 'p profile']
   return fitting(['Tab ↑↓ Enter', ...all, '/ filter', 'd dead letters', ...ofWorker, 'P pause', 'x revoke', 'o order', '+ - scale', 'r restart'], width)
 }
 

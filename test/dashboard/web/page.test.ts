@@ -97,10 +97,10 @@ test.skipIf(!isThere)('it is live, and what a task says is text', { timeout: 60_
 test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', { timeout: 60_000 }, async () => {
   const { page, jobs, node, dead } = await openPage()
   const { keyboard } = page
-  await keyboard.press('p')
+  await keyboard.press('P')
   await until('the pause', () => node.stats().state === 'paused')
   await page.locator('#nodes').getByText('paused').waitFor()
-  await keyboard.press('p')
+  await keyboard.press('P')
   await until('the end of the pause', () => node.stats().state === 'running')
   await keyboard.press('+')
   await until('another worker', () => node.stats().scale.wanted === 3)
@@ -122,11 +122,29 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   await keyboard.press('d')
   await page.locator('#letters tr').waitFor()
   await until('the focus on the dead letter', async () => (await focused(page)).startsWith('mail'))
-  await keyboard.press('y')
+  await keyboard.press('R')
   await page.locator('#confirm').waitFor()
   await keyboard.press('y')
   await until('the retry', () => dead.retried.length > 0)
   await page.getByText('No dead letters.').waitFor()
+
+  // A job that has failed may be retried where it is listed, too.
+  await keyboard.press('d')
+  jobs.add('fail', [], { id: 'failing', maxAttempts: 1 })
+  await page
+    .locator('#newer')
+    .or(page.locator('#jobs tr', { hasText: 'failing' }))
+    .first()
+    .waitFor()
+  await keyboard.press('/')
+  await keyboard.type('failing')
+  await page.locator('#jobs tr', { hasText: 'failing' }).getByText('failure').waitFor()
+  await keyboard.press('Enter')
+  await until('the focus on the job that is found', async () => (await focused(page)) === 'fail')
+  await keyboard.press('R')
+  await page.locator('#confirm').getByText('Send fail failing back to jobs?').waitFor()
+  await keyboard.press('y')
+  await page.getByText('it is not among the dead letters any more').waitFor()
 
   // Everything is reached by Tab as well, and seen to be.
   const reached = new Set<string>()
@@ -135,7 +153,7 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
     await keyboard.press('Tab')
     reached.add(await page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent.trim()"))
   }
-  for (const name of [`Pause ${node.name}`, `One worker more on ${node.name}`, `Restart the workers of ${node.name}`, 'Read again s', 'Keys ?']) {
+  for (const name of [`Pause ${node.name}`, `One worker more on ${node.name}`, `Restart the workers of ${node.name}`, 'Hold h', 'Keys ?']) {
     expect([...reached]).toContain(name)
   }
 })
@@ -145,7 +163,9 @@ test.skipIf(!isThere)('a busy worker is profiled, and the profile is a file', { 
   jobs.add('spinFor', [20_000], { id: 'spinning' })
   await page.locator('#workers li', { hasText: 'spinFor' }).getByRole('button').click()
   await page.locator('#details pre', { hasText: 'at spinFor' }).waitFor()
-  await page.getByRole('button', { name: 'Profile 5 s' }).click()
+  await page.keyboard.press('Escape')
+  // The focus is back on the worker.
+  await page.keyboard.press('p')
   await page.locator('#details pre', { hasText: 'spinFor' }).filter({ hasText: 'samples' }).waitFor()
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()])
   expect(file.suggestedFilename()).toMatch(/-worker-\d+\.cpuprofile$/)

@@ -8,6 +8,8 @@ import { clock, moment, time, visible } from './text.js'
 const REFRESH = 1_000
 /** ms */
 const PROFILE_TIME = 5_000
+/** What an operator may send back to its queue. */
+export const FAILED = new Set(['failure', 'soft_timeout', 'hard_timeout', 'lost'])
 const ENDED = new Set(['success', 'failure', 'soft_timeout', 'hard_timeout', 'revoked', 'lost'])
 
 export const closeAll = () => {
@@ -36,6 +38,8 @@ let shown = 0
 let refresh
 
 $('details').addEventListener('close', () => {
+  // The event comes later: something else may be shown by then.
+  if ($('details').open) return
   shown++
   clearTimeout(refresh)
 })
@@ -108,7 +112,7 @@ const replaceBody = (parts) => {
   again?.focus({ preventScroll: true })
 }
 
-/** `actions`: revoke(task), stack(node, worker). */
+/** `actions`: revoke(task), retry(task), stack(node, worker). */
 export const showJob = (node, id, actions) => {
   const isCurrent = open(`Job ${id}`)
   const load = async () => {
@@ -125,11 +129,12 @@ export const showJob = (node, id, actions) => {
   load()
 }
 
-const jobParts = (task, { revoke, stack }) => {
+const jobParts = (task, { revoke, retry, stack }) => {
   const { name, node, queue, status, counts, received, started, ended, duration, worker, error, stack: errorStack, attempts, arguments: args, logs } = task
   setText($('details-title'), visible(name))
   const buttons = []
   if (!ENDED.has(status)) buttons.push(button(status === 'running' ? 'End it' : 'Revoke', () => revoke(task)))
+  if (FAILED.has(status)) buttons.push(button('Retry', () => retry(task)))
   if (status === 'running' && worker !== undefined) buttons.push(button('Stack of its worker', () => stack(node, worker)))
   return [
     facts([
@@ -153,8 +158,8 @@ const jobParts = (task, { revoke, stack }) => {
   ]
 }
 
-/** A worker with its stack. `actions`: job(node, id). `jobOf`: the job that it runs now. */
-export const showWorker = (node, id, { jobOf, showJob: look }) => {
+/** A worker with its stack, or its profile. `jobOf`: the job that it runs now. */
+export const showWorker = (node, id, { jobOf, showJob: look, isProfiled = false }) => {
   const isCurrent = open(`Worker ${id} of ${node}`)
   const load = async () => {
     const job = jobOf(node, id)
@@ -190,7 +195,8 @@ export const showWorker = (node, id, { jobOf, showJob: look }) => {
       if (isCurrent()) replaceBody([again(), failedText('No profile', error)])
     }
   }
-  load()
+  if (isProfiled) sample()
+  else load()
 }
 
 const percent = (share) => `${(share * 100).toFixed(1)} %`.padStart(7)

@@ -54,8 +54,10 @@ export const showRows = (container, items, { key, create, fill }) => {
 
 const STEPS = {
   ArrowDown: 1,
+  j: 1,
   ArrowRight: 1,
   ArrowUp: -1,
+  k: -1,
   ArrowLeft: -1,
   PageDown: 10,
   PageUp: -10,
@@ -78,6 +80,8 @@ export const withArrows = (container, selector) => {
     const at = items.indexOf(document.activeElement)
     if (step === undefined || at === -1 || event.altKey || event.ctrlKey || event.metaKey) return
     event.preventDefault()
+    // Elsewhere on the page `j` has another meaning.
+    event.stopPropagation()
     items[Math.max(0, Math.min(items.length - 1, at + step))].focus()
   })
   /** After the list has changed: one of its buttons is a stop of Tab. */

@@ -8,20 +8,23 @@ const KEYS = [
   ['/', 'filter', 'filter the list; Enter goes to the list, Esc clears the filter'],
   ['a', 'allNodes', 'all nodes together'],
   ['n', 'nextNode', 'the next node alone'],
-  ['p', 'pause', 'pause the node, or let it go on'],
+  ['P', 'pause', 'pause the node, or let it go on'],
   ['+', 'grow', 'one worker more on the node'],
   ['-', 'shrink', 'one worker less on the node'],
   ['r', 'restart', 'replace the workers of the node, one after another (asks first)'],
   ['w', 'workers', 'to the workers; Enter shows the stack of one'],
+  ['p', 'profile', 'sample the chosen worker for five seconds'],
   ['j', 'jobs', 'to the jobs; Enter shows one with its error, arguments and log'],
-  ['d', 'dead', 'to the dead letters'],
+  ['o', 'order', 'the order of the jobs: newest, longest, task, state, attempts'],
+  ['d', 'dead', 'to the dead letters, and back to the jobs'],
   ['h', 'hold', 'hold the list of jobs as it is, or follow the newest'],
   ['x', 'revoke', 'revoke the chosen job, or end it if it runs (asks first)'],
-  ['y', 'retry', 'send the chosen dead letter back to its queue'],
+  ['R', 'retry', 'send the chosen dead letter, or failed job, back to its queue (asks first)'],
+  ['A', 'retryAll', 'send all dead letters back that the filter finds (asks first)'],
   ['s', 'read', 'read the dead letters again'],
 ]
 const OTHERS = [
-  ['↑ ↓', 'choose in a list; also ← →, PgUp, PgDn, Home and End'],
+  ['↑ ↓', 'choose in a list; also j and k, ← →, PgUp, PgDn, Home and End'],
   ['Tab', 'the next list, field or button'],
   ['Esc', 'close a dialog'],
 ]
@@ -45,7 +48,11 @@ export const listenToKeys = (run) => {
     if (isTyping(event)) {
       // The browser clears a field of this type at Esc.
       if (event.key === 'Escape' && event.target.matches('input')) event.target.blur()
-      else if (event.key === 'Enter' && event.target === $('filter')) run.list()
+      else if (event.key === 'Enter' && event.target === $('filter')) {
+        // Or it would press the button that gets the focus.
+        event.preventDefault()
+        run.list()
+      }
       return
     }
     const action = KEYS.find(([key]) => key === event.key)?.[1]

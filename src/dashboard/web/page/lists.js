@@ -96,6 +96,8 @@ export const createNodes = (actions) => {
 const workerState = ({ state, stalled }) =>
   stalled > STUCK && state !== 'starting' && state !== 'dead' ? [`stuck ${time(stalled)}`, 'bad'] : [state, tone(state)]
 
+const workerKey = ({ node, id }) => `${node} ${id}`
+
 /** `look`: shows a worker. */
 export const createWorkers = (look) => {
   const list = $('workers')
@@ -103,6 +105,7 @@ export const createWorkers = (look) => {
   const create = (worker) => {
     const card = element('li', 'worker')
     const open = button(`${worker.id}`, () => look(worker.node, worker.id), 'open')
+    open.dataset.worker = workerKey(worker)
     const [state, node, job, facts] = [element('span', 'state'), element('small', 'of'), element('p', 'job'), element('p', 'facts')]
     job.append(element('span', 'task'), element('span'))
     facts.append(element('span'), element('span'), element('span'))
@@ -111,9 +114,11 @@ export const createWorkers = (look) => {
     card.append(top, node, job, facts)
     return { element: card, open, state, node, job, facts }
   }
-  return ({ found, shown }, alone) => {
+  let current = []
+  const show = ({ found, shown }, alone) => {
+    current = shown
     showRows(list, shown, {
-      key: ({ node, id }) => `${node} ${id}`,
+      key: workerKey,
       create,
       fill({ element: card, open, state, node, job, facts }, worker) {
         const [text, shownTone] = workerState(worker)
@@ -138,6 +143,14 @@ export const createWorkers = (look) => {
     })
     setText($('workers-note'), found > shown.length ? `${shown.length} of ${found}: choose a node for the others` : '')
     settle()
+  }
+  return {
+    show,
+    /** The worker of the card with the focus. */
+    get focused() {
+      const key = document.activeElement?.dataset?.worker
+      return current.find((worker) => workerKey(worker) === key)
+    },
   }
 }
 

@@ -3,7 +3,7 @@
 import { notify, pause, restart, retryLetter, retryMatching, revoke, scale } from './actions.js'
 import { Chart, linear, logarithmic } from './charts.js'
 import { ask, onNewToken, Stream, useToken } from './connection.js'
-import { confirm, showJob, showLetter, showWorker } from './details.js'
+import { confirm, FAILED, showJob, showLetter, showWorker } from './details.js'
 import { $, element, setClass, setText } from './elements.js'
 import { listenToKeys } from './keys.js'
 import { createJobs, createLetters, createNodes, createWorkers } from './lists.js'
@@ -14,13 +14,20 @@ let state
 /** The chosen node; undefined: all of them. */
 let chosen
 let tab = 'jobs'
+/** The first job of the next state gets the focus: the filter was entered. */
+let isEntering = false
 /** Of the dead letters that were read last. */
 let found = 0
 
-const jobActions = { revoke, stack: (node, worker) => lookAtWorker(node, worker) }
+const jobActions = {
+  revoke,
+  retry: (task) => askToRetry({ ...task, task: task.name }),
+  stack: (node, worker) => lookAtWorker(node, worker),
+}
 const lookAtJob = (node, id) => showJob(node, id, jobActions)
-const lookAtWorker = (node, id) =>
+const lookAtWorker = (node, id, isProfiled = false) =>
   showWorker(node, id, {
+    isProfiled,
     jobOf: (...named) => state?.workers.shown.find((worker) => worker.node === named[0] && worker.id === named[1])?.job,
     showJob: lookAtJob,
   })
@@ -29,7 +36,7 @@ const stateOf = (name) => state?.nodes.find((node) => node.name === name)
 const togglePause = (name) => pause(name, ['paused', 'quiet'].includes(stateOf(name)?.state))
 
 const showNodes = createNodes({ choose: (name) => choose(name === chosen ? undefined : name), pause: togglePause, scale, restart })
-const showWorkers = createWorkers(lookAtWorker)
+const workers = createWorkers((node, id) => lookAtWorker(node, id))
 const jobs = createJobs(lookAtJob)
 const letters = createLetters((letter) => showLetter(letter, retryOne))
 
@@ -90,12 +97,12 @@ const showState = (now) => {
   $('login').hidden = true
   setText($('title'), now.title)
   document.title = `prefork: ${rate(now.totals.rate)} jobs/s`
-  const { running, depth, held, prefetch, workers, busy, rss, rate: perSecond, jobs: ended } = now.totals
+  const { running, depth, held, prefetch, workers: alive, busy, rss, rate: perSecond, jobs: ended } = now.totals
   setText($('rate'), rate(perSecond))
   setText($('running'), count(running))
   setText($('depth'), depth === undefined ? '–' : count(depth))
   setText($('held'), `${count(held)} of ${count(prefetch)}`)
-  setText($('workers-alive'), `${count(workers)}, ${count(busy)} busy`)
+  setText($('workers-alive'), `${count(alive)}, ${count(busy)} busy`)
   setText($('memory'), bytes(rss))
   for (const [name, value] of totals) {
     setText(value, count(ended[name]))
@@ -108,8 +115,11 @@ const showState = (now) => {
     return
   }
   showNodes(now.nodes, chosen)
-  showWorkers(now.workers, now.nodes.length === 1 || chosen !== undefined)
+  workers.show(now.workers, now.nodes.length === 1 || chosen !== undefined)
   jobs.show(now.tasks)
+  if (!isEntering) return
+  isEntering = false
+  firstOf('jobs')
 }
 
 const showLink = (isOpen, text) => {
@@ -186,22 +196,26 @@ const readDead = async () => {
   $('no-letters').hidden = found > 0
   setText($('no-letters'), $('filter').value.trim() === '' ? 'No dead letters.' : 'No dead letter that the filter finds.')
   $('retry-all').disabled = found === 0
-  setText($('retry-all'), $('filter').value.trim() === '' ? 'Retry all' : `Retry these ${count(found)}`)
+  setText($('retry-all').firstElementChild, $('filter').value.trim() === '' ? 'Retry all' : `Retry these ${count(found)}`)
 }
 
 const retryOne = async (letter) => {
   await retryLetter(letter)
-  await readDead()
+  if (tab === 'dead') await readDead()
 }
 
+const askToRetry = (letter) => confirm(`Send ${letter.task ?? 'the job'} ${letter.id} back to ${letter.queue}?`, () => retryOne(letter))
+
 let typed
+const applyFilter = () => {
+  clearTimeout(typed)
+  jobs.release()
+  reopen()
+  return tab === 'dead' ? readDead() : undefined
+}
 $('filter').addEventListener('input', () => {
   clearTimeout(typed)
-  typed = setTimeout(() => {
-    jobs.release()
-    reopen()
-    if (tab === 'dead') readDead()
-  }, 250)
+  typed = setTimeout(applyFilter, 250)
 })
 $('order').addEventListener('change', () => {
   jobs.release()
@@ -236,7 +250,11 @@ const firstOf = (list) => {
 }
 
 listenToKeys({
-  list: () => firstOf(tab === 'jobs' ? 'jobs' : 'letters'),
+  async list() {
+    isEntering = tab === 'jobs'
+    await applyFilter()
+    if (tab === 'dead') firstOf('letters')
+  },
   help: () => $('help').showModal(),
   filter: () => $('filter').focus(),
   allNodes: () => choose(undefined),
@@ -253,7 +271,23 @@ listenToKeys({
     chooseTab('jobs')
     firstOf('jobs')
   },
+  profile() {
+    const worker = workers.focused
+    if (worker === undefined) notify('Choose a worker first: w', true)
+    else lookAtWorker(worker.node, worker.id, true)
+  },
+  order() {
+    const { options, selectedIndex } = $('order')
+    $('order').selectedIndex = (selectedIndex + 1) % options.length
+    jobs.release()
+    reopen()
+  },
   async dead() {
+    if (tab === 'dead') {
+      chooseTab('jobs')
+      firstOf('jobs')
+      return
+    }
     chooseTab('dead')
     $('tab-dead').focus()
     await readDead()
@@ -266,9 +300,14 @@ listenToKeys({
     else revoke(task)
   },
   retry() {
-    const letter = letters.focused
-    if (letter === undefined) notify('Choose a dead letter first: d', true)
-    else confirm(`Send ${letter.task ?? 'the job'} ${letter.id} back to ${letter.queue}?`, () => retryOne(letter))
+    const [letter, task] = [letters.focused, jobs.focused]
+    if (letter !== undefined) askToRetry(letter)
+    else if (task !== undefined && FAILED.has(task.status)) askToRetry({ ...task, task: task.name })
+    else notify('Choose a dead letter first: d, or a job that has failed', true)
+  },
+  retryAll() {
+    if (tab === 'dead' && found > 0) retryMatching($('filter').value, found, readDead)
+    else notify('Read the dead letters first: d', true)
   },
   read() {
     if (tab === 'dead') readDead()
