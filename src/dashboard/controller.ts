@@ -105,7 +105,8 @@ export class Controller {
   }
 
   #checkNodes(): void {
-    for (const node of this.farm.model.newlyGone(this.now())) this.notify(`${node.name} is gone: ${node.goneReason(this.now())}`, true)
+    const gone = this.farm.model.newlyGone(this.now()).map((node) => `${node.name} is gone: ${node.goneReason(this.now())}`)
+    if (gone.length > 0) this.notify(gone.join('; '), true)
     const shown = this.shownNode
     if (shown === undefined || this.options.only === true || this.farm.model.get(shown) !== undefined) return
     // A node that is only named may still come.

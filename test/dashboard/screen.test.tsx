@@ -280,6 +280,15 @@ test('a node that is killed is gone with the reason; its counts and jobs are no 
   await close()
 })
 
+test('nodes that go at the same time are in one notice', async () => {
+  const nodes = [new ScriptedNode(), new ScriptedNode({ node: 'beta' })]
+  const { controller, close } = await openOn(nodes)
+  for (const node of nodes) node.emit({ type: 'node.down', reason: 'SIGTERM' })
+  controller.tick()
+  expect(shown(controller)).toContain('alpha is gone: SIGTERM; beta is gone: SIGTERM')
+  await close()
+})
+
 test('the line of a node says how many of its workers are stuck', async () => {
   const { controller, close } = await openOn([new ScriptedNode({ workers: [scriptedWorker({ stalled: 5_000 }), scriptedWorker({ id: 2 })] })])
   expect(shown(controller)).toMatch(/alpha +1 stuck/)

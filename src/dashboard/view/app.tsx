@@ -18,6 +18,8 @@ export const App = ({ controller }: { controller: Controller }) => {
     let timer: NodeJS.Timeout | undefined
     const later = (ms: number): void => {
       timer = setTimeout(() => {
+        // What the tick changes is in this frame.
+        soon = true
         controller.tick()
         draw()
         later(IDLE_TIME)
