@@ -1,5 +1,5 @@
 // Builds dist/: a bundle for each entry, as an import graph would cost start-up time, and the type declarations.
-import { chmodSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { execa } from 'execa'
@@ -80,8 +80,12 @@ await build({
   ...common,
   ...commandLine,
   outdir: `${staging}/cli`,
+  // Most of its code is that of Ink and React: its map has half a megabyte, and helps no user.
+  sourcemap: false,
 })
 chmodSync(`${root}${staging}/cli/prefork.js`, 0o755)
+// What browsers load is served as it is written.
+cpSync(`${root}src/dashboard/web/page`, `${root}${staging}/dashboard`, { recursive: true })
 
 if (!process.argv.includes('--no-types')) {
   const tsc = [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json', '--outDir', staging]

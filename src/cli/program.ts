@@ -5,6 +5,7 @@ import { CONTROL_COMMANDS, type CommandLine } from './commands/control-commands.
 import { addQueueCommands, type Run } from './queue-program.js'
 import { BROKER_VARIABLES } from './settings/broker.js'
 import { FAKTORY_WORK_FLAGS } from './settings/faktory.js'
+import { HTTP_VARIABLES } from './settings/http.js'
 import { FAKTORY_PUBLISH_FLAGS } from './settings/publish.js'
 import type { Flags } from './settings/setting.js'
 import { DEFAULT_LOG_LEVEL, LOG_LEVELS, NODE_VARIABLES, nodeFlags } from './settings/work.js'
@@ -20,7 +21,7 @@ Exit codes:
   6  publish --wait: the task failed; control: a node refused`
 
 /** Variables with their defaults and meaning; docs/farm-cli.md has them in a table. */
-export const VARIABLES = [...NODE_VARIABLES, ...BROKER_VARIABLES, ['ASYNC_FARM_LOG_LEVEL', DEFAULT_LOG_LEVEL, 'what is logged'] as const]
+export const VARIABLES = [...NODE_VARIABLES, ...BROKER_VARIABLES, ['ASYNC_FARM_LOG_LEVEL', DEFAULT_LOG_LEVEL, 'what is logged'] as const, ...HTTP_VARIABLES]
 
 const WORK_HELP = `
 Times are seconds, or have a unit: 15, 1.5, 500ms, 5s, 2m, 1h, 1d.
@@ -93,7 +94,7 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
   for (const [usage, help] of [...nodeFlags(), ...FAKTORY_WORK_FLAGS]) work.option(usage, help)
   work
     .option('--log-level <level>', `${LOG_LEVELS.join(', ')}; default ${DEFAULT_LOG_LEVEL} (ASYNC_FARM_LOG_LEVEL)`)
-    .option('--http <port>', 'serve /healthz, /readyz and /metrics')
+    .option('--http <port>', 'serve a dashboard for browsers, /healthz, /readyz and /metrics')
     .option('--http-host <host>', 'where to serve them; default 127.0.0.1')
     .option('--tui', 'a dashboard in this terminal')
     .option('--no-arguments', 'reports and dashboards show no arguments of jobs')
@@ -121,6 +122,8 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
 
   withExchanges(withQueueDeclaration(command(program, 'top', 'a dashboard of the nodes, over the broker')))
     .option('--node <name>', 'the node to show first; default all of them')
+    .option('--http <port>', 'the dashboard in a browser, in place of the terminal')
+    .option('--http-host <host>', 'where to serve it; default 127.0.0.1')
     .option('--no-arguments', 'show no arguments of dead letters')
     .action((flags: Flags) => onChosen(async (context) => (await import('./commands/control.js')).top(flags, context)))
 

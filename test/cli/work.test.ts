@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { ScriptedNode } from '../fixtures/scripted-node.js'
+import { controlClientOf, ScriptedNode } from '../fixtures/scripted-node.js'
 import { commandLine, farmOf } from './command-line.js'
 
 const TASKS = ['--tasks', `./${basename(fileURLToPath(import.meta.url))}`]
@@ -241,4 +241,79 @@ test('--http responds from the start to the end, and the port is free afterwards
   expect(await code).toBe(0)
   expect(node.listening).toBe(0)
   await expect(get(port, '/healthz')).rejects.toThrow('ECONNREFUSED')
+})
+
+const TOKEN = 'a-token-of-the-tests'
+
+test.each([
+  ['on this machine', [], {}, /^http:\/\/127\.0\.0\.1:\d+\/#token=([\w-]{32})$/],
+  ['with the token of the operator, which no log has', [], { ASYNC_FARM_HTTP_TOKEN: TOKEN }, /^http:\/\/127\.0\.0\.1:\d+\/()$/],
+  ['for others, with the token of the operator', ['--http-host', '0.0.0.0'], { ASYNC_FARM_HTTP_TOKEN: TOKEN }, /^http:\/\/[^/]+:\d+\/()$/],
+])('--http serves the dashboard %s', async (_, typed, env, address) => {
+  const { node, code, stdout, created } = await begin(['--http', '0', ...typed], { env })
+  const line = JSON.parse(stdout.text.split('\n').find((each) => each.includes('The dashboard is served'))!) as { url: string }
+  const token = address.exec(line.url)![1] || TOKEN
+  const { port } = new URL(line.url)
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const post = (given: Record<string, string>) =>
+    fetch(`http://127.0.0.1:${port}/dashboard/api/command`, {
+      method: 'POST',
+      headers: { ...headers, ...given },
+      body: JSON.stringify({ node: 'alpha', command: { command: 'pause' } }),
+    })
+  expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain('<title>prefork</title>')
+  expect((await post({ authorization: 'Bearer no' })).status).toBe(401)
+  await vi.waitFor(async () => expect((await post({})).status).toBe(200))
+  expect(node.asked.at(-1)).toEqual({ command: 'pause' })
+  expect(stdout.text).toContain('alpha: {\\"command\\":\\"pause\\"}')
+  // Neither the workers nor the log get the operator's token.
+  expect(created[0]![1].env).not.toHaveProperty('ASYNC_FARM_HTTP_TOKEN')
+  expect(stdout.text).not.toContain(TOKEN)
+  expect((await get(Number(port), '/healthz')).status).toBe(200)
+  const stream = await fetch(`http://127.0.0.1:${port}/dashboard/api/live`, { headers })
+  node.end(CLEAN)
+  // An open stream delays no end.
+  expect(await code).toBe(0)
+  await stream.text().catch(() => {})
+  expect(node.listening).toBe(0)
+})
+
+test('a node that opens health and metrics to others opens no dashboard without a token of the operator', async () => {
+  const { node, code, stdout } = await begin(['--http', '0', '--http-host', '0.0.0.0'])
+  const port = Number(/"port":(\d+)/.exec(stdout.text)![1])
+  expect((await get(port, '/')).status).toBe(404)
+  expect((await get(port, '/dashboard/api/live')).status).toBe(404)
+  expect((await get(port, '/metrics')).status).toBe(200)
+  expect(stdout.text).toContain('ASYNC_FARM_HTTP_TOKEN')
+  node.end(CLEAN)
+  expect(await code).toBe(0)
+})
+
+test.each(['short', 'with a space in it', ' '])('a token is long and fits an address, not %o', async (token) => {
+  const line = commandLine({ env: { ASYNC_FARM_HTTP_TOKEN: token } })
+  expect(await line.run('work', ...TASKS, '--http', '0')).toBe(2)
+  expect(line.stderr.text).toBe('prefork: ASYNC_FARM_HTTP_TOKEN must be a text of at least 16 letters, digits and - . _ ~.\n')
+})
+
+test('top --http serves the nodes of the broker without a terminal, until a signal', async () => {
+  const node = new ScriptedNode()
+  const line = commandLine({ farm: { createControlClient: async () => controlClientOf(node) } })
+  const code = line.run('top', '--http', '0')
+  const url = await vi.waitFor(() => new URL(/http:\S+/.exec(line.stdout.text)![0]))
+  const headers = { authorization: `Bearer ${url.hash.slice('#token='.length)}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ node: 'alpha', command: { command: 'grow' } })
+  const api = `${url.origin}/dashboard/api`
+  expect((await fetch(url.origin)).status).toBe(200)
+  expect((await fetch(`${url.origin}/healthz`)).status).toBe(404)
+  await vi.waitFor(async () => expect((await fetch(`${api}/command`, { method: 'POST', headers, body })).status).toBe(200))
+  expect(node.asked.at(-1)).toEqual({ command: 'grow' })
+  expect(line.stdout.text).toContain('alpha: {"command":"grow"}')
+  const stream = await fetch(`${api}/live`, { headers })
+  expect(stream.headers.get('content-type')).toContain('text/event-stream')
+  line.signals.emit('SIGINT')
+  expect(await code).toBe(0)
+  await stream.text().catch(() => {})
+  expect(node.listening).toBe(0)
+  const alone = commandLine({})
+  expect(await alone.run('top', '--http-host', '0.0.0.0')).toBe(2)
 })

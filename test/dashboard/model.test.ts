@@ -101,6 +101,16 @@ test('the newest 300 jobs and ten minutes of samples are kept', () => {
   expect(node.samples).toHaveLength(600)
 })
 
+test('a job that runs stays in the list, however many others change', () => {
+  const node = after({ ...received, id: 'long' }, { ...started, id: 'long' })
+  for (let i = 0; i < 1_000; i++) node.apply({ ...received, id: `job-${i}`, node: 'n', at: i } as never, i)
+  expect(node.tasks.records()).toHaveLength(300)
+  expect(node.tasks.get('long')).toMatchObject({ status: 'running' })
+  // Not without bound: events may come from anybody.
+  for (let i = 0; i < 1_000; i++) node.apply({ ...started, id: `running-${i}`, node: 'n', at: i } as never, i)
+  expect(node.tasks.records().length).toBeLessThanOrEqual(600)
+})
+
 test('a snapshot replaces the jobs of the events; running jobs come first, the longest at the top, then the last changed', () => {
   const node = after(received)
   const status = 'success'
@@ -172,6 +182,22 @@ test('the totals of all nodes; a queue that several nodes share counts once', ()
   expect(new FarmModel().totals(0)).toMatchObject({ nodes: 0, depth: undefined })
 })
 
+test('the history of all nodes has those that have gone, and steps of several seconds', () => {
+  const of = (succeeded: number) => ({ totals: { ...scriptedStats().totals, succeeded, failed: 0 } })
+  const ran = (duration: number, at: number): FarmEvent => ({ type: 'task.succeeded', id: 'x', name: 't', worker: 1, duration, node: 'a', at })
+  const farm = farmOf(beat('a', 10_500, of(0)), ...Array.from({ length: 100 }, (_, i) => ran(i + 1, 11_000 + i * 30)), beat('a', 14_500, of(40)))
+  expect(farm.seconds(20_000, 10, 5)).toMatchObject([
+    // 10 jobs a second for four and a half of five seconds; the rest is not known.
+    { at: 10_000, ended: 8, failed: 0, latency: { median: 51, p99: 100 } },
+    { at: 15_000, ended: 0, latency: undefined },
+  ])
+  farm.apply({ type: 'node.down', reason: 'SIGTERM', node: 'a', at: 20_000 }, 20_000)
+  expect(names(farm.nodes(20_000))).toEqual(['a'])
+  expect(names(farm.nodes(200_000))).toEqual([])
+  expect(farm.seconds(200_000).reduce((sum, { ended }) => sum + ended, 0)).toBeCloseTo(40)
+  expect(farm.seconds(900_000).every(({ ended, latency }) => ended === 0 && latency === undefined)).toBe(true)
+})
+
 test('throughput and latency of all nodes by second', () => {
   const of = (succeeded: number, failed = 0) => ({ totals: { ...scriptedStats().totals, succeeded, failed } })
   const ran = (duration: number, at: number): FarmEvent => ({ type: 'task.succeeded', id: 'x', name: 't', worker: 1, duration, node: 'a', at })
@@ -180,9 +206,9 @@ test('throughput and latency of all nodes by second', () => {
     ...[ran(1, 11_500), ran(9, 11_600), ran(5, 11_700)],
   )
   expect(farm.seconds(13_500, 3)).toEqual([
-    { at: 10_000, ended: 0, failed: 0, latency: undefined },
-    { at: 11_000, ended: 15, failed: 1, latency: { median: 5, p99: 9 } },
-    { at: 12_000, ended: 10, failed: 0, latency: undefined },
+    { at: 10_000, ended: 15, failed: 1, latency: undefined },
+    { at: 11_000, ended: 10, failed: 0, latency: { median: 5, p99: 9 } },
+    { at: 12_000, ended: 0, failed: 0, latency: undefined },
   ])
   expect(farm.seconds(13_500)).toHaveLength(600)
   // Its last figure counts no more once a node is silent.

@@ -217,6 +217,15 @@ describe('the task history', () => {
     expect(book.records().map(({ id }) => id)).toEqual(['c'])
   })
 
+  it('keeps a job that runs while others come and go', () => {
+    const book = new TaskHistory(2, true)
+    book.add(record('long'), message).record.status = 'running'
+    for (const id of ['a', 'b', 'c']) book.add(record(id), message)
+    expect(book.records().map(({ id }) => id)).toEqual(['long', 'c'])
+    for (const id of ['d', 'e']) book.add(record(id), message).record.status = 'running'
+    expect(book.records().map(({ id }) => id)).toEqual(['d', 'e'])
+  })
+
   it('of size 0 keeps no task', () => {
     const book = new TaskHistory(0, true)
     book.add(record('a'), message)

@@ -8,6 +8,7 @@ import { deadLettersOf } from '../operations/dead-letters.js'
 import { toJsonLine } from '../output/output-stream.js'
 import { brokerKind } from '../settings/address.js'
 import { type BrokerSettings, readBroker, readTimeout } from '../settings/broker.js'
+import { readHttp } from '../settings/http.js'
 import { type Flags, readSetting } from '../settings/setting.js'
 import { nodeNames, nodeNameText } from '../settings/values.js'
 import { onSignals } from '../signals.js'
@@ -80,6 +81,8 @@ const noAnswer = (broker: BrokerSettings, silent: readonly string[], shown: stri
 
 /** The dashboard of any node, over the broker. */
 export const top = async (flags: Flags, context: CliContext): Promise<ExitCode> => {
+  const http = readHttp(flags, context.env)
+  if (http !== undefined) return await (await import('./top-http.js')).topHttp(http, flags, context)
   if (context.stdin.isTTY !== true || context.stdout.isTTY !== true)
     throw new CommandError('prefork top needs a terminal. For a script: prefork control stats.', EXIT.usage)
   const node = readSetting({ flag: '--node', reader: nodeNameText }, flags, context.env)

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { DeadLetters } from '../../dashboard/model/dead-letters.js'
+import { LocalSource } from '../../dashboard/model/farm-source.js'
 import type { LogTail } from '../../dashboard/model/log-tail.js'
 import type { FarmNode, ShutdownReport } from '../../node/types.js'
 import { escapeControl } from '../../util/shown-text.js'
@@ -8,6 +9,7 @@ import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode } from '../exit.js'
 import { serveHttp } from '../http/server.js'
 import { deadLettersOf } from '../operations/dead-letters.js'
+import { nodeServesDashboard, type OpenedDashboard, webDashboard } from '../operations/web-dashboard.js'
 import { banner, configuration } from '../output/banner.js'
 import { createLogger, prettyLine } from '../output/logger.js'
 import { paintFor } from '../output/output-stream.js'
@@ -48,7 +50,9 @@ const loadImports = async (flags: Flags, { folder }: CliContext): Promise<void> 
 
 const run = async (settings: WorkSettings, context: CliContext, logger: Logger, tail?: LogTail): Promise<ExitCode> => {
   logConfiguration(settings, context, logger)
-  const http = settings.http === undefined ? undefined : await serveHttp(settings.http, logger)
+  const web = await createWebDashboard(settings, logger)
+  const http = settings.http === undefined ? undefined : await serveHttp(settings.http, logger, web?.dashboard)
+  if (web !== undefined) logger.info({ url: web.address(http!.port) }, 'The dashboard is served')
   const signals = new NodeSignals(logger)
   const stopListening = onSignals(context.signals, signals)
   try {
@@ -61,6 +65,7 @@ const run = async (settings: WorkSettings, context: CliContext, logger: Logger, 
     http?.attach(node)
     signals.node = node
     const deadLetters = deadLettersOf(farm, settings.broker, { arguments: settings.node.showArguments })
+    await web?.dashboard.open(new LocalSource(node), deadLetters)
     const closeDashboard = tail === undefined ? undefined : await openDashboard(node, { tail, signals, deadLetters }, context)
     const report = await node.done
     await closeDashboard?.()
@@ -71,8 +76,17 @@ const run = async (settings: WorkSettings, context: CliContext, logger: Logger, 
     return report.killed > 0 || !report.clean ? EXIT.killed : EXIT.ok
   } finally {
     stopListening()
+    await web?.dashboard.close()
     await http?.close()
   }
+}
+
+/** Undefined: no port was named, or it would be open to other machines without a token of the operator's. */
+const createWebDashboard = async ({ http, broker }: WorkSettings, logger: Logger): Promise<OpenedDashboard | undefined> => {
+  if (http === undefined) return undefined
+  if (nodeServesDashboard(http)) return await webDashboard(http, broker, (text) => logger.info({ request: text }, 'Asked by the dashboard'))
+  logger.info({ host: http.host }, 'No dashboard is served beyond this machine: it needs a token in ASYNC_FARM_HTTP_TOKEN')
+  return undefined
 }
 
 interface DashboardParts {

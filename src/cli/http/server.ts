@@ -1,16 +1,18 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { FarmNode } from '../../node/types.js'
 import type { NodeStats } from '../../runtime/report/report.js'
-import { CommandError, EXIT } from '../exit.js'
+import { type Listening, listen } from './listen.js'
 import { Metrics } from './metrics.js'
 
-export interface HttpServer {
-  readonly port: number
+export interface HttpServer extends Listening {
   /** From now on the responses are about this node; before, the node is starting. */
   attach(node: FarmNode): void
-  close(): Promise<void>
+}
+
+/** Other pages on the same port. `handle` returns false for a path that is none of theirs. */
+export interface MorePages {
+  handle(request: IncomingMessage, response: ServerResponse): boolean
 }
 
 type Page = [status: number, type: string, body: string]
@@ -18,8 +20,8 @@ type Page = [status: number, type: string, body: string]
 const JSON_TYPE = 'application/json; charset=utf-8'
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Serves `/healthz`, `/readyz` and `/metrics`. Rejects with CommandError when it cannot listen on the port. */
-export const serveHttp = async (at: { port: number; host: string }, logger: Logger): Promise<HttpServer> => {
+/** Serves `/healthz`, `/readyz`, `/metrics`, and `more`. Rejects with CommandError when it cannot listen on the port. */
+export const serveHttp = async (at: { port: number; host: string }, logger: Logger, more?: MorePages): Promise<HttpServer> => {
   const metrics = new Metrics()
   let node: FarmNode | undefined
   const page = (path: string): Page => {
@@ -30,6 +32,7 @@ export const serveHttp = async (at: { port: number; host: string }, logger: Logg
     return [ok ? 200 : 503, JSON_TYPE, `${JSON.stringify(body)}\n`]
   }
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    if (more?.handle(request, response) === true) return
     const method = request.method ?? ''
     const [status, type, body] =
       method === 'GET' || method === 'HEAD'
@@ -40,16 +43,7 @@ export const serveHttp = async (at: { port: number; host: string }, logger: Logg
     // The body of such a request is not read.
     if (status === 405) request.destroy()
   }
-  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000, keepAliveTimeout: 5_000, maxHeaderSize: 8_192 }, handle)
-  server.maxConnections = 128
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new CommandError(refusal(at, error), UNUSABLE.has(error.code ?? '') ? EXIT.usage : EXIT.failed, { cause: error })),
-    )
-    server.listen(at.port, at.host, resolve)
-  })
-  server.on('error', (error) => logger.error({ err: error }, 'The HTTP server has a problem'))
-  const { port } = server.address() as AddressInfo
+  const { port, close } = await listen(at, handle, (error) => logger.error({ err: error }, 'The HTTP server has a problem'))
   logger.info({ host: at.host, port }, 'Health and metrics are served')
   return {
     port,
@@ -57,27 +51,11 @@ export const serveHttp = async (at: { port: number; host: string }, logger: Logg
       node = given
       metrics.watch(given)
     },
-    close: () =>
-      new Promise((resolve) => {
-        metrics.close()
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close() {
+      metrics.close()
+      return close()
+    },
   }
-}
-
-/** A host that does not exist or is not this machine: a retry cannot help. A port that is in use may become free. */
-const UNUSABLE = new Set(['ENOTFOUND', 'EADDRNOTAVAIL', 'EINVAL'])
-
-const refusal = ({ port, host }: { port: number; host: string }, error: NodeJS.ErrnoException): string => {
-  if (UNUSABLE.has(error.code ?? '')) return `--http-host must be a host name or an address of this machine; it was given '${host}' (${error.message}).`
-  const reason =
-    error.code === 'EADDRINUSE'
-      ? 'something else listens there; choose another port'
-      : error.code === 'EACCES'
-        ? 'a port below 1024 needs rights that this user lacks; choose another'
-        : error.message
-  return `--http ${port}: cannot listen on ${host}: ${reason}.`
 }
 
 interface HealthStatus {

@@ -123,10 +123,16 @@ const TIMEOUT: Setting<number> = { flag: '--timeout', reader: duration() }
 /** ms for the whole command, the answers and the close included. */
 export const readTimeout = (flags: Flags): number | undefined => readSetting(TIMEOUT, flags, {})
 
-const SECRETS: ReadonlySet<string> = new Set(['ASYNC_FARM_SECRET', 'RABBITMQ_TLS_PASSPHRASE', 'FAKTORY_TLS_PASSPHRASE', 'FAKTORY_PASSWORD'])
+const SECRETS: ReadonlySet<string> = new Set([
+  'ASYNC_FARM_SECRET',
+  'ASYNC_FARM_HTTP_TOKEN',
+  'RABBITMQ_TLS_PASSPHRASE',
+  'FAKTORY_TLS_PASSPHRASE',
+  'FAKTORY_PASSWORD',
+])
 
 /**
- * The environment of workers: without the farm's secret, passphrases of keys, and addresses of brokers that hold a password. Tasks, and whatever
+ * The environment of workers: without the farm's secret, the dashboard's token, passphrases of keys, and addresses of brokers that hold a password. Tasks, and whatever
  * they spawn or report, need none of them.
  */
 export const withoutBrokerSecrets = (env: Environment): Record<string, string | undefined> => {

@@ -6,9 +6,10 @@ import { UsageError } from '../exit.js'
 import { brokerKind } from './address.js'
 import { type BrokerSettings, readBroker } from './broker.js'
 import { refuseFlags } from './faktory.js'
+import { type HttpSettings, readHttp } from './http.js'
 import { findModules, findRoots } from './modules.js'
 import { checkLimits, type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { count, name, nodeNameText, oneOf, port, type Reader, range, readerOf } from './values.js'
+import { count, nodeNameText, oneOf, type Reader, range, readerOf } from './values.js'
 
 interface NodeFlag {
   /** As commander takes it. */
@@ -93,8 +94,6 @@ const MIN: Setting<number> = { variable: 'MIN_WORKERS', reader: count(1, LIMITS.
 const MAX: Setting<number> = { variable: 'MAX_WORKERS', reader: count(1, LIMITS.workers) }
 const WORKERS: Setting<number> = { flag: '--workers', reader: count(1, LIMITS.workers) }
 const AUTOSCALE: Setting<{ min: number; max: number }> = { flag: '--autoscale', reader: range }
-const HTTP: Setting<number> = { flag: '--http', reader: port }
-const HTTP_HOST: Setting<string> = { flag: '--http-host', reader: name('a host') }
 
 /** Levels of pino: each includes those after it. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -105,7 +104,7 @@ const LOG_LEVEL: Setting<LogLevel> = { flag: '--log-level', variable: 'ASYNC_FAR
 export interface WorkSettings {
   readonly broker: BrokerSettings
   readonly node: NodeOptions
-  readonly http: { readonly port: number; readonly host: string } | undefined
+  readonly http: HttpSettings | undefined
   readonly logLevel: LogLevel
   readonly tui: boolean
 }
@@ -148,13 +147,10 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
     throw new UsageError(`--concurrency must be at most the ${prefetchPerWorker} jobs that a worker holds (--prefetch); it was given ${concurrency}.`)
   }
   checkLimits(options)
-  const http = readSetting(HTTP, flags, env)
-  const host = readSetting(HTTP_HOST, flags, env)
-  if (http === undefined && host !== undefined) throw new UsageError('--http-host needs --http with a port: --http 9090 --http-host 0.0.0.0')
   return {
     broker,
     node: options,
-    http: http === undefined ? undefined : { port: http, host: host ?? '127.0.0.1' },
+    http: readHttp(flags, env),
     logLevel: readLogLevel(flags, env),
     tui: flags.tui === true,
   }

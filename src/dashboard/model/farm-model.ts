@@ -1,6 +1,7 @@
 import type { FarmEvent, NodeStats } from '../../runtime/report/report.js'
+import { FarmHistory, type FarmTime } from './farm-history.js'
 import { NodeModel } from './node-model.js'
-import { type FarmSecond, farmSeconds, Latencies, MAX_SECONDS } from './samples.js'
+import { MAX_SECONDS } from './samples.js'
 import type { NodeTask } from './task-list.js'
 
 /** ms that a node stays in the list after its end has been noticed, for its reason to be read. */
@@ -29,7 +30,7 @@ export class FarmModel {
   readonly #byName = new Map<string, NodeModel>()
   /** When the end of a node was noticed, and whether `newlyGone` has told it. */
   readonly #gone = new Map<NodeModel, { readonly at: number; told: boolean }>()
-  readonly #latencies = new Latencies()
+  readonly #history = new FarmHistory()
 
   /** `now`: by the clock of this machine, ms since the epoch. */
   apply(event: FarmEvent, now: number): void {
@@ -38,9 +39,12 @@ export class FarmModel {
       node = new NodeModel(event.node)
       this.#byName.set(event.node, node)
     }
+    const before = node.samples.at(-1)
     node.apply(event, now)
+    const sample = node.samples.at(-1)
+    if (sample !== undefined && sample !== before) this.#history.add(sample)
     if ((event.type === 'task.succeeded' || event.type === 'task.failed' || event.type === 'task.retried') && event.worker !== undefined)
-      this.#latencies.add(event.duration, now)
+      this.#history.ran(event.duration, now)
   }
 
   get(name: string): NodeModel | undefined {
@@ -117,14 +121,9 @@ export class FarmModel {
     return [...new Set(this.present(now).flatMap(({ stats }) => stats?.queues ?? []))].sort()
   }
 
-  /** The last seconds, oldest first. Default the last ten minutes. */
-  seconds(now: number, count = MAX_SECONDS): FarmSecond[] {
-    return farmSeconds(
-      this.nodes(now).map(({ samples }) => samples),
-      this.#latencies,
-      now,
-      count,
-    )
+  /** The last seconds, oldest first, in steps of so many. Default the last ten minutes, each second. */
+  seconds(now: number, count = MAX_SECONDS, step = 1): FarmTime[] {
+    return this.#history.report(now, count, step)
   }
 }
 

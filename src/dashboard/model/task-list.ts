@@ -2,6 +2,8 @@ import type { FarmEvent, TaskRecord, TaskStatus } from '../../runtime/report/rep
 
 /** Jobs remembered for each node. */
 const MAX_TASKS = 300
+/** Running ones beyond these. */
+const MAX_RUNNING = 300
 
 type TaskEvent = Extract<FarmEvent, { id: string }>
 
@@ -53,10 +55,11 @@ export class TaskList {
     this.#forget()
   }
 
+  /** The last changed stay, and those that run: an operator looks for the one that does not end. */
   #forget(): void {
-    for (const id of this.#records.keys()) {
+    for (const [id, { status }] of this.#records) {
       if (this.#records.size <= MAX_TASKS) return
-      this.#records.delete(id)
+      if (status !== 'running' || this.#records.size > MAX_TASKS + MAX_RUNNING) this.#records.delete(id)
     }
   }
 }

@@ -45,9 +45,16 @@ export class TaskHistory {
     if (this.#max === 0) return entry
     if (this.#showArguments) entry.message = message
     this.#entries.push(entry)
-    // Nobody will see it: its arguments need not be kept.
-    if (this.#entries.length > this.#max) this.#entries.shift()!.message = undefined
+    if (this.#entries.length > this.#max) this.#forget()
     return entry
+  }
+
+  /** The oldest goes, but one that runs stays as long as there is another: an operator looks for the job that does not end. */
+  #forget(): void {
+    const idle = this.#entries.findIndex(({ record }) => record.status !== 'running')
+    const at = idle === -1 || idle === this.#entries.length - 1 ? 0 : idle
+    // Nobody will see it: its arguments need not be kept.
+    for (const entry of this.#entries.splice(at, 1)) entry.message = undefined
   }
 
   /** Removes a job that was requeued: another node reports its outcome. */

@@ -1,0 +1,219 @@
+/** The page in a browser, over a node with real workers. Without Debian's chromium it is skipped, with one line that says so. */
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { LocalSource } from '../../../src/dashboard/model/farm-source.js'
+import { WebDashboard } from '../../../src/dashboard/web/web-dashboard.js'
+import { startNode } from '../../fixtures/nodes.js'
+import { until } from '../../fixtures/until.js'
+import { deadLettersIn, letterOf, TOKEN } from './served.js'
+
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
+const isThere = existsSync(CHROMIUM)
+if (!isThere) console.warn(`SKIPPED: the dashboard's page was not tried, for want of ${CHROMIUM} (apt-get install chromium, or name a browser in CHROMIUM)`)
+
+let browser: Browser
+
+beforeAll(async () => {
+  if (!isThere) return
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
+  browser = await chromium.launch({ executablePath: CHROMIUM, args })
+})
+
+afterAll(async () => {
+  await browser?.close()
+})
+
+const HOSTILE = '<script>document.title = "taken"</script><img src=x onerror="document.title = \'taken\'">'
+
+/** The page of a node, and what it complains of. `serveAgain`: on the same port, as after a restart. */
+const openPage = async (letters = [letterOf({ task: `mail ${HOSTILE}` })]) => {
+  const { node, server: jobs } = await startNode({ minWorkers: 2, concurrency: 1 })
+  const dead = deadLettersIn(letters)
+  const serveOn = async (port: number) => {
+    const dashboard = new WebDashboard({ token: TOKEN, host: '127.0.0.1', title: HOSTILE, report: () => {} })
+    await dashboard.open(new LocalSource(node), dead)
+    const server = createServer((request, response) => {
+      if (!dashboard.handle(request, response)) response.writeHead(404).end()
+    })
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+    return {
+      port: (server.address() as AddressInfo).port,
+      async close() {
+        await dashboard.close()
+        server.closeAllConnections()
+        await new Promise((resolve) => server.close(resolve))
+      },
+    }
+  }
+  let served = await serveOn(0)
+  const { port } = served
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  const problems: string[] = []
+  page.on('pageerror', ({ message }) => problems.push(message))
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text())
+  })
+  onTestFinished(async () => {
+    await page.close()
+    await served.close()
+  })
+  await page.goto(`http://127.0.0.1:${port}/#token=${TOKEN}`)
+  await page.getByText('live', { exact: true }).waitFor()
+  const serveAgain = async (): Promise<void> => {
+    served = await serveOn(port)
+  }
+  return { node, jobs, dead, page, problems, stop: () => served.close(), serveAgain }
+}
+
+const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement.textContent')
+
+test.skipIf(!isThere)('it is live, and what a task says is text', { timeout: 60_000 }, async () => {
+  const { page, jobs, problems } = await openPage()
+  // Neither the address nor the history keep the token.
+  expect(page.url()).not.toContain('token')
+  jobs.add('print', [HOSTILE, 'second line'], { id: 'printing' })
+  jobs.add('sleep', [60_000], { id: 'sleeping' })
+  const row = page.locator('#jobs tr', { hasText: 'sleeping' })
+  await row.getByText('running').waitFor()
+  await page.locator('#workers .job', { hasText: 'sleep' }).waitFor()
+  await page.locator('#jobs tr', { hasText: 'printing' }).getByText('success').waitFor()
+  await page.locator('#jobs tr', { hasText: 'printing' }).getByRole('button').click()
+  const log = page.locator('#details pre.log')
+  await log.waitFor()
+  expect(await log.textContent()).toContain(HOSTILE)
+  expect(await page.locator('#title').textContent()).toBe(HOSTILE)
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('d')
+  await page.locator('#letters').getByText('<script>').waitFor()
+  // The markup has become no element.
+  expect(await page.locator('script:not([src]), main img, dialog img').count()).toBe(0)
+  expect(await page.title()).toMatch(/^prefork/)
+  expect(problems).toEqual([])
+})
+
+test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', { timeout: 60_000 }, async () => {
+  const { page, jobs, node, dead } = await openPage()
+  const { keyboard } = page
+  await keyboard.press('P')
+  await until('the pause', () => node.stats().state === 'paused')
+  await page.locator('#nodes').getByText('paused').waitFor()
+  await keyboard.press('P')
+  await until('the end of the pause', () => node.stats().state === 'running')
+  await keyboard.press('+')
+  await until('another worker', () => node.stats().scale.wanted === 3)
+
+  jobs.add('sleep', [60_000], { id: 'sleeping' })
+  await page.locator('#jobs tr', { hasText: 'sleeping' }).getByText('running').waitFor()
+  await keyboard.press('j')
+  expect(await focused(page)).toBe('sleep')
+  await keyboard.press('Enter')
+  await page.locator('#details').getByText('sleeping').waitFor()
+  await keyboard.press('Escape')
+  // Back where it was.
+  expect(await focused(page)).toBe('sleep')
+  await keyboard.press('x')
+  await page.locator('#confirm').waitFor()
+  await keyboard.press('y')
+  await page.locator('#jobs tr', { hasText: 'sleeping' }).getByText('revoked').waitFor()
+
+  await keyboard.press('d')
+  await page.locator('#letters tr').waitFor()
+  await until('the focus on the dead letter', async () => (await focused(page)).startsWith('mail'))
+  await keyboard.press('R')
+  await page.locator('#confirm').waitFor()
+  await keyboard.press('y')
+  await until('the retry', () => dead.retried.length > 0)
+  await page.getByText('No dead letters.').waitFor()
+
+  // A job that has failed may be retried where it is listed, too.
+  await keyboard.press('d')
+  jobs.add('fail', [], { id: 'failing', maxAttempts: 1 })
+  await page
+    .locator('#newer')
+    .or(page.locator('#jobs tr', { hasText: 'failing' }))
+    .first()
+    .waitFor()
+  await keyboard.press('/')
+  await keyboard.type('failing')
+  await page.locator('#jobs tr', { hasText: 'failing' }).getByText('failure').waitFor()
+  await keyboard.press('Enter')
+  await until('the focus on the job that is found', async () => (await focused(page)) === 'fail')
+  await keyboard.press('R')
+  await page.locator('#confirm').getByText('Send fail failing back to jobs?').waitFor()
+  await keyboard.press('y')
+  await page.getByText('it is not among the dead letters any more').waitFor()
+
+  // Everything is reached by Tab as well, and seen to be.
+  const reached = new Set<string>()
+  await keyboard.press('a')
+  for (let i = 0; i < 40; i++) {
+    await keyboard.press('Tab')
+    reached.add(await page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent.trim()"))
+  }
+  for (const name of [`Pause ${node.name}`, `One worker more on ${node.name}`, `Restart the workers of ${node.name}`, 'Hold h', 'Keys ?']) {
+    expect([...reached]).toContain(name)
+  }
+})
+
+test.skipIf(!isThere)('a busy worker is profiled, and the profile is a file', { timeout: 60_000 }, async () => {
+  const { page, jobs, problems } = await openPage()
+  jobs.add('spinFor', [20_000], { id: 'spinning' })
+  await page.locator('#workers li', { hasText: 'spinFor' }).getByRole('button').click()
+  await page.locator('#details pre', { hasText: 'at spinFor' }).waitFor()
+  await page.keyboard.press('Escape')
+  // The focus is back on the worker.
+  await page.keyboard.press('p')
+  await page.locator('#details pre', { hasText: 'spinFor' }).filter({ hasText: 'samples' }).waitFor()
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()])
+  expect(file.suggestedFilename()).toMatch(/-worker-\d+\.cpuprofile$/)
+  expect(JSON.parse(readFileSync(await file.path(), 'utf8'))).toMatchObject({ nodes: expect.any(Array), samples: expect.any(Array) })
+  expect(problems).toEqual([])
+})
+
+test.skipIf(!isThere)('the list stands still while a row has the focus, and says what is newer', { timeout: 60_000 }, async () => {
+  const { page, jobs } = await openPage()
+  jobs.add('echo', ['first'], { id: 'first' })
+  await page.locator('#jobs tr', { hasText: 'first' }).getByText('success').waitFor()
+  await page.keyboard.press('j')
+  for (let i = 0; i < 5; i++) jobs.add('echo', [i], { id: `later-${i}` })
+  await page.getByRole('button', { name: '5 newer' }).waitFor()
+  expect(await page.locator('#jobs tr').count()).toBe(1)
+  await page.getByRole('button', { name: '5 newer' }).click()
+  await page.locator('#jobs tr', { hasText: 'later-4' }).waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.type('first')
+  await until('the one that is found', async () => (await page.locator('#jobs tr').count()) === 1)
+})
+
+test.skipIf(!isThere)('it goes on after a restart of the server; without the token it asks for it', { timeout: 60_000 }, async () => {
+  const { page, stop, serveAgain } = await openPage()
+  await stop()
+  await page.getByText('the server does not answer; trying again').waitFor()
+  await serveAgain()
+  await page.getByText('live', { exact: true }).waitFor()
+  await page.evaluate("sessionStorage.removeItem('prefork-token')")
+  await page.reload()
+  await page.getByLabel('Token').fill('a-wrong-token-of-20-')
+  await page.keyboard.press('Enter')
+  await page.getByText('The token is not the one of this server.').waitFor()
+  await page.getByLabel('Token').fill(TOKEN)
+  await page.keyboard.press('Enter')
+  await page.locator('#nodes tr').waitFor()
+  // The address with another token, opened in the same tab.
+  await page.evaluate("location.hash = '#token=a-wrong-token-of-20-'")
+  await page.getByLabel('Token').waitFor()
+  await page.evaluate(`location.hash = '#token=${TOKEN}'`)
+  await page.locator('#nodes tr').waitFor()
+  expect(page.url()).not.toContain('token')
+})
+
+test.skipIf(!isThere).each([390, 1280])('nothing is wider than a screen of %i pixels', { timeout: 60_000 }, async (width) => {
+  const { page, jobs } = await openPage()
+  await page.setViewportSize({ width, height: 800 })
+  jobs.add('fail', ['x'.repeat(500)], { id: 'y'.repeat(120), maxAttempts: 1 })
+  await page.locator('#jobs tr').waitFor()
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+})
