@@ -38,7 +38,7 @@ const WANTED = [
 ]
 
 /** What the package has beside these and dist/. */
-const PAGES = /^docs\/(?:[\w-]+\.md|benchmarks\.json|benchmarks(?:-summary)?\.svg|examples\/(?:server\/screenshot\.png|(?!.*\.png$).+))$/
+const PAGES = /^docs\/(?:[\w-]+\.md|benchmarks\.json|benchmarks(?:-summary)?\.svg|dashboard\.png|examples\/(?:server\/screenshot\.png|(?!.*\.png$).+))$/
 
 /** The links of a page and its pictures, that lead to no file of the package, and to no folder of one. */
 const brokenLinks = (page, paths) =>
