@@ -39,7 +39,7 @@ class LauncherProcess {
     this.#captures = options.config.output === 'capture'
     // Options and certificates that the environment names are for the workers: they get it from `options`.
     const { NODE_OPTIONS: _, NODE_EXTRA_CA_CERTS: __, ...env } = process.env
-    this.#process = spawn(process.execPath, [program], { detached: true, env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    this.#process = spawn(process.execPath, [program], { detached: true, env, stdio: ['pipe', 'inherit', 'inherit', 'ipc'] })
     this.#process
       .on('message', (report, socket) => this.#receive(report as LauncherReport, socket as Socket | undefined))
       .on('exit', (code, signal) => this.#end(new Error(`The launcher process has ended (${signal ?? `exit code ${code}`}).`)))
@@ -47,6 +47,9 @@ class LauncherProcess {
       .on('error', (error) => this.#process.pid === undefined && this.#end(error))
     this.#process.unref()
     this.#process.channel?.unref()
+    // It lives as long as this pipe does.
+    const lifeline = this.#process.stdin as Socket
+    lifeline.on('error', () => {}).unref()
     this.#send({ op: 'setup', ...options })
   }
 
@@ -116,12 +119,12 @@ class LauncherProcess {
     this.#workers.clear()
   }
 
-  /** It leaves when its channel ends. */
+  /** It leaves when its lifeline ends. */
   async close(): Promise<void> {
     if (this.hasEnded) return
     const exit = once(this.#process, 'exit')
     const timer = setTimeout(() => this.#process.kill('SIGKILL'), CLOSE_TIMEOUT)
-    if (this.#process.connected) this.#process.disconnect()
+    this.#process.stdin!.destroy()
     await exit
     clearTimeout(timer)
   }

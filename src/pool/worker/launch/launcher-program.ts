@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { LauncherReport, LauncherRequest } from './launcher.js'
 import { killQuietly, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
 
@@ -93,4 +93,8 @@ process.title = 'prefork launcher'
 // As a worker does: only the host ends it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) process.on(signal, () => {})
 process.on('message', (request) => handle(request as LauncherRequest))
-process.on('disconnect', () => process.exit())
+// The end of the host. Not `disconnect`: Node has been seen not to emit it while sockets wait to be handed over.
+new Socket({ fd: 0 })
+  .on('error', () => process.exit())
+  .on('close', () => process.exit())
+  .resume()
