@@ -14,7 +14,7 @@ Exit codes:
   0  success; for work: all jobs in flight ended
   1  failed
   2  an invalid flag, argument or variable
-  3  work: jobs that had begun were killed, when the grace was over or by a second signal
+  3  work: jobs were killed, or stay reserved at Faktory, when the grace was over or by a second signal
   4  the broker cannot be reached, or refused
   5  no answer in time
   6  publish --wait: the task failed; control: a node refused`

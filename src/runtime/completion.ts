@@ -68,7 +68,10 @@ export class Completion implements ActiveJobObserver {
     else if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'failure')
     else {
       if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
-      this.#state.log?.warn({ job: job.id, task: job.name, requeues: job.counts.requeues + 1, err: error }, 'job goes back to the queue untried')
+      this.#state.log?.warn(
+        { job: job.id, task: job.name, queue: job.queue, requeues: job.counts.requeues + 1, err: error },
+        'job goes back to the queue untried',
+      )
       this.#settle(job, settlement)
     }
   }
@@ -90,7 +93,7 @@ export class Completion implements ActiveJobObserver {
     endEntry(job, 'revoked', error)
     const onSettled = (): void => {
       this.#state.totals.revoked++
-      this.#state.log?.info({ job: id, task: name, worker }, 'job revoked')
+      this.#state.log?.info({ job: id, task: name, queue: job.queue, worker }, 'job revoked')
       this.#state.report({ type: 'task.revoked', id, name, ...run })
     }
     this.#settle(job, { kind: 'revoked' }, { reply: { ok: false, error }, onSettled })
@@ -147,7 +150,7 @@ export class Completion implements ActiveJobObserver {
   }
 
   #warnUnsendable(job: ActiveJob, err: unknown): void {
-    this.#state.log?.warn({ job: job.id, task: job.name, worker: job.worker, err }, 'job succeeded, but its result cannot be sent')
+    this.#state.log?.warn({ job: job.id, task: job.name, queue: job.queue, worker: job.worker, err }, 'job succeeded, but its result cannot be sent')
   }
 
   #done(job: ActiveJob, reply: JobReply): void {
@@ -243,7 +246,7 @@ export class Completion implements ActiveJobObserver {
     job.losses++
     job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
     this.#state.totals.lost++
-    this.#state.log?.error({ job: job.id, task: job.name, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
+    this.#state.log?.error({ job: job.id, task: job.name, queue: job.queue, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
     this.#state.report({ type: 'task.lost', id: job.id, name: job.name, worker, duration: job.duration, reason, losses: job.totalLosses })
   }
 
@@ -277,12 +280,12 @@ export class Completion implements ActiveJobObserver {
       return
     }
     const { delay, counts } = settlement
-    const { id, name, worker } = job
+    const { id, name, worker, queue } = job
     const run = job.lastRun
     endEntry(job, status, error)
     const onSettled = (): void => {
       this.#state.totals.retried++
-      this.#state.log?.warn({ job: id, task: name, worker, delay, counts, err: error }, 'job will be tried again')
+      this.#state.log?.warn({ job: id, task: name, queue, worker, delay, counts, err: error }, 'job will be tried again')
       this.#state.report({ type: 'task.retried', id, name, ...run, delay, counts, error: errorLine(error) })
     }
     this.#settle(job, settlement, { onSettled })
@@ -290,14 +293,16 @@ export class Completion implements ActiveJobObserver {
 
   #deadLettered(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
     const dead = settlement.kind === 'dead-letter' ? settlement.reason : undefined
-    const { id, name, worker, counts } = job
+    const { id, name, worker, queue, counts, deliveries } = job
     const duration = job.duration
+    const isForgotten = deliveries[0]?.isForgotten === true
     endEntry(job, status, error)
     const onSettled = (): void => {
       const { totals, log } = this.#state
       totals.failed++
-      totals.deadLettered++
-      log?.error({ job: id, task: name, worker, reason: dead, counts, err: error }, 'job goes to the dead letters')
+      if (!isForgotten) totals.deadLettered++
+      const what = isForgotten ? 'job has failed and is forgotten: it has no retry left' : 'job goes to the dead letters'
+      log?.error({ job: id, task: name, queue, worker, reason: dead, counts, err: error }, what)
       this.#state.report({ type: 'task.failed', id, name, worker, duration, error: errorLine(error), dead })
     }
     this.#settle(job, settlement, { reply: { ok: false, error }, onSettled })

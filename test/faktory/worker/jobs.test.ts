@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { FAKTORY_URL, ownFaktory, RawClient, sharedFaktory } from '../../fixtures/faktory.js'
+import { testLogger } from '../../fixtures/nodes.js'
 import { Journal, Latch, until } from '../../fixtures/support.js'
 import { failedJob, nodeOn, push } from './nodes.js'
 
@@ -71,6 +72,21 @@ describe('a node on Faktory', () => {
     ])
     await node.shutdown()
     expect((await failedJob(client, jid, queue, 'dead'))?.jid).toBe(jid)
+  })
+
+  it('tells a job that is forgotten from one that is dead', async () => {
+    const { logger, lines } = testLogger()
+    const { queue, client, node } = await setUp({ node: { logger } })
+    const forgotten = await push(client, queue, 'fail', [], { retry: 0 })
+    const dead = await push(client, queue, 'fail', [], { retry: -1 })
+    await until('both have failed', () => node.stats().totals.failed === 2)
+    expect(node.stats().totals).toMatchObject({ deadLettered: 1 })
+    const errorOf = (jid: string) => lines.filter(({ level, job }) => level === 'error' && job === jid)
+    expect(errorOf(forgotten)).toMatchObject([{ msg: 'job has failed and is forgotten: it has no retry left', queue }])
+    expect(errorOf(dead)).toMatchObject([{ msg: 'job goes to the dead letters', queue }])
+    await node.shutdown()
+    expect(await failedJob(client, forgotten, queue, 'dead')).toBeUndefined()
+    expect(await failedJob(client, dead, queue, 'dead')).toMatchObject({ jid: dead })
   })
 
   it('fails a job of an unknown type with the names that there are', async () => {
