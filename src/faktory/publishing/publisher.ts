@@ -63,13 +63,13 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
   /** @internal */
   async start(): Promise<void> {
     const { connectTimeout, address } = this.#settings
-    let last = ''
-    this.#connections.on('retry', (error) => {
-      last = ` ${error.message}`
+    let last = `Faktory at ${address.shown} cannot be reached.`
+    this.#connections.on('retry', ({ message }) => {
+      last = message
     })
     try {
       await withTimeout(this.#connections.start(), connectTimeout, () => {
-        throw new BrokerError(`Faktory at ${address.shown} cannot be reached within ${connectTimeout} ms.${last}`)
+        throw new BrokerError(`${last} It was tried for ${connectTimeout} ms.`)
       })
     } catch (error) {
       await this.#connections.close()
