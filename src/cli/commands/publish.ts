@@ -55,11 +55,11 @@ const noAnswer = ({ job }: Extract<CallOutcome, { kind: 'timeout' }>, { shown }:
 }
 
 /** ms after which somebody at a terminal is told what is waited for. */
-const PATIENCE = 1_500
+const NOTICE_AFTER = 1_500
 
-const patiently = async <T>(connecting: Promise<T>, url: string, { connectTimeout }: CommandTimeout, { stderr }: CliContext): Promise<T> => {
-  const tell = (): void => void stderr.write(`prefork: ${withoutPassword(url)} does not answer yet; it is tried for ${connectTimeout / 1_000} s.\n`)
-  const timer = stderr.isTTY === true ? setTimeout(tell, PATIENCE) : undefined
+const withNotice = async <T>(connecting: Promise<T>, url: string, { connectTimeout }: CommandTimeout, { stderr }: CliContext): Promise<T> => {
+  const announce = (): void => void stderr.write(`prefork: ${withoutPassword(url)} does not answer yet; it is tried for ${connectTimeout / 1_000} s.\n`)
+  const timer = stderr.isTTY === true ? setTimeout(announce, NOTICE_AFTER) : undefined
   try {
     return await connecting
   } finally {
@@ -80,7 +80,7 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const farm = await context.farm(broker)
   const deadline = new CommandTimeout(timeout)
   const unconfirmed = unconfirmedBy(deadline, brokerKind(broker.url))
-  const publisher = await patiently(farm.createPublisher(broker, { timeout: deadline.connectTimeout }), broker.url, deadline, context)
+  const publisher = await withNotice(farm.createPublisher(broker, { timeout: deadline.connectTimeout }), broker.url, deadline, context)
   try {
     if (flags.wait !== true) {
       const id = await deadline.bound(publisher.publish(task, given, options), unconfirmed)
