@@ -4,7 +4,7 @@ import { WorkerLostError } from '../wire/errors.js'
 import type { LogLine } from '../wire/messages.js'
 import type { ActiveJob, ActiveJobObserver } from './active-job.js'
 import { type DeadReason, type HistoryEntry, notifyEnded, type Settlement } from './delivery.js'
-import { DeliveryGoneError, ExpiredError, generatorError, NodeShutdownError, RevokedError } from './errors.js'
+import { DeliveryGoneError, ExpiredError, generatorError, isReturnedFunction, NodeShutdownError, RevokedError, returnedFunctionError } from './errors.js'
 import { answerOf, encodeAnswer, type JobReply, unsendable } from './message/reply.js'
 import { errorLine } from './message/serialized-error.js'
 import { reportable, type TaskStatus } from './report/report.js'
@@ -171,7 +171,10 @@ export class Completion implements ActiveJobObserver {
     if (job.phase === 'done') return
     // What a task throws when this node ends its run is no failure of the job.
     const failed = poolJob.state === 'failed' && (resultUnsendable || !job.hasBegun || job.intent === undefined)
-    if (failed && resultUnsendable) this.#withoutResult(job, error)
+    // Only a broker that keeps no results has nobody who could learn of it.
+    if (failed && resultUnsendable && this.#state.settings.retries === 'broker' && isReturnedFunction(error))
+      this.#failed(job, poolJob, returnedFunctionError(job.name))
+    else if (failed && resultUnsendable) this.#withoutResult(job, error)
     // The pool could start no worker for this job. If an earlier worker died with it, that loss is counted already, so no attempt is
     // added. `!job.running` excludes a task that throws an error with this code.
     else if (failed && isStartError(error) && !job.running) this.republishUntried(job, error)
@@ -215,6 +218,7 @@ export class Completion implements ActiveJobObserver {
       this.unknownTask(job, error)
       return
     }
+    job.nameDeadline(error)
     const outcome = failureOutcome(error, poolJob.softTimedOut)
     const about = { id: job.id, name: job.name, worker: job.worker, duration: job.duration }
     if (outcome === 'hard_timeout' || outcome === 'soft_timeout') this.#state.report({ type: `task.${outcome}`, ...about })

@@ -167,6 +167,8 @@ export interface Delivery {
    * stop one `cancelGrace` earlier. Smaller limits win. A job that has not begun by then does not begin. Absent: what has begun may take as long as its limits allow.
    */
   readonly deadline?: number
+  /** What ends at `deadline`, for messages. Default 'the time of its delivery'. */
+  readonly deadlineOf?: string
   /** True: what the broker does with a job that is given up is to forget it: no dead letter of it is kept. Absent: one is. */
   readonly isForgotten?: boolean
   /** More fields of `currentJob().delivery`, by which the broker describes the job to its task. */

@@ -61,6 +61,15 @@ export const generatorError = (task: string, cause: unknown): PreforkError =>
     { cause },
   )
 
+/** The task has returned a function, which nobody takes: the job has done nothing yet. */
+export const returnedFunctionError = (task: string): TypeError =>
+  new TypeError(
+    `The task '${task}' returned a function, which nobody calls: export the function that does the work. What it is told of its job is currentJob() of prefork/worker.`,
+  )
+
+/** Whether an error says that a task's value cannot be sent as it is a function. */
+export const isReturnedFunction = (error: unknown): boolean => (error as { cause?: { message?: unknown } } | null)?.cause?.message === 'value is a function'
+
 /** The message cannot be decoded. The job is dead-lettered with the reason. */
 export class UndecodableError extends PreforkError {
   constructor(message: string, options?: ErrorOptions) {

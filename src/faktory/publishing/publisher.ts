@@ -121,8 +121,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     )
   }
 
-  /** Always rejects: Faktory keeps no results. */
-  call(..._: readonly unknown[]): Promise<never> {
+  /** Is refused, by the compiler and at run time: Faktory keeps no results. */
+  call(..._: never): Promise<never> {
     return Promise.reject(
       new TypeError(
         'publisher.call() is refused: Faktory keeps no results. Publish the job, and let its task store the result, or publish a job with it, where the caller looks for it; or run the task in this process with createPool, or over RabbitMQ with prefork/amqp.',

@@ -109,6 +109,10 @@ export class FaktoryDelivery implements Delivery {
     }
   }
 
+  get deadlineOf(): string {
+    return `its reservation of ${this.#job.reserveFor} s (reserve_for)`
+  }
+
   get isForgotten(): boolean {
     return this.#job.retry === 0
   }

@@ -108,7 +108,36 @@ describe('a node on Faktory', () => {
     const jid = await push(client, queue, task, args)
     await until('it has failed', () => node.stats().totals.retried === 1)
     await node.shutdown()
-    expect((await failedJob(client, jid, queue))!.failure!.errtype).toBe(errtype)
+    const { failure } = (await failedJob(client, jid, queue))!
+    expect(failure!.errtype).toBe(errtype)
+    expect(failure!.message).not.toContain('reservation')
+  })
+
+  it('a task that returns a function has failed: nobody would call it', async () => {
+    const { queue, client, node } = await setUp()
+    const jid = await push(client, queue, 'unsendable')
+    await until('it has ended', () => node.stats().totals.retried + node.stats().totals.succeeded === 1)
+    await node.shutdown()
+    expect((await failedJob(client, jid, queue))?.failure).toMatchObject({
+      errtype: 'TypeError',
+      message: expect.stringMatching(/^The task 'unsendable' returned a function, which nobody calls: export the function that does the work/),
+    })
+  })
+
+  it('says that the jobs of a dead worker run alone, and how many wait', async () => {
+    const { logger, lines } = testLogger()
+    const { queue, client, node } = await setUp({ node: { concurrency: 2, maxLosses: 2, logger } })
+    const journal = new Journal()
+    const latch = new Latch()
+    await push(client, queue, 'hold', [latch.path, journal.path, 'neighbour'])
+    await journal.seen('+neighbour')
+    await push(client, queue, 'dieThenMark', [journal.path, 'culprit'])
+    await until('it is said', () =>
+      lines.some(({ msg }) => msg.startsWith('the jobs of a worker that died run again in one worker, one after another and alone')),
+    )
+    expect(lines.filter(({ jobs }) => jobs === 2)).toMatchObject([{ level: 'warn', waiting: 0 }])
+    latch.open()
+    await until('both have ended', () => node.stats().totals.succeeded === 2)
   })
 
   it('runs a lost job again, alone, as often as maxLosses allows; then it has failed as WorkerLost', async () => {
@@ -183,8 +212,9 @@ describe('a node on Faktory', () => {
     const hard = await push(client, queue, 'hold', [new Latch().path, journal.path, 'hard'], { reserve_for: 1 })
     await until('it was ended', () => node.stats().totals.retried === 2)
     await node.shutdown()
-    expect((await failedJob(client, soft, queue))!.failure!.errtype).toBe('SoftTimeLimit')
-    expect((await failedJob(client, hard, queue))!.failure!.errtype).toBe('TimeLimit')
+    const message = expect.stringMatching(/^The .*time limit of \d+ ms.* That is what was left of its reservation of 60 s \(reserve_for\)\.$/)
+    expect((await failedJob(client, soft, queue))!.failure).toMatchObject({ errtype: 'SoftTimeLimit', message })
+    expect((await failedJob(client, hard, queue))!.failure).toMatchObject({ errtype: 'TimeLimit', message })
     expect(journal.lines).toEqual(['+soft', '+hard'])
   })
 
