@@ -128,6 +128,8 @@ describe('under Faktory', () => {
     const { queue, client, node, proxy, warnings } = await setUp()
     await until('it fetches', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 5)
     const done = node.shutdown({ grace: 0 })
+    // A FETCH takes 2 s: it is in flight still.
+    await until('the grace is over', () => node.stats().scale.alive === 0)
     const jid = await push(client, queue, 'echo', ['a'], { retry: -1 })
     expect(await done).toEqual({ clean: false, requeued: 0, killed: 0, left: 1 })
     expect(warnings).toContainEqual(
