@@ -6,7 +6,7 @@ export const EXIT = {
   failed: 1,
   /** An invalid flag, argument or variable. */
   usage: 2,
-  /** `work`: jobs that had begun were killed when the grace was over. */
+  /** `work`: jobs that had begun were killed when the grace was over, or jobs that had not could not go back. */
   killed: 3,
   /** The broker cannot be reached, or refused. */
   broker: 4,

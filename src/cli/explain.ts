@@ -18,9 +18,15 @@ export const explain = (error: unknown, typed: readonly string[]): [line: string
   if (refusal !== undefined) return [oneLine(refusal), EXIT.usage]
   // By its code: the library is another bundle, with classes of its own.
   const { code } = (error ?? {}) as { code?: unknown }
+  if (code === 'ERR_PREFORK_AMQPLIB_MISSING') return [oneLine(`${messageOf(error)}. ${OTHER_BROKERS}`), EXIT.failed]
+  // An argument of the command: the errors of tasks are CommandErrors.
+  if (code === 'ERR_PREFORK_SERIALIZATION') return [oneLine(`The arguments cannot be sent: ${messageOf(error)}`), EXIT.usage]
   const exitCode = BROKER_CODES.has(code) ? EXIT.broker : EXIT.failed
   return [oneLine(messageOf(error)), exitCode]
 }
+
+const OTHER_BROKERS =
+  'Jobs are at RabbitMQ unless another place is named: --broker tcp://:password@host:7419 (or FAKTORY_URL) is a Faktory server, --broker sqlite:./jobs.db a queue in a file, and neither needs a package.'
 
 const explainUsage = (error: CommanderError, typed: readonly string[]): [line: string | undefined, code: ExitCode] => {
   // Without a command commander prints the help, and there is nothing to add.

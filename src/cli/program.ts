@@ -15,7 +15,7 @@ Exit codes:
   0  success; for work: all jobs in flight ended
   1  failed
   2  an invalid flag, argument or variable
-  3  work: jobs that had begun were killed, when the grace was over or by a second signal
+  3  work: jobs were killed, or stay reserved at Faktory, when the grace was over or by a second signal
   4  the broker cannot be reached, or refused
   5  no answer in time
   6  publish --wait: the task failed; control: a node refused`
@@ -77,12 +77,12 @@ export const createProgram = (context: CliContext, onChosen: (run: Run) => void)
     )
   const withQueueDeclaration = (each: Program): Program =>
     withQueues(each)
-      .option('--queue-type <type>', "how queues are declared: 'quorum' (the default) or 'classic'")
-      .option('--priority-levels <count>', 'levels of priority of the queues; default 1: none')
+      .option('--queue-type <type>', "RabbitMQ: how queues are declared: 'quorum' (the default) or 'classic'")
+      .option('--priority-levels <count>', 'RabbitMQ: levels of priority of the queues; default 1: none')
   const withExchanges = (each: Program): Program =>
     each
-      .option('--control-exchange <name>', 'commands to the nodes (ASYNC_FARM_CONTROL_EXCHANGE)')
-      .option('--worker-exchange <name>', 'events of the nodes (ASYNC_FARM_WORKER_EXCHANGE)')
+      .option('--control-exchange <name>', 'RabbitMQ: commands to the nodes (ASYNC_FARM_CONTROL_EXCHANGE)')
+      .option('--worker-exchange <name>', 'RabbitMQ: events of the nodes (ASYNC_FARM_WORKER_EXCHANGE)')
       .option('--control <path>', 'Faktory: the path of the control sockets of nodes (ASYNC_FARM_CONTROL_PATH)')
 
   const work = withExchanges(withQueueDeclaration(command(program, 'work', 'take jobs and run them')))

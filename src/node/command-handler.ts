@@ -14,6 +14,9 @@ export interface CommandTarget extends Pick<FarmNode, 'stats' | 'snapshot' | 'sh
 /** Commands that are refused once the node shuts down. */
 const NOT_DURING_SHUTDOWN: readonly string[] = ['quiet', 'pause', 'resume', 'grow', 'shrink', 'autoscale', 'restart']
 
+/** Commands that change the node, and leave no other line in its log. */
+const LOGGED: readonly string[] = ['quiet', 'pause', 'resume', 'grow', 'shrink', 'autoscale', 'revoke', 'rate_limit']
+
 /**
  * Executes a command and resolves with its answer. A restart and a shutdown are answered as soon as they have begun.
  *
@@ -27,7 +30,9 @@ export const runCommand = async (node: CommandTarget, given: unknown): Promise<u
   const { state } = node.stats()
   if ((state === 'draining' || state === 'stopped') && NOT_DURING_SHUTDOWN.includes(command.command))
     throw new Error(`The node shuts down: '${command.command}' is refused.`)
-  return await execute(node, command)
+  const answer = await execute(node, command)
+  if (LOGGED.includes(command.command)) node.parts.settings.logger?.info({ ...command, answer }, 'command carried out')
+  return answer
 }
 
 const answerNode = ({ parts: { runtime, settings } }: CommandTarget, message: NodeMessage): object => {

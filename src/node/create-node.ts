@@ -23,8 +23,9 @@ import type { FarmNode, NodeOptions } from './types.js'
  * @throws what `broker.connect` and `broker.start` reject with: a refused login, a queue that exists with other arguments
  */
 export const createNode = async (broker: Broker, options: NodeOptions): Promise<FarmNode> => {
-  const settings = readNodeOptions(options)
+  // First: what is refused need not be right.
   refuseUnsupported(broker, options)
+  const settings = readNodeOptions(options)
   logBroker(broker, settings.logger)
   const connected = settings.logger === undefined ? warnOnce(broker) : undefined
   let pool: Pool | undefined
@@ -48,7 +49,8 @@ export const createNode = async (broker: Broker, options: NodeOptions): Promise<
 /** Throws OptionError for an option that this broker cannot keep. */
 const refuseUnsupported = ({ kind, unsupported }: Broker, options: NodeOptions): void => {
   for (const [name, why] of Object.entries(unsupported ?? {}))
-    if (options[name as keyof NodeOptions] !== undefined) throw new OptionError(name, `is no option of a node under '${kind}': ${why}`)
+    if ((options as NodeOptions | undefined)?.[name as keyof NodeOptions] !== undefined)
+      throw new OptionError(name, `is no option of a node under '${kind}': ${why}`)
 }
 
 const logBroker = (broker: Broker, logger: PoolLogger | undefined): void => {

@@ -89,8 +89,9 @@ export const drain = async ({ broker, runtime, pool, prefetch, settings }: NodeP
   await withTimeout(runtime.settled(true), within(FINAL_TIMEOUT), proceed)
   await withTimeout(stopped, within(FINAL_TIMEOUT), proceed)
   runtime.close()
+  const { left } = runtime
   return {
-    report: { clean: killed === 0, requeued: runtime.requeued - requeuedBefore, killed },
+    report: { clean: killed === 0 && left === 0, requeued: runtime.requeued - requeuedBefore, killed, ...(left === 0 ? undefined : { left }) },
     closeWithin: requeues ? undefined : Math.max(CLOSE_TIMEOUT, endsAt - performance.now()),
   }
 }

@@ -71,12 +71,14 @@ export interface NodeOptions {
 }
 
 export interface ShutdownReport {
-  /** Every job in flight ended by itself within the grace. */
+  /** Every job in flight ended by itself within the grace, or was given back. */
   clean: boolean
   /** Deliveries given back unbegun. */
   requeued: number
   /** Jobs that had begun and were killed. */
   killed: number
+  /** Jobs that had not begun and could not be given back, so that they stay with the broker until their reservations end; under Faktory. Absent: none. */
+  left?: number
   /** Why the node could not go on: its broker cannot be used any more. What ran was ended, and cannot have been settled. */
   error?: Error
 }

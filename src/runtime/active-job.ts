@@ -226,6 +226,17 @@ export class ActiveJob extends AsyncResource implements JobFollower {
     if (this.poolJob === poolJob) this.#observer.logged(this, worker, lines)
   }
 
+  /** A limit of no option is what the deadline left: a limit's error then names what ends at the deadline. */
+  nameDeadline(error: unknown): void {
+    const { poolJob, deadline, deliveries } = this
+    if (deadline === undefined || poolJob === undefined || !(error instanceof Error)) return
+    const { limits, spec } = poolJob
+    const { code } = error as { code?: unknown }
+    const cutShort =
+      code === 'ERR_PREFORK_SOFT_TIME_LIMIT' ? limits.softLimit !== spec.softLimit : code === 'ERR_PREFORK_TIME_LIMIT' && limits.hardLimit !== spec.hardLimit
+    if (cutShort) error.message = `${error.message.replace(/\.?$/, '.')} That is what was left of ${deliveries[0]?.deadlineOf ?? 'the time of its delivery'}.`
+  }
+
   addHistory(entry: HistoryEntry): void {
     this.newHistory = [...this.newHistory, entry]
   }

@@ -4,7 +4,16 @@ import { WorkerLostError } from '../wire/errors.js'
 import type { LogLine } from '../wire/messages.js'
 import type { ActiveJob, ActiveJobObserver } from './active-job.js'
 import { type DeadReason, type HistoryEntry, notifyEnded, type Settlement } from './delivery.js'
-import { DeliveryGoneError, ExpiredError, generatorError, NodeShutdownError, RevokedError } from './errors.js'
+import {
+  DeliveryGoneError,
+  ExpiredError,
+  generatorError,
+  isReturnedFunction,
+  isStartError,
+  NodeShutdownError,
+  RevokedError,
+  returnedFunctionError,
+} from './errors.js'
 import { answerOf, encodeAnswer, type JobReply, unsendable } from './message/reply.js'
 import { errorLine } from './message/serialized-error.js'
 import { reportable, type TaskStatus } from './report/report.js'
@@ -68,7 +77,10 @@ export class Completion implements ActiveJobObserver {
     else if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'failure')
     else {
       if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
-      this.#state.log?.warn({ job: job.id, task: job.name, requeues: job.counts.requeues + 1, err: error }, 'job goes back to the queue untried')
+      this.#state.log?.warn(
+        { job: job.id, task: job.name, queue: job.queue, requeues: job.counts.requeues + 1, err: error },
+        'job goes back to the queue untried',
+      )
       this.#settle(job, settlement)
     }
   }
@@ -90,7 +102,7 @@ export class Completion implements ActiveJobObserver {
     endEntry(job, 'revoked', error)
     const onSettled = (): void => {
       this.#state.totals.revoked++
-      this.#state.log?.info({ job: id, task: name, worker }, 'job revoked')
+      this.#state.log?.info({ job: id, task: name, queue: job.queue, worker }, 'job revoked')
       this.#state.report({ type: 'task.revoked', id, name, ...run })
     }
     this.#settle(job, { kind: 'revoked' }, { reply: { ok: false, error }, onSettled })
@@ -148,7 +160,7 @@ export class Completion implements ActiveJobObserver {
   }
 
   #warnUnsendable(job: ActiveJob, err: unknown): void {
-    this.#state.log?.warn({ job: job.id, task: job.name, worker: job.worker, err }, 'job succeeded, but its result cannot be sent')
+    this.#state.log?.warn({ job: job.id, task: job.name, queue: job.queue, worker: job.worker, err }, 'job succeeded, but its result cannot be sent')
   }
 
   #done(job: ActiveJob, reply: JobReply): void {
@@ -170,7 +182,10 @@ export class Completion implements ActiveJobObserver {
     if (job.phase === 'done') return
     // What a task throws when this node ends its run is no failure of the job.
     const failed = poolJob.state === 'failed' && (resultUnsendable || !job.hasBegun || job.intent === undefined)
-    if (failed && resultUnsendable) this.#withoutResult(job, error)
+    // Only a broker that keeps no results has nobody who could learn of it.
+    if (failed && resultUnsendable && this.#state.settings.retries === 'broker' && isReturnedFunction(error))
+      this.#failed(job, poolJob, returnedFunctionError(job.name))
+    else if (failed && resultUnsendable) this.#withoutResult(job, error)
     // The pool could start no worker for this job. If an earlier worker died with it, that loss is counted already, so no attempt is
     // added. `!job.running` excludes a task that throws an error with this code.
     else if (failed && isStartError(error) && !job.running) this.republishUntried(job, error)
@@ -214,6 +229,7 @@ export class Completion implements ActiveJobObserver {
       this.unknownTask(job, error)
       return
     }
+    job.nameDeadline(error)
     const outcome = failureOutcome(error, poolJob.softTimedOut)
     const about = { id: job.id, name: job.name, worker: job.worker, duration: job.duration }
     if (outcome === 'hard_timeout' || outcome === 'soft_timeout') this.#state.report({ type: `task.${outcome}`, ...about })
@@ -244,7 +260,7 @@ export class Completion implements ActiveJobObserver {
     job.losses++
     job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
     this.#state.totals.lost++
-    this.#state.log?.error({ job: job.id, task: job.name, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
+    this.#state.log?.error({ job: job.id, task: job.name, queue: job.queue, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
     this.#state.report({ type: 'task.lost', id: job.id, name: job.name, worker, duration: job.duration, reason, losses: job.totalLosses })
   }
 
@@ -278,13 +294,13 @@ export class Completion implements ActiveJobObserver {
       return
     }
     const { delay, counts } = settlement
-    const { id, name, worker, workerCounts } = job
+    const { id, name, worker, workerCounts, queue } = job
     const run = job.lastRun
     endEntry(job, status, error)
     const onSettled = (): void => {
       this.#state.totals.retried++
       if (workerCounts !== undefined) workerCounts.retried++
-      this.#state.log?.warn({ job: id, task: name, worker, delay, counts, err: error }, 'job will be tried again')
+      this.#state.log?.warn({ job: id, task: name, queue, worker, delay, counts, err: error }, 'job will be tried again')
       this.#state.report({ type: 'task.retried', id, name, ...run, delay, counts, error: errorLine(error) })
     }
     this.#settle(job, settlement, { onSettled })
@@ -292,15 +308,17 @@ export class Completion implements ActiveJobObserver {
 
   #deadLettered(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
     const dead = settlement.kind === 'dead-letter' ? settlement.reason : undefined
-    const { id, name, worker, workerCounts, counts } = job
+    const { id, name, worker, workerCounts, queue, counts, deliveries } = job
     const duration = job.duration
+    const isForgotten = deliveries[0]?.isForgotten === true
     endEntry(job, status, error)
     const onSettled = (): void => {
       const { totals, log } = this.#state
       totals.failed++
       if (workerCounts !== undefined) workerCounts.failed++
-      totals.deadLettered++
-      log?.error({ job: id, task: name, worker, reason: dead, counts, err: error }, 'job goes to the dead letters')
+      if (!isForgotten) totals.deadLettered++
+      const what = isForgotten ? 'job has failed and is forgotten: it has no retry left' : 'job goes to the dead letters'
+      log?.error({ job: id, task: name, queue, worker, reason: dead, counts, err: error }, what)
       this.#state.report({ type: 'task.failed', id, name, worker, duration, error: errorLine(error), dead })
     }
     this.#settle(job, settlement, { reply: { ok: false, error }, onSettled })
@@ -338,5 +356,3 @@ export class Completion implements ActiveJobObserver {
     job.representative = undefined
   }
 }
-
-const isStartError = (error: unknown): boolean => (error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_WORKER_START'

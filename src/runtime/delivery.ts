@@ -103,6 +103,8 @@ export interface SettleResult {
   readonly settled: boolean
   /** The broker confirmed the republication or dead letter, whether or not the acknowledgement reached it. */
   readonly published: boolean
+  /** The broker took no settlement, as it has none for this: the job stays with it until its reservation ends. */
+  readonly left?: true
 }
 
 /** Calls `delivery.ended` in a microtask, because a broker may deliver the next message in that call. */
@@ -165,6 +167,10 @@ export interface Delivery {
    * stop one `cancelGrace` earlier. Smaller limits win. A job that has not begun by then does not begin. Absent: what has begun may take as long as its limits allow.
    */
   readonly deadline?: number
+  /** What ends at `deadline`, for messages. Default 'the time of its delivery'. */
+  readonly deadlineOf?: string
+  /** True: what the broker does with a job that is given up is to forget it: no dead letter of it is kept. Absent: one is. */
+  readonly isForgotten?: boolean
   /** More fields of `currentJob().delivery`, by which the broker describes the job to its task. */
   readonly about?: Readonly<Record<string, unknown>>
   /** What the jobs that it depended on returned, by their ids. In the task: `currentJob().delivery.results`. */

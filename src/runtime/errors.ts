@@ -61,6 +61,15 @@ export const generatorError = (task: string, cause: unknown): PreforkError =>
     { cause },
   )
 
+/** The task has returned a function, which nobody takes: the job has done nothing yet. */
+export const returnedFunctionError = (task: string): TypeError =>
+  new TypeError(
+    `The task '${task}' returned a function, which nobody calls: export the function that does the work. What it is told of its job is currentJob() of prefork/worker.`,
+  )
+
+/** Whether an error says that a task's value cannot be sent as it is a function. */
+export const isReturnedFunction = (error: unknown): boolean => (error as { cause?: { message?: unknown } } | null)?.cause?.message === 'value is a function'
+
 /** The message cannot be decoded. The job is dead-lettered with the reason. */
 export class UndecodableError extends PreforkError {
   constructor(message: string, options?: ErrorOptions) {
@@ -83,3 +92,6 @@ export class RemoteError extends Error {
 const classes = { RevokedError, ExpiredError, RedeliveredError, LostTooOftenError, DeliveryGoneError, NodeShutdownError, PathRefusedError, UndecodableError }
 // Set here, not in the classes: a bundler renames a class that refers to itself, and stacks would show that name.
 for (const [name, { prototype }] of Object.entries(classes)) prototype.name = name
+
+/** No worker can be started. */
+export const isStartError = (error: unknown): boolean => (error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_WORKER_START'

@@ -92,9 +92,9 @@ export class RetryPolicy {
     }
   }
 
-  /** The job began, and its worker or node died. */
+  /** The job began, and its worker or node died. A broker that decides counts that as an attempt. */
   lost(job: TriedJob, ofTask: number | undefined, error: unknown): Settlement {
-    if (job.totalLosses > this.#lossesAllowed(job.headers, ofTask)) return this.giveUp(job, 'lost', error)
+    if (this.#options.retries === 'broker' || job.totalLosses > this.#lossesAllowed(job.headers, ofTask)) return this.giveUp(job, 'lost', error)
     return {
       kind: 'republish',
       why: 'lost',

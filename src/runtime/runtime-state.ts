@@ -51,10 +51,16 @@ export class RuntimeState {
     this.tasks = new TaskHistory(settings.taskHistory, settings.showArguments)
     this.pathOptions = new PathOptions(pool)
     this.policy = new RetryPolicy(settings)
-    this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory), ({ settlement }) => {
+    this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory), ({ settlement: { kind } }, delivery) => {
       this.totals.refused++
-      const next = settings.retries === 'broker' ? 'the broker decides what becomes of it' : 'the broker delivers it again'
-      this.log?.warn({ settlement: settlement.kind }, `the broker has not taken the outcome of a job: ${next}`)
+      const job = { job: delivery?.id, queue: delivery?.queue }
+      if (settings.retries !== 'broker')
+        this.log?.warn({ ...job, settlement: kind }, 'the broker has not taken the outcome of a job: the broker delivers it again')
+      else
+        this.log?.warn(
+          { ...job, outcome: kind === 'acknowledge' ? 'succeeded' : 'failed' },
+          'the outcome of a job was not reported: the broker takes the job for failed when its reservation ends, or has done so',
+        )
     })
     this.channels = new DeliveryChannels((gone) => this.#channelGone(gone, onGone))
   }

@@ -286,6 +286,11 @@ export class Runtime {
     return this.#state.settler.requeued
   }
 
+  /** Deliveries so far that had not begun, and that the broker could not take back. */
+  get left(): number {
+    return this.#state.settler.left
+  }
+
   /** Removes its listeners from the pool. */
   close(): void {
     this.#unlisten()

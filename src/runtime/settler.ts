@@ -33,12 +33,17 @@ export class Settler {
   readonly #unsent: UnsentReplies
   readonly #inProgress = new Set<Promise<void>>()
   readonly #noRetries = new AbortController()
-  readonly #onNotSettled: (outcome: Outcome) => void
+  readonly #onNotSettled: (outcome: Outcome, delivery: Delivery | undefined) => void
   /** Deliveries requeued so far, because they had not begun or because the broker refused their settlement. */
   requeued = 0
+  /** Deliveries that had not begun, and that the broker could not take back. */
+  left = 0
 
-  /** `onNotSettled`: called when the broker took no settlement of a job: it refused each, or the deliveries are gone. What becomes of the job is the broker's. */
-  constructor(log: PoolLogger | undefined, unsent: UnsentReplies, onNotSettled: (outcome: Outcome) => void = () => {}) {
+  /**
+   * `onNotSettled`: called when the broker took no settlement of a job: it refused each, or the deliveries are gone. What becomes of the job is the broker's.
+   * Its delivery: the first of those that were to be settled.
+   */
+  constructor(log: PoolLogger | undefined, unsent: UnsentReplies, onNotSettled: (outcome: Outcome, delivery: Delivery | undefined) => void = () => {}) {
     this.#log = log
     this.#unsent = unsent
     this.#onNotSettled = onNotSettled
@@ -72,7 +77,7 @@ export class Settler {
     if (delivery.gone.aborted) {
       this.#unsent.add(outcome)
       notifyEnded(delivery)
-      this.#reportSettled(outcome, false)
+      this.#reportSettled(outcome, delivery, false)
       return
     }
     this.#reply(delivery, outcome)
@@ -83,19 +88,19 @@ export class Settler {
       result = Promise.reject(error)
     }
     if (result instanceof Promise) this.#track(this.#settleFirst(delivery, outcome, result), outcome)
-    else this.#reportSettled(outcome, result.settled)
+    else this.#reportSettled(outcome, delivery, result.settled)
   }
 
   async #settleFirst(delivery: Delivery, outcome: Outcome, first: Promise<SettleResult>): Promise<void> {
-    this.#reportSettled(outcome, await this.#settleOne(delivery, ACKNOWLEDGE, outcome.answer, first))
+    this.#reportSettled(outcome, delivery, await this.#settleOne(delivery, ACKNOWLEDGE, outcome.answer, first))
   }
 
   /** `done`: the broker has taken the settlement. Calls the outcome's `onSettled` or `onNotSettled`. */
-  #reportSettled(outcome: Outcome, done: boolean): void {
+  #reportSettled(outcome: Outcome, delivery: Delivery | undefined, done: boolean): void {
     const { onSettled } = outcome
     if (onSettled === undefined) return
     if (!done) {
-      this.#onNotSettled(outcome)
+      this.#onNotSettled(outcome, delivery)
       return
     }
     outcome.onSettled = undefined
@@ -129,7 +134,7 @@ export class Settler {
       // The other deliveries of the job are acknowledged, which removes them.
       if (done && settlement.kind !== 'requeue') outcome.settlement = ACKNOWLEDGE
     }
-    this.#reportSettled(outcome, settled)
+    this.#reportSettled(outcome, deliveries[0], settled)
   }
 
   /** Resolves with true when the broker has taken the settlement: its republication or dead letter is stored, or none was needed. */
@@ -138,9 +143,9 @@ export class Settler {
     for (let tries = 1; ; tries++) {
       let transient = false
       try {
-        const { published, settled } = await (tries === 1 && first !== undefined ? first : delivery.settle(settlement, answer))
-        if (settlement.kind === 'requeue' && settled) this.requeued++
-        return published || settled
+        const result = await (tries === 1 && first !== undefined ? first : delivery.settle(settlement, answer))
+        if (settlement.kind === 'requeue') this.#countRequeue(result)
+        return result.published || result.settled
       } catch (error) {
         transient = isTransient(error)
         const about = { job: delivery.id, queue: delivery.queue, settlement: settlement.kind, tries, err: error }
@@ -161,11 +166,15 @@ export class Settler {
     }
   }
 
+  #countRequeue({ settled, left }: SettleResult): void {
+    if (settled) this.requeued++
+    else if (left === true) this.left++
+  }
+
   /** The broker delivers the message again. If it comes to this node, the remembered outcome is settled again. */
   async #requeue(delivery: Delivery): Promise<false> {
     try {
-      const { settled } = await delivery.settle({ kind: 'requeue' })
-      if (settled) this.requeued++
+      this.#countRequeue(await delivery.settle({ kind: 'requeue' }))
       this.#log?.error({ job: delivery.id, queue: delivery.queue }, 'a delivery was given back because its settlement was refused')
     } catch (error) {
       this.#log?.error(

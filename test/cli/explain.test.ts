@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { AmqpChannel } from '../../src/amqp/connection/client.js'
 import { permanentError } from '../../src/amqp/connection/connect-errors.js'
 import { declareQueue } from '../../src/amqp/topology/topology.js'
+import type { FarmPublisher } from '../../src/cli/farm.js'
 import { OptionError } from '../../src/util/checks.js'
 import { commandLine } from './command-line.js'
 
@@ -48,4 +49,33 @@ test('an option that the command line does not set is named as the library names
   const { run, stderr } = commandLine({ farm: { purge: () => Promise.reject(new OptionError('delayed', 'must be true or false')) } })
   expect(await run('purge', '--yes', '--queue', 'q')).toBe(1)
   expect(stderr.text).toBe("prefork: Option 'delayed' must be true or false.\n")
+})
+
+test('without amqplib: names the brokers that need no package', async () => {
+  const error = Object.assign(new Error("RabbitMQ is reached through the package 'amqplib', which is not installed beside prefork: npm install amqplib"), {
+    code: 'ERR_PREFORK_AMQPLIB_MISSING',
+  })
+  const { run, stderr } = commandLine({ farm: { createPublisher: () => Promise.reject(error) } })
+  expect(await run('publish', 'add', '[1]')).toBe(1)
+  expect(stderr.text).toMatch(
+    /npm install amqplib\. Jobs are at RabbitMQ unless .*--broker tcp:\/\/.* \(or FAKTORY_URL\) is a Faktory server, --broker sqlite:.* a queue in a file/,
+  )
+})
+
+test.each(['[9007199254740993]', '[{"a":[-9007199254740993]}]', `[1${'0'.repeat(400)}]`])(
+  'an integer that JavaScript would alter is refused: %s',
+  async (args) => {
+    const { run, stderr } = commandLine()
+    expect(await run('publish', 'add', args)).toBe(2)
+    expect(stderr.text).toMatch(/^prefork: The number -?\d+ cannot be sent, as it would be read as /)
+  },
+)
+
+test('other numbers, and digits in texts, are sent', async () => {
+  const sent: unknown[] = []
+  const createPublisher = async () =>
+    ({ publish: async (_: string, args: readonly unknown[]) => void sent.push(args), close: async () => {} }) as unknown as FarmPublisher
+  const { run } = commandLine({ farm: { createPublisher } })
+  expect(await run('publish', 'add', '[1e300, 0.1, 9007199254740992, "9007199254740993 \\" 9007199254740993", -5]')).toBe(0)
+  expect(sent).toEqual([[1e300, 0.1, 9007199254740992, '9007199254740993 " 9007199254740993', -5]])
 })

@@ -2,11 +2,14 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/exit.js'
+import { VARIABLES } from '../../src/cli/program.js'
 import { readBroker, withoutBrokerSecrets } from '../../src/cli/settings/broker.js'
 import { readPublishOptions } from '../../src/cli/settings/publish.js'
 import type { Environment, Flags } from '../../src/cli/settings/setting.js'
-import { readWork } from '../../src/cli/settings/work.js'
+import { nodeFlags, readWork } from '../../src/cli/settings/work.js'
 import { argumentsWithoutPasswords } from '../../src/util/redact.js'
+import { deferred } from '../../src/util/with-timeout.js'
+import { until } from '../fixtures/until.js'
 import { commandLine } from './command-line.js'
 
 const URL_ = 'tcp://:s3cret@host:7419'
@@ -30,6 +33,7 @@ describe('the address', () => {
     [{}, { FAKTORY_URL: 'tcp://:s3/cret@y' }, /^FAKTORY_URL must be .*: a '\/', '\?' or '#' in the password is written as %2F, %3F, %23\.$/],
     [{ broker: 'tcp://:s3#cret@y:7419' }, {}, /^--broker must be .*in the password is written as/],
     [{}, { FAKTORY_PROVIDER: 'tcp://y' }, /^FAKTORY_PROVIDER must be the name of the variable that holds the URL.*it holds a colon/],
+    [{}, { FAKTORY_PROVIDER: 'FAKTORY_PROVIDER' }, /^FAKTORY_PROVIDER must be the name of another variable, which holds the URL.*it holds its own name\.$/],
     [{}, { FAKTORY_PROVIDER: 'NOWHERE' }, /^FAKTORY_PROVIDER names the variable 'NOWHERE', which is not set/],
     [{ broker: 'tcp://host/path' }, {}, /^--broker must be a URL of the form tcp:.*, with nothing behind the port, or \?rejectUnauthorized=false with TLS\.$/],
   ])('is refused: %o and %o', (flags, env, message) => {
@@ -49,6 +53,8 @@ describe('the queues', () => {
     [{}, {}, { queues: ['default'], weights: undefined }],
     [{ queue: ['critical,default'] }, {}, { queues: ['critical', 'default'], weights: undefined }],
     [{ queue: ['critical', 'default', 'critical'] }, {}, { queues: ['critical', 'default'], weights: undefined }],
+    [{ queue: ['critical,1.5', 'default,.5'] }, {}, { queues: ['critical', 'default'], weights: { critical: 1.5, default: 0.5 } }],
+    [{ queue: ['v1.5'] }, {}, { queues: ['v1.5'], weights: undefined }],
     [{ queue: ['critical,5', 'default,1'] }, {}, { queues: ['critical', 'default'], weights: { critical: 5, default: 1 } }],
     [{}, { ASYNC_FARM_JOBS_QUEUE: 'critical,5 default,1' }, { queues: ['critical', 'default'], weights: { critical: 5, default: 1 } }],
     [{}, { ASYNC_FARM_JOBS_QUEUE: 'a,b' }, { queues: ['a', 'b'], weights: undefined }],
@@ -61,7 +67,9 @@ describe('the queues', () => {
     [['critical,5', 'default'], /^--queue: give every queue a weight \(critical,5\), or none\.$/],
     [['critical,5', 'critical,1'], /^--queue names a queue twice\.$/],
     [['a,5,b,1'], /^--queue has several weights in 'a,5,b,1': give each queue a flag of its own, --queue critical,5 --queue default,1\.$/],
-    [['critical,0'], /^--queue: the weight of critical must be at least 1\.$/],
+    [['critical,0'], /^--queue: the weight of critical must be above 0\.$/],
+    [['critical,-1'], /^--queue: the weight of critical must be above 0\.$/],
+    [['a,1.5,b,1'], /^--queue has several weights in 'a,1\.5,b,1'/],
   ])('are refused: %o', (queue, message) => {
     expect(() => queuesOf({ queue })).toThrow(message)
   })
@@ -105,6 +113,8 @@ describe('flags without effect', () => {
     [{ retry: '-2' }, /^--retry must be a whole number of at least -1/],
     [{ reserveFor: '30s' }, /^--reserve-for must be a time from 1m to 1d/],
     [{ custom: '[1]' }, /^--custom must be a JSON object/],
+    [{ custom: '{"_x":1}' }, /^--custom must be a JSON object.*without names that begin with '_', which are the server's/],
+    [{ custom: '{"x":9007199254740993}' }, /^--custom must be a JSON object.*without integers beyond 2\^53 - 1/],
     [{ jid: 'short' }, /^--jid must be an id of at least 8 characters/],
   ])('are refused by publish: %o', (flags, message) => {
     expect(() => readPublishOptions(flags, {}, URL_)).toThrow(message)
@@ -114,6 +124,27 @@ describe('flags without effect', () => {
     for (const flags of [{ control: './x' }, { fetchers: '5' }, { reserveMargin: '5' }, { labels: 'a' }])
       expect(() => readBroker({ broker, ...flags }, {})).toThrow(/^--[\w-]+ is for Faktory: leave it out for (RabbitMQ|a queue in a file)\.$/)
     expect(() => readPublishOptions({ retry: '5' }, {}, broker)).toThrow(/^--retry is for Faktory/)
+  })
+
+  test('that are for Faktory need its address', () => {
+    expect(() => readBroker({ control: './x' }, {})).toThrow(
+      /^--control is for Faktory: say where its server is, with --broker tcp:\/\/:password@host:7419 or FAKTORY_URL\.$/,
+    )
+  })
+
+  test('--reserve-margin names its maximum', () => {
+    expect(() => work({ broker: URL_, reserveMargin: '40s' })).toThrow(/^--reserve-margin must be a time above 0, .*, at most 30s; it was given '40s'\.$/)
+  })
+
+  test('the help of work names the defaults under Faktory, and what has no effect there', () => {
+    const help = Object.fromEntries(nodeFlags().map(([usage, text]) => [usage.split(' ')[0], text]))
+    expect(help['--grace']).toMatch(/; default 15s, Faktory: 25s \(WORKER_SHUTDOWN_GRACE_S\)$/)
+    for (const flag of ['--prefetch', '--max-attempts', '--unknown-task', '--unknown-task-timeout']) expect(help[flag]).toContain('; not for Faktory')
+    expect(help['--max-losses']).not.toContain('Faktory')
+    expect(Object.fromEntries(VARIABLES.map(([name, fallback]) => [name, fallback]))).toMatchObject({
+      WORKER_SHUTDOWN_GRACE_S: '15, Faktory: 25',
+      ASYNC_FARM_JOBS_QUEUE: 'async_farm.jobs; Faktory, a file: default',
+    })
   })
 
   test('the others are options of the node, and of the job', () => {
@@ -191,12 +222,32 @@ describe('commands', () => {
     expect(stdout.text).toBe('1 went back to their queues.\n')
     expect(stderr.text).toContain('Not all of these ids are among the dead letters of this server: its web page shows them, under /morgue.')
     expect(await run('dlq', 'retry', '--all', '--queue', 'a,b')).toBe(0)
+    expect(stdout.text).toBe('1 went back to their queues.\na: 1 went back\nb: 1 went back\n')
+    expect(await run('dlq', 'retry')).toBe(2)
+    expect(stderr.text).toContain("Which dead letters? Name their ids (the server's web page shows them, under /morgue) or say --all.")
     expect(given).toEqual([
       ['default', { ids: ['jid-1', 'jid-2'] }],
       ['a', {}],
       ['b', {}],
     ])
     expect(await run('dlq', 'retry', 'jid-1', '--queue', 'a')).toBe(2)
+  })
+
+  test('dlq retry --all says where others are dead', async () => {
+    const { run, stdout } = commandLine({ env, farm: { retryDeadLetters: async () => 0, countDeadLetters: async () => 9 } })
+    expect(await run('dlq', 'retry', '--all')).toBe(0)
+    expect(stdout.text).toBe('default: 0 went back\n9 jobs are still dead, in all queues: --queue names others.\n')
+  })
+
+  test('publish tells somebody at a terminal what it waits for', async () => {
+    const { promise, resolve } = deferred<never>()
+    const publisher = { publish: async () => 'j1', call: async () => ({ kind: 'timeout' }) as const, close: async () => {} }
+    const { run, stderr } = commandLine({ env, terminal: true, farm: { createPublisher: () => promise } })
+    const code = run('publish', 'add', '[1]')
+    await until('it has said so', () => stderr.text !== '')
+    expect(stderr.text).toBe('prefork: tcp://:***@host:7419 does not answer yet; it is tried for 10 s.\n')
+    resolve(publisher as never)
+    expect(await code).toBe(0)
   })
 
   test('publish says that a job is not unique', async () => {

@@ -57,6 +57,16 @@ test.each([
   expect(JSON.parse(stdout.text.trim().split('\n').at(-1)!)).toMatchObject({ msg })
 })
 
+test('the summary counts the jobs that stay reserved', async () => {
+  const { node, code, stdout } = await begin()
+  node.end({ clean: false, requeued: 0, killed: 3, left: 1 })
+  expect(await code).toBe(3)
+  expect(JSON.parse(stdout.text.trim().split('\n').at(-1)!)).toMatchObject({
+    left: 1,
+    msg: 'Stopped: the grace was over; 3 jobs that had begun were killed, 0 that had not went back to the queue, and 1 stays reserved, as no retry is left.',
+  })
+})
+
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s drains; a second one leaves no grace', async (signal) => {
   const { node, code, signals } = await begin()
   signals.emit(signal)

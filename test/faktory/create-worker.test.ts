@@ -12,6 +12,7 @@ describe('createWorker', () => {
   it.each([
     ['maxAttempts', 3, /no option of a node under 'faktory': Faktory tries a job again by its own rules/],
     ['backoff', { kind: 'fixed', delay: 1 }, /its own rules/],
+    ['backoff', {}, /^Option 'backoff' is no option of a node under 'faktory'/],
     ['taskDefaults', {}, /rate_limit/],
     ['unknownTask', 'retry', /an unknown task fails/],
     ['unknownTaskTimeout', 5, /an unknown task fails/],

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { summarizeProfile } from '../../src/runtime/report/profile-summary.js'
 import type { CpuProfile } from '../../src/wire/cpu-profile.js'
 import { MemoryBroker, MemoryServer } from '../fixtures/memory-broker.js'
-import { settled, startNode } from '../fixtures/nodes.js'
+import { settled, startNode, testLogger } from '../fixtures/nodes.js'
 import { fixture } from '../fixtures/pools.js'
 import { childrenOf, failure, gone, Journal, Latch, scratch, until } from '../fixtures/support.js'
 
@@ -110,6 +110,31 @@ describe('a command', () => {
     expect(await ask({ command: 'shutdown', grace: 100 })).toEqual({ state: 'draining' })
     await node.done
     expect(await failure(ask({ command: 'grow' }))).toMatchObject({ message: expect.stringContaining('shuts down') })
+  })
+
+  it('that changes the node is a line of its log; one that asks is none', async () => {
+    const { logger, lines } = testLogger()
+    const { node } = await startNode({ minWorkers: 1, maxWorkers: 2, logger })
+    await node.command({ command: 'stats' })
+    await node.command({ command: 'pause' })
+    await node.command({ command: 'resume' })
+    await node.command({ command: 'quiet' })
+    await node.command({ command: 'grow', by: 1 })
+    await node.command({ command: 'shrink' })
+    await node.command({ command: 'autoscale', min: 1, max: 2 })
+    await node.command({ command: 'rate_limit', task: 'add', limit: '10/s' })
+    await node.command({ command: 'revoke', id: 'x' })
+    const carriedOut = lines.filter(({ msg, level }) => msg === 'command carried out' && level === 'info')
+    expect(carriedOut).toMatchObject([
+      { command: 'pause', answer: { state: 'paused' } },
+      { command: 'resume', answer: { state: 'running' } },
+      { command: 'quiet' },
+      { command: 'grow', by: 1, answer: { min: 2, max: 2, wanted: 2 } },
+      { command: 'shrink', answer: { min: 1, max: 1, wanted: 1, auto: false } },
+      { command: 'autoscale', min: 1, max: 2 },
+      { command: 'rate_limit', task: 'add', limit: '10/s' },
+      { command: 'revoke', id: 'x', answer: { outcome: 'remembered' } },
+    ])
   })
 
   it('stack and profile show what a busy worker is executing', async () => {

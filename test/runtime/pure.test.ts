@@ -138,6 +138,11 @@ describe('the policy', () => {
     })
     expect(policy().lost(tried({ losses: 1 }, {}, 2), undefined, new Error('x'))).toMatchObject({ kind: 'dead-letter', reason: 'lost' })
     expect(policy().lost(tried({}, { retryLost: 0 }, 1), undefined, new Error('x'))).toMatchObject({ kind: 'dead-letter' })
+    // A broker that decides counts it as an attempt, and has a delay of its own.
+    const headers = { maxAttempts: 2, backoff: { kind: 'fixed', delay: 15_000 } } as const
+    const ofBroker = (attempt: number) => policy({ retries: 'broker' }).lost(tried({ attempt }, headers, 1), undefined, new Error('x'))
+    expect(ofBroker(1)).toMatchObject({ kind: 'republish', why: 'lost', delay: 15_000, counts: { attempt: 2, losses: 1 } })
+    expect(ofBroker(2)).toMatchObject({ kind: 'dead-letter', reason: 'lost' })
   })
 
   it('never tries again what can never succeed', () => {

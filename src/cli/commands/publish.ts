@@ -1,4 +1,6 @@
 import { encodeJob } from '../../runtime/message/job.js'
+import { clearTimeout, setTimeout } from '../../util/node-time.js'
+import { withoutPassword } from '../../util/redact.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandTimeout } from '../command-timeout.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
@@ -8,6 +10,7 @@ import { type BrokerKind, brokerKind } from '../settings/address.js'
 import { readBroker, readTimeout } from '../settings/broker.js'
 import { readPublishOptions } from '../settings/publish.js'
 import type { Flags } from '../settings/setting.js'
+import { alteredInteger } from '../settings/values.js'
 
 /** Refuses arguments that no message can carry (nested too deeply) before it connects. */
 const checkMessage = async (task: string, args: readonly unknown[]): Promise<void> => {
@@ -27,6 +30,9 @@ export const readArguments = (text: string | undefined): unknown[] => {
   } catch (error) {
     throw new UsageError(`The arguments must be a JSON array, such as '[1, "two"]'; this is no JSON: ${(error as Error).message}`)
   }
+  const altered = alteredInteger(text)
+  if (altered !== undefined)
+    throw new UsageError(`The number ${altered} cannot be sent, as it would be read as ${Number(altered)}: send it as a text, "${altered}".`)
   if (!Array.isArray(value)) throw new UsageError(`The arguments must be a JSON array, one element each; for a single one: '[${text}]'.`)
   return value
 }
@@ -48,6 +54,19 @@ const noAnswer = ({ job }: Extract<CallOutcome, { kind: 'timeout' }>, { shown }:
   return `No answer within ${shown}. The job goes on; it is ${state} now. ${why} prefork queue show ${id} tells more; ${longer}`
 }
 
+/** ms after which somebody at a terminal is told what is waited for. */
+const NOTICE_AFTER = 1_500
+
+const withNotice = async <T>(connecting: Promise<T>, url: string, { connectTimeout }: CommandTimeout, { stderr }: CliContext): Promise<T> => {
+  const announce = (): void => void stderr.write(`prefork: ${withoutPassword(url)} does not answer yet; it is tried for ${connectTimeout / 1_000} s.\n`)
+  const timer = stderr.isTTY === true ? setTimeout(announce, NOTICE_AFTER) : undefined
+  try {
+    return await connecting
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** Publishes one job; prints its id, or with `--wait` its result as JSON. */
 export const publish = async (task: string, args: string | undefined, flags: Flags, context: CliContext): Promise<ExitCode> => {
   if (task === '') throw new UsageError("The task must be the name of a task; it was given ''.")
@@ -61,7 +80,7 @@ export const publish = async (task: string, args: string | undefined, flags: Fla
   const farm = await context.farm(broker)
   const deadline = new CommandTimeout(timeout)
   const unconfirmed = unconfirmedBy(deadline, brokerKind(broker.url))
-  const publisher = await farm.createPublisher(broker, { timeout: deadline.connectTimeout })
+  const publisher = await withNotice(farm.createPublisher(broker, { timeout: deadline.connectTimeout }), broker.url, deadline, context)
   try {
     if (flags.wait !== true) {
       const id = await deadline.bound(publisher.publish(task, given, options), unconfirmed)

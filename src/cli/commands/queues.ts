@@ -3,10 +3,10 @@ import { textWithoutPasswords } from '../../util/redact.js'
 import { escapeLine } from '../../util/shown-text.js'
 import type { CliContext } from '../cli-context.js'
 import { CommandError, EXIT, type ExitCode, UsageError } from '../exit.js'
-import type { DeadLetter } from '../farm.js'
+import type { DeadLetter, Farm } from '../farm.js'
 import { toJsonLine } from '../output/output-stream.js'
 import { brokerKind } from '../settings/address.js'
-import { readBroker } from '../settings/broker.js'
+import { type BrokerSettings, readBroker } from '../settings/broker.js'
 import { refuseFlags } from '../settings/faktory.js'
 import { type Flags, readSetting } from '../settings/setting.js'
 import { count } from '../settings/values.js'
@@ -73,20 +73,30 @@ const linesOf = ({ id, task, args, queue, reason, error, at, attempt, losses, at
 
 /** Sends dead letters back to the queues that they came from. */
 export const retryDead = async (ids: readonly string[], flags: Flags, context: CliContext): Promise<ExitCode> => {
-  if (ids.length === 0 && flags.all !== true) throw new UsageError('Which dead letters? Name their ids (prefork dlq list shows them) or say --all.')
   if (ids.length > 0 && flags.all === true) throw new UsageError('Ids and --all exclude each other.')
   const broker = readBroker(flags, context.env)
   const isFaktory = brokerKind(broker.url) === 'Faktory'
+  const list = isFaktory ? "the server's web page shows them, under /morgue" : 'prefork dlq list shows them'
+  if (ids.length === 0 && flags.all !== true) throw new UsageError(`Which dead letters? Name their ids (${list}) or say --all.`)
   if (isFaktory && ids.length > 0) refuseFlags(['--queue'], flags, broker.url, 'It looks for the ids in every queue.')
   const farm = await context.farm(broker)
+  if (flags.all === true) return await retryAll(farm, broker, context)
   let sent = 0
-  for (const queue of broker.queues) sent += await farm.retryDeadLetters(broker, queue, flags.all === true ? {} : { ids })
-  if (sent > 0 || flags.all === true) context.stdout.write(`${sent} went back to their queues.\n`)
+  for (const queue of broker.queues) sent += await farm.retryDeadLetters(broker, queue, { ids })
+  if (sent > 0) context.stdout.write(`${sent} went back to their queues.\n`)
   if (sent < new Set(ids).size)
     throw new CommandError(
       `${missing(ids, sent)} among the dead letters of ${isFaktory ? 'this server: its web page shows them, under /morgue.' : `${broker.queues.join(', ')}: prefork dlq list shows them.`}`,
       EXIT.failed,
     )
+  return EXIT.ok
+}
+
+/** Names each queue: the jobs that somebody misses may be dead in another. */
+const retryAll = async (farm: Farm, broker: BrokerSettings, { stdout }: CliContext): Promise<ExitCode> => {
+  for (const queue of broker.queues) stdout.write(`${queue}: ${await farm.retryDeadLetters(broker, queue, {})} went back\n`)
+  const dead = (await farm.countDeadLetters?.(broker)) ?? 0
+  if (dead > 0) stdout.write(`${dead === 1 ? '1 job is' : `${dead} jobs are`} still dead, in all queues: --queue names others.\n`)
   return EXIT.ok
 }
 

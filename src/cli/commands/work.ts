@@ -70,7 +70,7 @@ const run = async (settings: WorkSettings, context: CliContext, logger: Logger, 
     const report = await node.done
     await closeDashboard?.()
     const end = endOf(report, signals.hurried)
-    logger[report.error !== undefined ? 'error' : report.clean ? 'info' : 'warn']({ requeued: report.requeued, killed: report.killed }, end)
+    logger[report.error !== undefined ? 'error' : report.clean ? 'info' : 'warn']({ requeued: report.requeued, killed: report.killed, left: report.left }, end)
     if (tail !== undefined) context.stdout.write(`${escapeControl(end)}\n`)
     if (report.error !== undefined) throw new CommandError(end, EXIT.broker)
     return report.killed > 0 || !report.clean ? EXIT.killed : EXIT.ok
@@ -114,11 +114,12 @@ const logConfiguration = (settings: WorkSettings, { stdout, env, folder, version
 }
 
 /** `hurried`: a second signal came before the grace was over. */
-const endOf = ({ clean, requeued, killed, error }: ShutdownReport, hurried: boolean): string => {
+const endOf = ({ clean, requeued, killed, left = 0, error }: ShutdownReport, hurried: boolean): string => {
   if (error !== undefined) return `Stopped: ${error.message} What ran was ended, and its outcome is not stored.`
+  const reserved = left === 0 ? '' : `, and ${left} ${left === 1 ? 'stays' : 'stay'} reserved, as no retry is left`
   return clean && killed === 0
     ? `Stopped: every job in flight has ended; ${requeued} that had not begun went back to the queue.`
-    : `Stopped: ${hurried ? 'it was asked again' : 'the grace was over'}; ${killed === 1 ? '1 job that had begun was' : `${killed} jobs that had begun were`} killed, ${requeued} that had not went back to the queue.`
+    : `Stopped: ${hurried ? 'it was asked again' : 'the grace was over'}; ${killed === 1 ? '1 job that had begun was' : `${killed} jobs that had begun were`} killed, ${requeued} that had not went back to the queue${reserved}.`
 }
 
 /** The signals, for a node that may still start. */

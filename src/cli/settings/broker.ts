@@ -69,7 +69,7 @@ export const BROKER_VARIABLES: readonly (readonly [variable: string, fallback: s
   ['RABBITMQ_TLS_KEY', 'none', 'a file: its key'],
   ['RABBITMQ_TLS_PASSPHRASE', 'none', 'passphrase of that key, if it is encrypted'],
   ['RABBITMQ_TLS_SERVERNAME', 'that of the URL', "the name in RabbitMQ's certificate"],
-  ['ASYNC_FARM_JOBS_QUEUE', DEFAULT_QUEUE, 'queues, separated by commas'],
+  ['ASYNC_FARM_JOBS_QUEUE', `${DEFAULT_QUEUE}; Faktory, a file: default`, 'queues, separated by commas'],
   ['ASYNC_FARM_CONTROL_EXCHANGE', DEFAULTS.controlExchange, 'commands to the nodes'],
   ['ASYNC_FARM_WORKER_EXCHANGE', DEFAULTS.eventExchange, 'events of the nodes'],
   ['ASYNC_FARM_SECRET', 'none', 'commands must be signed with it'],
@@ -100,10 +100,11 @@ const readFaktoryServer = (url: string, flags: Flags, env: Environment): BrokerS
 }
 
 export const readBroker = (flags: Flags, env: Environment): BrokerSettings => {
-  const url = readUrl(flags, env) ?? DEFAULTS.url
+  const given = readUrl(flags, env)
+  const url = given ?? DEFAULTS.url
   const kind = brokerKind(url)
   if (kind === 'Faktory') return readFaktoryServer(url, flags, env)
-  refuseFaktoryFlags(flags, kind)
+  refuseFaktoryFlags(flags, given === undefined ? undefined : kind)
   if (kind === 'a queue in a file') return readQueueFile(url, flags, env)
   return {
     ...NO_FAKTORY,

@@ -63,12 +63,15 @@ export const refuseFlags = (typed: readonly string[], flags: Flags, url: string,
     if (isTyped(flag, flags)) throw new UsageError(`${flag} has no effect under ${brokerKind(url)}: leave it out.${reason === '' ? '' : ` ${reason}`}`)
 }
 
-/** For the other brokers: what is for Faktory alone. */
-export const refuseFaktoryFlags = (flags: Flags, kind: BrokerKind): void => {
-  for (const { flag } of Object.values(SETTINGS)) if (isTyped(flag, flags)) throw new UsageError(`${flag} is for Faktory: leave it out for ${kind}.`)
+/** For the other brokers: what is for Faktory alone. `kind` is undefined where no broker is named. */
+export const refuseFaktoryFlags = (flags: Flags, kind: BrokerKind | undefined): void => {
+  const what = kind === undefined ? 'say where its server is, with --broker tcp://:password@host:7419 or FAKTORY_URL' : `leave it out for ${kind}`
+  for (const { flag } of Object.values(SETTINGS)) if (isTyped(flag, flags)) throw new UsageError(`${flag} is for Faktory: ${what}.`)
 }
 
-const WEIGHT = /^([^,]+),\s*(\d+)$/
+const NUMBER = String.raw`-?(?:\d+(?:\.\d+)?|\.\d+)`
+const WEIGHT = new RegExp(`^([^,]+),\\s*(${NUMBER})$`)
+const ALONE = new RegExp(`^\\s*${NUMBER}\\s*$`)
 
 /**
  * The queues: `--queue critical,5 --queue default,1` gives each a weight; `--queue critical,default` is a list in strict order. A variable separates what
@@ -79,7 +82,7 @@ const readQueues = (flags: Flags, env: Environment): { queues: readonly string[]
   const [source, given] =
     typed.length > 0 ? ['--queue', typed] : ['ASYNC_FARM_JOBS_QUEUE', (env.ASYNC_FARM_JOBS_QUEUE ?? '').split(/\s+/).filter((each) => each !== '')]
   if (given.length === 0) return { queues: [DEFAULT_QUEUE], weights: undefined }
-  const mixed = given.find((each) => !WEIGHT.test(each.trim()) && each.includes(',') && each.split(',').some((part) => /^\s*\d+\s*$/.test(part)))
+  const mixed = given.find((each) => !WEIGHT.test(each.trim()) && each.includes(',') && each.split(',').some((part) => ALONE.test(part)))
   if (mixed !== undefined)
     throw new UsageError(
       `${source} has several weights in '${mixed}': ${source === '--queue' ? 'give each queue a flag of its own, --queue critical,5 --queue default,1' : "put white space between the queues, 'critical,5 default,1'"}.`,
@@ -94,8 +97,8 @@ const readQueues = (flags: Flags, env: Environment): { queues: readonly string[]
   if (weighted.includes(null)) throw new UsageError(`${source}: give every queue a weight (critical,5), or none.`)
   if (queues.length < names.length) throw new UsageError(`${source} names a queue twice.`)
   const weights = weighted.map((match) => [match![1]!.trim(), Number(match![2])] as const)
-  const light = weights.find(([, weight]) => weight === 0)
-  if (light !== undefined) throw new UsageError(`${source}: the weight of ${light[0]} must be at least 1.`)
+  const light = weights.find(([, weight]) => weight <= 0)
+  if (light !== undefined) throw new UsageError(`${source}: the weight of ${light[0]} must be above 0.`)
   return { queues, weights: Object.fromEntries(weights) }
 }
 

@@ -7,7 +7,7 @@ import type { PublishOptions } from '../farm.js'
 import { brokerKind } from './address.js'
 import { refuseFlags } from './faktory.js'
 import { checkLimits, type Environment, type Flags, isTyped, readSetting, type Setting } from './setting.js'
-import { count, duration, type Reader, readerOf, shortTextWith } from './values.js'
+import { alteredInteger, count, duration, type Reader, readerOf, shortTextWith } from './values.js'
 
 const OPTIONS = {
   delay: { flag: '--delay', reader: duration({ zero: true, max: MAX_DELAY }) },
@@ -44,11 +44,12 @@ const reservation: Reader<number> = {
 }
 
 const object: Reader<Record<string, unknown>> = {
-  wants: `a JSON object, such as '{"locale":"de"}'`,
+  wants: `a JSON object, such as '{"locale":"de"}', without integers beyond 2^53 - 1, and without names that begin with '_', which are the server's`,
   read(text) {
     try {
       const value: unknown = JSON.parse(text)
-      return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
+      if (typeof value !== 'object' || value === null || Array.isArray(value) || alteredInteger(text) !== undefined) return undefined
+      return Object.keys(value).some((name) => name.startsWith('_')) ? undefined : (value as Record<string, unknown>)
     } catch {
       return undefined
     }

@@ -28,9 +28,16 @@ export const count = (min: number, max = Number.MAX_SAFE_INTEGER): Reader<number
   },
 })
 
+/** A time as it is typed, in the largest unit that fits. */
+const timeText = (ms: number): string => {
+  if (ms >= UNITS.d) return `${Math.floor(ms / UNITS.d)} days`
+  const unit = (['h', 'm', 's', 'ms'] as const).find((each) => ms >= UNITS[each])!
+  return `${Math.floor(ms / UNITS[unit])}${unit}`
+}
+
 /** A time, in ms. A number without a unit is seconds. */
 export const duration = ({ zero = false, max = MAX_TIMER }: { zero?: boolean; max?: number } = {}): Reader<number> => ({
-  wants: `a time ${zero ? 'of at least 0' : 'above 0'}, in seconds or with a unit (15, 1.5, 500ms, 5s, 2m, 1h, 1d), at most ${Math.floor(max / UNITS.d)} days`,
+  wants: `a time ${zero ? 'of at least 0' : 'above 0'}, in seconds or with a unit (15, 1.5, 500ms, 5s, 2m, 1h, 1d), at most ${timeText(max)}`,
   read(text) {
     const match = /^(\d+(?:\.\d+)?|\.\d+)(ms|s|m|h|d)?$/.exec(text)
     if (match === null) return undefined
@@ -38,6 +45,16 @@ export const duration = ({ zero = false, max = MAX_TIMER }: { zero?: boolean; ma
     return value <= max && (zero || value > 0) ? value : undefined
   },
 })
+
+/** Strings and numbers of a JSON text, one after another. */
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+
+/** The first integer of a JSON text that JavaScript would read as another number. */
+export const alteredInteger = (json: string): string | undefined =>
+  json.match(TOKENS)?.find((each) => {
+    const read = Number(each)
+    return /^-?\d+$/.test(each) && !Number.isSafeInteger(read) && (!Number.isFinite(read) || BigInt(read) !== BigInt(each))
+  })
 
 const MULTIPLES = { '': 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30 } as const
 

@@ -69,8 +69,16 @@ const defaultText = (option: keyof typeof NODE_OPTIONS): string => {
 const helpOf = (option: FlagOption, { variable }: NodeFlag): string => {
   const fallback = defaultText(option)
   const unit = NODE_OPTIONS[option].unit === 'ms' ? 's' : ''
-  return [phraseOf(option), fallback === 'none' ? '' : `; default ${fallback}${unit}`, variable === undefined ? '' : ` (${variable})`].join('')
+  const own = NOT_FOR_FAKTORY.some(([flag]) => flag === flagOf(option)) ? '; not for Faktory' : ''
+  const preset = fallback === 'none' ? '' : `; default ${fallback}${unit}${faktoryDefault(option, unit)}`
+  return [phraseOf(option), preset, own, variable === undefined ? '' : ` (${variable})`].join('')
 }
+
+/** Defaults that are others under Faktory. In seconds where it is a time. */
+const FAKTORY_DEFAULTS: { readonly [K in keyof typeof NODE_OPTIONS]?: number } = { shutdownGrace: 25, concurrency: 10 }
+
+const faktoryDefault = (option: keyof typeof NODE_OPTIONS, unit = ''): string =>
+  FAKTORY_DEFAULTS[option] === undefined ? '' : `, Faktory: ${FAKTORY_DEFAULTS[option]}${unit}`
 
 /** By option of a node: its flag, or its variable if it has no flag. */
 export const NODE_SOURCES: Readonly<Record<string, string>> = {
@@ -81,7 +89,7 @@ export const NODE_SOURCES: Readonly<Record<string, string>> = {
 
 export const nodeFlags = (): [usage: string, help: string][] => OPTIONS.map(([option, flag]) => [flag.usage, helpOf(option, flag)])
 
-const variable = (option: keyof typeof NODE_OPTIONS, name: string) => [name, defaultText(option), phraseOf(option)] as const
+const variable = (option: keyof typeof NODE_OPTIONS, name: string) => [name, `${defaultText(option)}${faktoryDefault(option)}`, phraseOf(option)] as const
 
 /** For the help: variable, default and meaning. */
 export const NODE_VARIABLES = [

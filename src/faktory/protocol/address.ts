@@ -81,6 +81,8 @@ export const urlOfEnvironment = (env: Environment): { readonly variable: string;
       'FAKTORY_PROVIDER',
       'must be the name of the variable that holds the URL, such as FAKTORYTOGO_URL; it holds a colon. Set FAKTORY_URL to give the URL itself',
     )
+  if (provider === 'FAKTORY_PROVIDER')
+    throw refused('FAKTORY_PROVIDER', 'must be the name of another variable, which holds the URL, such as FAKTORYTOGO_URL; it holds its own name')
   const named = env[provider]
   if (named === undefined || named === '')
     throw refused('FAKTORY_PROVIDER', `names the variable '${provider}', which is not set: set it to the URL of the server, or unset FAKTORY_PROVIDER`)

@@ -68,7 +68,7 @@ class JsonWriter {
     if (!Number.isFinite(value)) this.#refuse(String(value), 'which JSON writes as null: send null or a text.')
     if (Object.is(value, -0)) this.#refuse('-0', 'which JSON writes as 0: send 0.')
     if (Math.abs(value) > Number.MAX_SAFE_INTEGER)
-      this.#refuse(`the number ${value}`, "which is beyond 2^53: the server's numbers are doubles, and would round its neighbours. Send it as a text.")
+      this.#refuse(`the number ${value}`, "which is beyond 2^53 - 1: the server's numbers are doubles, and would round its neighbours. Send it as a text.")
     return String(value)
   }
 

@@ -14,7 +14,7 @@ export interface PublishJobOptions {
   at?: Date | number
   /** Retries after a failure. 0: a job that fails is forgotten. -1: it goes to the dead set at once. Default 25. It is always sent: a server takes the last one that was sent for the default of everybody. */
   retry?: number
-  /** ms that a worker has for the job, from 60,000 to 86,400,000; in whole seconds. Then the server gives it to another. Default the server's 1,800,000. */
+  /** ms that a worker has for the job, from 60,000 to 86,400,000, rounded up to seconds: 61,500 is 62 s. Then the server gives it to another. Default the server's 1,800,000. */
   reserveFor?: number
   /** Lines of an error's stack that the worker reports, at most 50, which the server keeps; a node of prefork reports 30 at most. Default 0. */
   backtrace?: number
@@ -39,8 +39,13 @@ const delayOf: Check<number> = (name, value) => {
   return value
 }
 
+/** ms since the epoch: March 1973. A number below it is most likely one of seconds: as these it is in the years up to 5138. */
+const EARLIEST = 100_000_000_000
+
 const timeOf: Check<number> = (name, value) => {
   const time = value instanceof Date ? value.getTime() : value
+  if (typeof value === 'number' && value > 0 && value < EARLIEST)
+    throw refusal(name, `a Date, or a number of milliseconds since the epoch: this one is in ${new Date(value).getUTCFullYear()}. Is it in seconds?`, value)
   if (typeof time !== 'number' || !(time >= 0) || time >= END_OF_TIME) throw refusal(name, 'a Date, or a number of milliseconds since the epoch', value)
   return time
 }
@@ -68,7 +73,7 @@ export const PUBLISH_OPTIONS = {
   delay: option('ms', delayOf, undefined, 'time until the job may begin; the server looks for due jobs every 5 s'),
   at: option('Date, ms', timeOf, undefined, 'the time from which the job may begin; not with `delay`'),
   retry: option('times', countFrom(-1, 2_147_483_647), DEFAULT_RETRY, 'retries after a failure; 0: a job that fails is forgotten; -1: dead at once'),
-  reserveFor: option('ms', reserveFor, undefined, 'what a worker has for the job, from 60,000 to 86,400,000, in whole seconds', "the server's 1,800,000"),
+  reserveFor: option('ms', reserveFor, undefined, 'what a worker has for the job, from 60,000 to 86,400,000, rounded up to seconds', "the server's 1,800,000"),
   backtrace: option(
     'lines',
     (name, value) => count(name, value, 0, 50),
@@ -88,6 +93,9 @@ const NOT_HERE: Readonly<Record<string, string>> = {
     "has no effect: Faktory has no priorities since 0.9.6. Use a queue of its own for urgent jobs, and let workers fetch it first (queues: ['urgent', 'default'])",
   messageId: "is called 'jid' under Faktory",
   context: "is called 'custom' under Faktory",
+  ttl: "has no effect: Faktory Enterprise alone lets jobs expire, by `expires_in` (seconds) or `expires_at` in 'custom'",
+  softTimeLimit: 'is set by the task (defineTask) or by the node: a job under Faktory has `reserveFor` alone',
+  timeLimit: 'is set by the task (defineTask) or by the node: a job under Faktory has `reserveFor` alone',
   runAt: "is called 'at' under Faktory",
   maxAttempts: "is called 'retry' under Faktory, which counts what follows the first attempt",
 }

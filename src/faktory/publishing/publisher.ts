@@ -58,13 +58,13 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
   /** @internal */
   async start(): Promise<void> {
     const { connectTimeout, address } = this.#settings
-    let last = ''
-    this.#connections.on('retry', (error) => {
-      last = ` ${error.message}`
+    let last = `Faktory at ${address.shown} cannot be reached.`
+    this.#connections.on('retry', ({ message }) => {
+      last = message
     })
     try {
       await withTimeout(this.#connections.start(), connectTimeout, () => {
-        throw new BrokerError(`Faktory at ${address.shown} cannot be reached within ${connectTimeout} ms.${last}`)
+        throw new BrokerError(`${last} It was tried for ${connectTimeout} ms.`)
       })
     } catch (error) {
       await this.#connections.close()
@@ -118,8 +118,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     )
   }
 
-  /** Always rejects: Faktory keeps no results. */
-  call(..._: readonly unknown[]): Promise<never> {
+  /** Is refused, by the compiler and at run time: Faktory keeps no results. */
+  call(..._: never): Promise<never> {
     return Promise.reject(
       new TypeError(
         'publisher.call() is refused: Faktory keeps no results. Publish the job, and let its task store the result, or publish a job with it, where the caller looks for it; or run the task in this process with createPool, or over RabbitMQ with prefork/amqp.',

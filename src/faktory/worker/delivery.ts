@@ -37,6 +37,7 @@ const NEVER_GONE = new AbortController().signal
 
 const SETTLED: SettleResult = { settled: true, published: true }
 const NOT_SETTLED: SettleResult = { settled: false, published: false }
+const LEFT: SettleResult = { ...NOT_SETTLED, left: true }
 
 /** The node ended its run. A task may throw an error with this code, too: that is a failure. */
 const isInterruption = (settlement: Exclude<Settlement, { kind: 'acknowledge' | 'revoked' | 'requeue' }>): boolean =>
@@ -108,6 +109,14 @@ export class FaktoryDelivery implements Delivery {
     }
   }
 
+  get deadlineOf(): string {
+    return `its reservation of ${this.#job.reserveFor} s (reserve_for)`
+  }
+
+  get isForgotten(): boolean {
+    return this.#job.retry === 0
+  }
+
   decode(): JobMessage {
     const { jobtype, custom } = this.#job
     const { maxBodySize } = this.#context
@@ -123,9 +132,9 @@ export class FaktoryDelivery implements Delivery {
       case 'revoked':
         return this.#acknowledge()
       case 'requeue':
-        return this.#interrupted(serializeError(new PreforkError('ERR_PREFORK_NODE_SHUTDOWN', 'The node ended before the job had begun.')))
+        return this.#interrupted(serializeError(new PreforkError('ERR_PREFORK_NODE_SHUTDOWN', 'The node ended before the job had begun.')), 'begun')
       default:
-        return isInterruption(settlement) ? this.#interrupted(settlement.error) : this.#fail(settlement.error)
+        return isInterruption(settlement) ? this.#interrupted(settlement.error, 'ended') : this.#fail(settlement.error)
     }
   }
 
@@ -137,15 +146,18 @@ export class FaktoryDelivery implements Delivery {
     return (await this.#context.reports.fail(failureOf(this.#job, error), this.#reservedUntil)) ? SETTLED : NOT_SETTLED
   }
 
-  /** It was not the job that failed. One without a retry is not told to have failed: the server does the same to it when its reservation ends, but not now. */
-  async #interrupted(error: SerializedError): Promise<SettleResult> {
+  /**
+   * It was not the job that failed. One without a retry is not told to have failed: the server does the same to it when its reservation ends, but not now.
+   * `not`: what it has not done.
+   */
+  async #interrupted(error: SerializedError, not: 'begun' | 'ended'): Promise<SettleResult> {
     if (hasRetryLeft(this.#job)) return await this.#fail(error)
     const { jobtype, jid, retry } = this.#job
     const left = Math.ceil(Math.max(0, this.#reservedUntil - performance.now()) / 1_000)
     this.#context.warn(
-      `The job ${jid} ('${jobtype}') has not ended and has no retry left. It is left to its reservation, which ends in ${left} s. Then Faktory takes it for failed, and ${retry === 0 ? 'forgets it' : 'puts it into the dead set'}.`,
+      `The job ${jid} ('${jobtype}') has ${not === 'begun' ? 'never begun' : 'begun, has not ended'} and has no retry left. It is left to its reservation, which ends in ${left} s. Then Faktory takes it for failed, and ${retry === 0 ? 'forgets it' : 'puts it into the dead set'}.`,
     )
-    return NOT_SETTLED
+    return not === 'begun' ? LEFT : NOT_SETTLED
   }
 
   async reply(): Promise<void> {}

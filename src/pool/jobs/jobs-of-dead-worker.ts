@@ -56,7 +56,12 @@ export const settleOrRequeueJobs = (pool: PoolState, jobs: JobLifecycle, worker:
     pool.log?.warn({ job: job.id, task: job.name, attempt: job.attempt }, 'job runs again after its worker died')
   }
   const retries = [...again, ...worker.reserved.takeRetries()].filter((job) => !job.isSettled).sort((a, b) => a.number - b.number)
-  if (retries.length > 0) pool.orphanedJobs.addRetries(retries)
+  if (retries.length === 0) return
+  pool.log?.warn(
+    { jobs: retries.length, waiting: pool.queued - retries.length },
+    'the jobs of a worker that died run again in one worker, one after another and alone: the others wait for room elsewhere',
+  )
+  pool.orphanedJobs.addRetries(retries)
 }
 
 const mayRunAgain = (worker: PoolWorker, job: JobRecord): boolean => {

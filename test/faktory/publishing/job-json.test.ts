@@ -26,7 +26,7 @@ it.each([
   ['NaN', [Number.NaN], 'args[0] is NaN, which JSON writes as null'],
   ['an infinite number', [[-Infinity]], 'args[0][0] is -Infinity'],
   ['-0', [{ 'a b': -0 }], 'args[0]["a b"] is -0, which JSON writes as 0'],
-  ['a number beyond 2^53', [2 ** 53], 'args[0] is the number 9007199254740992, which is beyond 2^53'],
+  ['a number beyond 2^53', [2 ** 53], 'args[0] is the number 9007199254740992, which is beyond 2^53 - 1'],
   ['a negative number beyond 2^53', [{ id: -1e16 }], 'args[0].id is the number -10000000000000000'],
   ['a BigInt', [1n], 'args[0] is a BigInt, which JSON does not have: send it as a text'],
   ['a Date', [new Date(0)], 'args[0] is a Date, which JSON would alter: send its text (toISOString()) or its time as a number'],

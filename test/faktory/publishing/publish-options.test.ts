@@ -51,12 +51,14 @@ describe('the options of a job', () => {
     [{ at: 'tomorrow' }, "Option 'at' must be a Date"],
     [{ at: new Date('never') }, "Option 'at' must be a Date"],
     [{ at: Date.UTC(10_000, 0) }, "Option 'at' must be a Date"],
-    [{ at: 1, delay: 1 }, "Option 'at' excludes 'delay'"],
+    [{ at: 1_795_000_000 }, "Option 'at' must be a Date, or a number of milliseconds since the epoch: this one is in 1970. Is it in seconds?"],
+    [{ at: 2_000_000_000_000, delay: 1 }, "Option 'at' excludes 'delay'"],
     [{ priority: 9 }, "Option 'priority' has no effect: Faktory has no priorities since 0.9.6. Use a queue of its own"],
     [{ messageId: 'x' }, "Option 'messageId' is called 'jid' under Faktory"],
     [{ context: {} }, "Option 'context' is called 'custom' under Faktory"],
     [{ retrys: 1 }, "Unknown option 'retrys' of publisher.publish('t', …); did you mean 'retry'?"],
-    [{ ttl: 1 }, "Unknown option 'ttl'"],
+    [{ ttl: 1 }, "Option 'ttl' has no effect: Faktory Enterprise alone lets jobs expire"],
+    [{ timeLimit: 1 }, "Option 'timeLimit' is set by the task"],
   ])('refuses %j', (options, message) => {
     expect(() => read(options)).toThrow(expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(message) }))
   })

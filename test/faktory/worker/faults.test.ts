@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { FAKTORY_URL, ownFaktory, RawClient, sharedFaktory } from '../../fixtures/faktory.js'
+import { testLogger } from '../../fixtures/nodes.js'
 import { Journal, Latch, scratch, until } from '../../fixtures/support.js'
 import { lineServer } from '../connection/line-server.js'
 import { lineProxy } from './line-proxy.js'
@@ -123,8 +124,36 @@ describe('under Faktory', () => {
     expect((await failedJob(client, jid, queue))!.failure).toMatchObject({ errtype: 'NodeShutdown', retry_count: 0 })
   })
 
+  it('one that has not begun and has no retry left stays reserved: the node says so, and counts it', async () => {
+    const { queue, client, node, proxy, warnings } = await setUp()
+    await until('it fetches', () => proxy.lines.filter((line) => line.startsWith('FETCH')).length >= 5)
+    const done = node.shutdown({ grace: 0 })
+    // A FETCH takes 2 s: it is in flight still.
+    await until('the grace is over', () => node.stats().scale.alive === 0)
+    const jid = await push(client, queue, 'echo', ['a'], { retry: -1 })
+    expect(await done).toEqual({ clean: false, requeued: 0, killed: 0, left: 1 })
+    expect(warnings).toContainEqual(
+      expect.stringMatching(new RegExp(`^The job ${jid} \\('echo'\\) has never begun and has no retry left\\. It is left to its reservation`)),
+    )
+    expect(await client.ask(`FAIL ${JSON.stringify({ jid })}`)).toBe('OK')
+  })
+
+  it('a job that was killed comes back as the server has it: after its delay, as the next attempt', async () => {
+    const { queue, client, node } = await setUp()
+    const journal = new Journal()
+    const retried: object[] = []
+    node.onEvent((event) => {
+      if (event.type === 'task.retried') retried.push(event)
+    })
+    await push(client, queue, 'hold', [new Latch().path, journal.path, 'a'])
+    await journal.seen('+a')
+    await node.shutdown({ grace: 0 })
+    expect(retried).toMatchObject([{ delay: 15_000, counts: { attempt: 2 } }])
+  })
+
   it('a shutdown fails what has a retry left, and leaves what a FAIL would end to its reservation', async () => {
-    const { queue, client, node, warnings } = await setUp()
+    const { logger, lines } = testLogger()
+    const { queue, client, node, warnings } = await setUp({ node: { logger } })
     const journal = new Journal()
     const hold = (id: string, more: object): Promise<string> => push(client, queue, 'hold', [new Latch().path, journal.path, id], more)
     const retried = await hold('retried', { retry: 2 })
@@ -136,9 +165,12 @@ describe('under Faktory', () => {
     await until('they run', () => node.stats().running === 4)
     expect(await node.shutdown({ grace: 100 })).toEqual({ clean: false, requeued: 0, killed: 4 })
     expect((await failedJob(client, retried, queue))!.failure).toMatchObject({ errtype: 'NodeShutdown', remaining: 2 })
-    expect(warnings.filter((each) => each.includes('left to its reservation'))).toHaveLength(3)
+    expect(warnings.filter((each) => each.includes('has begun, has not ended and has no retry left. It is left to its reservation'))).toHaveLength(3)
     expect(warnings.some((each) => each.includes(never) && each.includes('takes it for failed, and forgets it'))).toBe(true)
     expect(warnings.some((each) => each.includes(dead) && each.includes('takes it for failed, and puts it into the dead set'))).toBe(true)
+    expect(lines.filter(({ msg }) => msg.startsWith('the outcome of a job was not reported: the broker takes the job for failed when'))).toEqual(
+      expect.arrayContaining([never, dead, last].map((job) => expect.objectContaining({ job, queue, outcome: 'failed' }))),
+    )
     // They are reserved still: the server takes a FAIL.
     for (const jid of [never, dead, last]) expect(await client.ask(`FAIL ${JSON.stringify({ jid })}`)).toBe('OK')
   })

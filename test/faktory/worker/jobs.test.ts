@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { FAKTORY_URL, ownFaktory, RawClient, sharedFaktory } from '../../fixtures/faktory.js'
+import { testLogger } from '../../fixtures/nodes.js'
 import { Journal, Latch, until } from '../../fixtures/support.js'
 import { failedJob, nodeOn, push } from './nodes.js'
 
@@ -73,6 +74,21 @@ describe('a node on Faktory', () => {
     expect((await failedJob(client, jid, queue, 'dead'))?.jid).toBe(jid)
   })
 
+  it('tells a job that is forgotten from one that is dead', async () => {
+    const { logger, lines } = testLogger()
+    const { queue, client, node } = await setUp({ node: { logger } })
+    const forgotten = await push(client, queue, 'fail', [], { retry: 0 })
+    const dead = await push(client, queue, 'fail', [], { retry: -1 })
+    await until('both have failed', () => node.stats().totals.failed === 2)
+    expect(node.stats().totals).toMatchObject({ deadLettered: 1 })
+    const errorOf = (jid: string) => lines.filter(({ level, job }) => level === 'error' && job === jid)
+    expect(errorOf(forgotten)).toMatchObject([{ msg: 'job has failed and is forgotten: it has no retry left', queue }])
+    expect(errorOf(dead)).toMatchObject([{ msg: 'job goes to the dead letters', queue }])
+    await node.shutdown()
+    expect(await failedJob(client, forgotten, queue, 'dead')).toBeUndefined()
+    expect(await failedJob(client, dead, queue, 'dead')).toMatchObject({ jid: dead })
+  })
+
   it('fails a job of an unknown type with the names that there are', async () => {
     const { queue, client, node } = await setUp()
     const jid = await push(client, queue, 'ecko')
@@ -92,7 +108,36 @@ describe('a node on Faktory', () => {
     const jid = await push(client, queue, task, args)
     await until('it has failed', () => node.stats().totals.retried === 1)
     await node.shutdown()
-    expect((await failedJob(client, jid, queue))!.failure!.errtype).toBe(errtype)
+    const { failure } = (await failedJob(client, jid, queue))!
+    expect(failure!.errtype).toBe(errtype)
+    expect(failure!.message).not.toContain('reservation')
+  })
+
+  it('a task that returns a function has failed: nobody would call it', async () => {
+    const { queue, client, node } = await setUp()
+    const jid = await push(client, queue, 'unsendable')
+    await until('it has ended', () => node.stats().totals.retried + node.stats().totals.succeeded === 1)
+    await node.shutdown()
+    expect((await failedJob(client, jid, queue))?.failure).toMatchObject({
+      errtype: 'TypeError',
+      message: expect.stringMatching(/^The task 'unsendable' returned a function, which nobody calls: export the function that does the work/),
+    })
+  })
+
+  it('says that the jobs of a dead worker run alone, and how many wait', async () => {
+    const { logger, lines } = testLogger()
+    const { queue, client, node } = await setUp({ node: { concurrency: 2, maxLosses: 2, logger } })
+    const journal = new Journal()
+    const latch = new Latch()
+    await push(client, queue, 'hold', [latch.path, journal.path, 'neighbour'])
+    await journal.seen('+neighbour')
+    await push(client, queue, 'dieThenMark', [journal.path, 'culprit'])
+    await until('it is said', () =>
+      lines.some(({ msg }) => msg.startsWith('the jobs of a worker that died run again in one worker, one after another and alone')),
+    )
+    expect(lines.filter(({ jobs }) => jobs === 2)).toMatchObject([{ level: 'warn', waiting: 0 }])
+    latch.open()
+    await until('both have ended', () => node.stats().totals.succeeded === 2)
   })
 
   it('runs a lost job again, alone, as often as maxLosses allows; then it has failed as WorkerLost', async () => {
@@ -167,8 +212,9 @@ describe('a node on Faktory', () => {
     const hard = await push(client, queue, 'hold', [new Latch().path, journal.path, 'hard'], { reserve_for: 1 })
     await until('it was ended', () => node.stats().totals.retried === 2)
     await node.shutdown()
-    expect((await failedJob(client, soft, queue))!.failure!.errtype).toBe('SoftTimeLimit')
-    expect((await failedJob(client, hard, queue))!.failure!.errtype).toBe('TimeLimit')
+    const message = expect.stringMatching(/^The .*time limit of \d+ ms.* That is what was left of its reservation of 60 s \(reserve_for\)\.$/)
+    expect((await failedJob(client, soft, queue))!.failure).toMatchObject({ errtype: 'SoftTimeLimit', message })
+    expect((await failedJob(client, hard, queue))!.failure).toMatchObject({ errtype: 'TimeLimit', message })
     expect(journal.lines).toEqual(['+soft', '+hard'])
   })
 
