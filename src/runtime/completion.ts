@@ -4,16 +4,7 @@ import { WorkerLostError } from '../wire/errors.js'
 import type { LogLine } from '../wire/messages.js'
 import type { ActiveJob, ActiveJobObserver } from './active-job.js'
 import { type DeadReason, type HistoryEntry, notifyEnded, type Settlement } from './delivery.js'
-import {
-  DeliveryGoneError,
-  ExpiredError,
-  generatorError,
-  isReturnedFunction,
-  isStartError,
-  NodeShutdownError,
-  RevokedError,
-  returnedFunctionError,
-} from './errors.js'
+import { DeliveryGoneError, ExpiredError, generatorError, isReturnedFunction, NodeShutdownError, RevokedError, returnedFunctionError } from './errors.js'
 import { answerOf, encodeAnswer, type JobReply, unsendable } from './message/reply.js'
 import { errorLine } from './message/serialized-error.js'
 import { reportable, type TaskStatus } from './report/report.js'
@@ -164,8 +155,7 @@ export class Completion implements ActiveJobObserver {
   }
 
   #done(job: ActiveJob, reply: JobReply): void {
-    const { id, name, worker, workerCounts } = job
-    const duration = job.duration
+    const { id, name, worker, workerCounts, duration } = job
     endEntry(job, 'success', undefined)
     const onSettled = (): void => {
       const { totals, log, hasListeners } = this.#state
@@ -308,8 +298,7 @@ export class Completion implements ActiveJobObserver {
 
   #deadLettered(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
     const dead = settlement.kind === 'dead-letter' ? settlement.reason : undefined
-    const { id, name, worker, workerCounts, queue, counts, deliveries } = job
-    const duration = job.duration
+    const { id, name, worker, workerCounts, duration, queue, counts, deliveries } = job
     const isForgotten = deliveries[0]?.isForgotten === true
     endEntry(job, status, error)
     const onSettled = (): void => {
@@ -356,3 +345,5 @@ export class Completion implements ActiveJobObserver {
     job.representative = undefined
   }
 }
+
+const isStartError = (error: unknown): boolean => (error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_WORKER_START'

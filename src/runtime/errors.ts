@@ -92,6 +92,3 @@ export class RemoteError extends Error {
 const classes = { RevokedError, ExpiredError, RedeliveredError, LostTooOftenError, DeliveryGoneError, NodeShutdownError, PathRefusedError, UndecodableError }
 // Set here, not in the classes: a bundler renames a class that refers to itself, and stacks would show that name.
 for (const [name, { prototype }] of Object.entries(classes)) prototype.name = name
-
-/** No worker can be started. */
-export const isStartError = (error: unknown): boolean => (error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_WORKER_START'
