@@ -59,13 +59,7 @@ export class LauncherWorker implements LaunchedProcess {
   /** `socket` is undefined where it could not be received. */
   pipe(fd: number, socket: Socket | undefined): void {
     socket?.unref()
-    const stream = new Map([
-      [1, this.stdout],
-      [2, this.stderr],
-      [FD_JOBS, this.jobs],
-      [FD_RESULTS, this.results],
-      [FD_LIFELINE, this.lifeline],
-    ]).get(fd)
+    const stream = { 1: this.stdout, 2: this.stderr, [FD_JOBS]: this.jobs, [FD_RESULTS]: this.results, [FD_LIFELINE]: this.lifeline }[fd]
     if (stream === undefined) socket?.destroy()
     else if (socket === undefined) this.kill()
     else stream.attach(socket)
