@@ -144,9 +144,9 @@ export class Checker {
     this.coverage.add('broker: a job begins')
     const row = this.snapshot.jobs.get(seq)
     const what = `${host} begins ${row?.id ?? 'a job that is gone'} (${seq}, token ${token})`
-    this.check(!this.confirmedEnds.has(seq) || this.retried.has(seq), () => `${what} after its end was confirmed`)
-    // A host that was stopped may not know yet that its session is dead.
+    // A host that was stopped may not know yet that its session is dead: the job may have run, and ended, elsewhere.
     if (this.snapshot.sessions.get(own)?.dead !== false) return
+    this.check(!this.confirmedEnds.has(seq) || this.retried.has(seq), () => `${what} after its end was confirmed`)
     this.check(row?.state === 'active' && row.token === token && row.session === own, () => `${what}, and its claim is over: ${JSON.stringify(row)}`)
     const since = row === undefined ? undefined : this.pausedSince.get(row.queue)
     const isLate = giveBack !== undefined && since !== undefined && this.world.now - Math.max(since, this.quietUntil) > giveBack
