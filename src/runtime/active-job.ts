@@ -62,7 +62,7 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   readonly key: string
   /** No other job ever has this key. */
   readonly hasUniqueKey: boolean
-  /** See `identityOf`. Undefined without a message id and a key. */
+  /** See `identityOf`. Undefined without a message id and a key, and when no later delivery can be this job. */
   readonly identity: string | undefined
   /** The deliveries that the job's settlement settles: several if it was delivered again while it ran, none if their channels are gone. */
   deliveries: Delivery[]
@@ -121,7 +121,7 @@ export class ActiveJob extends AsyncResource implements JobFollower {
     const key = delivery.key ?? (id === undefined ? undefined : derivedKey(delivery.queue, id))
     this.key = key ?? this.id
     this.hasUniqueKey = delivery.key !== undefined
-    this.identity = identityOf(key, delivery.counts)
+    this.identity = delivery.comesOnce === true ? undefined : identityOf(key, delivery.counts)
     this.keepsAnswer = delivery.keepsAnswer === true
     this.endWhenGone = delivery.endWhenGone === true
     this.results = delivery.results

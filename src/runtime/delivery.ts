@@ -134,6 +134,8 @@ export interface Delivery {
    * queue and the id, which a publisher may use again.
    */
   readonly key?: string | undefined
+  /** True: no later delivery has this key, so that the outcome need not be remembered. Absent: the broker may deliver the job again. */
+  readonly comesOnce?: boolean
   readonly queue: string
   readonly body: Buffer
   /** Gives the content, where the broker has read it or knows another form: `body` is not looked at then. Throws UndecodableError. */

@@ -87,12 +87,26 @@ export class Settler {
     } catch (error) {
       result = Promise.reject(error)
     }
-    if (result instanceof Promise) this.#track(this.#settleFirst(delivery, outcome, result), outcome)
+    if (result instanceof Promise) this.#awaitFirst(delivery, outcome, result)
     else this.#reportSettled(outcome, delivery, result.settled)
   }
 
-  async #settleFirst(delivery: Delivery, outcome: Outcome, first: Promise<SettleResult>): Promise<void> {
-    this.#reportSettled(outcome, delivery, await this.#settleOne(delivery, ACKNOWLEDGE, outcome.answer, first))
+  /** An acknowledgement that is taken at once costs one promise. */
+  #awaitFirst(delivery: Delivery, outcome: Outcome, first: Promise<SettleResult>): void {
+    const work: Promise<void> = first.then(
+      ({ settled, published }) => {
+        this.#over(work, outcome)
+        this.#reportSettled(outcome, delivery, published || settled)
+      },
+      async () => {
+        try {
+          this.#reportSettled(outcome, delivery, await this.#settleOne(delivery, ACKNOWLEDGE, outcome.answer, first))
+        } finally {
+          this.#over(work, outcome)
+        }
+      },
+    )
+    this.#begun(work, outcome)
   }
 
   /** `done`: the broker has taken the settlement. Calls the outcome's `onSettled` or `onNotSettled`. */
@@ -107,16 +121,20 @@ export class Settler {
     onSettled()
   }
 
-  /** Adds a settlement to those that `idle` waits for. */
   #track(settled: Promise<unknown>, outcome: Outcome): void {
-    const work: Promise<void> = settled
-      .then(() => {})
-      .finally(() => {
-        this.#inProgress.delete(work)
-        if (outcome.settling === work) outcome.settling = undefined
-      })
+    const work: Promise<void> = settled.then(() => {}).finally(() => this.#over(work, outcome))
+    this.#begun(work, outcome)
+  }
+
+  /** Adds a settlement to those that `idle` waits for. */
+  #begun(work: Promise<void>, outcome: Outcome): void {
     outcome.settling = work
     this.#inProgress.add(work)
+  }
+
+  #over(work: Promise<void>, outcome: Outcome): void {
+    this.#inProgress.delete(work)
+    if (outcome.settling === work) outcome.settling = undefined
   }
 
   async #settleAll(deliveries: readonly Delivery[], outcome: Outcome): Promise<void> {

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { identityOf } from '../../src/runtime/active-job.js'
 import { BoundedMap } from '../../src/runtime/collections/bounded-map.js'
@@ -229,6 +230,30 @@ describe('the task history', () => {
     expect(book.records().map(({ id }) => id)).toEqual(['long', 'c'])
     for (const id of ['d', 'e']) book.add(record(id), message).record.status = 'running'
     expect(book.records().map(({ id }) => id)).toEqual(['d', 'e'])
+  })
+
+  it('keeps the same jobs as a list of which the oldest that does not run is removed', () => {
+    const steps = fc.array(fc.record({ do: fc.constantFrom('add', 'add', 'add', 'run', 'end', 'remove'), pick: fc.nat() }), { maxLength: 100 })
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5 }), steps, (max, all) => {
+        const book = new TaskHistory(max, false)
+        const added: TaskEntry[] = []
+        let model: TaskEntry[] = []
+        all.forEach(({ do: what, pick }, i) => {
+          const entry = added[pick % Math.max(1, added.length)]
+          if (what === 'add') {
+            added.push(book.add(record(String(i)), message))
+            model.push(added.at(-1)!)
+            const idle = model.findIndex((each) => each.record.status !== 'running')
+            if (model.length > max) model.splice(idle === -1 || idle === max ? 0 : idle, 1)
+          } else if (entry !== undefined && what === 'remove') {
+            book.remove(entry)
+            model = model.filter((each) => each !== entry)
+          } else if (entry !== undefined) entry.record.status = what === 'run' ? 'running' : 'success'
+          expect(book.records().map(({ id }) => id)).toEqual(model.map((each) => each.record.id))
+        })
+      }),
+    )
   })
 
   it('of size 0 keeps no task', () => {

@@ -65,6 +65,23 @@ it('the runtime with a small memory forgets outcomes and runs such jobs again', 
   expect(runtime.stats.totals).toMatchObject({ recognised: 1, succeeded: 6 })
 })
 
+it('a broker whose keys never come back has no outcome remembered', async () => {
+  const pool = await startPool({ watchdog: false, tasks: fixture('farm-tasks.js') })
+  const runtime = new Runtime(pool as never, { node: 'n', report: () => {} })
+  const server = new MemoryServer()
+  const broker = new MemoryBroker(server)
+  broker.reconnect()
+  broker.consume(50, (delivery) => runtime.receive(Object.assign(delivery, { comesOnce: true })))
+  onTestFinished(() => server.close())
+  const journal = new Journal()
+  for (const acknowledged of [1, 2]) {
+    server.add('mark', [journal.path, 'run'], { id: 'twice', redelivered: true })
+    await until('it is acknowledged', () => server.acknowledged.length === acknowledged)
+  }
+  expect(journal.lines).toEqual(['run', 'run'])
+  expect(runtime.stats.totals).toMatchObject({ recognised: 0, succeeded: 2 })
+})
+
 it('unpacked bodies are bounded together: the jobs of further ones wait, and go back when the node is paused', async () => {
   const { node, server, broker } = await startNode({ maxBodySize: 100_000, prefetchPerWorker: 50 })
   const journal = new Journal()

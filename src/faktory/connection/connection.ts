@@ -30,6 +30,13 @@ const DRAIN_TIMEOUT = 3_000
 const END_TIMEOUT = 1_000
 const LEAST_END_TIMEOUT = 50
 
+export interface CommandOptions {
+  /** ms from now. A connection that has not answered by then is closed, because no later answer could be told from this one. */
+  readonly timeout: number
+  /** Written in this call, not with what this turn still brings: for a connection that has one command at a time. */
+  readonly atOnce?: boolean
+}
+
 interface PendingCommand {
   readonly verb: string
   /** Time until which it must be answered, ms on the monotonic clock. */
@@ -152,14 +159,13 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
   }
 
   /**
-   * Sends a command and resolves with its answer; null is the server's null. `timeout`: ms from now; a connection that has not answered by then is
-   * closed, because no later answer could be told from this one.
+   * Sends a command and resolves with its answer; null is the server's null.
    *
    * Rejects with FaktoryError when the server answers with an error, and with ConnectionLostError when the connection is lost.
    *
    * @throws {TypeError} the argument has a line break; thrown by the call itself
    */
-  command(verb: string, argument: string | undefined, { timeout }: { readonly timeout: number }): Promise<string | null> {
+  command(verb: string, argument: string | undefined, { timeout, atOnce = false }: CommandOptions): Promise<string | null> {
     if (argument !== undefined && /[\r\n]/.test(argument)) throw new TypeError(`The argument of ${verb} must have no line break.`)
     return new Promise((resolve, reject) => {
       if (!this.isOpen) {
@@ -167,15 +173,16 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
         return
       }
       this.#pending.push({ verb, deadline: performance.now() + timeout, resolve, reject })
-      this.#write(argument === undefined ? `${verb}\r\n` : `${verb} ${argument}\r\n`)
+      this.#write(argument === undefined ? `${verb}\r\n` : `${verb} ${argument}\r\n`, atOnce)
       this.#deadline.arm()
     })
   }
 
-  /** In the check phase: what the sockets and pipes of one turn bring about is one write. */
-  #write(line: string): void {
-    if (this.#outgoing === '') setImmediate(() => this.#flush())
+  /** Otherwise in the check phase: what the sockets and pipes of one turn bring about is one write. */
+  #write(line: string, atOnce: boolean): void {
+    if (!atOnce && this.#outgoing === '') setImmediate(() => this.#flush())
     this.#outgoing += line
+    if (atOnce) this.#flush()
   }
 
   #flush(): void {
@@ -242,7 +249,7 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     this.#ending = true
     if (this.#pending.size > 0) await withTimeout(Promise.race([closed, this.#lastAnswered()]), ms, () => {})
     if (this.#closed !== undefined) return
-    this.#write('END\r\n')
+    this.#write('END\r\n', false)
     await withTimeout(closed, Math.min(END_TIMEOUT, Math.max(LEAST_END_TIMEOUT, endsAt - performance.now())), () => {})
     this.destroy(new ConnectionLostError('The connection was closed.', true))
   }

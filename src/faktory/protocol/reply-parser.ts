@@ -23,7 +23,6 @@ const MAX_SHOWN = 40
 
 const LF = 10
 const CR = 13
-const EMPTY = Buffer.alloc(0)
 
 /** The bytes are no answer of Faktory, or one beyond the limits. Nothing that follows them can be read. */
 export class ReplySyntaxError extends Error {}
@@ -66,27 +65,36 @@ export class ReplyParser {
     // Judged at its first byte: what is no answer may never have a line end.
     if (this.#size === 0) this.#checkKind(chunk, from)
     if (this.#size + until - from > MAX_LINE) throw this.#fail(`a line of more than ${MAX_LINE} bytes`)
-    this.#parts.push(chunk.subarray(from, until))
-    this.#size += until - from
-    if (end !== -1) this.#line(this.#take(), receive)
+    if (end === -1) this.#keep(chunk, from, until)
+    else if (this.#size === 0) this.#line(chunk, from, until, receive)
+    else {
+      this.#keep(chunk, from, until)
+      const line = this.#take()
+      this.#line(line, 0, line.length, receive)
+    }
     return until - from
   }
 
   #readBody(chunk: Buffer, from: number, expected: number, receive: (reply: Reply) => void): number {
     const until = Math.min(chunk.length, from + expected - this.#size)
+    if (this.#size + until - from < expected) this.#keep(chunk, from, until)
+    else if (this.#size === 0) this.#body(chunk, from, until, receive)
+    else {
+      this.#keep(chunk, from, until)
+      const body = this.#take()
+      this.#body(body, 0, expected, receive)
+    }
+    return until - from
+  }
+
+  #keep(chunk: Buffer, from: number, until: number): void {
     this.#parts.push(chunk.subarray(from, until))
     this.#size += until - from
-    if (this.#size < expected) return until - from
-    this.#expected = undefined
-    const body = this.#take()
-    if (body[expected - 2] !== CR || body[expected - 1] !== LF) throw this.#fail('a bulk string that does not end where its length says')
-    receive(body.toString('utf8', 0, expected - 2))
-    return until - from
   }
 
   /** The bytes kept so far, as one buffer. */
   #take(): Buffer {
-    const all = this.#parts.length === 1 ? this.#parts[0]! : this.#parts.length === 0 ? EMPTY : Buffer.concat(this.#parts, this.#size)
+    const all = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts, this.#size)
     this.#parts = []
     this.#size = 0
     return all
@@ -98,10 +106,17 @@ export class ReplyParser {
     throw this.#fail(`bytes that are no answer: ${JSON.stringify(chunk.toString('latin1', at, at + MAX_SHOWN))}`)
   }
 
-  #line(line: Buffer, receive: (reply: Reply) => void): void {
-    if (line.length < 3 || line[line.length - 2] !== CR) throw this.#fail(`a line without its end: ${JSON.stringify(line.toString('latin1', 0, MAX_SHOWN))}`)
-    const text = line.toString('utf8', 1, line.length - 2)
-    switch (line[0]) {
+  #body(bytes: Buffer, from: number, until: number, receive: (reply: Reply) => void): void {
+    this.#expected = undefined
+    if (bytes[until - 2] !== CR || bytes[until - 1] !== LF) throw this.#fail('a bulk string that does not end where its length says')
+    receive(bytes.toString('utf8', from, until - 2))
+  }
+
+  #line(bytes: Buffer, from: number, until: number, receive: (reply: Reply) => void): void {
+    if (until - from < 3 || bytes[until - 2] !== CR)
+      throw this.#fail(`a line without its end: ${JSON.stringify(bytes.toString('latin1', from, Math.min(until, from + MAX_SHOWN)))}`)
+    const text = bytes.toString('utf8', from + 1, until - 2)
+    switch (bytes[from]) {
       case 0x2b:
         receive(text)
         break

@@ -39,6 +39,8 @@ const SETTLED: SettleResult = { settled: true, published: true }
 const NOT_SETTLED: SettleResult = { settled: false, published: false }
 const LEFT: SettleResult = { ...NOT_SETTLED, left: true }
 
+const resultOf = (isTaken: boolean): SettleResult => (isTaken ? SETTLED : NOT_SETTLED)
+
 /** The node ended its run. A task may throw an error with this code, too: that is a failure. */
 const isInterruption = (settlement: Exclude<Settlement, { kind: 'acknowledge' | 'revoked' | 'requeue' }>): boolean =>
   (settlement.kind === 'republish' ? settlement.why : settlement.reason) === 'lost' && settlement.error.code === 'ERR_PREFORK_NODE_SHUTDOWN'
@@ -51,6 +53,7 @@ export class FaktoryDelivery implements Delivery {
   readonly key: string
   readonly queue: string
   readonly body = NO_BODY
+  readonly comesOnce = true
   readonly headers: JobHeaders
   readonly counts: Counts
   readonly redelivered: boolean
@@ -130,7 +133,7 @@ export class FaktoryDelivery implements Delivery {
     switch (settlement.kind) {
       case 'acknowledge':
       case 'revoked':
-        return this.#acknowledge()
+        return this.#context.reports.ack(this.id).then(resultOf)
       case 'requeue':
         return this.#interrupted(serializeError(new PreforkError('ERR_PREFORK_NODE_SHUTDOWN', 'The node ended before the job had begun.')), 'begun')
       default:
@@ -138,12 +141,8 @@ export class FaktoryDelivery implements Delivery {
     }
   }
 
-  async #acknowledge(): Promise<SettleResult> {
-    return (await this.#context.reports.ack(this.id)) ? SETTLED : NOT_SETTLED
-  }
-
-  async #fail(error: SerializedError): Promise<SettleResult> {
-    return (await this.#context.reports.fail(failureOf(this.#job, error), this.#reservedUntil)) ? SETTLED : NOT_SETTLED
+  #fail(error: SerializedError): Promise<SettleResult> {
+    return this.#context.reports.fail(failureOf(this.#job, error), this.#reservedUntil).then(resultOf)
   }
 
   /**

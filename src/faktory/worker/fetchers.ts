@@ -11,6 +11,7 @@ import type { QueueOrder } from './queue-order.js'
 
 /** ms. The server answers after 2 s at the latest: after this the peer is gone. */
 const FETCH_TIMEOUT = 7_000
+const FETCH = { timeout: FETCH_TIMEOUT, atOnce: true }
 /** ms before a FETCH that the server refused is tried again, the first and the longest; half of it at random. */
 const FIRST_DELAY = 200
 const MAX_DELAY = 10_000
@@ -43,6 +44,11 @@ export interface FetcherSettings {
 interface Fetcher {
   readonly connection: ReconnectingConnection
   isBusy: boolean
+  /** When its last FETCH was sent, ms on the monotonic clock. */
+  fetchedAt: number
+  /** Take the answer to a FETCH. One pair for all of them. */
+  readonly answered: (payload: string | null) => void
+  readonly refused: (error: unknown) => void
   /** It was lost or could not be made, and is tried again. */
   isDown: boolean
   failures: number
@@ -112,7 +118,16 @@ export class Fetchers implements Consumption {
   #newFetcher(): Fetcher {
     const { connection: settings, mayConnect, warn } = this.#settings
     const connection = new ReconnectingConnection(settings, { retriesPermanentErrors: true, mayConnect })
-    const fetcher: Fetcher = { connection, isBusy: false, isDown: false, failures: 0, timer: undefined }
+    const fetcher: Fetcher = {
+      connection,
+      isBusy: false,
+      fetchedAt: 0,
+      answered: (payload) => this.#answered(fetcher, payload),
+      refused: (error) => this.#refused(fetcher, error),
+      isDown: false,
+      failures: 0,
+      timer: undefined,
+    }
     connection
       .on('up', () => {
         fetcher.isDown = false
@@ -132,27 +147,35 @@ export class Fetchers implements Consumption {
     if (this.#isPaused || this.#isStopped || this.#isClosed) return
     for (const fetcher of this.#fetchers) {
       if (this.#held + this.#inFlight >= this.#capacity || !this.#settings.mayFetch()) return
-      if (!fetcher.isBusy && fetcher.timer === undefined && fetcher.connection.current !== undefined) void this.#fetch(fetcher)
+      if (!fetcher.isBusy && fetcher.timer === undefined && fetcher.connection.current !== undefined) this.#fetch(fetcher)
     }
   }
 
-  async #fetch(fetcher: Fetcher): Promise<void> {
-    const { queues } = this.#settings
+  #fetch(fetcher: Fetcher): void {
     fetcher.isBusy = true
     this.#inFlight++
-    const fetchedAt = performance.now()
-    let payload: string | null = null
-    try {
-      payload = await fetcher.connection.current!.command('FETCH', queues.next(), { timeout: FETCH_TIMEOUT })
-      fetcher.failures = 0
-    } catch (error) {
-      this.#failed(fetcher, error)
-    }
-    fetcher.isBusy = false
-    this.#inFlight--
-    if (payload !== null) this.#receive(payload, fetchedAt)
+    fetcher.fetchedAt = performance.now()
+    fetcher.connection.current!.command('FETCH', this.#settings.queues.next(), FETCH).then(fetcher.answered, fetcher.refused)
+  }
+
+  #answered(fetcher: Fetcher, payload: string | null): void {
+    fetcher.failures = 0
+    this.#isFree(fetcher)
+    if (payload === null) this.wake()
+    else this.#receive(payload, fetcher.fetchedAt)
+    if (this.#inFlight === 0) this.#pauseIsOver()
+  }
+
+  #refused(fetcher: Fetcher, error: unknown): void {
+    this.#failed(fetcher, error)
+    this.#isFree(fetcher)
     this.wake()
     if (this.#inFlight === 0) this.#pauseIsOver()
+  }
+
+  #isFree(fetcher: Fetcher): void {
+    fetcher.isBusy = false
+    this.#inFlight--
   }
 
   #pauseIsOver(): void {
@@ -169,6 +192,8 @@ export class Fetchers implements Consumption {
       // Later: what the end of one job lets begin is one round.
       microtask(() => this.wake())
     }
+    // Before the job is looked at: meanwhile the server works on the next one.
+    this.wake()
     this.#settings.receive({ payload, fetchedAt, release })
   }
 

@@ -29,7 +29,9 @@ export class Reports {
   readonly #max: number
   readonly #onRoom: () => void
   readonly #shortestRetry: number
-  readonly #open = new Set<Promise<unknown>>()
+  #open = 0
+  /** Called when no report is open any more. */
+  #allAnswered: (() => void) | undefined
   readonly #closed = new AbortController()
 
   /**
@@ -47,12 +49,12 @@ export class Reports {
 
   /** Too many reports are not answered. */
   get isFull(): boolean {
-    return this.#open.size >= this.#max
+    return this.#open >= this.#max
   }
 
   /** Resolves with true when the server has taken it. ACK of an unknown job is taken, too. */
   ack(jid: string): Promise<boolean> {
-    return this.#track(this.#send('ACK', JSON.stringify({ jid }), Number.POSITIVE_INFINITY))
+    return this.#report('ACK', JSON.stringify({ jid }), Number.POSITIVE_INFINITY)
   }
 
   /**
@@ -61,49 +63,81 @@ export class Reports {
    * not be told by then.
    */
   fail(failure: string, until: number): Promise<boolean> {
-    return this.#track(this.#send('FAIL', failure, until))
+    return this.#report('FAIL', failure, until)
   }
 
-  #track(sent: Promise<boolean>): Promise<boolean> {
-    const tracked = sent.finally(() => {
-      const wasFull = this.isFull
-      this.#open.delete(tracked)
-      if (wasFull) this.#onRoom()
-    })
-    this.#open.add(tracked)
-    return tracked
-  }
-
-  async #send(verb: 'ACK' | 'FAIL', argument: string, until: number): Promise<boolean> {
-    const { signal } = this.#closed
-    let ends = until
-    let mayBeTaken = false
-    for (let failures = 1; performance.now() < ends && !signal.aborted; failures++) {
-      const begun = performance.now()
+  /** One that is taken at once costs one promise besides the command's. */
+  #report(verb: 'ACK' | 'FAIL', argument: string, until: number): Promise<boolean> {
+    const begun = performance.now()
+    if (begun >= until || this.#closed.signal.aborted) return Promise.resolve(false)
+    this.#open++
+    return this.#attempt(verb, argument, until - begun).then(this.#taken, async (error: unknown) => {
       try {
-        await this.#commands.command(verb, argument, { timeout: TIMEOUT, sendTimeout: Math.min(TIMEOUT, ends - begun) })
-        return true
-      } catch (error) {
-        if (error instanceof FaktoryError) {
-          // The attempt whose answer was lost has been taken.
-          if (isUnknown(error)) return mayBeTaken
-          if (isFinal(error)) throw error
-        } else if (!(error instanceof ConnectionLostError || error instanceof BrokerError)) throw error
-        else if (error instanceof ConnectionLostError && error.sent && !mayBeTaken) {
-          mayBeTaken = true
-          if (verb === 'FAIL') ends = Math.min(ends, begun + this.#shortestRetry)
-        }
+        return await this.#sendAgain(verb, argument, until, error, begun)
+      } finally {
+        this.#answered()
       }
+    })
+  }
+
+  #attempt(verb: 'ACK' | 'FAIL', argument: string, left: number): Promise<string | null> {
+    return this.#commands.command(verb, argument, { timeout: TIMEOUT, sendTimeout: Math.min(TIMEOUT, left) })
+  }
+
+  readonly #taken = (): true => {
+    this.#answered()
+    return true
+  }
+
+  #answered(): void {
+    const wasFull = this.isFull
+    this.#open--
+    if (wasFull) this.#onRoom()
+    if (this.#open === 0) this.#allAnswered?.()
+  }
+
+  /** `error`: of the first attempt, which began at `begun`. */
+  async #sendAgain(verb: 'ACK' | 'FAIL', argument: string, until: number, error: unknown, begun: number): Promise<boolean> {
+    const { signal } = this.#closed
+    const sent = { until, mayBeTaken: false }
+    let known = this.#outcomeOf(verb, error, begun, sent)
+    for (let failures = 1; known === undefined; failures++) {
       await sleep(jittered(exponentialDelay(failures, FIRST_DELAY, MAX_DELAY), 0.5), undefined, { signal }).catch(() => {})
+      const again = performance.now()
+      if (again >= sent.until || signal.aborted) return false
+      try {
+        await this.#attempt(verb, argument, sent.until - again)
+        return true
+      } catch (next) {
+        known = this.#outcomeOf(verb, next, again, sent)
+      }
     }
-    return false
+    return known
+  }
+
+  /** Whether the server has taken a report that failed with `error`; undefined: it is to be sent again. Throws what is final. */
+  #outcomeOf(verb: 'ACK' | 'FAIL', error: unknown, begun: number, sent: { until: number; mayBeTaken: boolean }): boolean | undefined {
+    if (error instanceof FaktoryError) {
+      // The attempt whose answer was lost has been taken.
+      if (isUnknown(error)) return sent.mayBeTaken
+      if (isFinal(error)) throw error
+    } else if (!(error instanceof ConnectionLostError || error instanceof BrokerError)) throw error
+    else if (error instanceof ConnectionLostError && error.sent && !sent.mayBeTaken) {
+      sent.mayBeTaken = true
+      if (verb === 'FAIL') sent.until = Math.min(sent.until, begun + this.#shortestRetry)
+    }
+    return undefined
   }
 
   /** Waits until everything is sent, for at most `ms`. What is not sent by then is given up: its job runs again after its reservation. Resolves with how many. */
   async close(ms: number): Promise<number> {
-    await withTimeout(Promise.allSettled([...this.#open]), ms, () => {})
-    const { size } = this.#open
+    if (this.#open > 0) {
+      const answered = new Promise<void>((resolve) => {
+        this.#allAnswered = resolve
+      })
+      await withTimeout(answered, ms, () => {})
+    }
     this.#closed.abort()
-    return size
+    return this.#open
   }
 }

@@ -33,7 +33,9 @@ export interface EndedJob {
 export class TaskHistory {
   readonly #max: number
   readonly #showArguments: boolean
-  readonly #entries: TaskEntry[] = []
+  /** From `#first` on; empty before it. To remove the first place of an array would move all others. */
+  #entries: (TaskEntry | undefined)[] = []
+  #first = 0
 
   constructor(max: number, showArguments: boolean) {
     this.#max = max
@@ -45,27 +47,38 @@ export class TaskHistory {
     if (this.#max === 0) return entry
     if (this.#showArguments) entry.message = message
     this.#entries.push(entry)
-    if (this.#entries.length > this.#max) this.#forget()
+    if (this.#entries.length - this.#first > this.#max) this.#forget()
     return entry
   }
 
   /** The oldest goes, but one that runs stays as long as there is another: an operator looks for the job that does not end. */
   #forget(): void {
-    const idle = this.#entries.findIndex(({ record }) => record.status !== 'running')
-    const at = idle === -1 || idle === this.#entries.length - 1 ? 0 : idle
+    const entries = this.#entries
+    const last = entries.length - 1
+    let at = this.#first
+    while (at < last && entries[at]?.record.status === 'running') at++
+    if (at === last) at = this.#first
     // Nobody will see it: its arguments need not be kept.
-    for (const entry of this.#entries.splice(at, 1)) entry.message = undefined
+    entries[at]!.message = undefined
+    // Those before it move up by one place.
+    entries.copyWithin(this.#first + 1, this.#first, at)
+    entries[this.#first++] = undefined
+    if (this.#first > this.#max) {
+      this.#entries = entries.slice(this.#first)
+      this.#first = 0
+    }
   }
 
   /** Removes a job that was requeued: another node reports its outcome. */
   remove(entry: TaskEntry): void {
     const at = this.#entries.lastIndexOf(entry)
-    if (at !== -1) this.#entries.splice(at, 1)
+    if (at >= this.#first) this.#entries.splice(at, 1)
   }
 
   /** Copies, oldest first. `id`: only jobs with this id. */
   records(id?: string): TaskRecord[] {
-    const entries = id === undefined ? this.#entries : this.#entries.filter(({ record }) => record.id === id)
+    const all = this.#entries.slice(this.#first) as TaskEntry[]
+    const entries = id === undefined ? all : all.filter(({ record }) => record.id === id)
     return entries.map(({ record, source, message }) => ({
       ...record,
       arguments: message === undefined ? record.arguments : shownArguments(message),
