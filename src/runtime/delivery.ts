@@ -112,16 +112,6 @@ export const notifyEnded = (delivery: Delivery): void => {
   if (delivery.ended !== undefined) microtask(() => delivery.ended?.())
 }
 
-/** Calls a hook of the broker. What it throws, or rejects with, goes to `failed` and stops nothing. */
-export const callHook = (hook: () => unknown, failed: (error: unknown) => void): void => {
-  try {
-    const returned = hook()
-    if (returned instanceof Promise) returned.catch(failed)
-  } catch (error) {
-    failed(error)
-  }
-}
-
 /**
  * A message delivered to this node and not yet settled. The broker creates it, the runtime settles it exactly once. A broker with leases
  * renews them itself until the settlement.

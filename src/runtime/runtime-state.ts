@@ -5,7 +5,7 @@ import { Revocations } from './admission/revocations.js'
 import { BoundedMap } from './collections/bounded-map.js'
 import { DeliveryChannels } from './collections/delivery-channels.js'
 import { SlotMap } from './collections/slot-map.js'
-import { callHook, type Delivery } from './delivery.js'
+import type { Delivery } from './delivery.js'
 import type { RuntimePool, RuntimeSettings } from './options.js'
 import { PathOptions } from './path-tasks/path-options.js'
 import type { FarmEventBody, NodeStats, WorkerCounts } from './report/report.js'
@@ -80,18 +80,25 @@ export class RuntimeState {
     return this.settings.heard()
   }
 
-  /** Calls a hook of the broker for each delivery of a job. An error in the hook stops nothing. */
+  /** Calls a hook of the broker for each delivery of a job. What it throws, or rejects with, is logged and stops nothing. */
   callHooks<Name extends 'began' | 'progress'>(
     { id, deliveries }: Pick<ActiveJob, 'id' | 'deliveries'>,
     name: Name,
     value: Parameters<NonNullable<Delivery[Name]>>[0],
   ): void {
     for (const delivery of deliveries) {
-      // RabbitMQ is not told that a job has begun: no closure is made for it.
       if (delivery[name] === undefined) continue
-      const failed = (err: unknown): void => this.log?.warn({ job: id, err }, HOOK_FAILURES[name])
-      callHook(() => (delivery as { [N in Name]: (value: unknown) => unknown })[name](value), failed)
+      try {
+        const returned = (delivery as { [N in Name]: (value: unknown) => unknown })[name](value)
+        if (returned instanceof Promise) returned.catch((err: unknown) => this.#hookFailed(id, name, err))
+      } catch (err) {
+        this.#hookFailed(id, name, err)
+      }
     }
+  }
+
+  #hookFailed(job: string, name: keyof typeof HOOK_FAILURES, err: unknown): void {
+    this.log?.warn({ job, err }, HOOK_FAILURES[name])
   }
 
   countsOf(worker: number): WorkerCounts {

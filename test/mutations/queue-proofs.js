@@ -33,7 +33,7 @@ export const mutations = [
   {
     breaks: 'a job that was lost twice runs beside others',
     file: 'src/queue/broker/delivery.ts',
-    find: '    returned: returnsOf(job),\n',
+    find: '    this.returned = returnsOf(job)\n',
     put: '',
     proof: ['poison-node'],
   },

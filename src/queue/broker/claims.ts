@@ -29,6 +29,28 @@ export interface HeldClaim {
   over(): void
 }
 
+class HeldKey implements HeldClaim {
+  readonly #claims: Claims
+  readonly #key: string
+
+  constructor(claims: Claims, key: string) {
+    this.#claims = claims
+    this.#key = key
+  }
+
+  settling(): void {
+    this.#claims.free(this.#key)
+  }
+
+  notSettled(): void {
+    this.#claims.hold(this.#key)
+  }
+
+  over(): void {
+    this.#claims.free(this.#key)
+  }
+}
+
 const leaseKey = ({ seq, token }: Lease): string => `${seq}.${token}`
 
 /** Claims jobs while there is room: never more than can run. One claim at a time, so that what comes meanwhile goes with the next. */
@@ -155,11 +177,16 @@ export class Claims implements Consumption {
       this.#settle(session.settle(job, { as: 'release' }))
     } else {
       this.#held.add(key)
-      const free = (): void => {
-        if (this.#held.delete(key)) this.#claimSoon()
-      }
-      this.#receive(this.#actions.deliver(job, session, { settling: free, notSettled: () => this.#held.add(key), over: free }))
+      this.#receive(this.#actions.deliver(job, session, new HeldKey(this, key)))
     }
+  }
+
+  hold(key: string): void {
+    this.#held.add(key)
+  }
+
+  free(key: string): void {
+    if (this.#held.delete(key)) this.#claimSoon()
   }
 
   #settle(settled: Promise<boolean>): void {

@@ -7,7 +7,7 @@ import { exponentialDelay } from '../../util/backoff.js'
 import { isOver } from '../store/errors.js'
 import type { Store, StoreCondition, StoreSession } from '../store/store.js'
 import { Claims } from './claims.js'
-import { deliveryOf } from './delivery.js'
+import { QueueDelivery } from './delivery.js'
 import type { NodeHooks } from './hooks.js'
 import type { AnswerLimits } from './outcome.js'
 
@@ -126,7 +126,7 @@ export class QueueBroker extends EventEmitter implements Broker {
   consume(capacity: number, receive: (delivery: Delivery) => void, giveBack: (queue: string) => void = () => {}): Consumption {
     this.#giveBack = giveBack
     this.#claims = new Claims(this.queues, capacity, receive, {
-      deliver: (job, session, claim) => deliveryOf(job, session, claim, this.#limits),
+      deliver: (job, session, claim) => new QueueDelivery(job, session, claim, this.#limits),
       cancel: (key) => this.#cancel(key),
       refused: (error) => this.#refused(error),
     })

@@ -9,13 +9,16 @@ import { serializeError } from './serialized-error.js'
 
 export type Reply = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerializedError }
 
+/** The reply of a task that returns nothing, as many do. */
+const NOTHING = pack({ ok: true, value: undefined }, 'result', MAX_ENCODED_SIZE)
+
 /**
  * Encodes a reply as MessagePack. `root`: what its value is, for messages.
  *
  * @throws {SerializationError} the value holds what MessagePack cannot carry exactly; names the path
  */
 export const encodeReply = (reply: Reply, root: 'result' | 'progress' = 'result'): Buffer => {
-  if (reply.ok) return pack({ ok: true, value: reply.value }, root, MAX_ENCODED_SIZE)
+  if (reply.ok) return reply.value === undefined ? NOTHING : pack({ ok: true, value: reply.value }, root, MAX_ENCODED_SIZE)
   const { name, message, stack, code } = reply.error
   const text = (given: string): string => (given as string & { toWellFormed(): string }).toWellFormed()
   const error = { name: text(name), message: text(message), stack: stack === undefined ? stack : text(stack), code: code === undefined ? code : text(code) }

@@ -362,6 +362,19 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         const other = await openSession()
         expect((await claimOne(other)).counts.losses).toBe(1)
       })
+
+      it('stores a beginning beside the settlement of an earlier claim', async () => {
+        await add({ id: 'a' })
+        const session = await openSession()
+        const first = await claimOne(session)
+        await session.settle(first, { as: 'release' })
+        const second = await claimOne(session)
+        session.began(second)
+        expect(await session.settle(first, COMPLETED)).toBe(false)
+        await shared.lose(session)
+        const other = await openSession()
+        expect((await claimOne(other)).counts.losses).toBe(1)
+      })
     })
 
     describe('delays', () => {

@@ -34,8 +34,8 @@ export class SqliteSession implements StoreSession, SessionEvents {
     return this.#thread.request({ op: 'claim', session: this.id, queues, max })
   }
 
-  async settle({ seq, token }: Lease, outcome: Outcome): Promise<boolean> {
-    if (this.#closed !== undefined || this.#lost.signal.aborted) return false
+  settle({ seq, token }: Lease, outcome: Outcome): Promise<boolean> {
+    if (this.#closed !== undefined || this.#lost.signal.aborted) return Promise.resolve(false)
     const own = outcome.as === 'completed' ? { as: outcome.as, answer: ownBytes(outcome.answer) } : outcome
     return this.#thread.request({ op: 'settle', session: this.id, lease: { seq, token }, outcome: own })
   }

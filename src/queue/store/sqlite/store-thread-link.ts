@@ -42,7 +42,9 @@ export class StoreThreadLink {
   readonly #waiting = new Map<number, Waiting>()
   readonly #listeners = new Set<(event: StoreEvent) => void>()
   readonly #conditionListeners = new Set<(condition: StoreCondition, error?: Error) => void>()
-  #outgoing: (Request | PackedCompletion)[] = []
+  #outgoing: (Request | PackedCompletion | undefined)[] = []
+  /** Places in `#outgoing` of the beginnings that nobody waits for, by their jobs. */
+  readonly #beginnings = new Map<number, number>()
   #lastId = 0
   #users = 0
   #socket: string | undefined
@@ -165,15 +167,30 @@ export class StoreThreadLink {
 
   /** What is asked in one turn goes as one message. While the thread is at work already, what other callbacks of this turn ask may join it. */
   #send(request: Request): void {
+    this.#dropBeginning(request)
     this.#outgoing.push(packRequest(request))
     if (this.#outgoing.length > 1) return
     if (this.#waiting.size > 1) setImmediate(() => this.#flush())
     else microtask(() => this.#flush())
   }
 
+  /** A job that is settled in the same message has no use for its beginning, unless somebody waits for that. Most jobs without work are. */
+  #dropBeginning({ id, operation }: Request): void {
+    if (operation.op === 'began') {
+      if (id === 0) this.#beginnings.set(operation.lease.seq, this.#outgoing.length)
+    } else if (operation.op === 'settle') {
+      const at = this.#beginnings.get(operation.lease.seq)
+      if (at === undefined) return
+      const { operation: begun } = this.#outgoing[at] as Request
+      if (begun.op === 'began' && begun.lease.token === operation.lease.token) this.#outgoing[at] = undefined
+      this.#beginnings.delete(operation.lease.seq)
+    }
+  }
+
   #flush(): void {
-    const requests = this.#outgoing
+    const requests = this.#outgoing.filter((request) => request !== undefined)
     this.#outgoing = []
+    this.#beginnings.clear()
     this.#worker.postMessage(requests)
   }
 

@@ -1,4 +1,3 @@
-import type { Lease } from '../../store.js'
 import { type AnyOperation, isRead, phaseOf, weightOf } from './operations.js'
 
 /** Rows that the operations of one transaction change, at most; one that changes more is alone in its own. */
@@ -16,13 +15,12 @@ export interface Pending {
 /** A beginning that need not be stored at once: most jobs end a moment later, and their settlement takes its place. */
 const mayWait = (operation: AnyOperation): boolean => operation.op === 'began' && !operation.atOnce
 
-const claimOf = ({ seq, token }: Lease): string => `${seq}.${token}`
-
 /** A job that is settled in the same transaction has no use for its beginning, unless somebody waits for that. */
 const withoutSettled = (batch: Pending[]): Pending[] => {
   if (!batch.some(({ operation }) => operation.op === 'began')) return batch
-  const settled = new Set(batch.flatMap(({ operation }) => (operation.op === 'settle' ? claimOf(operation.lease) : [])))
-  return batch.filter(({ id, operation }) => operation.op !== 'began' || id !== 0 || !settled.has(claimOf(operation.lease)))
+  // Where two claims of one job are settled, a beginning may stay that is of no use.
+  const tokens = new Map(batch.flatMap(({ operation }) => (operation.op === 'settle' ? [[operation.lease.seq, operation.lease.token]] : [])))
+  return batch.filter(({ id, operation }) => operation.op !== 'began' || id !== 0 || tokens.get(operation.lease.seq) !== operation.lease.token)
 }
 
 /** The operations that gather while a batch is at the disk: they are the next one. */
