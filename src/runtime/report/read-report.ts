@@ -38,8 +38,9 @@ const worker = shape({
 })
 
 const stats = shape({
-  ...all(['uptime', 'prefetch', 'held', 'running', 'rss'], number),
-  state: text,
+  ...all(['pid', 'uptime', 'prefetch', 'held', 'running', 'rss'], number),
+  ...all(['host', 'version', 'state'], text),
+  queues: listOf(text),
   connected: flag,
   depth: optional(number),
   heartbeatInterval: optional(number),
