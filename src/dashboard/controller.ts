@@ -1,7 +1,7 @@
 import type { Command } from '../runtime/report/commands.js'
 import type { NodeWorker } from '../runtime/report/report.js'
 import { JobPage } from './job-page.js'
-import { DeadLetterList, type DeadLetterRecord, type DeadLetters, queryLetters } from './model/dead-letters.js'
+import { DeadLetterList, type DeadLetters, type ListedLetter, queryLetters } from './model/dead-letters.js'
 import type { FarmSource } from './model/farm-source.js'
 import { ListPosition } from './model/list-position.js'
 import { LiveFarm } from './model/live-farm.js'
@@ -14,7 +14,7 @@ import { queryTasks, TASK_ORDERS, type TaskOrder } from './model/task-query.js'
 export type Overlay =
   | { readonly kind: 'help' | 'node-log' }
   | { readonly kind: 'task'; readonly node: string; readonly id: string }
-  | { readonly kind: 'letter'; readonly letter: DeadLetterRecord }
+  | { readonly kind: 'letter'; readonly letter: ListedLetter }
   | { readonly kind: 'text'; readonly title: string; readonly text: string }
 
 /** A question that the key `y` confirms. */
@@ -63,7 +63,7 @@ export class Controller {
   /** Undefined: all nodes together. */
   shownNode: string | undefined
   readonly tasksAt = new ListPosition<NodeTask>(({ node, id }) => `${node} ${id}`)
-  readonly lettersAt = new ListPosition<DeadLetterRecord>(({ queue, id, at }) => `${queue} ${id} ${at}`)
+  readonly lettersAt = new ListPosition<ListedLetter>(({ key }) => key)
   #chosenNode: string | undefined
   readonly #jobPage: JobPage
   #chosenWorker: number | undefined
@@ -147,11 +147,11 @@ export class Controller {
     return this.tasksAt.chosen(this.currentTasks)
   }
 
-  get currentLetters(): readonly DeadLetterRecord[] {
+  get currentLetters(): readonly ListedLetter[] {
     return queryLetters(this.deadLetters?.letters ?? [], this.filter)
   }
 
-  get letter(): DeadLetterRecord | undefined {
+  get letter(): ListedLetter | undefined {
     return this.overlay?.kind === 'letter' ? this.overlay.letter : this.lettersAt.chosen(this.currentLetters)
   }
 

@@ -158,6 +158,49 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   }
 })
 
+test.skipIf(!isThere)('dead letters are read once, shown as they were read last, and a late answer is left out', { timeout: 60_000 }, async () => {
+  const mine = [letterOf(), letterOf({ id: undefined }), letterOf({ id: undefined })]
+  const { page, dead } = await openPage(mine)
+  const filters: string[] = []
+  let isNewerShown = false
+  await page.route('**/dashboard/api/dead', async (route) => {
+    const { filter } = route.request().postDataJSON() as { filter: string }
+    filters.push(filter)
+    const answer = await route.fetch()
+    if (filter === 'slow') await until('the answer to the second filter', () => isNewerShown)
+    await route.fulfill({ response: answer })
+  })
+  await page.keyboard.press('d')
+  await page.getByText('3 dead letters', { exact: true }).waitFor()
+  expect(filters).toEqual([''])
+  expect(await page.locator('#letters tr').count()).toBe(3)
+  // A message without an id cannot be named.
+  await page.locator('#letters tr', { hasText: '(no id)' }).getByRole('button').first().focus()
+  await page.keyboard.press('R')
+  await page.getByText('This message has no id').waitFor()
+  mine[0] = letterOf({ stack: 'Error: the second failure' })
+  await page.keyboard.press('s')
+  await until('the reading', async () => filters.length === 2 && (await page.locator('#dead-note').textContent()) === '3 dead letters')
+  await page.locator('#letters tr', { hasText: 'dead-1' }).getByRole('button').click()
+  await page.locator('#details').getByText('Error: the second failure').waitFor()
+  await page.keyboard.press('Escape')
+  // The answer to the first filter comes after that to the second.
+  await page.keyboard.press('/')
+  await page.keyboard.type('slow')
+  await until('the first filter', () => filters.includes('slow'))
+  const late = page.waitForResponse((response) => response.request().postData()?.includes('slow') === true)
+  await page.locator('#filter').fill('dead-1')
+  await page.getByText('1 dead letter', { exact: true }).waitFor()
+  isNewerShown = true
+  await (await late).finished()
+  expect(await page.locator('#letters tr').count()).toBe(1)
+  await page.getByRole('button', { name: 'Retry these 1' }).click()
+  await page.getByText('Send the 1 dead letter that the filter finds back').waitFor()
+  await page.keyboard.press('y')
+  await until('the retry', () => dead.retried.length > 0)
+  expect(dead.retried).toEqual([['dead-1']])
+})
+
 test.skipIf(!isThere)('a busy worker is profiled, and the profile is a file', { timeout: 60_000 }, async () => {
   const { page, jobs, problems } = await openPage()
   jobs.add('spinFor', [20_000], { id: 'spinning' })
