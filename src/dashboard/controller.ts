@@ -58,8 +58,10 @@ export class Controller {
   /** The filter is being typed. */
   typing = false
   order: TaskOrder = 'newest'
-  /** First line of the overlay that is shown; in logs counted from the end. */
+  /** Lines of the overlay before the first one that is shown; of the log, after the last one. */
   scroll = 0
+  /** The most that `scroll` may be: the lines that do not fit. The view knows it. */
+  maxScroll = 0
   /** Undefined: all nodes together. */
   shownNode: string | undefined
   readonly tasksAt = new ListPosition<NodeTask>(({ node, id }) => `${node} ${id}`)
@@ -157,7 +159,8 @@ export class Controller {
 
   /** Moves the choice within the focused list, or scrolls the overlay. */
   move(by: number): void {
-    if (this.overlay !== undefined) this.scroll = Math.max(0, this.scroll + by)
+    const { overlay } = this
+    if (overlay !== undefined) this.scroll = Math.min(this.maxScroll, Math.max(0, this.scroll + (overlay.kind === 'node-log' ? -by : by)))
     else if (this.page === 'letters') this.lettersAt.move(this.currentLetters, by)
     else if (this.focus === 'tasks') this.tasksAt.move(this.currentTasks, by)
     else if (this.shownNode === undefined) this.#chosenNode = moved(this.nodes, this.node, by)?.name
