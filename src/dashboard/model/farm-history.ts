@@ -76,7 +76,8 @@ export class FarmHistory {
     if (second === undefined) {
       second = { ended: 0, failed: 0, durations: [] }
       this.#seconds.set(number, second)
-      for (const old of this.#seconds.keys()) if (old < number - MAX_SECONDS) this.#seconds.delete(old)
+      // Later ones are from before the clock was set back.
+      for (const old of this.#seconds.keys()) if (Math.abs(number - old) > MAX_SECONDS) this.#seconds.delete(old)
     }
     return second
   }

@@ -69,15 +69,21 @@ export class NodeModel {
 
   /** ms since its last event, once that is longer than it should be; undefined before. */
   silentFor(now: number): number | undefined {
-    const silence = now - this.lastEvent
+    const silence = this.#silence(now)
     return silence > this.#time(SILENT) ? silence : undefined
   }
 
   /** Why the node is not there any more: it has said so, or its heartbeats have stopped. Undefined: it is there. */
   goneReason(now: number): string | undefined {
     if (this.down !== undefined) return this.down
-    const silence = now - this.lastEvent
+    const silence = this.#silence(now)
     return silence > this.#time(GONE) ? `no heartbeat for ${Math.round(silence / 1_000)} s: killed, frozen or cut off` : undefined
+  }
+
+  #silence(now: number): number {
+    // The clock was set back: a node that is dead would be there until it has caught up.
+    this.lastEvent = Math.min(this.lastEvent, now)
+    return now - this.lastEvent
   }
 
   #time({ beats, ms }: { beats: number; ms: number }): number {
