@@ -9,6 +9,9 @@ const SILENT = { beats: 3, ms: 5_000 }
 /** It is taken for dead after so many. */
 const GONE = { beats: 10, ms: 15_000 }
 
+/** Heartbeats in a row after which a list of jobs that they contradict is taken for wrong: the end of a job may be under way. */
+const CONTRADICTIONS = 3
+
 /** ms without a turn of the event loop after which a worker is taken for stuck. */
 const STUCK_AFTER = 5_000
 
@@ -26,6 +29,8 @@ export class NodeModel {
   /** Why the node has ended, as it has said itself; undefined while it has not. */
   down: string | undefined
   readonly #throughput = new Throughput()
+  /** Heartbeats in a row by which fewer jobs run than the list has. */
+  #contradictions = 0
 
   constructor(name: string) {
     this.name = name
@@ -42,6 +47,11 @@ export class NodeModel {
     return this.samples.at(-1)?.ended ?? 0
   }
 
+  /** The list has jobs that run no more. Their ends were missed: events get lost with a connection, and a snapshot may overtake them. */
+  get missedEnds(): boolean {
+    return this.#contradictions >= CONTRADICTIONS
+  }
+
   /** `now`: by the clock of this machine. */
   apply(event: FarmEvent, now: number): void {
     this.lastEvent = now
@@ -50,6 +60,7 @@ export class NodeModel {
       this.stats = event.stats
       this.down = undefined
       this.#throughput.add(event.stats.totals, event.at, now)
+      this.#contradictions = this.tasks.running > event.stats.running ? this.#contradictions + 1 : 0
     } else if (event.type === 'node.down') this.down = event.reason
     // A node of this name has started again: it knows no job.
     else if (event.type === 'node.up') this.tasks.replace([], this.skew)
@@ -59,6 +70,7 @@ export class NodeModel {
   applySnapshot({ stats, tasks }: NodeSnapshot): void {
     this.stats = stats
     this.tasks.replace(tasks, this.skew)
+    this.#contradictions = 0
   }
 
   /** What the node tells of the jobs with one id. */
