@@ -211,6 +211,8 @@ test('the history of all nodes has those that have gone, and steps of several se
     { at: 10_000, ended: 8, failed: 0, latency: { median: 51, p99: 100 } },
     { at: 15_000, ended: 0, latency: undefined },
   ])
+  // What is over is not computed again.
+  expect(farm.seconds(25_000, 15, 5)[1]!.latency).toBe(farm.seconds(30_000, 20, 5)[1]!.latency)
   farm.apply({ type: 'node.down', reason: 'SIGTERM', node: 'a', at: 20_000 }, 20_000)
   expect(names(farm.nodes(20_000))).toEqual(['a'])
   expect(names(farm.nodes(200_000))).toEqual([])
