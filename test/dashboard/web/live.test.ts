@@ -1,5 +1,5 @@
 /** What the page reads, and what becomes of what it asks for. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { RemoteSource } from '../../../src/dashboard/model/farm-source.js'
 import { MAX_CLIENTS } from '../../../src/dashboard/web/live-clients.js'
 import { controlClientOf, ScriptedNode, scriptedTask, scriptedWorker } from '../../fixtures/scripted-node.js'
@@ -9,7 +9,8 @@ import { letterOf, serve } from './served.js'
 interface State {
   title: string
   totals: { jobs: { succeeded: number } }
-  nodes: { name: string; state?: string; gone?: string }[]
+  nodes: { name: string; state?: string; gone?: string; rate?: number; silentFor?: number }[]
+  nodesFound: number
   workers: { found: number; shown: { id: number }[] }
   tasks: { found: number; shown: { id: string; status: string; error?: string }[] }
 }
@@ -47,6 +48,19 @@ test('a node that has ended is shown with its reason, beside those that are ther
     { name: 'beta', gone: 'SIGTERM' },
   ])
   expect(workers.found).toBe(2)
+})
+
+test('a hundred nodes are sent, and the chosen one; how many there are; the rate of one that is silent is none', async () => {
+  const nodes = Array.from({ length: 120 }, (_, i) => new ScriptedNode({ node: `node-${String(i).padStart(3, '0')}` }))
+  const { watch } = await serve({ source: new RemoteSource(controlClientOf(...nodes)) })
+  const stream = await watch('node=node-110')
+  const { nodes: sent, nodesFound } = await until('all nodes', () => states(stream).find((state) => state.nodesFound === 120))
+  expect([sent.length, sent.at(-1)!.name, nodesFound]).toEqual([101, 'node-110', 120])
+  expect(sent[0]!.rate).toBe(0)
+  vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 6_000)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const silent = await until('the silence', () => states(stream).find((state) => state.nodes[0]!.silentFor !== undefined))
+  expect(silent.nodes[0]!.rate).toBeUndefined()
 })
 
 test('a stream shows the jobs that its filter finds, in its order, of its node, and at most a hundred of them', async () => {

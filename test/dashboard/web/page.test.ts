@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { LocalSource } from '../../../src/dashboard/model/farm-source.js'
+import { type FarmSource, LocalSource } from '../../../src/dashboard/model/farm-source.js'
 import { WebDashboard } from '../../../src/dashboard/web/web-dashboard.js'
 import { startNode } from '../../fixtures/nodes.js'
 import { until } from '../../fixtures/until.js'
@@ -32,9 +32,9 @@ const HOSTILE = '<script>document.title = "taken"</script><img src=x onerror="do
 const openPage = async (letters = [letterOf({ task: `mail ${HOSTILE}` })]) => {
   const { node, server: jobs } = await startNode({ minWorkers: 2, concurrency: 1 })
   const dead = deadLettersIn(letters)
-  const serveOn = async (port: number) => {
+  const serveOn = async (port: number, source: FarmSource = new LocalSource(node)) => {
     const dashboard = new WebDashboard({ token: TOKEN, host: '127.0.0.1', title: HOSTILE, report: () => {} })
-    await dashboard.open(new LocalSource(node), dead)
+    await dashboard.open(source, dead)
     const server = createServer((request, response) => {
       if (!dashboard.handle(request, response)) response.writeHead(404).end()
     })
@@ -62,8 +62,8 @@ const openPage = async (letters = [letterOf({ task: `mail ${HOSTILE}` })]) => {
   })
   await page.goto(`http://127.0.0.1:${port}/#token=${TOKEN}`)
   await page.getByText('live', { exact: true }).waitFor()
-  const serveAgain = async (): Promise<void> => {
-    served = await serveOn(port)
+  const serveAgain = async (source?: FarmSource): Promise<void> => {
+    served = await serveOn(port, source)
   }
   return { node, jobs, dead, page, problems, stop: () => served.close(), serveAgain }
 }
@@ -104,6 +104,10 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   await until('the end of the pause', () => node.stats().state === 'running')
   await keyboard.press('+')
   await until('another worker', () => node.stats().scale.wanted === 3)
+  // A key that is held is one key.
+  for (let i = 0; i < 5; i++) await keyboard.down('+')
+  await keyboard.up('+')
+  await until('one more', () => node.stats().scale.wanted >= 4)
 
   jobs.add('sleep', [60_000], { id: 'sleeping' })
   await page.locator('#jobs tr', { hasText: 'sleeping' }).getByText('running').waitFor()
@@ -127,6 +131,8 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   await keyboard.press('y')
   await until('the retry', () => dead.retried.length > 0)
   await page.getByText('No dead letters.').waitFor()
+
+  expect(node.stats().scale.wanted).toBe(4)
 
   // A job that has failed may be retried where it is listed, too.
   await keyboard.press('d')
@@ -232,11 +238,25 @@ test.skipIf(!isThere)('the list stands still while a row has the focus, and says
 })
 
 test.skipIf(!isThere)('it goes on after a restart of the server; without the token it asks for it', { timeout: 60_000 }, async () => {
-  const { page, stop, serveAgain } = await openPage()
+  const { page, node, stop, serveAgain } = await openPage()
+  await page.keyboard.press('n')
   await stop()
   await page.getByText('the server does not answer; trying again').waitFor()
-  await serveAgain()
+  // As over a broker, where the first answers of the nodes take a while.
+  const local = new LocalSource(node)
+  let tell = (): void => {}
+  await serveAgain({
+    open: async (receive) => {
+      tell = () => void local.open(receive)
+    },
+    ask: (name, command) => local.ask(name, command),
+    close: () => local.close(),
+  })
   await page.getByText('live', { exact: true }).waitFor()
+  await until('a state without nodes', async () => (await page.locator('#nodes tr').count()) === 0)
+  tell()
+  await page.locator('#nodes tr.chosen', { hasText: node.name }).waitFor()
+  expect(await page.locator('#notice').textContent()).not.toContain('has gone')
   await page.evaluate("sessionStorage.removeItem('prefork-token')")
   await page.reload()
   await page.getByLabel('Token').fill('a-wrong-token-of-20-')

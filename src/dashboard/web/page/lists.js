@@ -79,7 +79,7 @@ export const createNodes = (actions) => {
         setText(cells.alive, scale === undefined ? '' : `${scale.alive} of ${scale.min}–${scale.max}`)
         setText(cells.running, node.running ?? '')
         setText(cells.waiting, node.depth === undefined ? '' : count(node.depth))
-        setText(cells.rate, gone === undefined ? rate(node.rate) : '')
+        setText(cells.rate, node.rate === undefined ? '' : rate(node.rate))
         setText(cells.done, totals === undefined ? '' : count(totals.succeeded))
         setText(cells.failed, totals === undefined ? '' : count(totals.failed))
         setText(cells.memory, node.rss === undefined ? '' : bytes(node.rss))

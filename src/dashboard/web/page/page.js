@@ -10,10 +10,15 @@ import { listenToKeys } from './keys.js'
 import { createJobs, createNodes, createWorkers } from './lists.js'
 import { bytes, count, rate, time } from './text.js'
 
+/** ms for which a chosen node may be missing: a server that was started again hears of its nodes one by one. */
+const MISSING = 3_000
+
 /** The last state. */
 let state
 /** The chosen node; undefined: all of them. */
 let chosen
+/** Since when the chosen node is in no state; undefined: it is there. */
+let missingSince
 let tab = 'jobs'
 /** The first job of the next state gets the focus: the filter was entered. */
 let isEntering = false
@@ -107,12 +112,14 @@ const showState = (now) => {
     setClass(value, ended[name] > 0 && ['failed', 'lost', 'deadLettered'].includes(name) ? 'bad' : '')
   }
   setText($('dead-count'), ended.deadLettered > 0 ? count(ended.deadLettered) : '')
-  if (chosen !== undefined && stateOf(chosen) === undefined) {
+  missingSince = chosen === undefined || stateOf(chosen) !== undefined ? undefined : (missingSince ?? performance.now())
+  if (missingSince !== undefined && performance.now() - missingSince > MISSING) {
     notify(`${chosen} has gone`, true)
     choose(undefined)
     return
   }
   showNodes(now.nodes, chosen)
+  setText($('nodes-note'), now.nodesFound > now.nodes.length ? `${now.nodes.length} of ${count(now.nodesFound)}, by name` : '')
   workers.show(now.workers, now.nodes.length === 1 || chosen !== undefined)
   jobs.show(now.tasks)
   if (!isEntering) return
@@ -155,6 +162,7 @@ onNewToken(reopen)
 
 const choose = (name) => {
   chosen = name
+  missingSince = undefined
   $('all-nodes').setAttribute('aria-pressed', String(name === undefined))
   if (state !== undefined) showNodes(state.nodes, chosen)
   jobs.release()
