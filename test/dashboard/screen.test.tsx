@@ -196,6 +196,12 @@ test('q asks before it stops a node; Ctrl-C does not', async () => {
   await close()
 })
 
+test('a name of wide characters leaves room for the rest of its line', async () => {
+  const { controller, close } = await openOver(new ScriptedNode({ node: '画像を縮小する節点' }))
+  expect(shown(controller, 60)).toMatch(/prefork 画像を縮小する節点 running +up 1m 03s {2}60 MB/)
+  await close()
+})
+
 test('a stuck worker, a lost connection and a node that is down are marked', async () => {
   const node = new ScriptedNode({ connected: false, workers: [scriptedWorker({ stalled: 12_000 })] })
   const { controller, close } = await openOver(node)
@@ -290,7 +296,11 @@ test('nodes that go at the same time are in one notice', async () => {
 })
 
 test('the line of a node says how many of its workers are stuck', async () => {
-  const { controller, close } = await openOn([new ScriptedNode({ workers: [scriptedWorker({ stalled: 5_000 }), scriptedWorker({ id: 2 })] })])
+  const { controller, close } = await openOn([
+    new ScriptedNode({
+      workers: [scriptedWorker({ stalled: 5_000 }), scriptedWorker({ id: 2 }), scriptedWorker({ id: 3, state: 'starting', stalled: 9_000 })],
+    }),
+  ])
   expect(shown(controller)).toMatch(/alpha +1 stuck/)
   controller.showNode('alpha')
   expect(shown(controller)).toContain('prefork alpha running, 1 stuck')

@@ -15,7 +15,8 @@ const CONTRADICTIONS = 3
 /** ms without a turn of the event loop after which a worker is taken for stuck. */
 const STUCK_AFTER = 5_000
 
-export const isStuck = ({ stalled }: NodeWorker): boolean => stalled >= STUCK_AFTER
+/** One that starts or has ended has no event loop. */
+export const isStuck = ({ stalled, state }: NodeWorker): boolean => stalled >= STUCK_AFTER && state !== 'starting' && state !== 'dead'
 
 /** One node, as its events describe it. */
 export class NodeModel {

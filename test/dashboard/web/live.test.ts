@@ -158,8 +158,10 @@ test('dead letters are read, filtered, and retried one by one or as the filter f
   expect(await post('retry', { filter: 'dead-3' })).toEqual({ status: 200, value: { sent: 1 } })
   expect(await post('retry', { filter: '' })).toEqual({ status: 200, value: { sent: 1 } })
   expect(await post('retry', {})).toMatchObject({ status: 400 })
-  expect(dead.retried).toEqual([['dead-1'], ['dead-1'], ['dead-3'], 'all'])
-  expect(reported).toHaveLength(4)
+  expect(await post('retry', { queue: 'q', id: 'x\n2026-11-25 alpha: {"command":"pause"}' })).toMatchObject({ status: 200 })
+  expect(dead.retried.slice(0, 4)).toEqual([['dead-1'], ['dead-1'], ['dead-3'], 'all'])
+  expect(reported).toHaveLength(5)
+  expect(reported.join()).not.toContain('\n')
 })
 
 test('before the node is up there is the page, and no data; afterwards streams end with the dashboard', async () => {

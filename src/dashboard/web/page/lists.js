@@ -94,7 +94,7 @@ export const createNodes = (actions) => {
 // ---- workers
 
 const workerState = ({ state, stalled }) =>
-  stalled > STUCK && state !== 'starting' && state !== 'dead' ? [`stuck ${time(stalled)}`, 'bad'] : [state, tone(state)]
+  stalled >= STUCK && state !== 'starting' && state !== 'dead' ? [`stuck ${time(stalled)}`, 'bad'] : [state, tone(state)]
 
 const workerKey = ({ node, id }) => `${node} ${id}`
 
