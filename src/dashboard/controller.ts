@@ -289,10 +289,7 @@ export class Controller {
   ask(command: Command, node = this.node?.name): void {
     if (node === undefined) return
     const about = this.options.only === true ? command.command : `${node}: ${command.command}`
-    this.run(
-      about,
-      this.farm.ask(node, command).then(() => 'done'),
-    )
+    this.run(about, this.farm.ask(node, command).then(outcomeOf))
   }
 
   /** Shows a notice while an action goes on, and one of its outcome. */
@@ -313,6 +310,12 @@ export class Controller {
 const moved = <T>(list: readonly T[], chosen: T | undefined, by: number): T | undefined => {
   const at = chosen === undefined ? 0 : list.indexOf(chosen)
   return list[Math.min(list.length - 1, Math.max(0, at + by))]
+}
+
+/** A revocation may meet its job otherwise than was asked: one that was to wait has begun. */
+const outcomeOf = (answer: unknown): string => {
+  const { outcome } = (answer ?? {}) as { outcome?: unknown }
+  return typeof outcome === 'string' ? outcome : 'done'
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -133,6 +133,8 @@ test('a restart is confirmed first', async () => {
 test('the chosen job is revoked, and ended if it runs', async () => {
   const node = new ScriptedNode()
   node.tasks = [scriptedTask({ id: 'waits', status: 'pending', started: undefined }), scriptedTask({ id: 'runs' })]
+  // It has begun meanwhile.
+  node.answers.revoke = { id: 'waits', outcome: 'running' }
   const { controller, close } = await openOver(node)
   press(controller, { input: 'x' })
   expect(shown(controller)).toContain('Choose a job first')
@@ -145,6 +147,7 @@ test('the chosen job is revoked, and ended if it runs', async () => {
   press(controller, { input: 'x' })
   press(controller, { input: 'y' })
   expect(node.asked).toContainEqual({ command: 'revoke', id: 'waits', terminate: false })
+  await vi.waitFor(() => expect(shown(controller)).toContain('revoke: running'))
   await close()
 })
 

@@ -122,6 +122,7 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   await page.locator('#confirm').waitFor()
   await keyboard.press('y')
   await page.locator('#jobs tr', { hasText: 'sleeping' }).getByText('revoked').waitFor()
+  await page.getByText('revoke: sleep sleeping: terminated').waitFor()
 
   await keyboard.press('d')
   await page.locator('#letters tr').waitFor()
