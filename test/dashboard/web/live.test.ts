@@ -144,14 +144,16 @@ test('a profile comes with its heaviest calls, and is no change', async () => {
 test('a job has its arguments, stack and log', async () => {
   const { post, node } = await serve()
   node.tasks = [scriptedTask({ arguments: '["<b>"]', stack: 'Error: no\n    at x', logs: [{ time: 1, stream: 'stdout', text: '<script>' }] })]
-  expect(await post('job', { node: 'alpha', id: 'job-a' })).toMatchObject({ value: { arguments: '["<b>"]', stack: /at x/, logs: [{ text: '<script>' }] } })
+  expect(await post('job', { node: 'alpha', id: 'job-a' })).toMatchObject({
+    value: { arguments: '["<b>"]', stack: expect.stringMatching(/at x/), logs: [{ text: '<script>' }] },
+  })
   expect(await post('job', { node: 'alpha', id: 'none' })).toEqual({ status: 200, value: null })
 })
 
 test('dead letters are read, filtered, and retried one by one or as the filter finds them', async () => {
   const letters = [letterOf(), letterOf({ id: 'dead-2', task: 'resize' }), letterOf({ id: 'dead-3', task: 'resize' })]
   const { post, dead, reported } = await serve({ letters })
-  expect(await post('dead', {})).toMatchObject({ value: { found: 3, cut: false, shown: [{ id: 'dead-1', stack: /at mail/ }, {}, {}] } })
+  expect(await post('dead', {})).toMatchObject({ value: { found: 3, cut: false, shown: [{ id: 'dead-1', stack: expect.stringMatching(/at mail/) }, {}, {}] } })
   expect(await post('dead', { filter: 'task:resize' })).toMatchObject({ value: { found: 2 } })
   expect(await post('retry', { queue: 'async_farm.jobs', id: 'dead-1' })).toEqual({ status: 200, value: { sent: 1 } })
   expect(await post('retry', { queue: 'async_farm.jobs', id: 'dead-1' })).toEqual({ status: 200, value: { sent: 0 } })
