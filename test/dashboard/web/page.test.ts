@@ -153,6 +153,11 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   await keyboard.press('y')
   await page.getByText('it is not among the dead letters any more').waitFor()
 
+  // A chart is read by its arrows, and read out.
+  await page.locator('#rate-plot').focus()
+  await keyboard.press('ArrowLeft')
+  await page.locator('#rate-note[aria-live=polite]').getByText('a second').waitFor()
+
   // Everything is reached by Tab as well, and seen to be.
   const reached = new Set<string>()
   await keyboard.press('a')
@@ -217,6 +222,7 @@ test.skipIf(!isThere)('a busy worker is profiled, and the profile is a file', { 
   // The focus is back on the worker.
   await page.keyboard.press('p')
   await page.locator('#details pre', { hasText: 'spinFor' }).filter({ hasText: 'samples' }).waitFor()
+  expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe('Where its time went')
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()])
   expect(file.suggestedFilename()).toMatch(/-worker-\d+\.cpuprofile$/)
   expect(JSON.parse(readFileSync(await file.path(), 'utf8'))).toMatchObject({ nodes: expect.any(Array), samples: expect.any(Array) })
