@@ -33,3 +33,16 @@ test('a job whose end was not heard of does not run forever: its node is asked a
   beat(0)
   await until('another look', () => snapshots() === 3)
 })
+
+test('jobs from before are as old as they are, however far the clock of their node is ahead', async () => {
+  const now = 10_000_000
+  const ahead = 3_600_000
+  const node = new ScriptedNode()
+  node.answers.ping = { node: 'alpha', state: 'running', uptime: 1, at: now + ahead }
+  node.tasks = [scriptedTask({ status: 'success', ended: now + ahead - 5_000 })]
+  const farm = new LiveFarm(new RemoteSource(controlClientOf(node)), () => now)
+  onTestFinished(() => farm.close())
+  await farm.open(() => {})
+  await until('the jobs from before', () => farm.model.tasks(now).length > 0)
+  expect(farm.model.tasks(now)[0]!.changed).toBe(now - 5_000)
+})

@@ -251,17 +251,17 @@ test.skipIf(!isThere)('it goes on after a restart of the server; without the tok
   await page.getByText('the server does not answer; trying again').waitFor()
   // As over a broker, where the first answers of the nodes take a while.
   const local = new LocalSource(node)
-  let tell = (): void => {}
+  let begin = (): void => {}
   await serveAgain({
     open: async (receive) => {
-      tell = () => void local.open(receive)
+      begin = () => void local.open(receive)
     },
     ask: (name, command) => local.ask(name, command),
     close: () => local.close(),
   })
   await page.getByText('live', { exact: true }).waitFor()
   await until('a state without nodes', async () => (await page.locator('#nodes tr').count()) === 0)
-  tell()
+  begin()
   await page.locator('#nodes tr.chosen', { hasText: node.name }).waitFor()
   expect(await page.locator('#notice').textContent()).not.toContain('has gone')
   await page.evaluate("sessionStorage.removeItem('prefork-token')")
