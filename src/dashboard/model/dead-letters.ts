@@ -121,6 +121,8 @@ export class DeadLetterList {
   /** Sends those back that a filter finds; without a filter all, also those that were not read. Resolves with how many went. */
   async retryMatching(filter: string): Promise<number> {
     if (filter.trim() === '') return await this.#source.retry(this.queues, 'all')
+    // A page may be older than the server.
+    if (!this.isRead) await this.read()
     const ids = queryLetters(this.letters, filter).flatMap(({ id }) => id ?? [])
     return ids.length === 0 ? 0 : await this.#source.retry(this.queues, ids)
   }

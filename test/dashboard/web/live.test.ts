@@ -166,6 +166,12 @@ test('dead letters are read, filtered, and retried one by one or as the filter f
   expect(reported.join()).not.toContain('\n')
 })
 
+test('those that a filter finds are retried, also when the server was started after they were read', async () => {
+  const { post, dead } = await serve({ letters: [letterOf(), letterOf({ id: 'dead-2', task: 'resize' })] })
+  expect(await post('retry', { filter: 'task:resize' })).toEqual({ status: 200, value: { sent: 1 } })
+  expect(dead.retried).toEqual([['dead-2']])
+})
+
 test('before the node is up there is the page, and no data; afterwards streams end with the dashboard', async () => {
   const { ask, watch, dashboard, open } = await serve({ opened: false })
   expect((await ask('/')).status).toBe(200)
