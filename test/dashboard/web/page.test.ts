@@ -195,6 +195,9 @@ test.skipIf(!isThere)('dead letters are read once, shown as they were read last,
   await until('the reading', async () => filters.length === 2 && (await page.locator('#dead-note').textContent()) === '3 dead letters')
   await page.locator('#letters tr', { hasText: 'dead-1' }).getByRole('button').click()
   await page.locator('#details').getByText('Error: the second failure').waitFor()
+  // Its button asks, as the key does.
+  await page.locator('#details').getByRole('button', { name: 'Retry' }).click()
+  await page.locator('#confirm').getByText('Send mail dead-1 back to async_farm.jobs?').waitFor()
   await page.keyboard.press('Escape')
   // The answer to the first filter comes after that to the second.
   await page.keyboard.press('/')

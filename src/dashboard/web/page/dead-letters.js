@@ -12,7 +12,7 @@ let dead = { filter: '', found: 0 }
 /** Readings that were begun: the answer to an earlier one comes too late. */
 let readings = 0
 
-const letters = createLetters((letter) => showLetter(letter, retryOne))
+const letters = createLetters((letter) => showLetter(letter, askToRetry))
 
 /** The dead letter of the row with the focus. */
 export const focusedLetter = () => letters.focused
