@@ -1,7 +1,7 @@
 import type { Command } from '../runtime/report/commands.js'
 import type { NodeWorker } from '../runtime/report/report.js'
 import { JobPage } from './job-page.js'
-import { DeadLetterList, type DeadLetterRecord, type DeadLetters, queryLetters } from './model/dead-letters.js'
+import { DeadLetterList, type DeadLetters, type ListedLetter, queryLetters } from './model/dead-letters.js'
 import type { FarmSource } from './model/farm-source.js'
 import { ListPosition } from './model/list-position.js'
 import { LiveFarm } from './model/live-farm.js'
@@ -14,7 +14,7 @@ import { queryTasks, TASK_ORDERS, type TaskOrder } from './model/task-query.js'
 export type Overlay =
   | { readonly kind: 'help' | 'node-log' }
   | { readonly kind: 'task'; readonly node: string; readonly id: string }
-  | { readonly kind: 'letter'; readonly letter: DeadLetterRecord }
+  | { readonly kind: 'letter'; readonly letter: ListedLetter }
   | { readonly kind: 'text'; readonly title: string; readonly text: string }
 
 /** A question that the key `y` confirms. */
@@ -58,12 +58,14 @@ export class Controller {
   /** The filter is being typed. */
   typing = false
   order: TaskOrder = 'newest'
-  /** First line of the overlay that is shown; in logs counted from the end. */
+  /** Lines of the overlay before the first one that is shown; of the log, after the last one. */
   scroll = 0
+  /** The most that `scroll` may be: the lines that do not fit. The view knows it. */
+  maxScroll = 0
   /** Undefined: all nodes together. */
   shownNode: string | undefined
   readonly tasksAt = new ListPosition<NodeTask>(({ node, id }) => `${node} ${id}`)
-  readonly lettersAt = new ListPosition<DeadLetterRecord>(({ queue, id, at }) => `${queue} ${id} ${at}`)
+  readonly lettersAt = new ListPosition<ListedLetter>(({ key }) => key)
   #chosenNode: string | undefined
   readonly #jobPage: JobPage
   #chosenWorker: number | undefined
@@ -147,17 +149,18 @@ export class Controller {
     return this.tasksAt.chosen(this.currentTasks)
   }
 
-  get currentLetters(): readonly DeadLetterRecord[] {
+  get currentLetters(): readonly ListedLetter[] {
     return queryLetters(this.deadLetters?.letters ?? [], this.filter)
   }
 
-  get letter(): DeadLetterRecord | undefined {
+  get letter(): ListedLetter | undefined {
     return this.overlay?.kind === 'letter' ? this.overlay.letter : this.lettersAt.chosen(this.currentLetters)
   }
 
   /** Moves the choice within the focused list, or scrolls the overlay. */
   move(by: number): void {
-    if (this.overlay !== undefined) this.scroll = Math.max(0, this.scroll + by)
+    const { overlay } = this
+    if (overlay !== undefined) this.scroll = Math.min(this.maxScroll, Math.max(0, this.scroll + (overlay.kind === 'node-log' ? -by : by)))
     else if (this.page === 'letters') this.lettersAt.move(this.currentLetters, by)
     else if (this.focus === 'tasks') this.tasksAt.move(this.currentTasks, by)
     else if (this.shownNode === undefined) this.#chosenNode = moved(this.nodes, this.node, by)?.name
@@ -286,10 +289,7 @@ export class Controller {
   ask(command: Command, node = this.node?.name): void {
     if (node === undefined) return
     const about = this.options.only === true ? command.command : `${node}: ${command.command}`
-    this.run(
-      about,
-      this.farm.ask(node, command).then(() => 'done'),
-    )
+    this.run(about, this.farm.ask(node, command).then(outcomeOf))
   }
 
   /** Shows a notice while an action goes on, and one of its outcome. */
@@ -310,6 +310,12 @@ export class Controller {
 const moved = <T>(list: readonly T[], chosen: T | undefined, by: number): T | undefined => {
   const at = chosen === undefined ? 0 : list.indexOf(chosen)
   return list[Math.min(list.length - 1, Math.max(0, at + by))]
+}
+
+/** A revocation may meet its job otherwise than was asked: one that was to wait has begun. */
+const outcomeOf = (answer: unknown): string => {
+  const { outcome } = (answer ?? {}) as { outcome?: unknown }
+  return typeof outcome === 'string' ? outcome : 'done'
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

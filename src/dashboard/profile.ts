@@ -2,14 +2,14 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { summarizeProfile } from '../runtime/report/profile-summary.js'
 import { type CpuProfile, isCpuProfile } from '../wire/cpu-profile.js'
-import { shownTime } from './format/values.js'
+import { shownShare, shownTime } from './format/values.js'
 
 /** Calls that are shown. */
 const MAX_CALLS = 40
 /** Levels of the tree that are indented. */
 const MAX_INDENT = 20
 
-const percent = (share: number): string => `${(share * 100).toFixed(1)} %`.padStart(7)
+const percent = (share: number): string => shownShare(share).padStart(7)
 
 /** The file of a place, with the folder that it is in. */
 const shortPlace = (place: string): string => place.split(/[/\\]/).slice(-2).join('/')
@@ -18,7 +18,7 @@ const shortPlace = (place: string): string => place.split(/[/\\]/).slice(-2).joi
 const profileLines = (profile: CpuProfile): string[] => {
   const { duration, samples, idle, calls } = summarizeProfile(profile, { limit: MAX_CALLS })
   return [
-    `${shownTime(duration)}, ${samples} samples, idle ${percent(idle).trim()}`,
+    `${shownTime(duration)}, ${samples} samples, idle ${shownShare(idle)}`,
     '',
     '  total     self  call',
     ...calls.map(({ total, self, depth, name, place }) => {
@@ -28,21 +28,25 @@ const profileLines = (profile: CpuProfile): string[] => {
   ]
 }
 
+export const PROFILE_EXTENSION = '.cpuprofile'
+
+/** The name of a node as a part of a file's name. A node of another version may have any name. */
+export const fileSafe = (node: string): string => node.replace(/[^\w.-]/g, '_')
+
 /** A name for the file of a profile of now, without its extension. */
-export const profileName = (node: string, worker: number): string => {
+const profileName = (node: string, worker: number): string => {
   const time = new Date()
     .toISOString()
     .replace(/[-:]|\..*/g, '')
     .replace('T', '-')
-  // A node of another version may have any name.
-  return `${node.replace(/[^\w.-]/g, '_')}-worker-${worker}-${time}`
+  return `${fileSafe(node)}-worker-${worker}-${time}`
 }
 
 /** Writes a profile to a new file of a folder. Resolves with its path. */
-const saveProfile = async (folder: string, node: string, worker: number, profile: CpuProfile): Promise<string> => {
+export const saveProfile = async (folder: string, node: string, worker: number, profile: CpuProfile): Promise<string> => {
   const name = profileName(node, worker)
   for (let i = 1; ; i++) {
-    const path = resolve(folder, `${name}${i === 1 ? '' : `-${i}`}.cpuprofile`)
+    const path = resolve(folder, `${name}${i === 1 ? '' : `-${i}`}${PROFILE_EXTENSION}`)
     try {
       await writeFile(path, JSON.stringify(profile), { flag: 'wx' })
       return path

@@ -1,6 +1,9 @@
 /** The longest delay of a Node timer, about 24.8 days, ms: `setTimeout` fires at once when it is given more. */
 export const MAX_TIMER = 0x7fff_ffff
 
+/** The largest distance from the epoch that a Date can have, ms (ECMAScript). */
+export const MAX_TIME = 8.64e15
+
 /**
  * The hard time limit of a message, ms. A hard limit that is not above the soft limit becomes the soft limit plus 1 s, so that the task has time to react.
  * Only messages are adjusted in this way, because any publisher may write them. In options, `checkLimits` refuses a hard limit below the soft one.

@@ -60,3 +60,35 @@ test('a broker that cannot list them tells how many there are', async () => {
   const { letters } = start({}, { countDeadLetters: async () => 12 })
   expect(await letters.read(['a'], 9)).toBe(12)
 })
+
+test('reads and retries wait for each other: a broker lends a dead letter to one reader at a time; a failure holds up none', async () => {
+  let isBusy = false
+  const alone = async <T>(value: T): Promise<T> => {
+    if (isBusy) throw new Error('another reader has them')
+    isBusy = true
+    await new Promise((resolve) => setImmediate(resolve))
+    isBusy = false
+    return value
+  }
+  const { letters } = start(
+    {},
+    {
+      listDeadLetters: async (_broker, queue) => {
+        const found = await alone([letter('a-1', queue)])
+        if (queue === 'broken') throw new Error('the queue was deleted')
+        return found
+      },
+      retryDeadLetters: () => alone(1),
+    },
+  )
+  const [broken, read, retried, again] = await Promise.allSettled([
+    letters.read(['broken'], 9),
+    letters.read(['a'], 9),
+    letters.retry(['a'], 'all'),
+    letters.read(['a'], 9),
+  ])
+  expect(broken).toMatchObject({ status: 'rejected', reason: { message: 'the queue was deleted' } })
+  expect(read).toMatchObject({ value: [{ id: 'a-1' }] })
+  expect(retried).toMatchObject({ value: 1 })
+  expect(again).toMatchObject({ value: [{ id: 'a-1' }] })
+})

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { profile as runProfile } from '../../src/cli/commands/profile.js'
 import type { CpuProfile } from '../../src/wire/cpu-profile.js'
 import { controlClientOf, ScriptedNode } from '../fixtures/scripted-node.js'
@@ -60,6 +60,22 @@ test('names a file after the node, the worker and the time', async () => {
   const path = folder()
   expect(await runProfile({ command: 'profile', worker: 3 }, {}, { ...line.context, folder: path })).toBe(0)
   expect(readdirSync(path)).toEqual([expect.stringMatching(/^al_pha-worker-3-\d{8}-\d{6}\.cpuprofile$/)])
+})
+
+test('two of the same second have a file each', async () => {
+  vi.spyOn(Date.prototype, 'toISOString').mockReturnValue('2026-11-25T13:29:51.000Z')
+  onTestFinished(() => void vi.restoreAllMocks())
+  // Their names differ, but not in a file's name.
+  const line = controlled(nodeWith('a/b'), nodeWith('a_b'))
+  const path = folder()
+  expect(await runProfile({ command: 'profile', worker: 3 }, {}, { ...line.context, folder: path })).toBe(0)
+  expect(readdirSync(path).sort()).toEqual(['a_b-worker-3-20261125-132951-2.cpuprofile', 'a_b-worker-3-20261125-132951.cpuprofile'])
+})
+
+test('without an answer says what may take longer', async () => {
+  const { run, stderr } = controlled()
+  expect(await run('control', 'profile', '3', '--ms', '1')).toBe(5)
+  expect(stderr.text).toMatch(/No node answered within 2\.001 s\..* A worker in native code takes up to 5 s longer: name its node with --node\.\n$/)
 })
 
 test('writes a file for each node, and prints the refusals of others', async () => {

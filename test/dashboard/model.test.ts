@@ -163,6 +163,26 @@ test('a node with slow heartbeats is given ten of them; one that comes back is t
   expect(names(farm.newlyGone(120_000))).toEqual(['a'])
 })
 
+test('a clock that is set back hides no dead node, and no throughput', () => {
+  const hour = 3_600_000
+  const of = (succeeded: number) => ({ totals: { ...scriptedStats().totals, succeeded, failed: 0 } })
+  // This machine's.
+  const farm = farmOf(beat('a', hour), beat('b', hour))
+  farm.apply({ type: 'node.down', reason: 'SIGTERM', node: 'b', at: hour }, hour)
+  expect([names(farm.present(1_000)), names(farm.nodes(1_000))]).toEqual([['a'], ['a', 'b']])
+  expect([names(farm.present(16_001)), names(farm.nodes(62_000))]).toEqual([[], ['a']])
+  // A node's.
+  const node = new NodeModel('n')
+  for (const [at, succeeded] of [
+    [hour, 0],
+    [hour + 1_000, 10],
+    [1_000, 30],
+    [2_000, 50],
+  ] as const)
+    node.apply({ ...beat('n', at, of(succeeded)), at }, hour + succeeded)
+  expect(node.samples).toMatchObject([{ ended: 10 }, { ended: 20 }])
+})
+
 test('a node that has said that it ends is gone at once, with its reason; started again it knows no job', () => {
   const farm = farmOf(beat('a', 0), { ...received, node: 'a', at: 1 }, { type: 'node.down', reason: 'SIGTERM', node: 'a', at: 2 })
   expect(farm.get('a')!.goneReason(3)).toBe('SIGTERM')
@@ -191,6 +211,8 @@ test('the history of all nodes has those that have gone, and steps of several se
     { at: 10_000, ended: 8, failed: 0, latency: { median: 51, p99: 100 } },
     { at: 15_000, ended: 0, latency: undefined },
   ])
+  // What is over is not computed again.
+  expect(farm.seconds(25_000, 15, 5)[1]!.latency).toBe(farm.seconds(30_000, 20, 5)[1]!.latency)
   farm.apply({ type: 'node.down', reason: 'SIGTERM', node: 'a', at: 20_000 }, 20_000)
   expect(names(farm.nodes(20_000))).toEqual(['a'])
   expect(names(farm.nodes(200_000))).toEqual([])

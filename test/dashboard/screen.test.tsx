@@ -133,6 +133,8 @@ test('a restart is confirmed first', async () => {
 test('the chosen job is revoked, and ended if it runs', async () => {
   const node = new ScriptedNode()
   node.tasks = [scriptedTask({ id: 'waits', status: 'pending', started: undefined }), scriptedTask({ id: 'runs' })]
+  // It has begun meanwhile.
+  node.answers.revoke = { id: 'waits', outcome: 'running' }
   const { controller, close } = await openOver(node)
   press(controller, { input: 'x' })
   expect(shown(controller)).toContain('Choose a job first')
@@ -145,6 +147,7 @@ test('the chosen job is revoked, and ended if it runs', async () => {
   press(controller, { input: 'x' })
   press(controller, { input: 'y' })
   expect(node.asked).toContainEqual({ command: 'revoke', id: 'waits', terminate: false })
+  await vi.waitFor(() => expect(shown(controller)).toContain('revoke: running'))
   await close()
 })
 
@@ -193,6 +196,12 @@ test('q asks before it stops a node; Ctrl-C does not', async () => {
   expect(quits).toHaveLength(1)
   press(controller, { input: 'c', ctrl: true })
   expect(quits).toHaveLength(2)
+  await close()
+})
+
+test('a name of wide characters leaves room for the rest of its line', async () => {
+  const { controller, close } = await openOver(new ScriptedNode({ node: '画像を縮小する節点' }))
+  expect(shown(controller, 60)).toMatch(/prefork 画像を縮小する節点 running +up 1m 03s {2}60 MB/)
   await close()
 })
 
@@ -290,7 +299,11 @@ test('nodes that go at the same time are in one notice', async () => {
 })
 
 test('the line of a node says how many of its workers are stuck', async () => {
-  const { controller, close } = await openOn([new ScriptedNode({ workers: [scriptedWorker({ stalled: 5_000 }), scriptedWorker({ id: 2 })] })])
+  const { controller, close } = await openOn([
+    new ScriptedNode({
+      workers: [scriptedWorker({ stalled: 5_000 }), scriptedWorker({ id: 2 }), scriptedWorker({ id: 3, state: 'starting', stalled: 9_000 })],
+    }),
+  ])
   expect(shown(controller)).toMatch(/alpha +1 stuck/)
   controller.showNode('alpha')
   expect(shown(controller)).toContain('prefork alpha running, 1 stuck')

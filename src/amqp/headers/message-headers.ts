@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Backoff, Counts, HistoryEntry, JobHeaders, SerializedError, Settlement } from '../../runtime/delivery.js'
 import { ExpiredError, RedeliveredError } from '../../runtime/errors.js'
 import { MAX_HISTORY, truncate } from '../../runtime/message/serialized-error.js'
-import { hardLimitAbove } from '../../util/limits.js'
+import { hardLimitAbove, MAX_TIME } from '../../util/limits.js'
 import type { AmqpMessage, AmqpProperties } from '../connection/client.js'
 import { fitHeaders } from './header-size.js'
 
@@ -26,6 +26,11 @@ const finiteAtLeast = (value: unknown, least: number): number | undefined =>
 const wholeAtLeast = (value: unknown, least: number): number | undefined => {
   const number = finiteAtLeast(value, least)
   return number === undefined ? undefined : Math.trunc(number)
+}
+/** ms since the epoch, as a Date can have it: another would make whoever shows it fail. */
+const timeOf = (value: unknown): number | undefined => {
+  const time = finiteAtLeast(value, 0)
+  return time === undefined || time > MAX_TIME ? undefined : time
 }
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1_000)
@@ -58,7 +63,7 @@ export const readHistory = (value: unknown): readonly HistoryEntry[] => {
     return [
       {
         attempt: wholeAtLeast(attempt, 0) ?? 0,
-        at: finiteAtLeast(at, 0) ?? 0,
+        at: timeOf(at) ?? 0,
         node: text(node) ?? '',
         outcome: outcome as HistoryEntry['outcome'],
         error: text(error) ?? '',
@@ -221,7 +226,7 @@ export const readDeadLetter = (
   if (headers?.dead_reason !== undefined)
     return {
       reason: text(headers.dead_reason) ?? 'failed',
-      at: finiteAtLeast(headers.dead_at, 0),
+      at: timeOf(headers.dead_at),
       node: text(headers.dead_node),
       queue: text(headers.dead_queue),
       error:
@@ -232,7 +237,13 @@ export const readDeadLetter = (
   const [last] = Array.isArray(headers?.['x-death']) ? (headers['x-death'] as { reason?: unknown; queue?: unknown; time?: unknown }[]) : []
   const reason = last?.reason === 'expired' ? 'expired' : last?.reason === 'delivery_limit' ? 'redelivered' : (text(last?.reason) ?? 'refused')
   const time = (last?.time as { value?: unknown } | undefined)?.value
-  return { reason, at: typeof time === 'number' ? time * 1_000 : undefined, node: undefined, queue: text(last?.queue), error: brokerError(reason, headers) }
+  return {
+    reason,
+    at: typeof time === 'number' ? timeOf(time * 1_000) : undefined,
+    node: undefined,
+    queue: text(last?.queue),
+    error: brokerError(reason, headers),
+  }
 }
 
 /** The error that a node would have given for RabbitMQ's reason. It was not thrown, so it has no stack. */

@@ -55,7 +55,7 @@ export const control = async (
     }
     const late = next.value as number | undefined
     const silent = to === 'all' ? [] : to.filter((node) => !answered.has(node))
-    if (silent.length > 0 || answered.size === 0) throw new CommandError(noAnswer(broker, silent, shown), EXIT.noAnswer)
+    if (silent.length > 0 || answered.size === 0) throw new CommandError(noAnswer(broker, command, silent, shown), EXIT.noAnswer)
     if (to === 'all' && late !== undefined && late > 0) throw new CommandError(tooLate(broker, late, shown), EXIT.noAnswer)
     return refused ? EXIT.refused : EXIT.ok
   } finally {
@@ -70,13 +70,15 @@ const tooLate = (broker: BrokerSettings, nodes: number, shown: string): string =
   `${nodes === 1 ? 'Another node is' : `${nodes} other nodes are`} at work on ${socketsOf(broker)}, with no answer within ${shown}: suspended, or busy.`
 
 /** `silent`: the nodes that were named; none: all were asked. */
-const noAnswer = (broker: BrokerSettings, silent: readonly string[], shown: string): string => {
+const noAnswer = (broker: BrokerSettings, { command }: Command, silent: readonly string[], shown: string): string => {
   const from = silent.join(', ')
+  // All nodes are not waited for as long as a named one.
+  const native = command === 'profile' && from === '' ? ' A worker in native code takes up to 5 s longer: name its node with --node.' : ''
   // Nodes with sockets are known: only one that is there is waited for.
   const sockets = socketsOf(broker)
-  if (sockets !== undefined) return `${from === '' ? 'No node' : `No node ${from}`} is at work on ${sockets}, or it does not answer within ${shown}.`
+  if (sockets !== undefined) return `${from === '' ? 'No node' : `No node ${from}`} is at work on ${sockets}, or it does not answer within ${shown}.${native}`
   const first = from === '' ? `No node answered within ${shown}.` : `No answer within ${shown} from ${from}.`
-  return `${first} Is it at work, on this broker and these exchanges${broker.secret === undefined ? ', and without a secret (ASYNC_FARM_SECRET)' : ', with the same ASYNC_FARM_SECRET'}?`
+  return `${first} Is it at work, on this broker and these exchanges${broker.secret === undefined ? ', and without a secret (ASYNC_FARM_SECRET)' : ', with the same ASYNC_FARM_SECRET'}?${native}`
 }
 
 /** The dashboard of any node, over the broker. */

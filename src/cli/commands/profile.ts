@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { shownTime } from '../../dashboard/format/values.js'
-import { profileName } from '../../dashboard/profile.js'
+import { shownShare, shownTime } from '../../dashboard/format/values.js'
+import { fileSafe, PROFILE_EXTENSION, saveProfile } from '../../dashboard/profile.js'
 import type { Answer, Command } from '../../runtime/report/commands.js'
 import { type ProfileSummary, summarizeProfile, type Weight } from '../../runtime/report/profile-summary.js'
 import { escapeLine } from '../../util/shown-text.js'
@@ -11,8 +11,6 @@ import { CommandError, EXIT, type ExitCode } from '../exit.js'
 import { toJsonLine } from '../output/output-stream.js'
 import type { Flags } from '../settings/setting.js'
 import { control } from './control.js'
-
-const EXTENSION = '.cpuprofile'
 
 interface NodeProfile {
   readonly node: string
@@ -36,24 +34,18 @@ export const profile = async (command: Command & { command: 'profile' }, flags: 
     return await control(command, flags, context, receive)
   } finally {
     for (const each of profiles) {
-      const path = await save(each, filePath(each.node, command.worker, flags, context, profiles.length > 1))
+      const path = await save(each, command.worker, flags, context, profiles.length > 1)
       context.stdout.write(shownProfile(each.node, command.worker, path, summarizeProfile(each.profile)))
     }
   }
 }
 
-/** `isOneOfSeveral`: a file that was named is one for each node. */
-const filePath = (node: string, worker: number, { output }: Flags, { folder }: CliContext, isOneOfSeveral: boolean): string => {
-  if (output === undefined) return resolve(folder, `${profileName(node, worker)}${EXTENSION}`)
-  const path = resolve(folder, String(output))
-  if (!isOneOfSeveral) return path
-  // A node of another version may have any name.
-  const safe = node.replace(/[^\w.-]/g, '_')
-  return path.endsWith(EXTENSION) ? `${path.slice(0, -EXTENSION.length)}.${safe}${EXTENSION}` : `${path}.${safe}`
-}
-
-const save = async ({ profile }: NodeProfile, path: string): Promise<string> => {
+/** Resolves with the path of the file. `isOneOfSeveral`: a file that was named is one for each node. */
+const save = async ({ node, profile }: NodeProfile, worker: number, { output }: Flags, { folder }: CliContext, isOneOfSeveral: boolean): Promise<string> => {
   try {
+    if (output === undefined) return await saveProfile(folder, node, worker, profile)
+    const named = resolve(folder, String(output))
+    const path = isOneOfSeveral ? withNode(named, node) : named
     await writeFile(path, JSON.stringify(profile))
     return path
   } catch (cause) {
@@ -61,13 +53,14 @@ const save = async ({ profile }: NodeProfile, path: string): Promise<string> => 
   }
 }
 
-const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
+const withNode = (path: string, node: string): string =>
+  path.endsWith(PROFILE_EXTENSION) ? `${path.slice(0, -PROFILE_EXTENSION.length)}.${fileSafe(node)}${PROFILE_EXTENSION}` : `${path}.${fileSafe(node)}`
 
-const weightText = ({ ms, share }: Weight): string => `${shownTime(ms).padStart(7)} ${percent(share).padStart(7)}`
+const weightText = ({ ms, share }: Weight): string => `${shownTime(ms).padStart(7)} ${shownShare(share).padStart(7)}`
 
 const shownProfile = (node: string, worker: number, path: string, { duration, samples, idle, calls }: ProfileSummary): string => {
   const lines = [
-    `${escapeLine(node)}, worker ${worker}: ${shownTime(duration)}, ${samples} samples, idle ${percent(idle)}`,
+    `${escapeLine(node)}, worker ${worker}: ${shownTime(duration)}, ${samples} samples, idle ${shownShare(idle)}`,
     escapeLine(path),
     '',
     '           self            total  call',

@@ -15,7 +15,14 @@ export const deadLettersOf = (farm: Farm, broker: BrokerSettings, flags: Flags):
     stack: stack === undefined ? undefined : textWithoutPasswords(stack),
     arguments: showArguments && args !== undefined ? shownArguments({ args }) : undefined,
   })
-  return {
+  let last: Promise<unknown> = Promise.resolve()
+  // One after the other: RabbitMQ lends a message to one reader at a time. A second one would see what the first has not read yet, and miss what it holds.
+  const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
+    const mine = last.then(run, run)
+    last = mine
+    return mine
+  }
+  const letters: DeadLetters = {
     async read(queues, limit) {
       if (farm.countDeadLetters !== undefined) return await farm.countDeadLetters(broker)
       const found: DeadLetterRecord[] = []
@@ -31,4 +38,5 @@ export const deadLettersOf = (farm: Farm, broker: BrokerSettings, flags: Flags):
       return sent
     },
   }
+  return { read: (queues, limit) => inTurn(() => letters.read(queues, limit)), retry: (queues, ids) => inTurn(() => letters.retry(queues, ids)) }
 }

@@ -20,6 +20,9 @@ export const shownCount = (count: number): string => Math.round(count).toLocaleS
 /** `9.5/s`, `1,200/s`. */
 export const shownRate = (perSecond: number): string => `${perSecond < 10 && perSecond > 0 ? perSecond.toFixed(1) : shownCount(perSecond)}/s`
 
+/** `12.5 %`, of a share from 0 to 1. */
+export const shownShare = (share: number): string => `${(share * 100).toFixed(1)} %`
+
 /** `14:03:59`, local time. */
 export const shownClock = (time: number): string => {
   const at = new Date(time)

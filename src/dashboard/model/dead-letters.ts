@@ -25,6 +25,23 @@ export interface DeadLetterRecord {
   readonly arguments: string | undefined
 }
 
+/** A dead letter in a list. */
+export interface ListedLetter extends DeadLetterRecord {
+  /** Tells it from the others of the list, and stays the same when the list is read again. */
+  readonly key: string
+}
+
+/** Messages without an id may have the same queue and time: they are counted. */
+const withKeys = (letters: readonly DeadLetterRecord[]): ListedLetter[] => {
+  const known = new Map<string, number>()
+  return letters.map((letter) => {
+    const name = `${letter.queue} ${letter.id ?? ''} ${letter.at ?? ''}`
+    const number = (known.get(name) ?? 0) + 1
+    known.set(name, number)
+    return { ...letter, key: number === 1 ? name : `${name} (${number})` }
+  })
+}
+
 /** The dead letters of a broker. Whoever opens a dashboard passes it: a dashboard loads no broker. */
 export interface DeadLetters {
   /**
@@ -45,7 +62,7 @@ const letterLine = ({ task = '', reason, queue, node = '', id, error, arguments:
 })
 
 /** The dead letters that a filter finds, in their order. */
-export const queryLetters = (letters: readonly DeadLetterRecord[], filter: string): readonly DeadLetterRecord[] => {
+export const queryLetters = (letters: readonly ListedLetter[], filter: string): readonly ListedLetter[] => {
   const matches = readFilter(filter)
   return filter.trim() === '' ? letters : letters.filter((letter) => matches(letterLine(letter)))
 }
@@ -65,7 +82,7 @@ const rememberedLetters = (tasks: readonly NodeTask[]): DeadLetterRecord[] =>
 /** The dead letters of a farm as last read, and what an operator does with them. */
 export class DeadLetterList {
   /** Of the broker, the newest first; where it cannot list them, those that the nodes remember. */
-  letters: readonly DeadLetterRecord[] = []
+  letters: readonly ListedLetter[] = []
   /** How many there are, where the broker cannot list them. */
   count: number | undefined
   /** Not all were read. */
@@ -89,7 +106,7 @@ export class DeadLetterList {
     this.isRead = false
     const found = await this.#source.read(this.queues, MAX_LETTERS)
     const listed = typeof found !== 'number'
-    const letters = listed ? [...found] : rememberedLetters(this.#farm.model.tasks(this.#farm.now()))
+    const letters = withKeys(listed ? found : rememberedLetters(this.#farm.model.tasks(this.#farm.now())))
     this.letters = letters.sort((a, b) => (b.at ?? 0) - (a.at ?? 0))
     this.count = listed ? undefined : found
     this.cut = listed && found.length >= MAX_LETTERS
@@ -104,6 +121,8 @@ export class DeadLetterList {
   /** Sends those back that a filter finds; without a filter all, also those that were not read. Resolves with how many went. */
   async retryMatching(filter: string): Promise<number> {
     if (filter.trim() === '') return await this.#source.retry(this.queues, 'all')
+    // A page may be older than the server.
+    if (!this.isRead) await this.read()
     const ids = queryLetters(this.letters, filter).flatMap(({ id }) => id ?? [])
     return ids.length === 0 ? 0 : await this.#source.retry(this.queues, ids)
   }

@@ -1,7 +1,7 @@
 import { MAX_SECONDS, type RateSample } from './samples.js'
 
 /** Durations of one second that are kept. Later ones of a busy second are left out. */
-const MAX_DURATIONS = 500
+const MAX_DURATIONS = 100
 
 export interface Latency {
   /** ms */
@@ -31,6 +31,8 @@ interface Second {
 /** Throughput and latency of the last ten minutes, second by second. It has those of nodes that have gone, too. */
 export class FarmHistory {
   readonly #seconds = new Map<number, Second>()
+  /** Of the last report, by its step and the first second of each time: what is over does not change, and to sort all durations again takes long. */
+  readonly #latencies = new Map<number, Map<number, Latency | undefined>>()
 
   /** What one node has done between two heartbeats: each second between gets its share. */
   add({ at, span, ended, failed }: RateSample): void {
@@ -57,17 +59,20 @@ export class FarmHistory {
   report(now: number, seconds: number, step = 1): FarmTime[] {
     const end = Math.floor(now / 1_000 / step) * step
     const steps = Math.floor(Math.min(seconds, MAX_SECONDS) / step)
-    return Array.from({ length: steps }, (_, i) => this.#time(end - (steps - i) * step, step))
+    const before = this.#latencies.get(step)
+    const times = Array.from({ length: steps }, (_, i) => this.#time(end - (steps - i) * step, step, before))
+    this.#latencies.set(step, new Map(times.map(({ at, latency }) => [at / 1_000, latency])))
+    return times
   }
 
-  #time(first: number, step: number): FarmTime {
+  #time(first: number, step: number, before?: ReadonlyMap<number, Latency | undefined>): FarmTime {
     const known = Array.from({ length: step }, (_, i) => this.#seconds.get(first + i) ?? NOTHING)
     const mean = (of: (second: Second) => number): number => known.reduce((sum, second) => sum + of(second), 0) / step
     return {
       at: first * 1_000,
       ended: mean(({ ended }) => ended),
       failed: mean(({ failed }) => failed),
-      latency: latencyOf(known.flatMap(({ durations }) => durations)),
+      latency: before?.has(first) === true ? before.get(first) : latencyOf(known.flatMap(({ durations }) => durations)),
     }
   }
 
@@ -76,7 +81,8 @@ export class FarmHistory {
     if (second === undefined) {
       second = { ended: 0, failed: 0, durations: [] }
       this.#seconds.set(number, second)
-      for (const old of this.#seconds.keys()) if (old < number - MAX_SECONDS) this.#seconds.delete(old)
+      // Later ones are from before the clock was set back.
+      for (const old of this.#seconds.keys()) if (Math.abs(number - old) > MAX_SECONDS) this.#seconds.delete(old)
     }
     return second
   }

@@ -76,7 +76,8 @@ export class FarmModel {
       else if (!this.#gone.has(node)) this.#gone.set(node, { at: now, told: false })
     }
     for (const [node, { at }] of this.#gone) {
-      if (now - at <= FORGET_AFTER) continue
+      // The clock may have been set back.
+      if (Math.abs(now - at) <= FORGET_AFTER) continue
       this.#byName.delete(node.name)
       this.#gone.delete(node)
     }

@@ -3,6 +3,7 @@ import type { FarmNode } from '../../node/types.js'
 import type { Command } from '../../runtime/report/commands.js'
 import { isNodeStats } from '../../runtime/report/read-report.js'
 import type { FarmEvent } from '../../runtime/report/report.js'
+import { MAX_TIME } from '../../util/limits.js'
 import { clearInterval, setInterval } from '../../util/node-time.js'
 import { DEFAULT_PROFILE_MS, NATIVE_CODE_MS } from '../../wire/cpu-profile.js'
 
@@ -71,8 +72,19 @@ export class RemoteSource implements FarmSource {
   }
 
   async #askAll(receive: (event: FarmEvent) => void): Promise<void> {
-    for await (const answer of this.#client.ask('all', { command: 'stats' }, { timeout: FIRST_ANSWERS_TIMEOUT })) {
-      if (answer.ok && isNodeStats(answer.value)) receive({ type: 'node.heartbeat', node: answer.node, at: Date.now(), stats: answer.value })
+    const options = { timeout: FIRST_ANSWERS_TIMEOUT }
+    // Statistics have no time, and the times of the first jobs are read by the difference of the clocks.
+    const clocks = new Map<string, number>()
+    const readClocks = async (): Promise<void> => {
+      for await (const answer of this.#client.ask('all', { command: 'ping' }, options)) {
+        const at = answer.ok ? (answer.value as { at?: unknown } | null)?.at : undefined
+        if (typeof at === 'number' && Math.abs(at) <= MAX_TIME) clocks.set(answer.node, at)
+      }
+    }
+    readClocks().catch(() => {})
+    for await (const answer of this.#client.ask('all', { command: 'stats' }, options)) {
+      const { node } = answer
+      if (answer.ok && isNodeStats(answer.value)) receive({ type: 'node.heartbeat', node, at: clocks.get(node) ?? Date.now(), stats: answer.value })
     }
   }
 

@@ -3,12 +3,18 @@ import { isNodeSnapshot } from '../../runtime/report/read-report.js'
 import type { NodeSnapshot } from '../../runtime/report/report.js'
 import { FarmModel } from './farm-model.js'
 import type { FarmSource } from './farm-source.js'
+import type { NodeModel } from './node-model.js'
+
+/** ms between two reads of a node whose jobs are not what it says, at least. */
+const REPAIR_INTERVAL = 10_000
 
 /** The model of the nodes of a source, kept up to date, and the commands to them. */
 export class LiveFarm {
   readonly model = new FarmModel()
   readonly #source: FarmSource
   readonly #clock: () => number
+  /** When the jobs of a node were last read because an end was missed. */
+  readonly #repaired = new WeakMap<NodeModel, number>()
 
   /** `clock`: ms since the epoch. */
   constructor(source: FarmSource, clock: () => number = Date.now) {
@@ -27,8 +33,16 @@ export class LiveFarm {
       this.model.apply(event, this.now())
       changed()
       // Jobs from before.
-      if (!known) this.refresh(event.node).then(changed, () => {})
+      if (!known || this.#needsRepair(event.node)) this.refresh(event.node).then(changed, () => {})
     })
+  }
+
+  /** At most once in an interval: a node that cannot be read, or says the same again, is not asked with each heartbeat. */
+  #needsRepair(name: string): boolean {
+    const node = this.model.get(name)
+    if (node?.missedEnds !== true || Math.abs(this.now() - (this.#repaired.get(node) ?? 0)) < REPAIR_INTERVAL) return false
+    this.#repaired.set(node, this.now())
+    return true
   }
 
   /** Sends a command to a node, and resolves with its answer. Rejects when it refuses or does not answer. */

@@ -9,10 +9,14 @@ const SILENT = { beats: 3, ms: 5_000 }
 /** It is taken for dead after so many. */
 const GONE = { beats: 10, ms: 15_000 }
 
+/** Heartbeats in a row after which a list of jobs that they contradict is taken for wrong: the end of a job may be under way. */
+const CONTRADICTIONS = 3
+
 /** ms without a turn of the event loop after which a worker is taken for stuck. */
 const STUCK_AFTER = 5_000
 
-export const isStuck = ({ stalled }: NodeWorker): boolean => stalled >= STUCK_AFTER
+/** One that starts or has ended has no event loop. */
+export const isStuck = ({ stalled, state }: NodeWorker): boolean => stalled >= STUCK_AFTER && state !== 'starting' && state !== 'dead'
 
 /** One node, as its events describe it. */
 export class NodeModel {
@@ -26,6 +30,8 @@ export class NodeModel {
   /** Why the node has ended, as it has said itself; undefined while it has not. */
   down: string | undefined
   readonly #throughput = new Throughput()
+  /** Heartbeats in a row by which fewer jobs run than the list has. */
+  #contradictions = 0
 
   constructor(name: string) {
     this.name = name
@@ -42,6 +48,11 @@ export class NodeModel {
     return this.samples.at(-1)?.ended ?? 0
   }
 
+  /** The list has jobs that run no more. Their ends were missed: events get lost with a connection, and a snapshot may overtake them. */
+  get missedEnds(): boolean {
+    return this.#contradictions >= CONTRADICTIONS
+  }
+
   /** `now`: by the clock of this machine. */
   apply(event: FarmEvent, now: number): void {
     this.lastEvent = now
@@ -50,6 +61,7 @@ export class NodeModel {
       this.stats = event.stats
       this.down = undefined
       this.#throughput.add(event.stats.totals, event.at, now)
+      this.#contradictions = this.tasks.running > event.stats.running ? this.#contradictions + 1 : 0
     } else if (event.type === 'node.down') this.down = event.reason
     // A node of this name has started again: it knows no job.
     else if (event.type === 'node.up') this.tasks.replace([], this.skew)
@@ -59,6 +71,7 @@ export class NodeModel {
   applySnapshot({ stats, tasks }: NodeSnapshot): void {
     this.stats = stats
     this.tasks.replace(tasks, this.skew)
+    this.#contradictions = 0
   }
 
   /** What the node tells of the jobs with one id. */
@@ -69,15 +82,21 @@ export class NodeModel {
 
   /** ms since its last event, once that is longer than it should be; undefined before. */
   silentFor(now: number): number | undefined {
-    const silence = now - this.lastEvent
+    const silence = this.#silence(now)
     return silence > this.#time(SILENT) ? silence : undefined
   }
 
   /** Why the node is not there any more: it has said so, or its heartbeats have stopped. Undefined: it is there. */
   goneReason(now: number): string | undefined {
     if (this.down !== undefined) return this.down
-    const silence = now - this.lastEvent
+    const silence = this.#silence(now)
     return silence > this.#time(GONE) ? `no heartbeat for ${Math.round(silence / 1_000)} s: killed, frozen or cut off` : undefined
+  }
+
+  #silence(now: number): number {
+    // The clock was set back: a node that is dead would be there until it has caught up.
+    this.lastEvent = Math.min(this.lastEvent, now)
+    return now - this.lastEvent
   }
 
   #time({ beats, ms }: { beats: number; ms: number }): number {

@@ -26,8 +26,8 @@ export class Throughput {
   add({ succeeded, failed }: NodeStats['totals'], at: number, now: number): void {
     const ended = succeeded + failed
     const last = this.#last
-    // A node that restarted counts from 0.
-    if (last === undefined || ended < last.ended) this.#last = { at, ended, failed }
+    // A node that restarted counts from 0. A clock that was set back may need hours to come to where it was.
+    if (last === undefined || ended < last.ended || at < last.at) this.#last = { at, ended, failed }
     else if (at - last.at >= SAMPLE_TIME) {
       const perSecond = 1_000 / (at - last.at)
       this.samples.push({ at: now, span: at - last.at, ended: (ended - last.ended) * perSecond, failed: (failed - last.failed) * perSecond })

@@ -29,6 +29,13 @@ export class TaskList {
     return [...this.#records.values()]
   }
 
+  /** How many of them run. */
+  get running(): number {
+    let count = 0
+    for (const { status } of this.#records.values()) if (status === 'running') count++
+    return count
+  }
+
   get(id: string): NodeTask | undefined {
     return this.#records.get(id)
   }

@@ -1,4 +1,5 @@
 import { Text } from 'ink'
+import stringWidth from 'string-width'
 import type { NodeStats } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
 import { cell } from '../format/cell.js'
@@ -32,12 +33,12 @@ export const Header = ({ controller, width }: { controller: Controller; width: n
     )
   }
   const { name, state, colour, right, work, throughput, jobs } = summary
-  const shown = cell(name, Math.min(28, name.length))
+  const shown = cell(name, 28).trimEnd()
   return (
     <>
       <Text wrap="truncate">
         <Text bold>prefork </Text>
-        {shown} <Text color={colour}>{cell(state, Math.max(8, width - 8 - shown.length - right.length - 2))}</Text> <Text dimColor>{right}</Text>
+        {shown} <Text color={colour}>{cell(state, Math.max(8, width - 8 - stringWidth(shown) - right.length - 2))}</Text> <Text dimColor>{right}</Text>
       </Text>
       <Text wrap="truncate">
         {work}

@@ -1,7 +1,7 @@
 import type { NodeWorker } from '../../runtime/report/report.js'
 import type { Controller } from '../controller.js'
 import { colourOf, STATUS_COLOURS, shownBytes, shownClock, shownCount, shownRate, shownTime, shownWhen } from '../format/values.js'
-import type { DeadLetterRecord } from '../model/dead-letters.js'
+import type { ListedLetter } from '../model/dead-letters.js'
 import { isStuck, type NodeModel } from '../model/node-model.js'
 import type { NodeTask } from '../model/task-list.js'
 import { nodeState } from './header.js'
@@ -165,7 +165,7 @@ export const TaskTable = ({ controller, width, height }: ListProps) => {
   )
 }
 
-const letterColumns = (now: number, severalQueues: boolean): readonly Column<DeadLetterRecord>[] => [
+const letterColumns = (now: number, severalQueues: boolean): readonly Column<ListedLetter>[] => [
   { title: 'reason', width: 12, value: ({ reason }) => reason, colour: () => 'red' },
   {
     title: 'task',
@@ -174,7 +174,7 @@ const letterColumns = (now: number, severalQueues: boolean): readonly Column<Dea
     important: ({ task = '' }) => task,
   },
   { title: 'id', width: 14, grows: true, optional: 3, value: ({ id = '(no id)' }) => id },
-  ...(severalQueues ? [{ title: 'queue', width: 12, grows: true, optional: 2, value: ({ queue }: DeadLetterRecord) => queue }] : []),
+  ...(severalQueues ? [{ title: 'queue', width: 12, grows: true, optional: 2, value: ({ queue }: ListedLetter) => queue }] : []),
   { title: 'try', width: 3, right: true, optional: 1, value: ({ attempt }) => String(attempt) },
   { title: 'since', width: 11, right: true, value: ({ at }) => (at === undefined ? '' : shownWhen(at, now)) },
 ]
@@ -201,7 +201,7 @@ export const LetterTable = ({ controller, width, height }: ListProps) => {
       focused
       width={width}
       height={height}
-      keyOf={({ queue, id, at }) => `${queue} ${id} ${at}`}
+      keyOf={({ key }) => key}
       empty={!isRead ? 'not read yet' : filter === '' ? 'no dead letters' : `no dead letter matches '${filter}'; Esc shows all`}
     />
   )

@@ -19,6 +19,7 @@ export const OverlayPane = ({ controller, overlay, width, height }: { controller
   const { title, lines, fromTheEnd } = pageOf(controller, overlay, width)
   const room = height - 1
   const most = Math.max(0, lines.length - room)
+  controller.maxScroll = most
   const scroll = Math.min(controller.scroll, most)
   const first = fromTheEnd ? most - scroll : scroll
   const shown = lines.slice(first, first + room)

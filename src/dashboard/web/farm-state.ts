@@ -41,7 +41,9 @@ export const farmState = (model: FarmModel, { node: chosen, filter, order }: Vie
   return {
     now,
     totals: model.totals(now),
-    nodes: nodes.slice(0, MAX_NODES).map((node) => nodeLine(node, now)),
+    nodesFound: nodes.length,
+    // The chosen one is among them, wherever its name stands.
+    nodes: nodes.filter(({ name }, i) => i < MAX_NODES || name === chosen).map((node) => nodeLine(node, now)),
     workers: { found: workers.length, shown: workers.slice(0, MAX_WORKERS) },
     tasks: { found: tasks.length, shown: tasks.slice(0, MAX_TASKS).map((task) => taskLine(task, model.get(task.node)?.skew ?? 0, now)) },
   }
@@ -63,7 +65,9 @@ export const farmHistory = (model: FarmModel, since: number, now: number) =>
 const nodeLine = (node: NodeModel, now: number) => {
   const { name, stats, rate } = node
   const gone = node.goneReason(now)
-  const common = { name, gone, silentFor: gone === undefined ? node.silentFor(now) : undefined, rate }
+  const silentFor = gone === undefined ? node.silentFor(now) : undefined
+  // As in the totals, the last figure of a node that is silent counts no more.
+  const common = { name, gone, silentFor, rate: gone === undefined && silentFor === undefined ? rate : undefined }
   if (stats === undefined) return common
   const { state, connected, host, pid, version, uptime, queues, depth, held, prefetch, running, scale, totals, rss, workers } = stats
   const memory = rss + workers.reduce((sum, worker) => sum + worker.rss, 0)

@@ -1,5 +1,6 @@
 import { type Command, type CommandName, readCommand } from '../../runtime/report/commands.js'
 import { summarizeProfile } from '../../runtime/report/profile-summary.js'
+import { escapeLine } from '../../util/shown-text.js'
 import { isCpuProfile } from '../../wire/cpu-profile.js'
 import { type DeadLetterList, queryLetters } from '../model/dead-letters.js'
 import type { LiveFarm } from '../model/live-farm.js'
@@ -28,7 +29,8 @@ export class Operations {
   constructor(farm: LiveFarm, dead: DeadLetterList, report: (text: string) => void) {
     this.#farm = farm
     this.#dead = dead
-    this.#report = report
+    // An id or a name with a line break must not become a line of its own.
+    this.#report = (text) => report(escapeLine(text))
   }
 
   /** Rejects with BadRequest, or with what the node or the broker has refused. */

@@ -18,6 +18,7 @@ const FILES: Readonly<Record<string, string>> = {
       'connection.js',
       'actions.js',
       'charts.js',
+      'dead-letters.js',
       'details.js',
       'elements.js',
       'keys.js',

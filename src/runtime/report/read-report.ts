@@ -2,12 +2,10 @@
  * Checks of reports that come from outside: any client of the broker may publish to the event exchange, and so do nodes of other
  * versions. The checks cover the members that this version reads, and ignore others.
  */
+import { MAX_TIME } from '../../util/limits.js'
 import type { FarmEvent, NodeSnapshot, NodeStats } from './report.js'
 
 type Check = (value: unknown) => boolean
-
-/** The largest distance from the epoch that a Date can have, ms (ECMAScript). */
-const MAX_TIME = 8.64e15
 
 const text: Check = (value) => typeof value === 'string'
 const number: Check = (value) => Number.isFinite(value)
@@ -38,8 +36,9 @@ const worker = shape({
 })
 
 const stats = shape({
-  ...all(['uptime', 'prefetch', 'held', 'running', 'rss'], number),
-  state: text,
+  ...all(['pid', 'uptime', 'prefetch', 'held', 'running', 'rss'], number),
+  ...all(['host', 'version', 'state'], text),
+  queues: listOf(text),
   connected: flag,
   depth: optional(number),
   heartbeatInterval: optional(number),

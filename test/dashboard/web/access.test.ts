@@ -119,8 +119,11 @@ test('what is no operation is refused: methods, bodies, commands of the command 
   for (const body of ['', '[]', '7', '{', JSON.stringify({ node: 'x'.repeat(20_000) })]) {
     expect((await ask('/dashboard/api/command', { method: 'POST', headers, body })).status, body.slice(0, 10)).toBe(400)
   }
-  expect(await post('command', { node: 'alpha', command: { command: 'shutdown' } })).toMatchObject({ status: 400, error: /may not send 'shutdown'/ })
-  expect(await post('command', { node: 'alpha', command: { command: 'grow', by: -1 } })).toMatchObject({ status: 400, error: /by/ })
+  expect(await post('command', { node: 'alpha', command: { command: 'shutdown' } })).toMatchObject({
+    status: 400,
+    error: expect.stringMatching(/may not send 'shutdown'/),
+  })
+  expect(await post('command', { node: 'alpha', command: { command: 'grow', by: -1 } })).toMatchObject({ status: 400, error: expect.stringMatching(/by/) })
   expect(await post('command', { node: 'nobody', command: { command: 'pause' } })).toMatchObject({ status: 400, error: "There is no node 'nobody'." })
   expect(await post('command', { command: { command: 'pause' } })).toMatchObject({ status: 400, error: "'node' must be a text." })
   expect(await post('other', {})).toMatchObject({ status: 400 })

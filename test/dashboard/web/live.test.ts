@@ -1,5 +1,5 @@
 /** What the page reads, and what becomes of what it asks for. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { RemoteSource } from '../../../src/dashboard/model/farm-source.js'
 import { MAX_CLIENTS } from '../../../src/dashboard/web/live-clients.js'
 import { controlClientOf, ScriptedNode, scriptedTask, scriptedWorker } from '../../fixtures/scripted-node.js'
@@ -9,7 +9,8 @@ import { letterOf, serve } from './served.js'
 interface State {
   title: string
   totals: { jobs: { succeeded: number } }
-  nodes: { name: string; state?: string; gone?: string }[]
+  nodes: { name: string; state?: string; gone?: string; rate?: number; silentFor?: number }[]
+  nodesFound: number
   workers: { found: number; shown: { id: number }[] }
   tasks: { found: number; shown: { id: string; status: string; error?: string }[] }
 }
@@ -47,6 +48,19 @@ test('a node that has ended is shown with its reason, beside those that are ther
     { name: 'beta', gone: 'SIGTERM' },
   ])
   expect(workers.found).toBe(2)
+})
+
+test('a hundred nodes are sent, and the chosen one; how many there are; the rate of one that is silent is none', async () => {
+  const nodes = Array.from({ length: 120 }, (_, i) => new ScriptedNode({ node: `node-${String(i).padStart(3, '0')}` }))
+  const { watch } = await serve({ source: new RemoteSource(controlClientOf(...nodes)) })
+  const stream = await watch('node=node-110')
+  const { nodes: sent, nodesFound } = await until('all nodes', () => states(stream).find((state) => state.nodesFound === 120))
+  expect([sent.length, sent.at(-1)!.name, nodesFound]).toEqual([101, 'node-110', 120])
+  expect(sent[0]!.rate).toBe(0)
+  vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 6_000)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const silent = await until('the silence', () => states(stream).find((state) => state.nodes[0]!.silentFor !== undefined))
+  expect(silent.nodes[0]!.rate).toBeUndefined()
 })
 
 test('a stream shows the jobs that its filter finds, in its order, of its node, and at most a hundred of them', async () => {
@@ -130,22 +144,32 @@ test('a profile comes with its heaviest calls, and is no change', async () => {
 test('a job has its arguments, stack and log', async () => {
   const { post, node } = await serve()
   node.tasks = [scriptedTask({ arguments: '["<b>"]', stack: 'Error: no\n    at x', logs: [{ time: 1, stream: 'stdout', text: '<script>' }] })]
-  expect(await post('job', { node: 'alpha', id: 'job-a' })).toMatchObject({ value: { arguments: '["<b>"]', stack: /at x/, logs: [{ text: '<script>' }] } })
+  expect(await post('job', { node: 'alpha', id: 'job-a' })).toMatchObject({
+    value: { arguments: '["<b>"]', stack: expect.stringMatching(/at x/), logs: [{ text: '<script>' }] },
+  })
   expect(await post('job', { node: 'alpha', id: 'none' })).toEqual({ status: 200, value: null })
 })
 
 test('dead letters are read, filtered, and retried one by one or as the filter finds them', async () => {
   const letters = [letterOf(), letterOf({ id: 'dead-2', task: 'resize' }), letterOf({ id: 'dead-3', task: 'resize' })]
   const { post, dead, reported } = await serve({ letters })
-  expect(await post('dead', {})).toMatchObject({ value: { found: 3, cut: false, shown: [{ id: 'dead-1', stack: /at mail/ }, {}, {}] } })
+  expect(await post('dead', {})).toMatchObject({ value: { found: 3, cut: false, shown: [{ id: 'dead-1', stack: expect.stringMatching(/at mail/) }, {}, {}] } })
   expect(await post('dead', { filter: 'task:resize' })).toMatchObject({ value: { found: 2 } })
   expect(await post('retry', { queue: 'async_farm.jobs', id: 'dead-1' })).toEqual({ status: 200, value: { sent: 1 } })
   expect(await post('retry', { queue: 'async_farm.jobs', id: 'dead-1' })).toEqual({ status: 200, value: { sent: 0 } })
   expect(await post('retry', { filter: 'dead-3' })).toEqual({ status: 200, value: { sent: 1 } })
   expect(await post('retry', { filter: '' })).toEqual({ status: 200, value: { sent: 1 } })
   expect(await post('retry', {})).toMatchObject({ status: 400 })
-  expect(dead.retried).toEqual([['dead-1'], ['dead-1'], ['dead-3'], 'all'])
-  expect(reported).toHaveLength(4)
+  expect(await post('retry', { queue: 'q', id: 'x\n2026-11-25 alpha: {"command":"pause"}' })).toMatchObject({ status: 200 })
+  expect(dead.retried.slice(0, 4)).toEqual([['dead-1'], ['dead-1'], ['dead-3'], 'all'])
+  expect(reported).toHaveLength(5)
+  expect(reported.join()).not.toContain('\n')
+})
+
+test('those that a filter finds are retried, also when the server was started after they were read', async () => {
+  const { post, dead } = await serve({ letters: [letterOf(), letterOf({ id: 'dead-2', task: 'resize' })] })
+  expect(await post('retry', { filter: 'task:resize' })).toEqual({ status: 200, value: { sent: 1 } })
+  expect(dead.retried).toEqual([['dead-2']])
 })
 
 test('before the node is up there is the page, and no data; afterwards streams end with the dashboard', async () => {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { LocalSource } from '../../../src/dashboard/model/farm-source.js'
+import { type FarmSource, LocalSource } from '../../../src/dashboard/model/farm-source.js'
 import { WebDashboard } from '../../../src/dashboard/web/web-dashboard.js'
 import { startNode } from '../../fixtures/nodes.js'
 import { until } from '../../fixtures/until.js'
@@ -32,9 +32,9 @@ const HOSTILE = '<script>document.title = "taken"</script><img src=x onerror="do
 const openPage = async (letters = [letterOf({ task: `mail ${HOSTILE}` })]) => {
   const { node, server: jobs } = await startNode({ minWorkers: 2, concurrency: 1 })
   const dead = deadLettersIn(letters)
-  const serveOn = async (port: number) => {
+  const serveOn = async (port: number, source: FarmSource = new LocalSource(node)) => {
     const dashboard = new WebDashboard({ token: TOKEN, host: '127.0.0.1', title: HOSTILE, report: () => {} })
-    await dashboard.open(new LocalSource(node), dead)
+    await dashboard.open(source, dead)
     const server = createServer((request, response) => {
       if (!dashboard.handle(request, response)) response.writeHead(404).end()
     })
@@ -62,8 +62,8 @@ const openPage = async (letters = [letterOf({ task: `mail ${HOSTILE}` })]) => {
   })
   await page.goto(`http://127.0.0.1:${port}/#token=${TOKEN}`)
   await page.getByText('live', { exact: true }).waitFor()
-  const serveAgain = async (): Promise<void> => {
-    served = await serveOn(port)
+  const serveAgain = async (source?: FarmSource): Promise<void> => {
+    served = await serveOn(port, source)
   }
   return { node, jobs, dead, page, problems, stop: () => served.close(), serveAgain }
 }
@@ -104,6 +104,10 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   await until('the end of the pause', () => node.stats().state === 'running')
   await keyboard.press('+')
   await until('another worker', () => node.stats().scale.wanted === 3)
+  // A key that is held is one key.
+  for (let i = 0; i < 5; i++) await keyboard.down('+')
+  await keyboard.up('+')
+  await until('one more', () => node.stats().scale.wanted >= 4)
 
   jobs.add('sleep', [60_000], { id: 'sleeping' })
   await page.locator('#jobs tr', { hasText: 'sleeping' }).getByText('running').waitFor()
@@ -118,6 +122,7 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   await page.locator('#confirm').waitFor()
   await keyboard.press('y')
   await page.locator('#jobs tr', { hasText: 'sleeping' }).getByText('revoked').waitFor()
+  await page.getByText('revoke: sleep sleeping: terminated').waitFor()
 
   await keyboard.press('d')
   await page.locator('#letters tr').waitFor()
@@ -127,6 +132,8 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   await keyboard.press('y')
   await until('the retry', () => dead.retried.length > 0)
   await page.getByText('No dead letters.').waitFor()
+
+  expect(node.stats().scale.wanted).toBe(4)
 
   // A job that has failed may be retried where it is listed, too.
   await keyboard.press('d')
@@ -146,6 +153,11 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   await keyboard.press('y')
   await page.getByText('it is not among the dead letters any more').waitFor()
 
+  // A chart is read by its arrows, and read out.
+  await page.locator('#rate-plot').focus()
+  await keyboard.press('ArrowLeft')
+  await page.locator('#rate-note[aria-live=polite]').getByText('a second').waitFor()
+
   // Everything is reached by Tab as well, and seen to be.
   const reached = new Set<string>()
   await keyboard.press('a')
@@ -158,6 +170,52 @@ test.skipIf(!isThere)('by keyboard alone: pause, resume, grow, revoke, retry', {
   }
 })
 
+test.skipIf(!isThere)('dead letters are read once, shown as they were read last, and a late answer is left out', { timeout: 60_000 }, async () => {
+  const mine = [letterOf(), letterOf({ id: undefined }), letterOf({ id: undefined })]
+  const { page, dead } = await openPage(mine)
+  const filters: string[] = []
+  let isNewerShown = false
+  await page.route('**/dashboard/api/dead', async (route) => {
+    const { filter } = route.request().postDataJSON() as { filter: string }
+    filters.push(filter)
+    const answer = await route.fetch()
+    if (filter === 'slow') await until('the answer to the second filter', () => isNewerShown)
+    await route.fulfill({ response: answer })
+  })
+  await page.keyboard.press('d')
+  await page.getByText('3 dead letters', { exact: true }).waitFor()
+  expect(filters).toEqual([''])
+  expect(await page.locator('#letters tr').count()).toBe(3)
+  // A message without an id cannot be named.
+  await page.locator('#letters tr', { hasText: '(no id)' }).getByRole('button').first().focus()
+  await page.keyboard.press('R')
+  await page.getByText('This message has no id').waitFor()
+  mine[0] = letterOf({ stack: 'Error: the second failure' })
+  await page.keyboard.press('s')
+  await until('the reading', async () => filters.length === 2 && (await page.locator('#dead-note').textContent()) === '3 dead letters')
+  await page.locator('#letters tr', { hasText: 'dead-1' }).getByRole('button').click()
+  await page.locator('#details').getByText('Error: the second failure').waitFor()
+  // Its button asks, as the key does.
+  await page.locator('#details').getByRole('button', { name: 'Retry' }).click()
+  await page.locator('#confirm').getByText('Send mail dead-1 back to async_farm.jobs?').waitFor()
+  await page.keyboard.press('Escape')
+  // The answer to the first filter comes after that to the second.
+  await page.keyboard.press('/')
+  await page.keyboard.type('slow')
+  await until('the first filter', () => filters.includes('slow'))
+  const late = page.waitForResponse((response) => response.request().postData()?.includes('slow') === true)
+  await page.locator('#filter').fill('dead-1')
+  await page.getByText('1 dead letter', { exact: true }).waitFor()
+  isNewerShown = true
+  await (await late).finished()
+  expect(await page.locator('#letters tr').count()).toBe(1)
+  await page.getByRole('button', { name: 'Retry these 1' }).click()
+  await page.getByText('Send the 1 dead letter that the filter finds back').waitFor()
+  await page.keyboard.press('y')
+  await until('the retry', () => dead.retried.length > 0)
+  expect(dead.retried).toEqual([['dead-1']])
+})
+
 test.skipIf(!isThere)('a busy worker is profiled, and the profile is a file', { timeout: 60_000 }, async () => {
   const { page, jobs, problems } = await openPage()
   jobs.add('spinFor', [20_000], { id: 'spinning' })
@@ -167,6 +225,7 @@ test.skipIf(!isThere)('a busy worker is profiled, and the profile is a file', { 
   // The focus is back on the worker.
   await page.keyboard.press('p')
   await page.locator('#details pre', { hasText: 'spinFor' }).filter({ hasText: 'samples' }).waitFor()
+  expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe('Where its time went')
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()])
   expect(file.suggestedFilename()).toMatch(/-worker-\d+\.cpuprofile$/)
   expect(JSON.parse(readFileSync(await file.path(), 'utf8'))).toMatchObject({ nodes: expect.any(Array), samples: expect.any(Array) })
@@ -189,11 +248,25 @@ test.skipIf(!isThere)('the list stands still while a row has the focus, and says
 })
 
 test.skipIf(!isThere)('it goes on after a restart of the server; without the token it asks for it', { timeout: 60_000 }, async () => {
-  const { page, stop, serveAgain } = await openPage()
+  const { page, node, stop, serveAgain } = await openPage()
+  await page.keyboard.press('n')
   await stop()
   await page.getByText('the server does not answer; trying again').waitFor()
-  await serveAgain()
+  // As over a broker, where the first answers of the nodes take a while.
+  const local = new LocalSource(node)
+  let begin = (): void => {}
+  await serveAgain({
+    open: async (receive) => {
+      begin = () => void local.open(receive)
+    },
+    ask: (name, command) => local.ask(name, command),
+    close: () => local.close(),
+  })
   await page.getByText('live', { exact: true }).waitFor()
+  await until('a state without nodes', async () => (await page.locator('#nodes tr').count()) === 0)
+  begin()
+  await page.locator('#nodes tr.chosen', { hasText: node.name }).waitFor()
+  expect(await page.locator('#notice').textContent()).not.toContain('has gone')
   await page.evaluate("sessionStorage.removeItem('prefork-token')")
   await page.reload()
   await page.getByLabel('Token').fill('a-wrong-token-of-20-')

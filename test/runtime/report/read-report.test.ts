@@ -66,6 +66,11 @@ it('isNodeStats and isNodeSnapshot accept valid values and refuse each in which 
   expect(isNodeSnapshot(sent(snapshot))).toBe(true)
   const { tasks } = snapshot
   for (const wrong of damaged(tasks[0])) expect(isNodeSnapshot({ stats, tasks: [wrong] }), JSON.stringify(wrong)).toBe(false)
+  for (const name of ['pid', 'host', 'version', 'state', 'queues'] as const) {
+    for (const wrong of damaged(stats[name])) expect(isNodeStats({ ...stats, [name]: wrong }), `${name}: ${JSON.stringify(wrong)}`).toBe(false)
+    const { [name]: _, ...without } = stats
+    expect(isNodeStats(without), `without ${name}`).toBe(false)
+  }
   for (const wrong of damaged(stats.scale)) expect(isNodeStats({ ...stats, scale: wrong }), JSON.stringify(wrong)).toBe(false)
   for (const wrong of damaged(stats.workers[0])) expect(isNodeStats({ ...stats, workers: [wrong] }), JSON.stringify(wrong)).toBe(false)
 })

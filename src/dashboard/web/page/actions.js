@@ -54,7 +54,10 @@ export const revoke = ({ node, id, name, status }) => {
     notify(`${name} ${id} has ended.`, true)
     return
   }
-  confirm(`${runs ? 'End' : 'Revoke'} ${name} ${id}?`, () => command(node, { command: 'revoke', id, terminate: runs }, () => `${name} ${id}`))
+  confirm(`${runs ? 'End' : 'Revoke'} ${name} ${id}?`, () =>
+    // A job that was to wait may have begun: the node says so.
+    command(node, { command: 'revoke', id, terminate: runs }, (value) => `${name} ${id}: ${value?.outcome ?? 'done'}`),
+  )
 }
 
 /** Resolves with whether it went back. */

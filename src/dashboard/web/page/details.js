@@ -190,7 +190,10 @@ export const showWorker = (node, id, { jobOf, showJob: look, isProfiled = false 
       )
       const row = again()
       row.prepend(file)
-      if (isCurrent()) replaceBody([row, element('p', 'note', 'Chrome DevTools opens the file.'), ...block('Where its time went', profileText(summary))])
+      if (!isCurrent()) return
+      replaceBody([row, element('p', 'note', 'Chrome DevTools opens the file.'), ...block('Where its time went', profileText(summary))])
+      // The button that was pressed is gone. A screen reader reads what has come.
+      $('details-body').querySelector('pre').focus({ preventScroll: true })
     } catch (error) {
       if (isCurrent()) replaceBody([again(), failedText('No profile', error)])
     }

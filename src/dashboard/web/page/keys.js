@@ -55,6 +55,8 @@ export const listenToKeys = (run) => {
       }
       return
     }
+    // A key that is held would grow a node by thirty workers a second.
+    if (event.repeat) return
     const action = KEYS.find(([key]) => key === event.key)?.[1]
     if (action === undefined || $('farm').hidden) return
     event.preventDefault()

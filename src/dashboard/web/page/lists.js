@@ -79,7 +79,7 @@ export const createNodes = (actions) => {
         setText(cells.alive, scale === undefined ? '' : `${scale.alive} of ${scale.min}–${scale.max}`)
         setText(cells.running, node.running ?? '')
         setText(cells.waiting, node.depth === undefined ? '' : count(node.depth))
-        setText(cells.rate, gone === undefined ? rate(node.rate) : '')
+        setText(cells.rate, node.rate === undefined ? '' : rate(node.rate))
         setText(cells.done, totals === undefined ? '' : count(totals.succeeded))
         setText(cells.failed, totals === undefined ? '' : count(totals.failed))
         setText(cells.memory, node.rss === undefined ? '' : bytes(node.rss))
@@ -94,7 +94,7 @@ export const createNodes = (actions) => {
 // ---- workers
 
 const workerState = ({ state, stalled }) =>
-  stalled > STUCK && state !== 'starting' && state !== 'dead' ? [`stuck ${time(stalled)}`, 'bad'] : [state, tone(state)]
+  stalled >= STUCK && state !== 'starting' && state !== 'dead' ? [`stuck ${time(stalled)}`, 'bad'] : [state, tone(state)]
 
 const workerKey = ({ node, id }) => `${node} ${id}`
 
@@ -251,7 +251,6 @@ export const createJobs = (look) => {
 // ---- dead letters
 
 const LETTER_CELLS = ['status', 'task', 'id', 'queue', 'try', 'changed', 'error']
-const letterKey = ({ queue, id, at }, i) => (id === undefined ? `${i} ${at}` : `${queue} ${id}`)
 
 export const createLetters = (look) => {
   const list = $('letters')
@@ -260,21 +259,23 @@ export const createLetters = (look) => {
   return {
     show(letters) {
       shown = letters
-      const items = letters.map((letter, i) => ({ letter, key: letterKey(letter, i) }))
-      showRows(list, items, {
+      showRows(list, letters, {
         key: ({ key }) => key,
-        create({ letter, key }) {
+        create({ key }) {
           const { element: row, cells } = tableRow(LETTER_CELLS, { try: 'try' })
-          const open = button(visible(letter.task ?? '(unreadable)'), () => look(letter), 'open link-like')
+          // As it was read last: the row outlives a reading.
+          const lookAtIt = () => look(shown.find((letter) => letter.key === key))
+          const open = button('', lookAtIt, 'open link-like')
           open.dataset.letter = key
           cells.task.append(open)
           row.addEventListener('click', ({ target }) => {
-            if (target !== open && getSelection().isCollapsed) look(letter)
+            if (target !== open && getSelection().isCollapsed) lookAtIt()
           })
-          return { element: row, cells }
+          return { element: row, cells, open }
         },
-        fill({ cells }, { letter }) {
+        fill({ cells, open }, letter) {
           setState(cells.status, letter.reason, 'bad')
+          setText(open, visible(letter.task ?? '(unreadable)'))
           setText(cells.id, visible(letter.id ?? '(no id)'))
           setText(cells.queue, visible(letter.queue))
           setText(cells.try, letter.attempt)
@@ -286,7 +287,7 @@ export const createLetters = (look) => {
     },
     get focused() {
       const key = document.activeElement?.dataset?.letter
-      return key === undefined ? undefined : shown.find((letter, i) => letterKey(letter, i) === key)
+      return shown.find((letter) => letter.key === key)
     },
   }
 }

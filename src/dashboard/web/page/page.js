@@ -1,23 +1,27 @@
 // Puts the page together: the stream's states go to the lists and charts, keys and buttons to the actions.
 
-import { notify, pause, restart, retryLetter, retryMatching, revoke, scale } from './actions.js'
+import { notify, pause, restart, revoke, scale } from './actions.js'
 import { Chart, linear, logarithmic } from './charts.js'
-import { ask, onNewToken, Stream, useToken } from './connection.js'
-import { confirm, FAILED, showJob, showLetter, showWorker } from './details.js'
+import { onNewToken, Stream, useToken } from './connection.js'
+import { askToRetry, focusedLetter, readDead, retryFound } from './dead-letters.js'
+import { FAILED, showJob, showWorker } from './details.js'
 import { $, element, setClass, setText } from './elements.js'
 import { listenToKeys } from './keys.js'
-import { createJobs, createLetters, createNodes, createWorkers } from './lists.js'
-import { bytes, count, plural, rate, time } from './text.js'
+import { createJobs, createNodes, createWorkers } from './lists.js'
+import { bytes, count, rate, time } from './text.js'
+
+/** ms for which a chosen node may be missing: a server that was started again hears of its nodes one by one. */
+const MISSING = 3_000
 
 /** The last state. */
 let state
 /** The chosen node; undefined: all of them. */
 let chosen
+/** Since when the chosen node is in no state; undefined: it is there. */
+let missingSince
 let tab = 'jobs'
 /** The first job of the next state gets the focus: the filter was entered. */
 let isEntering = false
-/** Of the dead letters that were read last. */
-let found = 0
 
 const jobActions = {
   revoke,
@@ -38,7 +42,6 @@ const togglePause = (name) => pause(name, ['paused', 'quiet'].includes(stateOf(n
 const showNodes = createNodes({ choose: (name) => choose(name === chosen ? undefined : name), pause: togglePause, scale, restart })
 const workers = createWorkers((node, id) => lookAtWorker(node, id))
 const jobs = createJobs(lookAtJob)
-const letters = createLetters((letter) => showLetter(letter, retryOne))
 
 // ---- charts
 
@@ -109,12 +112,14 @@ const showState = (now) => {
     setClass(value, ended[name] > 0 && ['failed', 'lost', 'deadLettered'].includes(name) ? 'bad' : '')
   }
   setText($('dead-count'), ended.deadLettered > 0 ? count(ended.deadLettered) : '')
-  if (chosen !== undefined && stateOf(chosen) === undefined) {
+  missingSince = chosen === undefined || stateOf(chosen) !== undefined ? undefined : (missingSince ?? performance.now())
+  if (missingSince !== undefined && performance.now() - missingSince > MISSING) {
     notify(`${chosen} has gone`, true)
     choose(undefined)
     return
   }
   showNodes(now.nodes, chosen)
+  setText($('nodes-note'), now.nodesFound > now.nodes.length ? `${now.nodes.length} of ${count(now.nodesFound)}, by name` : '')
   workers.show(now.workers, now.nodes.length === 1 || chosen !== undefined)
   jobs.show(now.tasks)
   if (!isEntering) return
@@ -157,6 +162,7 @@ onNewToken(reopen)
 
 const choose = (name) => {
   chosen = name
+  missingSince = undefined
   $('all-nodes').setAttribute('aria-pressed', String(name === undefined))
   if (state !== undefined) showNodes(state.nodes, chosen)
   jobs.release()
@@ -172,39 +178,12 @@ const chooseTab = (name) => {
     $(`tab-${each}`).tabIndex = each === name ? 0 : -1
     $(`${each}-panel`).hidden = each !== name
   }
-  if (name === 'dead') readDead()
 }
 
-const readDead = async () => {
-  setText($('dead-note'), 'reading …')
-  try {
-    const answer = await ask('dead', { filter: $('filter').value })
-    found = answer.found
-    letters.show(answer.shown)
-    const { count: there, cut, shown } = answer
-    const parts = [there === undefined ? undefined : `The broker has ${count(there)} and lists none; these are those that the nodes remember.`]
-    parts.push(
-      found > shown.length ? `${shown.length} of ${count(found)}, the newest first` : plural(found, 'dead letter'),
-      cut ? 'there may be more' : undefined,
-    )
-    setText($('dead-note'), parts.filter((part) => part !== undefined).join(' '))
-  } catch (error) {
-    found = 0
-    letters.show([])
-    setText($('dead-note'), `They cannot be read: ${error.message}`)
-  }
-  $('no-letters').hidden = found > 0
-  setText($('no-letters'), $('filter').value.trim() === '' ? 'No dead letters.' : 'No dead letter that the filter finds.')
-  $('retry-all').disabled = found === 0
-  setText($('retry-all').firstElementChild, $('filter').value.trim() === '' ? 'Retry all' : `Retry these ${count(found)}`)
+const openDead = () => {
+  chooseTab('dead')
+  return readDead()
 }
-
-const retryOne = async (letter) => {
-  await retryLetter(letter)
-  if (tab === 'dead') await readDead()
-}
-
-const askToRetry = (letter) => confirm(`Send ${letter.task ?? 'the job'} ${letter.id} back to ${letter.queue}?`, () => retryOne(letter))
 
 let typed
 const applyFilter = () => {
@@ -223,14 +202,15 @@ $('order').addEventListener('change', () => {
 })
 $('all-nodes').addEventListener('click', () => choose(undefined))
 $('tab-jobs').addEventListener('click', () => chooseTab('jobs'))
-$('tab-dead').addEventListener('click', () => chooseTab('dead'))
+$('tab-dead').addEventListener('click', openDead)
 document.querySelector('[role=tablist]').addEventListener('keydown', (event) => {
   if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return
-  chooseTab(tab === 'jobs' ? 'dead' : 'jobs')
+  if (tab === 'jobs') openDead()
+  else chooseTab('jobs')
   $(`tab-${tab}`).focus()
 })
 $('read-dead').addEventListener('click', readDead)
-$('retry-all').addEventListener('click', () => retryMatching($('filter').value, found, readDead))
+$('retry-all').addEventListener('click', retryFound)
 $('show-help').addEventListener('click', () => $('help').showModal())
 
 // ---- keys
@@ -288,9 +268,9 @@ listenToKeys({
       firstOf('jobs')
       return
     }
-    chooseTab('dead')
+    const reading = openDead()
     $('tab-dead').focus()
-    await readDead()
+    await reading
     firstOf('letters')
   },
   hold: () => jobs.toggle(),
@@ -300,13 +280,13 @@ listenToKeys({
     else revoke(task)
   },
   retry() {
-    const [letter, task] = [letters.focused, jobs.focused]
+    const [letter, task] = [focusedLetter(), jobs.focused]
     if (letter !== undefined) askToRetry(letter)
     else if (task !== undefined && FAILED.has(task.status)) askToRetry({ ...task, task: task.name })
     else notify('Choose a dead letter first: d, or a job that has failed', true)
   },
   retryAll() {
-    if (tab === 'dead' && found > 0) retryMatching($('filter').value, found, readDead)
+    if (tab === 'dead' && !$('retry-all').disabled) retryFound()
     else notify('Read the dead letters first: d', true)
   },
   read() {

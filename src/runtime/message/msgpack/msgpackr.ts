@@ -3,6 +3,7 @@
  * msgpackr. The module is bundled, so that a host that uses msgpackr itself has another table.
  */
 import msgpackr from 'msgpackr/index-no-eval'
+import { MAX_TIME } from '../../../util/limits.js'
 import { UndecodableError } from '../../errors.js'
 import { MARK, TIMESTAMP } from './format.js'
 
@@ -18,9 +19,6 @@ export class Wide {
 const PROTO = '\ud800'
 
 const withProto = (map: object): object => Object.fromEntries(Object.entries(map).map(([key, value]) => [key === PROTO ? '__proto__' : key, value]))
-
-/** Bound for the time of a Date, ms from the epoch. */
-const MAX_TIME = 8.64e15
 
 /** msgpackr's own reader adds the nanoseconds as a float. So it rounds a far time up, and a time before 1970 towards 1970. */
 const readTimestamp = (bytes: Buffer): Date => {
