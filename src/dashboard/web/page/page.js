@@ -38,7 +38,7 @@ const togglePause = (name) => pause(name, ['paused', 'quiet'].includes(stateOf(n
 const showNodes = createNodes({ choose: (name) => choose(name === chosen ? undefined : name), pause: togglePause, scale, restart })
 const workers = createWorkers((node, id) => lookAtWorker(node, id))
 const jobs = createJobs(lookAtJob)
-const letters = createLetters((letter) => showLetter(letter, retryOne))
+const letters = createLetters((letter) => showLetter(letter, askToRetry))
 
 // ---- charts
 
