@@ -34,8 +34,18 @@ const explainUsage = (error: CommanderError, typed: readonly string[]): [line: s
   const commands = typed.filter((each) => /^[a-z_]+$/.test(each)).slice(0, ['control', 'dlq', 'queue'].includes(typed[0] ?? '') ? 2 : 1)
   // An unknown command has no help of its own.
   if (error.code === 'commander.unknownCommand') commands.pop()
-  return [`${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}. Try: ${['prefork', ...commands, '--help'].join(' ')}`, EXIT.usage]
+  const told = `${oneLine(error.message.replace(/^error: /, '').replace(/\.$/, ''))}${isBefore(error, commands, typed) ? misplaced(commands) : ''}`
+  return [`${told}. Try: ${['prefork', ...commands, '--help'].join(' ')}`, EXIT.usage]
 }
+
+/** A flag that is unknown because it stands before the command. */
+const isBefore = (error: CommanderError, commands: readonly string[], typed: readonly string[]): boolean => {
+  const flag = error.code === 'commander.unknownOption' ? /'(-[^'=]*)/.exec(error.message)?.[1] : undefined
+  if (flag === undefined || commands.length === 0) return false
+  return typed.findIndex((each) => each === flag || each.startsWith(`${flag}=`)) < typed.indexOf(commands.at(-1)!)
+}
+
+const misplaced = (commands: readonly string[]): string => `: the flags of '${commands.join(' ')}' stand after it, not before`
 
 const SCHEDULE_SOURCES = { cron: '--cron', every: '--every', timeZone: '--time-zone' }
 const SOURCES: Readonly<Record<string, string>> = { ...NODE_SOURCES, ...BROKER_SOURCES, ...SCHEDULE_SOURCES }

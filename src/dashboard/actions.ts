@@ -105,7 +105,8 @@ const letterOfTask = (controller: Controller): Pick<DeadLetterRecord, 'id' | 'qu
   return task !== undefined && isChosen && ENDED_BADLY.has(task.status) ? { id: task.id, queue: task.queue, task: task.name } : undefined
 }
 
-const ENDED_BADLY: ReadonlySet<string> = new Set(['failure', 'lost', 'hard_timeout', 'soft_timeout'])
+/** Statuses of jobs that may be retried. */
+export const ENDED_BADLY: ReadonlySet<string> = new Set(['failure', 'lost', 'hard_timeout', 'soft_timeout'])
 
 /** Sends every dead letter back that the filter finds. Asks first. */
 export const retryMatching = (controller: Controller): void => {

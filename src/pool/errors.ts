@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { PoolClosedError, WorkerLostError, WorkerStartError } from '../wire/errors.js'
 import { deathCause, missingPermission } from './fleet/death-cause.js'
@@ -100,10 +100,11 @@ export const missingTasks = (settings: Settings): WorkerStartError | undefined =
   const options = [...execArgv, ...(env.NODE_OPTIONS ?? '').split(/\s+/)]
   // A host under --permission does not see every file.
   if (process.permission !== undefined || options.some((arg) => LOADER.test(arg))) return undefined
-  const module = tasks.map((url) => fileURLToPath(url)).find((path) => !existsSync(path))
+  const module = tasks.map((url) => fileURLToPath(url)).find((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true)
   if (module === undefined) return undefined
   const cause = Object.assign(new Error(`Cannot find module '${module}'`), { code: NOT_FOUND })
-  return new WorkerStartError(`No worker can be started: ${module}: ${noSuchFile(module, settings)}`, { cause })
+  const reason = existsSync(module) ? 'it is a folder. Name the module in it, such as index.js.' : noSuchFile(module, settings)
+  return new WorkerStartError(`No worker can be started: ${module}: ${reason}`, { cause })
 }
 
 const loaderHint = (error: unknown): string =>

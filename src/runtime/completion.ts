@@ -250,6 +250,7 @@ export class Completion implements ActiveJobObserver {
     job.losses++
     job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
     this.#state.totals.lost++
+    if (job.historyEntry !== undefined) job.historyEntry.record.counts = { ...job.counts, losses: job.totalLosses }
     this.#state.log?.error({ job: job.id, task: job.name, queue: job.queue, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
     this.#state.report({ type: 'task.lost', id: job.id, name: job.name, worker, duration: job.duration, reason, losses: job.totalLosses })
   }
@@ -298,7 +299,7 @@ export class Completion implements ActiveJobObserver {
 
   #deadLettered(job: ActiveJob, settlement: Settlement, error: unknown, status: TaskStatus): void {
     const dead = settlement.kind === 'dead-letter' ? settlement.reason : undefined
-    const { id, name, worker, workerCounts, duration, queue, counts, deliveries } = job
+    const { id, name, worker, workerCounts, duration, queue, deliveries } = job
     const isForgotten = deliveries[0]?.isForgotten === true
     endEntry(job, status, error)
     const onSettled = (): void => {
@@ -307,7 +308,7 @@ export class Completion implements ActiveJobObserver {
       if (workerCounts !== undefined) workerCounts.failed++
       if (!isForgotten) totals.deadLettered++
       const what = isForgotten ? 'job has failed and is forgotten: it has no retry left' : 'job goes to the dead letters'
-      log?.error({ job: id, task: name, queue, worker, reason: dead, counts, err: error }, what)
+      log?.error({ job: id, task: name, queue, worker, reason: dead, counts: { ...job.counts, losses: job.totalLosses }, err: error }, what)
       this.#state.report({ type: 'task.failed', id, name, worker, duration, error: errorLine(error), dead })
     }
     this.#settle(job, settlement, { reply: { ok: false, error }, onSettled })

@@ -7,6 +7,11 @@ const REMEDY =
   'prefork was bundled, and its package is not installed where the bundle runs: its workers are started from its files. Install it there, and keep it ' +
   "external: esbuild --external:prefork '--external:prefork/*', or in webpack externals: /^prefork(\\/|$)/."
 
+/** A tool that deploys what imports name (`output: 'standalone'` of Next.js, @vercel/nft) copies no other file. */
+const incomplete = (folder: string): string =>
+  `Files of prefork are missing in ${folder}: its workers are started from files that no import names. Copy the whole folder; for Next.js: ` +
+  "outputFileTracingIncludes: { '/*': ['./node_modules/prefork/dist/**'] }."
+
 /** Not seen by a bundler, which would try to resolve what is required. In a bundle of CommonJS `import.meta.url` is undefined. */
 const requireFrom = (base: string): NodeJS.Require => process.getBuiltinModule('node:module').createRequire(base)
 
@@ -31,12 +36,18 @@ export const distAround = ((): URL | undefined => {
   return folder !== undefined && has(folder) ? folder : undefined
 })()
 
+/** Why there are no own files. Bundles of webpack have the address that this module had when they were built: it need not exist. */
+const remedy = (): string => {
+  const folder = here === undefined ? undefined : /^file:.*\/node_modules\/prefork\/dist\//.exec(here)?.[0]
+  return folder !== undefined && existsSync(new URL(folder)) ? incomplete(fileURLToPath(folder)) : REMEDY
+}
+
 let dist = distAround
 
 /** A file below `dist`. In a bundle of the application it is that of the installed package. Throws where there is none. */
 export const ownFile = (name: string): URL => {
   dist ??= installedFor(here) ?? installedFor(process.argv[1]) ?? installedFor(`${process.cwd()}/`)
-  if (dist === undefined) throw new Error(REMEDY)
+  if (dist === undefined) throw new Error(remedy())
   return new URL(name, dist)
 }
 

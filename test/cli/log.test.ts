@@ -65,3 +65,12 @@ test('a terminal gets readable lines', () => {
   output.flush()
   expect(writes).toEqual([expect.stringMatching(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}job succeeded job=a\n$/)])
 })
+
+test('on a terminal lists and objects are quoted once', () => {
+  const { output, writes } = fakeStdout({ isTTY: true })
+  const logger = createLogger(output, { NO_COLOR: '1' }, { logLevel: 'info' })
+  logger.info({ queues: ['a', 'b.c'], tasks: ['two words', 'a="b"'], none: [], counts: { attempt: 1 }, text: '"quoted"', name: 'plain', worker: 3 }, 'node up')
+  output.flush()
+  const shown = String.raw`node up queues=[a, b.c] tasks=["two words","a=\"b\""] none=[] counts={"attempt":1} text="\"quoted\"" name=plain worker=3`
+  expect(writes.join('')).toContain(`${shown}\n`)
+})

@@ -400,6 +400,13 @@ test('the page of a failed job has its arguments, the stack of its error, its at
   expect(picture).toMatch(/1 {2}\d\d:\d\d:\d\d {2}old-node {2}lost: SIGKILL/)
   expect(picture).toContain('trying')
   expect(picture).toContain('R retry')
+  // What has succeeded cannot be sent back.
+  press(controller, { input: '', name: 'escape' })
+  node.tasks = [scriptedTask({ ...told, status: 'success' })]
+  node.emit({ type: 'task.succeeded', id: 'job-a', name: 'resize', worker: 1, duration: 5 })
+  press(controller, { input: '', name: 'enter' })
+  await vi.waitFor(() => expect(shown(controller)).toMatch(/^success /m))
+  expect(shown(controller)).not.toContain('R retry')
   await close()
 })
 

@@ -4,7 +4,8 @@
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { dirname, join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { execa } from 'execa'
 import { expect, it, onTestFinished } from 'vitest'
 import { blocksOf, fileNameOf, readPage, root } from '../docs/document.js'
@@ -17,17 +18,20 @@ const missing = next === undefined ? 'NEXT_FOLDER is not set' : existsSync(next)
 if (missing !== undefined) console.warn(`SKIPPED: Next.js, because ${missing}`)
 
 /** Where the files of the guide lie in a project. */
-const PLACES: Readonly<Record<string, string>> = { 'tasks.js': 'tasks.js', 'next.config.js': 'next.config.js', 'route.js': 'app/square/route.js' }
+const PLACES: Readonly<Record<string, string>> = { 'tasks.mjs': 'tasks.mjs', 'next.config.mjs': 'next.config.mjs', 'route.js': 'app/square/route.js' }
 
 const project = (): string => {
   const folder = mkdtempSync(join(parent!, 'prefork-next-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }\n')
+  // As `create-next-app` makes it: without `type`.
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
   for (const block of blocksOf(readPage('docs/recipes.md'))) {
     const place = PLACES[fileNameOf(block) ?? '']
     if (place === undefined) continue
     mkdirSync(dirname(join(folder, place)), { recursive: true })
-    writeFileSync(join(folder, place), block.text)
+    // The folder of `next` is a part of what is deployed.
+    const more = `export default {\n  output: 'standalone',\n  outputFileTracingRoot: ${JSON.stringify(parent)},`
+    writeFileSync(join(folder, place), place.startsWith('next.config') ? block.text.replace('export default {', more) : block.text)
   }
   // A copy, as an install makes: Next.js follows no link out of its folder.
   for (const name of ['package.json', 'dist']) cpSync(join(root, name), join(folder, 'node_modules/prefork', name), { recursive: true })
@@ -49,11 +53,13 @@ const below = (pid: number): number[] => childrenOf(pid).flatMap((child) => [chi
 
 const isWorker = (pid: number): boolean => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('prefork worker')
 
-const serves = async (folder: string, command: string) => {
+/** `command` of Next.js in this folder, or its server of `output: 'standalone'`. */
+const serves = async (folder: string, command: 'start' | 'dev' | 'standalone') => {
   const port = await freePort()
-  const server = execa(process.execPath, [next!, command, '--port', String(port), '--hostname', '127.0.0.1'], {
+  const args = command === 'standalone' ? ['server.js'] : [next!, command, '--port', String(port), '--hostname', '127.0.0.1']
+  const server = execa(process.execPath, args, {
     cwd: folder,
-    env,
+    env: { ...env, PORT: String(port), HOSTNAME: '127.0.0.1' },
     all: true,
     reject: false,
     stdin: 'ignore',
@@ -80,8 +86,14 @@ it.skipIf(missing !== undefined)(
     const folder = project()
     const built = await execa(process.execPath, [next!, 'build'], { cwd: folder, env, all: true, reject: false, stdin: 'ignore' })
     expect(built.exitCode, built.all).toBe(0)
-    for (const command of ['start', 'dev']) {
-      const { url, server, output } = await serves(folder, command)
+    // A worker has loaded neither tasks nor configuration with a warning, and the build has started none.
+    expect(built.all).not.toContain('MODULE_TYPELESS_PACKAGE_JSON')
+    // Elsewhere, so that it finds nothing of the project.
+    const standalone = mkdtempSync(join(tmpdir(), 'prefork-standalone-'))
+    onTestFinished(() => rmSync(standalone, { recursive: true, force: true }))
+    cpSync(join(folder, '.next/standalone'), standalone, { recursive: true, verbatimSymlinks: true })
+    for (const command of ['start', 'standalone', 'dev'] as const) {
+      const { url, server, output } = await serves(command === 'standalone' ? join(standalone, basename(folder)) : folder, command)
       const response = await fetch(url)
       const text = await response.text()
       expect([response.status, text], output()).toEqual([200, '{"square":49}'])

@@ -16,6 +16,31 @@ describe('promise 8: createPool with a task module', () => {
     await nothingLeft()
   })
 
+  it('that imports a module with a syntax error rejects with the path and line of that module', async () => {
+    const folder = scratch()
+    const module = join(folder, 'parsed.mjs')
+    writeFileSync(module, "import { one } from './between.mjs'\nexport const two = () => one\n")
+    writeFileSync(join(folder, 'between.mjs'), "export { one } from './unparsed.mjs'\nimport './parsed.mjs'\nimport 'node:fs'\n")
+    writeFileSync(join(folder, 'unparsed.mjs'), 'export const one = () => 1\nexport const two = ;\n')
+    const { message } = await refused({ tasks: module, workers: 1 })
+    expect(message).toContain(`${module}: Unexpected token ';' (${join(folder, 'unparsed.mjs')}, line 2)`)
+    await nothingLeft()
+  })
+
+  it('that throws a SyntaxError of its own rejects with that alone', async () => {
+    const module = join(scratch(), 'parses.mjs')
+    writeFileSync(module, "JSON.parse('{')\nexport const one = () => 1\n")
+    expect((await refused({ tasks: module, workers: 1 })).message).toMatch(/parses\.mjs: [^(]*JSON[^(]*( \(line 1 column 2\))?$/)
+  })
+
+  it('that has a syntax error rejects with it under --permission, where no process can be started to find its line', async () => {
+    const module = join(scratch(), 'unparsed.mjs')
+    writeFileSync(module, 'export const two = ;\n')
+    const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission'
+    const execArgv = [permission, '--allow-fs-read=*', '--allow-worker', '--allow-addons', '--no-warnings']
+    expect((await refused({ tasks: module, workers: 1, execArgv })).message).toContain(`${module}: Unexpected token ';'`)
+  })
+
   it('that throws a value without text, or writes junk into the results pipe, rejects; the host is unharmed', async () => {
     for (const name of ['throws-oddly.js', 'forges.js']) {
       const error = await refused(withStarts(name).options)

@@ -86,6 +86,11 @@ describe('a task module', () => {
     expect((await refused({ tasks: importer })).message).toContain("Cannot find module '")
   })
 
+  it('that is a folder is told so, without a start', async () => {
+    const { message } = await refused({ tasks: tmpdir(), execArgv: [] })
+    expect(message).toBe(`No worker can be started: ${tmpdir()}: it is a folder. Name the module in it, such as index.js.`)
+  })
+
   it.runIf(process.version.startsWith('v20'))('in TypeScript that Node cannot load is answered with the loader that it needs', async () => {
     const { message } = await refused({ tasks: moduleOf('export const one = (): number => 1\n', 'tasks.ts') })
     expect(message).toMatch(/Unknown file extension "\.ts" for .*\. Give the workers a loader: execArgv: \['--import', 'tsx'\], or run Node 22\.18 or later$/)

@@ -45,7 +45,7 @@ describe('a job whose worker dies', () => {
       },
     })
     expect(farm.server.replies).toMatchObject([{ id, ok: false }])
-    expect(farm.node.snapshot().tasks).toMatchObject([{ id, status: 'lost' }])
+    expect(farm.node.snapshot().tasks).toMatchObject([{ id, status: 'lost', counts: { attempt: 1, losses: 3 } }])
     expect(farm.node.stats().totals).toMatchObject({ lost: 3, deadLettered: 1 })
   })
 

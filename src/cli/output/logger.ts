@@ -46,9 +46,11 @@ const LEVELS: Record<number, [name: string, colour: Parameters<Paint>[0]]> = {
 }
 const OWN = new Set(['level', 'time', 'msg', 'err', 'pid', 'hostname'])
 
+/** A list of names without quotes where none needs them; any other value that is no string as JSON. */
 const shownValue = (value: unknown): string => {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text)
+  if (Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'string' && /^[^\s"=,[\]]+$/.test(each))) return `[${value.join(', ')}]`
+  if (typeof value !== 'string') return JSON.stringify(value)
+  return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)
 }
 
 const stackOf = (err: unknown): string => {

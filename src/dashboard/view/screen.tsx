@@ -1,5 +1,6 @@
 import { Box, Text } from 'ink'
 import stringWidth from 'string-width'
+import { ENDED_BADLY } from '../actions.js'
 import type { Controller } from '../controller.js'
 import { cell } from '../format/cell.js'
 import { Header } from './header.js'
@@ -45,11 +46,17 @@ export const Screen = ({ controller, size }: { controller: Controller; size: Siz
   )
 }
 
+/** What may be done with a job that is shown: nothing, if it succeeded or was revoked. */
+const keyOfTask = (task: Controller['task']): string[] => {
+  if (task?.ended === undefined) return ['x end it']
+  return ENDED_BADLY.has(task.status) ? ['R retry'] : []
+}
+
 /** The keys that are useful now, the most useful first. */
 const keysFor = ({ overlay, page, typing, options, shownNode, task }: Controller, width: number): string => {
   if (typing) return 'words, or task:mail state:failed   Enter keep   Esc clear'
   if (overlay?.kind === 'letter') return '↑ ↓ PgUp PgDn scroll   R retry   Esc back'
-  if (overlay?.kind === 'task') return `↑ ↓ PgUp PgDn scroll   ${task?.ended === undefined ? 'x end it' : 'R retry'}   Esc back`
+  if (overlay?.kind === 'task') return ['↑ ↓ PgUp PgDn scroll', ...keyOfTask(task), 'Esc back'].join('   ')
   if (overlay !== undefined) return '↑ ↓ PgUp PgDn scroll   Esc back'
   if (page === 'letters') return fitting(['↑↓ Enter', '/ filter', 'R retry', 'A retry all that match', 'Esc back', 's read again'], width)
   const all = options.only === true || shownNode === undefined ? [] : ['Esc all nodes']

@@ -29,7 +29,7 @@ export class TaskRegistry {
 const LOADING = Symbol.for('prefork.loading')
 const marker = globalThis as { [LOADING]?: string }
 
-/** The time that `node --check` may take, ms: enough for a Node that starts on a busy machine. */
+/** The time that a search for a syntax error may take, ms: enough for a Node that starts on a busy machine. */
 const CHECK_TIMEOUT = 5_000
 
 /** The start failed at this module (or at the start hooks of the modules). */
@@ -55,7 +55,7 @@ export const loadTasks = async (urls: readonly string[]): Promise<TaskRegistry> 
         found.set(name, { name, run, module, ...workerState().tasks.get(run) })
       }
     } catch (error) {
-      addSyntaxPlace(error, module)
+      addSyntaxPlace(error, url, module)
       throw new StartFailure(module, error)
     }
   }
@@ -87,17 +87,45 @@ export const loaded = (): void => {
 const pathOf = (url: string): string => (url.startsWith('file:') ? fileURLToPath(url) : url)
 
 /**
- * Adds the line of a syntax error to its message. Node prints the line only when the error ends the process, so the module
- * is given to `node --check`, which parses and runs nothing. An error of an imported module stays as it is.
+ * Parses an ES module and those that it imports by a path, and runs none. It ends with the first syntax error that it meets: Node prints the place of an
+ * error that ends the process, and tells it in no other way.
  */
-const addSyntaxPlace = (error: unknown, module: string): void => {
-  if (!(error instanceof SyntaxError)) return
+const PARSER = `
+import { readFileSync } from 'node:fs'
+import { SourceTextModule } from 'node:vm'
+const urls = new Set([process.argv[1]])
+for (const url of urls) {
+  let text
+  try { text = readFileSync(new URL(url), 'utf8') } catch { continue }
+  const { dependencySpecifiers, moduleRequests } = new SourceTextModule(text, { identifier: url })
+  for (const each of moduleRequests?.map(({ specifier }) => specifier) ?? dependencySpecifiers)
+    if (/^(\\.{0,2}\\/|file:)/.test(each) && /\\.m?js$/.test(each)) urls.add(new URL(each, url).href)
+}`
+
+/** The place that Node prints of a syntax error with this message, in the first module that has one. */
+const printedPlace = (message: string, args: readonly string[]): { file: string; line: string } | undefined => {
   const { spawnSync } = process.getBuiltinModule('node:child_process')
-  const { stderr } = spawnSync(process.execPath, ['--check', module], { encoding: 'utf8', timeout: CHECK_TIMEOUT, stdio: ['ignore', 'ignore', 'pipe'] })
-  const line = /:(\d+)\n/.exec(stderr)?.[1]
-  // Not an error of this module's own text: `JSON.parse` throws SyntaxErrors, too.
-  if (line === undefined || !stderr.includes(`SyntaxError: ${error.message}\n`)) return
-  error.message += ` (line ${line})`
+  const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: CHECK_TIMEOUT, stdio: ['ignore', 'ignore', 'pipe'] })
+  const [, file, line] = /^(.*):(\d+)\n/m.exec(stderr) ?? []
+  // Another one is not that of a module: `JSON.parse` throws SyntaxErrors, too.
+  return file !== undefined && line !== undefined && stderr.includes(`SyntaxError: ${message}\n`) ? { file: pathOf(file), line } : undefined
+}
+
+/** Adds the place of a syntax error to its message: a line of this module, or the path and line of a module that it imports. */
+const addSyntaxPlace = (error: unknown, url: string, module: string): void => {
+  if (!(error instanceof SyntaxError)) return
+  const { message } = error
+  try {
+    const own = printedPlace(message, ['--check', module])
+    if (own !== undefined) {
+      error.message += ` (line ${own.line})`
+      return
+    }
+    const imported = printedPlace(message, ['--experimental-vm-modules', '--no-warnings', '--input-type=module', '--eval', PARSER, url])
+    if (imported !== undefined) error.message += ` (${imported.file}, line ${imported.line})`
+  } catch {
+    // Under --permission no process may be started.
+  }
 }
 
 /** Node's lexer misses many named exports of CommonJS modules; they are all on `module.exports`, which is the default export. */

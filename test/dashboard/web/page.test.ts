@@ -232,6 +232,39 @@ test.skipIf(!isThere)('a busy worker is profiled, and the profile is a file', { 
   expect(problems).toEqual([])
 })
 
+test.skipIf(!isThere)('in a dialog the keys that its buttons show press them', { timeout: 60_000 }, async () => {
+  const { page, jobs, dead, problems } = await openPage()
+  const { keyboard } = page
+  jobs.add('spinFor', [20_000], { id: 'spinning' })
+  await page.locator('#workers li', { hasText: 'spinFor' }).getByRole('button').click()
+  await page.getByRole('button', { name: 'Profile 5 s p' }).waitFor()
+  await keyboard.press('p')
+  await page.locator('#details pre', { hasText: 'samples' }).waitFor()
+  await keyboard.press('Escape')
+
+  await page.locator('#jobs tr', { hasText: 'spinning' }).getByRole('button').click()
+  await page.getByRole('button', { name: 'End it x' }).waitFor()
+  await keyboard.press('x')
+  await page.locator('#confirm').getByText('End spinFor spinning?').waitFor()
+  await keyboard.press('Escape')
+  await keyboard.press('Escape')
+
+  await keyboard.press('d')
+  await until('the focus on the dead letter', async () => (await focused(page)).startsWith('mail'))
+  await keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Retry R' }).waitFor()
+  await keyboard.press('R')
+  // As where it is listed, it asks first.
+  await page
+    .locator('#confirm')
+    .getByText(/^Send mail /)
+    .waitFor()
+  expect(dead.retried).toEqual([])
+  await keyboard.press('y')
+  await until('the retry', () => dead.retried.length > 0)
+  expect(problems).toEqual([])
+})
+
 test.skipIf(!isThere)('the list stands still while a row has the focus, and says what is newer', { timeout: 60_000 }, async () => {
   const { page, jobs } = await openPage()
   jobs.add('echo', ['first'], { id: 'first' })

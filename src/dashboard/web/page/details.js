@@ -133,8 +133,8 @@ const jobParts = (task, { revoke, retry, stack }) => {
   const { name, node, queue, status, counts, received, started, ended, duration, worker, error, stack: errorStack, attempts, arguments: args, logs } = task
   setText($('details-title'), visible(name))
   const buttons = []
-  if (!ENDED.has(status)) buttons.push(button(status === 'running' ? 'End it' : 'Revoke', () => revoke(task)))
-  if (FAILED.has(status)) buttons.push(button('Retry', () => retry(task)))
+  if (!ENDED.has(status)) buttons.push(button(status === 'running' ? 'End it' : 'Revoke', () => revoke(task), '', 'x'))
+  if (FAILED.has(status)) buttons.push(button('Retry', () => retry(task), '', 'R'))
   if (status === 'running' && worker !== undefined) buttons.push(button('Stack of its worker', () => stack(node, worker)))
   return [
     facts([
@@ -163,7 +163,7 @@ export const showWorker = (node, id, { jobOf, showJob: look, isProfiled = false 
   const isCurrent = open(`Worker ${id} of ${node}`)
   const load = async () => {
     const job = jobOf(node, id)
-    const buttons = [button('Stack again', load), button(`Profile ${PROFILE_TIME / 1_000} s`, sample)]
+    const buttons = [button('Stack again', load), button(`Profile ${PROFILE_TIME / 1_000} s`, sample, '', 'p')]
     if (job !== undefined) buttons.push(button(`Job ${visible(job.name)}`, () => look(node, job.id)))
     const shownJob = facts([
       ['runs', job === undefined ? 'no job' : job.name],
@@ -180,7 +180,7 @@ export const showWorker = (node, id, { jobOf, showJob: look, isProfiled = false 
   }
   const sample = async () => {
     replaceBody([element('p', 'note', `Sampling for ${PROFILE_TIME / 1_000} s. The worker goes on, and so does its job.`)])
-    const again = () => rowOf(button('Stack', load), button('Profile again', sample))
+    const again = () => rowOf(button('Stack', load), button('Profile again', sample, '', 'p'))
     try {
       const { profile, summary } = await ask('command', { node, command: { command: 'profile', worker: id, ms: PROFILE_TIME } })
       const file = button(
@@ -227,10 +227,11 @@ const download = (name, text) => {
 export const showLetter = (letter, retry) => {
   open(letter.task ?? 'A message that cannot be read')
   const { id, queue, reason, at, node, attempt, losses, error, stack, attempts, arguments: args } = letter
-  const again = button('Retry', () => {
+  const send = () => {
     $('details').close()
     retry(letter)
-  })
+  }
+  const again = button('Retry', send, '', 'R')
   again.disabled = id === undefined
   replaceBody([
     facts([

@@ -9,9 +9,14 @@ export const element = (name, className = '', text = '') => {
   return made
 }
 
-export const button = (text, onClick, className = '') => {
+/** `key`: what presses the button in a dialog. */
+export const button = (text, onClick, className = '', key = undefined) => {
   const made = element('button', className, text)
   made.type = 'button'
+  if (key !== undefined) {
+    made.dataset.key = key
+    made.append(' ', element('kbd', '', key))
+  }
   made.addEventListener('click', onClick)
   return made
 }

@@ -31,6 +31,11 @@ const OTHERS = [
 
 const isTyping = ({ target }) => target.matches('input, select, textarea')
 
+/** Presses the button of an open dialog that shows this key. */
+const pressIn = (dialog, key) => {
+  if (dialog.open) [...dialog.querySelectorAll('[data-key]')].find((each) => each.dataset.key === key)?.click()
+}
+
 /** `run`: by the name of a key's action; `list` goes to the list that is shown. */
 export const listenToKeys = (run) => {
   for (const [key, text] of [...KEYS.map(([key, , text]) => [key, text]), ...OTHERS]) {
@@ -44,7 +49,10 @@ export const listenToKeys = (run) => {
       if (event.key === 'y') $('confirm-yes').click()
       return
     }
-    if (document.querySelector('dialog[open]') !== null) return
+    if (document.querySelector('dialog[open]') !== null) {
+      pressIn($('details'), event.key)
+      return
+    }
     if (isTyping(event)) {
       // The browser clears a field of this type at Esc.
       if (event.key === 'Escape' && event.target.matches('input')) event.target.blur()

@@ -2,6 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { SqliteStore } from '../../../../dist/queue/store/sqlite/sqlite-store.js'
 import type { StoreSession } from '../../../../src/queue/store/store.js'
@@ -33,6 +34,23 @@ describe.skipIf(!hasSqlite)('ends', () => {
     await store.close()
     await child.close()
     expect(await socketPaths()).toEqual([])
+  })
+
+  it('a store that closes while a session for its listener is being opened leaves neither a session nor a socket', async () => {
+    const store = await openStore()
+    let closed: Promise<void> | undefined
+    await opened.file.sqlAsync(async (database) => {
+      database.exec('BEGIN IMMEDIATE')
+      store.watch(() => {})
+      await until('it listens, and is to open the session', async () => (await socketPaths()).some((path) => path.endsWith('.sock')))
+      await delay(50)
+      closed = store.close()
+      await delay(50)
+      database.exec('COMMIT')
+    })
+    await closed
+    expect(await socketPaths()).toEqual([])
+    expect(opened.file.sql((database) => database.prepare('SELECT name FROM session').all())).toEqual([])
   })
 
   it.each(['exit', 'throw'])('a process that ends by %s gives its jobs back long before its lease is over', async (how) => {

@@ -318,6 +318,9 @@ export class StoreServer {
     const own = [...this.#state.own.keys()]
     if (this.#conditions.fatal === undefined) {
       await Promise.all([...own.map((session) => this.#release(session)), this.#finish()])
+      // The session of a listener may have been on its way.
+      const opened = [...this.#state.own.keys()].filter((session) => !own.includes(session))
+      await Promise.all(opened.map((session) => this.#release(session)))
       try {
         this.#file.database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       } catch {}
