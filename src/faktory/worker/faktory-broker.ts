@@ -77,7 +77,11 @@ export class FaktoryBroker extends EventEmitter implements Broker {
     this.control = new ControlSocket(name, warn)
     this.#connection = { address, tls, hashes, identity, warn }
     // Every report has a place: fetching stops before there are too many.
-    this.#commands = new CommandConnections({ ...this.#connection, connections: Math.ceil(COMMAND_CONNECTIONS * fetchers), maxWaiting: Number.POSITIVE_INFINITY })
+    this.#commands = new CommandConnections({
+      ...this.#connection,
+      connections: Math.ceil(COMMAND_CONNECTIONS * fetchers),
+      maxWaiting: Number.POSITIVE_INFINITY,
+    })
     this.#reports = new Reports(this.#commands, MAX_OPEN_REPORTS, () => this.#fetchers?.wake())
     this.#commands
       .on('up', () => {

@@ -53,7 +53,13 @@ class HeldKey implements HeldClaim {
 
 const leaseKey = ({ seq, token }: Lease): string => `${seq}.${token}`
 
-/** Claims jobs while there is room: never more than can run. One claim at a time, so that what comes meanwhile goes with the next. */
+/**
+ * The part of the capacity that is asked for while another claim is under way: the store carries out what comes during a commit in the next one, and a claim
+ * that waits for the answer to the last would miss every other commit. What is less waits, and goes with the next.
+ */
+const SHARE = 0.5
+
+/** Claims jobs while there is room: never more than can run. */
 export class Claims implements Consumption {
   readonly #queues: readonly string[]
   readonly #receive: (delivery: Delivery) => void
@@ -65,8 +71,12 @@ export class Claims implements Consumption {
   #stopped = false
   /** The last claim got all that it asked for, or something has come since. */
   #more = true
+  /** The last claim that was answered got all that it asked for. */
+  #wasFull = false
   #scheduled = false
-  #claiming: Promise<void> | undefined
+  /** Claims that are under way, and for how many jobs. */
+  readonly #claiming = new Set<Promise<void>>()
+  #asked = 0
   #timer: NodeJS.Timeout | undefined
   /** Cancelled while the answer to their claim was on its way. */
   readonly #cancelledEarly = new Set<string>()
@@ -92,7 +102,7 @@ export class Claims implements Consumption {
   async pause(): Promise<void> {
     this.#paused = true
     clearTimeout(this.#timer)
-    await this.#claiming
+    await Promise.all(this.#claiming)
   }
 
   resume(): void {
@@ -113,39 +123,48 @@ export class Claims implements Consumption {
 
   cancelled(lease: Lease): void {
     if (this.#held.has(leaseKey(lease))) this.#actions.cancel(String(lease.seq))
-    else if (this.#claiming !== undefined) this.#cancelledEarly.add(leaseKey(lease))
+    else if (this.#claiming.size > 0) this.#cancelledEarly.add(leaseKey(lease))
   }
 
   get #room(): number {
-    return this.#paused || this.#stopped ? 0 : this.#capacity - this.#held.size
+    return this.#paused || this.#stopped ? 0 : this.#capacity - this.#held.size - this.#asked
+  }
+
+  get #mayClaim(): boolean {
+    return this.#claiming.size === 0 ? this.#more && this.#room > 0 : this.#wasFull && this.#room >= this.#capacity * SHARE && this.#room > 0
   }
 
   /** In a later turn: settlements of this one go with it. */
   #claimSoon(): void {
-    if (this.#scheduled || this.#claiming !== undefined || !this.#more || this.#room <= 0) return
+    if (this.#scheduled || !this.#mayClaim) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      const room = this.#room
       const session = this.#session
-      if (room <= 0 || session === undefined || this.#claiming !== undefined) return
-      this.#claiming = this.#claim(session, room).finally(() => {
-        this.#claiming = undefined
-        this.#cancelledEarly.clear()
+      if (session === undefined || !this.#mayClaim) return
+      const claiming = this.#claim(session, this.#room).finally(() => {
+        this.#claiming.delete(claiming)
+        if (this.#claiming.size === 0) this.#cancelledEarly.clear()
         this.#claimSoon()
       })
+      this.#claiming.add(claiming)
     })
   }
 
   async #claim(session: StoreSession, max: number): Promise<void> {
     clearTimeout(this.#timer)
     this.#more = false
+    this.#asked += max
     try {
-      const { jobs, nextAt } = await session.claim(this.#queues, max)
-      if (jobs.length === max) this.#more = true
+      const { jobs, nextAt } = await session.claim(this.#queues, max).finally(() => {
+        this.#asked -= max
+      })
+      this.#wasFull = jobs.length === max
+      if (this.#wasFull) this.#more = true
       else if (nextAt !== undefined) this.#wakeIn(nextAt - Date.now())
       for (const job of jobs) this.#takeSafely(job, session)
     } catch (error) {
+      this.#wasFull = false
       if (session.lost.aborted || this.#stopped) return
       this.#actions.refused(error)
       this.#wakeIn(REFUSED_WAIT)
@@ -153,6 +172,7 @@ export class Claims implements Consumption {
   }
 
   #wakeIn(ms: number): void {
+    clearTimeout(this.#timer)
     if (!this.#paused) this.#timer = setTimeout(() => this.wake(), Math.min(Math.max(1, ms), MAX_TIMER))
   }
 

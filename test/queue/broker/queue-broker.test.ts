@@ -119,6 +119,31 @@ describe('claims', () => {
     await delivered(3)
   })
 
+  it('are asked for while a claim is under way, when the last got all and half of the room is free', async () => {
+    const { deliveries, delivered, store } = await start({ capacity: 4, jobs: ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((id) => ({ id })) })
+    await delivered(4)
+    let answer = (): void => {}
+    store.claimed = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const settle = async (index: number): Promise<void> => {
+      await deliveries[index]!.settle({ kind: 'acknowledge' }, { ok: true, value: 1 })
+      await turns()
+    }
+    const active = async (): Promise<unknown> => (await store.counts(['q'])).q!.active
+    await settle(0)
+    expect(await active()).toBe(4)
+    await settle(1)
+    expect(await active()).toBe(3)
+    await settle(2)
+    expect(await active()).toBe(4)
+    await settle(3)
+    expect(await active()).toBe(3)
+    answer()
+    await delivered(8)
+    expect((await store.counts(['q'])).q).toMatchObject({ active: 4, waiting: 0 })
+  })
+
   it('end with a pause, and go on when it ends', async () => {
     const { deliveries, delivered, consumption, store } = await start({ jobs: three })
     await delivered(3)
