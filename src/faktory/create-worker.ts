@@ -21,7 +21,7 @@ export interface WorkerOptions extends Omit<NodeOptions, Refused>, ConnectionOpt
    * anew for each job. Equal weights shuffle the queues. Default only `queue`.
    */
   queues?: QueueList
-  /** Connections that fetch at once, never more than there is room for jobs. Half as many report. Default 10. */
+  /** Connections that fetch at once, never more than there is room for jobs. Up to half as many report. Default 10. */
   fetchers?: number
   /** ms before the end of a reservation (`reserve_for`) at which its job must have ended, at most 30,000. Default 5,000. */
   reserveMargin?: number
@@ -57,7 +57,7 @@ const OWN_OPTIONS = {
     'count',
     countFrom(1, MAX_FETCHERS),
     DEFAULT_FETCHERS,
-    'connections that fetch at once, never more than there is room for jobs; half as many report',
+    'connections that fetch at once, never more than there is room for jobs; up to half as many report',
   ),
   reserveMargin: option('ms', margin, 5_000, 'time before the end of a reservation at which its job must have ended, at most 30,000'),
   labels: option(

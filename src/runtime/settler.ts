@@ -91,7 +91,7 @@ export class Settler {
     else this.#reportSettled(outcome, delivery, result.settled)
   }
 
-  /** An acknowledgement that is taken at once costs one promise. */
+  /** An acknowledgement that is taken at the first attempt costs one promise. */
   #awaitFirst(delivery: Delivery, outcome: Outcome, first: Promise<SettleResult>): void {
     const work: Promise<void> = first.then(
       ({ settled, published }) => {

@@ -4,14 +4,17 @@ import { clearTimeout, setTimeout } from '../../util/node-time.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import { ConnectionLostError } from '../errors.js'
 import type { ConnectionSettings, FaktoryConnection } from './connection.js'
-import { ReconnectingConnection } from './reconnecting-connection.js'
+import { ReconnectingConnection, type ReconnectingOptions } from './reconnecting-connection.js'
 
 export interface CommandSettings extends ConnectionSettings {
-  /** Connections that share the commands. */
+  /** Connections that share the commands, at most. There is one, and more when commands wait for each other's answers. */
   readonly connections: number
   /** Commands that may wait for a connection. */
   readonly maxWaiting: number
 }
+
+/** Unanswered commands on each connection at which another one is opened: the server answers those of one connection one after another. */
+const BUSY = 2
 
 /** ms that a command has by default: to be sent, and then to be answered. */
 const TIMEOUT = 15_000
@@ -39,7 +42,7 @@ export interface CommandEvents {
   up: []
   /** The last of them is lost. */
   down: [reason: Error]
-  /** An attempt to connect failed. */
+  /** An attempt to connect failed, and there is no other connection. */
   retry: [error: Error, wait: number]
 }
 
@@ -50,7 +53,9 @@ export interface CommandEvents {
  * `await start()`; `await command('PUSH', JSON.stringify(job))`; `await close()`.
  */
 export class CommandConnections extends EventEmitter<CommandEvents> {
-  readonly #connections: readonly ReconnectingConnection[]
+  readonly #settings: ConnectionSettings
+  readonly #connections: ReconnectingConnection[] = []
+  readonly #most: number
   readonly #maxWaiting: number
   readonly #shown: string
   /** In the order in which they came. */
@@ -62,23 +67,28 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
   constructor({ connections, maxWaiting, ...settings }: CommandSettings) {
     super()
     this.setMaxListeners(0)
+    this.#settings = settings
+    this.#most = connections
     this.#maxWaiting = maxWaiting
     this.#shown = settings.address.shown
-    this.#connections = Array.from({ length: connections }, () => new ReconnectingConnection(settings))
-    for (const connection of this.#connections) {
-      connection
-        .on('up', () => this.#opened())
-        .on('down', (reason) => this.#lost(reason))
-        .on('retry', (error, wait) => {
-          this.#lastError = error
-          this.emit('retry', error, wait)
-        })
-    }
+    this.#add()
   }
 
-  /** Resolves when all are connected. Rejects with BrokerError for a permanent reason, or when `close` is called before. Otherwise tries again. */
-  async start(): Promise<void> {
-    await Promise.all(this.#connections.map((each) => each.start()))
+  #add(options: ReconnectingOptions = {}): ReconnectingConnection {
+    const connection = new ReconnectingConnection(this.#settings, options)
+    this.#connections.push(connection)
+    return connection
+      .on('up', () => this.#opened())
+      .on('down', (reason) => this.#lost(reason))
+      .on('retry', (error, wait) => {
+        this.#lastError = error
+        if (this.#connected === 0) this.emit('retry', error, wait)
+      })
+  }
+
+  /** Resolves when the first is connected. Rejects with BrokerError for a permanent reason, or when `close` is called before. Otherwise tries again. */
+  start(): Promise<void> {
+    return this.#connections[0]!.start()
   }
 
   get connected(): boolean {
@@ -95,7 +105,10 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
   command(verb: string, argument?: string, { timeout = TIMEOUT, sendTimeout = timeout }: CommandTimeouts = {}): Promise<string | null> {
     if (this.#closed) return Promise.reject(new BrokerError(`${verb} is refused: the connection to Faktory is closed.`))
     const connection = this.#leastBusy()
-    if (connection !== undefined && this.#waiting.size === 0) return connection.command(verb, argument, { timeout })
+    if (connection !== undefined && this.#waiting.size === 0) {
+      if (connection.pending >= BUSY) this.#openAnother()
+      return connection.command(verb, argument, { timeout })
+    }
     if (this.#waiting.size >= this.#maxWaiting)
       return Promise.reject(new BrokerError(`${verb} is refused: ${this.#waiting.size} commands wait for a connection to Faktory at ${this.#shown}.`))
     return this.#wait({ verb, argument, timeout }, sendTimeout)
@@ -136,6 +149,14 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     return best
   }
 
+  /** One at a time. It is not waited for. What is refused to it is tried again, as another one has connected. */
+  #openAnother(): void {
+    if (this.#connections.length === this.#most || this.#connected < this.#connections.length) return
+    this.#add({ retriesPermanentErrors: true })
+      .start()
+      .catch(() => {})
+  }
+
   #opened(): void {
     this.#connected++
     this.#sendWaiting()
@@ -154,9 +175,9 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     if (--this.#connected === 0) this.emit('down', reason)
   }
 
-  /** Says HELLO on new connections. Commands wait meanwhile. */
-  async renew(): Promise<void> {
-    await Promise.all(this.#connections.map((each) => each.renew()))
+  /** Says HELLO on new connections. Commands wait for the first of them. */
+  renew(): void {
+    for (const each of this.#connections) each.renew()
   }
 
   /** Refuses what waits, waits for the answers to what was sent, for `ms`, default 3,000, and closes. */

@@ -118,13 +118,12 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
     this.#timer = setTimeout(() => void this.#connect(), wait)
   }
 
-  /** Says HELLO on a new connection, and ends the present one when it is idle. Resolves when the new one is there. */
-  async renew(): Promise<void> {
+  /** Says HELLO on a new connection, and ends the present one when it is idle. */
+  renew(): void {
     const before = this.#current
     if (before === undefined || this.#closed) return
-    const renewed = new Promise<void>((resolve) => this.once('up', () => resolve()))
     this.#lost(before, new Error('It is made anew.'))
-    await Promise.all([renewed, before.end()])
+    void before.end()
   }
 
   /** Waits for the answers to what was sent, for `ms`, default 3,000, says END and closes, for good. `error` rejects a pending `start`. */

@@ -36,10 +36,10 @@ export interface FaktorySettings extends Endpoint {
 }
 
 /**
- * Connections for ACK, FAIL, BEAT and INFO, for each one that fetches. The server answers the commands of a connection one after another, each after a write to
- * its storage: one connection carries some 3,000 acknowledgements a second, fewer than ten that fetch bring jobs without work.
+ * Connections for ACK, FAIL, BEAT and INFO for each one that may fetch, at most. The server answers the commands of a connection one after another, each after a
+ * write to its storage: one connection carries some 3,000 acknowledgements a second, fewer than ten that fetch bring jobs without work.
  */
-const COMMAND_CONNECTIONS = 0.5
+const COMMAND_SHARE = 0.5
 /** Reports that may be open before nothing more is fetched. */
 const MAX_OPEN_REPORTS = 1_000
 /** ms that the close has by default, and those of them that are kept for what is still to be reported. */
@@ -76,10 +76,10 @@ export class FaktoryBroker extends EventEmitter implements Broker {
     this.queues = queues.names
     this.control = new ControlSocket(name, warn)
     this.#connection = { address, tls, hashes, identity, warn }
-    // Every report has a place: fetching stops before there are too many.
     this.#commands = new CommandConnections({
       ...this.#connection,
-      connections: Math.ceil(COMMAND_CONNECTIONS * fetchers),
+      connections: Math.ceil(COMMAND_SHARE * fetchers),
+      // Every report has a place: fetching stops before there are too many.
       maxWaiting: Number.POSITIVE_INFINITY,
     })
     this.#reports = new Reports(this.#commands, MAX_OPEN_REPORTS, () => this.#fetchers?.wake())

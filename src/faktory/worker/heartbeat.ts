@@ -64,7 +64,7 @@ export class Heartbeat {
     } catch (error) {
       if (isUnknownWorker(error)) {
         warn('Faktory has taken this worker for dead, as it was silent for a minute: it is announced again.')
-        await this.#commands.renew()
+        this.#commands.renew()
         await this.#beatOnce().catch((again: Error) => warn(`A beat has failed: ${again.message}`))
       } else warn(`A beat has failed: ${(error as Error).message}`)
     } finally {

@@ -66,7 +66,7 @@ export class Reports {
     return this.#report('FAIL', failure, until)
   }
 
-  /** One that is taken at once costs one promise besides the command's. */
+  /** One that is taken at the first attempt costs one promise besides the command's. */
   #report(verb: 'ACK' | 'FAIL', argument: string, until: number): Promise<boolean> {
     const begun = performance.now()
     if (begun >= until || this.#closed.signal.aborted) return Promise.resolve(false)
@@ -99,32 +99,32 @@ export class Reports {
   /** `error`: of the first attempt, which began at `begun`. */
   async #sendAgain(verb: 'ACK' | 'FAIL', argument: string, until: number, error: unknown, begun: number): Promise<boolean> {
     const { signal } = this.#closed
-    const sent = { until, mayBeTaken: false }
-    let known = this.#outcomeOf(verb, error, begun, sent)
-    for (let failures = 1; known === undefined; failures++) {
+    const limits = { until, mayBeTaken: false }
+    let outcome = this.#outcomeOf(verb, error, begun, limits)
+    for (let failures = 1; outcome === undefined; failures++) {
       await sleep(jittered(exponentialDelay(failures, FIRST_DELAY, MAX_DELAY), 0.5), undefined, { signal }).catch(() => {})
       const again = performance.now()
-      if (again >= sent.until || signal.aborted) return false
+      if (again >= limits.until || signal.aborted) return false
       try {
-        await this.#attempt(verb, argument, sent.until - again)
+        await this.#attempt(verb, argument, limits.until - again)
         return true
       } catch (next) {
-        known = this.#outcomeOf(verb, next, again, sent)
+        outcome = this.#outcomeOf(verb, next, again, limits)
       }
     }
-    return known
+    return outcome
   }
 
   /** Whether the server has taken a report that failed with `error`; undefined: it is to be sent again. Throws what is final. */
-  #outcomeOf(verb: 'ACK' | 'FAIL', error: unknown, begun: number, sent: { until: number; mayBeTaken: boolean }): boolean | undefined {
+  #outcomeOf(verb: 'ACK' | 'FAIL', error: unknown, begun: number, limits: { until: number; mayBeTaken: boolean }): boolean | undefined {
     if (error instanceof FaktoryError) {
       // The attempt whose answer was lost has been taken.
-      if (isUnknown(error)) return sent.mayBeTaken
+      if (isUnknown(error)) return limits.mayBeTaken
       if (isFinal(error)) throw error
     } else if (!(error instanceof ConnectionLostError || error instanceof BrokerError)) throw error
-    else if (error instanceof ConnectionLostError && error.sent && !sent.mayBeTaken) {
-      sent.mayBeTaken = true
-      if (verb === 'FAIL') sent.until = Math.min(sent.until, begun + this.#shortestRetry)
+    else if (error instanceof ConnectionLostError && error.sent && !limits.mayBeTaken) {
+      limits.mayBeTaken = true
+      if (verb === 'FAIL') limits.until = Math.min(limits.until, begun + this.#shortestRetry)
     }
     return undefined
   }

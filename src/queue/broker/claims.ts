@@ -29,6 +29,7 @@ export interface HeldClaim {
   over(): void
 }
 
+/** A key that is held. Its room is free as soon as its settlement is on its way, and held again when that is refused. */
 class HeldKey implements HeldClaim {
   readonly #claims: Claims
   readonly #key: string
@@ -54,10 +55,10 @@ class HeldKey implements HeldClaim {
 const leaseKey = ({ seq, token }: Lease): string => `${seq}.${token}`
 
 /**
- * The part of the capacity that is asked for while another claim is under way: the store carries out what comes during a commit in the next one, and a claim
- * that waits for the answer to the last would miss every other commit. What is less waits, and goes with the next.
+ * The part of the capacity that must be free for a claim while another is under way. The store carries out what comes during a commit in the next one: a claim
+ * that waited for the answer to the last would miss every other commit. Less room waits for that answer.
  */
-const SHARE = 0.5
+const LEAST_FREE = 0.5
 
 /** Claims jobs while there is room: never more than can run. */
 export class Claims implements Consumption {
@@ -69,17 +70,17 @@ export class Claims implements Consumption {
   #session: StoreSession | undefined
   #paused = false
   #stopped = false
-  /** The last claim got all that it asked for, or something has come since. */
+  /** There may be something to claim: the answer that came last had all that was asked for, or the store has told of more since the claim that was sent last. */
   #more = true
-  /** The last claim that was answered got all that it asked for. */
-  #wasFull = false
+  /** The answer that came last had as many jobs as were asked for. */
+  #gotAll = false
   #scheduled = false
   /** Claims that are under way, and for how many jobs. */
   readonly #claiming = new Set<Promise<void>>()
   #asked = 0
   #timer: NodeJS.Timeout | undefined
-  /** Cancelled while the answer to their claim was on its way. */
-  readonly #cancelledEarly = new Set<string>()
+  /** Cancelled while the answer to their claim may be on its way: with how many answers that may still bring them. */
+  readonly #cancelledEarly = new Map<string, number>()
 
   constructor(queues: readonly string[], capacity: number, receive: (delivery: Delivery) => void, actions: ClaimActions) {
     this.#queues = queues
@@ -123,7 +124,7 @@ export class Claims implements Consumption {
 
   cancelled(lease: Lease): void {
     if (this.#held.has(leaseKey(lease))) this.#actions.cancel(String(lease.seq))
-    else if (this.#claiming.size > 0) this.#cancelledEarly.add(leaseKey(lease))
+    else if (this.#claiming.size > 0) this.#cancelledEarly.set(leaseKey(lease), this.#claiming.size)
   }
 
   get #room(): number {
@@ -131,7 +132,7 @@ export class Claims implements Consumption {
   }
 
   get #mayClaim(): boolean {
-    return this.#claiming.size === 0 ? this.#more && this.#room > 0 : this.#wasFull && this.#room >= this.#capacity * SHARE && this.#room > 0
+    return this.#claiming.size === 0 ? this.#more && this.#room > 0 : this.#gotAll && this.#room >= this.#capacity * LEAST_FREE && this.#room > 0
   }
 
   /** In a later turn: settlements of this one go with it. */
@@ -144,11 +145,19 @@ export class Claims implements Consumption {
       if (session === undefined || !this.#mayClaim) return
       const claiming = this.#claim(session, this.#room).finally(() => {
         this.#claiming.delete(claiming)
-        if (this.#claiming.size === 0) this.#cancelledEarly.clear()
+        this.#forgetCancelled()
         this.#claimSoon()
       })
       this.#claiming.add(claiming)
     })
+  }
+
+  /** An answer has come: they come in the order of the claims. */
+  #forgetCancelled(): void {
+    for (const [key, answers] of this.#cancelledEarly) {
+      if (answers === 1) this.#cancelledEarly.delete(key)
+      else this.#cancelledEarly.set(key, answers - 1)
+    }
   }
 
   async #claim(session: StoreSession, max: number): Promise<void> {
@@ -159,12 +168,12 @@ export class Claims implements Consumption {
       const { jobs, nextAt } = await session.claim(this.#queues, max).finally(() => {
         this.#asked -= max
       })
-      this.#wasFull = jobs.length === max
-      if (this.#wasFull) this.#more = true
+      this.#gotAll = jobs.length === max
+      if (this.#gotAll) this.#more = true
       else if (nextAt !== undefined) this.#wakeIn(nextAt - Date.now())
       for (const job of jobs) this.#takeSafely(job, session)
     } catch (error) {
-      this.#wasFull = false
+      this.#gotAll = false
       if (session.lost.aborted || this.#stopped) return
       this.#actions.refused(error)
       this.#wakeIn(REFUSED_WAIT)

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { CommandConnections } from '../../../src/faktory/connection/command-connections.js'
 import { endpointOf } from '../../../src/faktory/options.js'
-import { failure } from '../../fixtures/support.js'
+import { failure, until } from '../../fixtures/support.js'
 import { lineServer } from './line-server.js'
 
 setFlagsFromString('--expose-gc')
@@ -43,6 +43,36 @@ describe('CommandConnections', () => {
     expect(performance.now() - begun).toBeLessThan(1_400)
     const unsent = unreachable(9)
     expect(await failure(unsent.commandWithin('PUSH', '{}', 30.7))).toMatchObject({ sent: false, message: expect.stringContaining('for 31 ms') })
+  })
+
+  it('opens another connection when commands wait for each other, and goes on without one that is refused', async () => {
+    let refused = 0
+    let hellos = 0
+    const answer = (line: string): string | undefined => {
+      if (!line.startsWith('HELLO')) return undefined
+      if (++hellos !== 2) return '+OK\r\n'
+      refused++
+      return '-ERR too many connections\r\n'
+    }
+    const { url, lines } = await lineServer({ answer })
+    const warned: Error[] = []
+    const commands = new CommandConnections({ ...endpointOf({ url, tls: undefined }), connections: 2, maxWaiting: 9, warn: () => {} })
+    commands.on('retry', (error) => warned.push(error))
+    onTestFinished(() => commands.close(0))
+    await commands.start()
+    const send = (count: number): void => {
+      for (let each = 0; each < count; each++) commands.command('ACK', '{}').catch(() => {})
+    }
+    const sent = (count: number): Promise<unknown> => until(`${count} are sent`, () => lines.filter((line) => line.startsWith('ACK')).length === count)
+    send(2)
+    await sent(2)
+    expect(hellos).toBe(1)
+    send(1)
+    await until('another has connected', () => hellos === 3)
+    expect([refused, warned, commands.connected]).toEqual([1, [], true])
+    send(9)
+    await sent(12)
+    expect(hellos).toBe(3)
   })
 
   it('refuses a command when too many wait, and takes others when those are over', async () => {

@@ -111,8 +111,8 @@ describe('under Faktory', () => {
     expect(await done).toEqual({ clean: true, requeued: 0, killed: 0 })
     expect(journal.lines).toEqual(['a'])
     await expect(client.ask(`FAIL ${JSON.stringify({ jid })}`)).rejects.toThrow('Job not found')
-    // It has said END on each connection, with nothing in flight: five fetch, as there is room for five jobs, and five report.
-    expect(proxy.lines.filter((line) => line === 'END').length).toBe(10)
+    // It has said END on each connection, with nothing in flight.
+    expect(proxy.lines.filter((line) => line === 'END').length).toBe(6)
   })
 
   it('also when it has no grace: then it is failed, as it has not begun', async () => {

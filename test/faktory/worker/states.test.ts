@@ -21,8 +21,8 @@ describe('a worker of Faktory', () => {
     const { wid, node } = await nodeOn(proxy.url, { queues: [faktory.newQueue()], ...BEATS, fetchers: 3 })
     const count = (verb: string): number => proxy.lines.filter((line) => line.startsWith(`${verb} `)).length
     await until('each connection is used', () => count('FETCH') >= 3)
-    // Two for commands, three that fetch.
-    expect(count('HELLO')).toBe(5)
+    // One for commands, three that fetch.
+    expect(count('HELLO')).toBe(4)
     const beats = count('BEAT')
     await until('it beats with the memory of its workers', () => count('BEAT') > beats + 1)
     const parsed = (verb: string) => proxy.lines.filter((line) => line.startsWith(`${verb} `)).map((line) => JSON.parse(line.slice(verb.length + 1)))

@@ -41,7 +41,8 @@ export class Checker {
   /** Claims that a settlement has ended: how. */
   readonly settledAs = new Map<string, string>()
   readonly beganAsked = new Set<string>()
-  readonly confirmedEnds = new Set<number>()
+  /** Jobs whose end was confirmed, and to which process. */
+  readonly confirmedEnds = new Map<number, string>()
   /** A user has let it run again. */
   readonly retried = new Set<number>()
   readonly lastBeats = new Map<string, LastBeat>()
@@ -144,9 +145,11 @@ export class Checker {
     this.coverage.add('broker: a job begins')
     const row = this.snapshot.jobs.get(seq)
     const what = `${host} begins ${row?.id ?? 'a job that is gone'} (${seq}, token ${token})`
+    const confirmedTo = this.retried.has(seq) ? undefined : this.confirmedEnds.get(seq)
+    this.check(confirmedTo !== host, () => `${what} after its end was confirmed to it`)
     // A host that was stopped may not know yet that its session is dead: the job may have run, and ended, elsewhere.
     if (this.snapshot.sessions.get(own)?.dead !== false) return
-    this.check(!this.confirmedEnds.has(seq) || this.retried.has(seq), () => `${what} after its end was confirmed`)
+    this.check(confirmedTo === undefined, () => `${what} after its end was confirmed`)
     this.check(row?.state === 'active' && row.token === token && row.session === own, () => `${what}, and its claim is over: ${JSON.stringify(row)}`)
     const since = row === undefined ? undefined : this.pausedSince.get(row.queue)
     const isLate = giveBack !== undefined && since !== undefined && this.world.now - Math.max(since, this.quietUntil) > giveBack
@@ -267,7 +270,7 @@ export class Checker {
       this.coverage.add(`settled: ${outcome.as}`)
       if (outcome.as !== 'retry' && outcome.as !== 'release') {
         this.check(!this.confirmedEnds.has(lease.seq) || this.retried.has(lease.seq), () => `the end of ${lease.seq} is confirmed twice`)
-        this.confirmedEnds.add(lease.seq)
+        this.confirmedEnds.set(lease.seq, process.name)
       }
       return
     }

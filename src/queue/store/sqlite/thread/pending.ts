@@ -18,7 +18,7 @@ const mayWait = (operation: AnyOperation): boolean => operation.op === 'began' &
 /** A job that is settled in the same transaction has no use for its beginning, unless somebody waits for that. */
 const withoutSettled = (batch: Pending[]): Pending[] => {
   if (!batch.some(({ operation }) => operation.op === 'began')) return batch
-  // Where two claims of one job are settled, a beginning may stay that is of no use.
+  // Of two claims of one job, the later counts. A beginning of the other stays, and stores nothing: its token is not that of the job.
   const tokens = new Map(batch.flatMap(({ operation }) => (operation.op === 'settle' ? [[operation.lease.seq, operation.lease.token]] : [])))
   return batch.filter(({ id, operation }) => operation.op !== 'began' || id !== 0 || tokens.get(operation.lease.seq) !== operation.lease.token)
 }
