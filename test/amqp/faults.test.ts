@@ -160,19 +160,25 @@ withRabbit('a consumer is restored', () => {
     const collector = new DeliveryCollector()
     node.consume(2, collector.receive)
     const { onChannel, close } = await admin()
-    await onChannel(async (channel) => {
-      await until('it consumes', async () => (await channel.checkQueue(queue)).consumerCount === 1)
-      await channel.deleteQueue(queue)
-      await declareQueue(channel as unknown as AmqpChannel, queue, settings().shape)
-    })
+    // Once in a hundred times RabbitMQ tells the consumer in time: then it consumes again, and shows nothing.
+    let round = 0
+    do {
+      warnings.length = 0
+      await onChannel(async (channel) => {
+        await until('it consumes', async () => (await channel.checkQueue(queue)).consumerCount === 1)
+        await channel.deleteQueue(queue)
+        await declareQueue(channel as unknown as AmqpChannel, queue, settings().shape)
+      })
+      // RabbitMQ counts the first two as delivered, as many as the prefetch: to a consumer that does not hear of them.
+      const ids = ['a', 'b', 'c'].map((id) => `${id}${round}`)
+      for (const id of ids) await node.publish(job(queue, id))
+      await until('all are delivered', async () => {
+        for (const each of collector.all) await each.settle(acknowledge)
+        await node.depth()
+        return ids.every((id) => collector.ids.includes(id))
+      })
+    } while (warnings.some((warning) => warning.startsWith('RabbitMQ cancelled the consumer')) && ++round < 5)
     await close()
-    // RabbitMQ counts the first two as delivered, as many as the prefetch: to a consumer that does not hear of them.
-    for (const id of ['a', 'b', 'c']) await node.publish(job(queue, id))
-    await until('all are delivered', async () => {
-      for (const each of collector.all) await each.settle(acknowledge)
-      await node.depth()
-      return new Set(collector.ids).size === 3
-    })
     expect(warnings).toEqual([expect.stringContaining('its consumer is replaced')])
   })
 
