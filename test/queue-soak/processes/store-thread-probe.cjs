@@ -8,7 +8,8 @@ process.emitWarning = emitWarning
 
 const { prepare } = DatabaseSync.prototype
 const { transactions, thread } = workerData
-let began = 0
+/** Undefined: nothing was begun that changes the file. What only reads is rolled back, too. */
+let began
 
 DatabaseSync.prototype.prepare = function (sql) {
   const statement = prepare.call(this, sql)
@@ -27,8 +28,11 @@ DatabaseSync.prototype.prepare = function (sql) {
       try {
         return run()
       } finally {
-        transactions[0] = Math.max(transactions[0], performance.now() - began)
-        transactions[1]++
+        if (began !== undefined) {
+          transactions[0] = Math.max(transactions[0], performance.now() - began)
+          transactions[1]++
+        }
+        began = undefined
       }
     },
   }
