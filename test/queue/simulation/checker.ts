@@ -56,6 +56,8 @@ export class Checker {
   copiesAnswers = false
   /** The wall clock. */
   wall: () => number = () => 0
+  /** For how long the process of a claim had been stopped when it was asked for. */
+  readonly #stoppedBefore = new WeakMap<Operation, number>()
   readonly #bulkIds: { readonly queue: string; readonly ids: readonly string[] }[] = []
   /** In the order of their ends, by queue and state. */
   readonly #ended = new Map<string, { readonly seq: number; readonly commit: number }[]>()
@@ -135,6 +137,7 @@ export class Checker {
   // ---- what is asked
 
   asked(process: SimProcess, operation: Operation): void {
+    if (operation.op === 'claim') this.#stoppedBefore.set(operation, process.stoppedFor)
     if (operation.op === 'began') this.beganAsked.add(leaseKey(operation.lease.seq, operation.lease.token))
     if (operation.op === 'add' && operation.jobs.length > 1) this.#bulkIds.push({ queue: operation.jobs[0]!.queue, ids: operation.jobs.map(({ id }) => id) })
     if (this.world.traceLines !== undefined) this.world.trace(`${process.name} asks ${describe(operation)}`)
@@ -239,7 +242,8 @@ export class Checker {
     })
   }
 
-  #claimed(process: SimProcess, { session, max, queues }: Ask<'claim'>, { jobs }: Claim): void {
+  #claimed(process: SimProcess, claim: Ask<'claim'>, { jobs }: Claim): void {
+    const { session, max, queues } = claim
     this.check(jobs.length <= max, () => `${jobs.length} jobs for a claim of ${max}`)
     for (const { seq, id, token, results } of jobs) {
       for (const before of this.dependencies.get(seq) ?? []) {
@@ -252,6 +256,8 @@ export class Checker {
       this.check(!this.confirmedEnds.has(seq) || this.retried.has(seq), () => `${id} (${seq}) is claimed after its end was confirmed`)
     }
     if (jobs.length === max || this.snapshot.sessions.size === 0) return
+    // The process may have been stopped after the commit: what came to the store meanwhile is not in the answer.
+    if (this.#stoppedBefore.get(claim) !== process.stoppedFor) return
     const isOwn = (name: string, id: number | undefined): boolean => name.startsWith(`${process.name}.`) && (id ?? session) === session
     const own = [...this.snapshot.sessions].find(([name, { id, dead }]) => isOwn(name, id) && !dead)
     if (process.isClosing || own === undefined || session === 0 || this.world.now < this.quietUntil) return
