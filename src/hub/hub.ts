@@ -51,6 +51,11 @@ export class Hub {
     return this.#turn.isOver
   }
 
+  /** For the generators of readers: the part that was handled took longer than others do. */
+  get costly(): () => void {
+    return this.#turn.costly
+  }
+
   /** `onEnd` is called once, when no more bytes can come; with the error of the stream or of the generator, if there was one. */
   addReader(stream: HubReadable, generator: ReadGenerator, onEnd: (error?: Error) => void): Reader {
     const reader: Reader = new Reader(this.clock, this.#turn, stream, generator, onEnd, () => this.#readers.delete(reader))

@@ -54,6 +54,11 @@ export class ReadTurn {
     this.#handledAt = Number.NEGATIVE_INFINITY
   }
 
+  /** The next question is answered by the clock. */
+  readonly costly = (): void => {
+    this.#parts = CLOCK_EVERY - 1
+  }
+
   /** Asked by a generator after each part, such as a frame: true if the time is over and it is to yield true. */
   readonly isOver = (): boolean => ++this.#parts % CLOCK_EVERY === 0 && this.#clock.now() >= this.#end
 }

@@ -4,8 +4,20 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { environment } from '../pool/option-checks.js'
+import { SHARED_MEMORY } from '../pool/options.js'
 import { JOB_OPTIONS } from '../runtime/options.js'
-import { type Check, checkLimits, countFrom, milliseconds, millisecondsOrZero, OptionError, refusal, workerMemory } from '../util/checks.js'
+import {
+  bytesOrZero,
+  type Check,
+  checkLimits,
+  choice,
+  countFrom,
+  milliseconds,
+  millisecondsOrZero,
+  OptionError,
+  refusal,
+  workerMemory,
+} from '../util/checks.js'
 import { LIMITS, MAX_NICENESS } from '../util/limits.js'
 import { type OptionTable, type OptionValues, option, readOptions } from '../util/option-table.js'
 import type { NodeOptions } from './types.js'
@@ -88,6 +100,13 @@ export const NODE_OPTIONS = {
     0,
     "nice value of a worker's main thread, 0 to 19, or the node's where that is higher; above 0, the node gets the CPU first",
   ),
+  launcher: option(
+    'mode',
+    choice('host', 'process'),
+    'host',
+    "what starts the workers: `'host'`, the node's own process, or `'process'`, a small one beside it",
+  ),
+  sharedMemory: option('bytes', bytesOrZero, undefined, SHARED_MEMORY, '16 MiB for each worker'),
   maxStall: option('ms', milliseconds, undefined, 'a worker whose event loop has not turned for so long is ended'),
   cancelGrace: option('ms', milliseconds, 1_000, 'time that a task has to react to a cancellation or a soft limit, before its worker is ended'),
   shutdownGrace: option('ms', millisecondsOrZero, 15_000, 'time that jobs in flight have when the node shuts down'),

@@ -6,7 +6,7 @@ import type { NodeSettings } from './options.js'
 /** The options of a node's pool. The pool's own autoscaler is off: the node sets the number of workers. */
 export const poolOptions = (settings: NodeSettings): PoolOptions => {
   const { tasks, roots, imports, minWorkers, concurrency, heartbeatInterval, softTimeLimit, timeLimit, cancelGrace } = settings
-  const { env, maxJobsPerWorker, maxMemoryPerWorker, niceness, logger } = settings
+  const { env, maxJobsPerWorker, maxMemoryPerWorker, niceness, launcher, sharedMemory, logger } = settings
   return {
     tasks: roots.length > 0 ? [...tasks, pathTaskModule()] : tasks,
     env,
@@ -19,6 +19,8 @@ export const poolOptions = (settings: NodeSettings): PoolOptions => {
     maxJobsPerWorker,
     maxMemoryPerWorker,
     niceness,
+    launcher,
+    sharedMemory,
     // A restart or a recycling kills no job, because the job would run a second time.
     drainTimeout: Number.POSITIVE_INFINITY,
     output: 'capture',

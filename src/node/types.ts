@@ -54,6 +54,10 @@ export interface NodeOptions {
   maxMemoryPerWorker?: number
   /** The nice value of a worker's main thread, 0 to 19, or the node's where that is higher. Above 0, the node gets the CPU first. Default 0. */
   niceness?: number
+  /** What starts the workers: the node's own process, or a small one beside it, for a node that holds gigabytes. Default 'host'. */
+  launcher?: 'host' | 'process'
+  /** The most memory in `/dev/shm`, in bytes, that large values on their way to and from the workers take together; 0: they go through pipes. Default 16 MiB for each worker. */
+  sharedMemory?: number
   /** A worker whose event loop has not turned for this time is ended, ms. Default none. */
   maxStall?: number
   /** ms that a task has to react to a cancellation or a soft limit, before its worker is ended. Default 1,000. */

@@ -8,13 +8,17 @@ import type { AnyTasks } from './jobs/task-types.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
 import type { PoolOptions } from './types.js'
+import { placeBytes } from './worker/launch/file-memory.js'
 import { launcherProcess } from './worker/launch/launcher-process.js'
 import { processLauncher } from './worker/launch/process-launcher.js'
 import { isDirectory } from './worker/launch/spawn-worker.js'
 import { reportToWatcher } from './worker/launch/watch-mode.js'
 
-/** Descriptors that one worker takes in the host: three pipes, the acceptance record, stdout, stderr, and one in reserve. */
-const DESCRIPTORS_PER_WORKER = 7
+/** Descriptors that one worker takes in the host: three pipes, the acceptance record, shared memory, stdout, stderr, and one in reserve. */
+const DESCRIPTORS_PER_WORKER = 8
+
+/** The default of `sharedMemory`, bytes: so a worker has room for some arguments and some results of a megabyte each. */
+const SHARED_PER_WORKER = 16 * 1024 * 1024
 
 /**
  * Starts a pool; resolves when the first worker is up.
@@ -42,7 +46,22 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   const { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, maxMemoryPerWorker, execArgv, env } =
     settings
   const measureMemory = maxMemoryPerWorker !== Number.POSITIVE_INFINITY
-  const config = { tasks, concurrency, cancelGrace, heartbeatInterval, watchdog, niceness, killTree, output, maxMessageSize, measureMemory }
+  // A worker that is replaced lives beside its successor.
+  const workersAtOnce = settings.maxWorkers + settings.spare + 1
+  const sharedMemory = settings.sharedMemory ?? SHARED_PER_WORKER * workersAtOnce
+  const config = {
+    tasks,
+    concurrency,
+    cancelGrace,
+    heartbeatInterval,
+    watchdog,
+    niceness,
+    killTree,
+    output,
+    maxMessageSize,
+    measureMemory,
+    placeBytes: placeBytes(sharedMemory, workersAtOnce),
+  }
   // Read now, so that later workers find files that the host's own options name relative to the working directory (--import ./setup.js).
   const cwd = settings.cwd ?? workingDirectory()
   const entryPath = fileURLToPath(ownFile('worker/entry.cjs'))

@@ -1,6 +1,7 @@
 import { availableCpus } from '../util/available-cpus.js'
 import {
   bytes,
+  bytesOrZero,
   type Check,
   checkLimits,
   choice,
@@ -33,6 +34,10 @@ const everyCpu = (): { min: number; max: number | undefined } => {
 const missingTasks = (): never => {
   throw new OptionError('tasks', `is missing: it must be ${MODULES}`)
 }
+
+/** What the option sets, for a pool and for a node. */
+export const SHARED_MEMORY =
+  'the most memory in `/dev/shm` that large values on their way take, for all workers together, and never more than a quarter of it; `0`: they go through pipes'
 
 /** The options of `createPool`, in the order of the reference page. */
 export const POOL_OPTIONS = {
@@ -74,6 +79,7 @@ export const POOL_OPTIONS = {
   keepAlive: option('ms', milliseconds, 30_000, 'how long a worker above `min` may be idle'),
   maxPutBacks: option('count', countFrom(0), 5, 'how often a job may return to the queue because a worker died before it accepted the job'),
   maxMessageSize: option('bytes', messageSize, 256 * 1024 * 1024, 'the largest message: arguments, a result, an item of a stream'),
+  sharedMemory: option('bytes', bytesOrZero, undefined, SHARED_MEMORY, '16 MiB for each worker'),
   spare: option('count', countFrom(0, MAX_WORKERS), 0, 'warm spare workers in addition to `workers`'),
   watchdog: option('boolean', flag, true, 'a watchdog thread in each worker'),
   niceness: option(

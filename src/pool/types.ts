@@ -74,6 +74,11 @@ export interface PoolOptions {
   maxPutBacks?: number | undefined
   /** The largest message in bytes: arguments, a result, an item of a stream. Default 256 MiB. */
   maxMessageSize?: number | undefined
+  /**
+   * The most memory in `/dev/shm`, in bytes, that all workers of the pool take together for large values on their way; 0: all values go through pipes. It is never
+   * more than a quarter of what `/dev/shm` holds, and pipes are used where there is none. The guide "Embedding" says more. Default 16 MiB for each worker.
+   */
+  sharedMemory?: number | undefined
   /** Warm spare workers in addition to `workers`. Default 0. */
   spare?: number | undefined
   /** A watchdog thread in each worker; the guide "Time limits" says which promises depend on it. Default true. */

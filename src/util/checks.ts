@@ -105,6 +105,8 @@ export const bytes = (name: string, value: unknown): number => {
 /** Less than any worker takes that does nothing. */
 const LEAST_MEMORY = 32 * 1024 * 1024
 
+export const bytesOrZero: Check<number> = (name, value) => (value === 0 ? 0 : bytes(name, value))
+
 /** The resident memory of a worker, bytes. */
 export const workerMemory = (name: string, value: unknown): number => {
   const size = bytes(name, value)

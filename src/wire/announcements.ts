@@ -45,9 +45,9 @@ export const readHello = (bytes: Buffer): Hello => {
 }
 
 export const readWorkerUp = (bytes: Buffer): WorkerUp => {
-  const { pid, tasks, rss } = fieldsOf(bytes, 'WORKER_UP')
+  const { pid, tasks, rss, places } = fieldsOf(bytes, 'WORKER_UP')
   if (typeof pid !== 'number' || typeof rss !== 'number' || !isList(tasks, bytes, isTask)) return refuse('WORKER_UP')
-  return { pid, tasks, rss }
+  return { pid, tasks, rss, places: places === true }
 }
 
 export const readStartFailed = (bytes: Buffer): StartFailed => {

@@ -1,3 +1,5 @@
+import { FLAG_PLACED, PLACE_BYTES } from './arena/place.js'
+import type { PlaceWriter } from './arena/place-writer.js'
 import { addFlag, FIXED_BYTES, FRAME_HEAD, JOB_FIXED_BYTES, JOB_HEAD, writeHead, writeJobFixed } from './frame.js'
 import { Kind } from './messages.js'
 
@@ -38,7 +40,7 @@ export interface JobHead {
  * `generator`, which writes what has been gathered and yields on backpressure.
  */
 export class FrameWriter {
-  /** Bytes handed to the stream so far. */
+  /** Bytes handed to the stream so far, and those written by place. */
   bytes = 0
   writes = 0
   /** Allocated at the first frame. */
@@ -52,6 +54,8 @@ export class FrameWriter {
   /** Where it begins. */
   #jobAt = 0
   #jobIn = this.#staging
+  /** Where large payloads are put instead. Undefined: the reader has no such memory. */
+  places: PlaceWriter | undefined
   readonly #urgent: UrgentFrames | undefined
   /** What was taken from `#urgent`. */
   #first: Uint8Array[] = []
@@ -67,15 +71,23 @@ export class FrameWriter {
 
   /** Adds a JOB frame: a new head, and its parts (sections, arguments, binaries) as they were encoded. */
   job(head: JobHead, parts: readonly Uint8Array[], size: number): void {
-    this.#room(JOB_HEAD)
+    const placed = this.places?.write(parts, size, head.delivery) === true
+    this.#room(JOB_HEAD + PLACE_BYTES)
     const at = this.#end
     this.jobGathered = true
     this.#jobAt = at
     this.#jobIn = this.#staging
-    writeHead(this.#staging, at, JOB_FIXED_BYTES + size, Kind.JOB, head.flags, head.attempt, head.delivery, head.job)
+    const flags = placed ? head.flags | FLAG_PLACED : head.flags
+    writeHead(this.#staging, at, JOB_FIXED_BYTES + (placed ? PLACE_BYTES : size), Kind.JOB, flags, head.attempt, head.delivery, head.job)
     writeJobFixed(this.#staging, at + FRAME_HEAD, head.task, head.softLimit, head.hardLimit)
     this.#end = at + JOB_HEAD
-    for (const part of parts) this.#payload(part)
+    if (!placed) {
+      for (const part of parts) this.#payload(part)
+      return
+    }
+    this.bytes += size
+    this.places!.describe(this.#staging, this.#end)
+    this.#end += PLACE_BYTES
   }
 
   /** Adds a flag to the last JOB frame. */

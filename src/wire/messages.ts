@@ -1,7 +1,7 @@
 /** The messages between the pool and a worker: their kinds, flags and payloads. Their layout in bytes is in frame.ts. */
 
 /** Version of this protocol and of the package: a worker of another build is refused at HELLO. */
-export const PROTOCOL_VERSION = 2
+export const PROTOCOL_VERSION = 3
 
 /**
  * What the fixed part and the payload of a message mean where its name does not say it:
@@ -150,6 +150,8 @@ export interface WorkerUp {
   tasks: TaskInfo[]
   /** Resident bytes once started. */
   rss: number
+  /** It can read and write frames by place. */
+  places: boolean
 }
 
 /** START_FAILED's payload (codec): a module or a start hook failed. */
@@ -200,6 +202,8 @@ export interface WorkerConfig {
   maxMessageSize: number
   /** It has an acceptance record. */
   record: boolean
+  /** Bytes of shared memory for large arguments, and as many for large results; 0: none. */
+  placeBytes: number
   /** Measure resident memory at each READY (set when maxMemoryPerWorker is). */
   measureMemory: boolean
 }
@@ -219,5 +223,7 @@ export const defaultJobId = (poolId: string, job: number): string => `${poolId}-
 export const FD_JOBS = 3
 export const FD_RESULTS = 4
 export const FD_LIFELINE = 5
-/** The acceptance record, where there is one. */
+/** The acceptance record, where there is one, and the memory in which the worker puts large results. */
 export const FD_RECORD = 6
+/** The memory in which the host puts large arguments. Only where there is a record. */
+export const FD_MEMORY = 7

@@ -2,14 +2,16 @@ import { writeSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { setTimeout } from '../util/node-time.js'
 import { withTimeout } from '../util/with-timeout.js'
+import { guardedFile, sharedFile } from '../wire/arena/shared-file.js'
 import { encode } from '../wire/codec/index.js'
-import { FRAME_HEAD } from '../wire/frame.js'
-import { Kind, type StartFailed, type WorkerConfig, type WorkerUp } from '../wire/messages.js'
+import { FRAME_HEAD, JOB_HEAD } from '../wire/frame.js'
+import { FD_MEMORY, FD_RECORD, Kind, SMALL_MESSAGE_MAX, type StartFailed, type WorkerConfig, type WorkerUp } from '../wire/messages.js'
 import { captureOutput } from './io/capture.js'
 import { catchFaults, faultReporter } from './io/faults.js'
 import { NO_JOB } from './io/frame-output.js'
 import { reportLoads } from './io/loaded-modules.js'
 import { acceptanceRecord, readJobs, resultsPipe } from './io/pipes.js'
+import { ResultPlaces } from './io/places.js'
 import { residentMemory } from './io/resident-memory.js'
 import { AsyncScope } from './jobs/async-scope.js'
 import type { WorkerJob } from './jobs/job.js'
@@ -70,6 +72,7 @@ class WorkerProcess {
         killProcess(config.killTree)
       }),
       record: config.record ? acceptanceRecord() : undefined,
+      places: config.placeBytes > 0 ? placesOf(config) : undefined,
       link: this.#link,
       clock: { now: () => performance.now(), wall: () => Date.now(), later: (ms, fn) => void setTimeout(fn, ms).unref() },
       rss: residentMemory,
@@ -127,7 +130,7 @@ class WorkerProcess {
 
   #announce(registry: TaskRegistry): void {
     if (this.#state.contextWanted) this.#scope.enable()
-    const up: WorkerUp = { pid: process.pid, tasks: registry.infos(), rss: residentMemory() }
+    const up: WorkerUp = { pid: process.pid, tasks: registry.infos(), rss: residentMemory(), places: this.#config.placeBytes > 0 }
     this.#up = true
     this.#send(Kind.WORKER_UP, up)
     this.#loop.start(registry)
@@ -163,6 +166,9 @@ class WorkerProcess {
     this.#loop.output.flush()
   }
 }
+
+const placesOf = ({ placeBytes, maxMessageSize }: WorkerConfig): ResultPlaces =>
+  new ResultPlaces(sharedFile(FD_MEMORY), guardedFile(FD_RECORD), placeBytes, Math.max(maxMessageSize, SMALL_MESSAGE_MAX) + JOB_HEAD)
 
 const failed =
   (loop: JobLoop) =>

@@ -60,6 +60,8 @@ test.each([
   [{ maxJobsPerWorker: '1000', maxMemoryPerWorker: '300MB' }, {}, { maxJobsPerWorker: 1_000, maxMemoryPerWorker: 300_000_000 }],
   [{ maxMemoryPerWorker: '1.5GiB' }, {}, { maxMemoryPerWorker: 1_610_612_736 }],
   [{ niceness: '5' }, {}, { niceness: 5 }],
+  [{ launcher: 'process', sharedMemory: '64MiB' }, {}, { launcher: 'process', sharedMemory: 67_108_864 }],
+  [{ sharedMemory: '0' }, {}, { sharedMemory: 0 }],
 ])('a flag overrides a variable: %o over %o', (flags, env, wanted) => {
   expect(read(flags, env).node).toMatchObject(wanted)
 })
@@ -165,6 +167,12 @@ test.each<[Flags, Environment, RegExp]>([
   [{ autoscale: '4,2' }, {}, /^--autoscale must be two whole numbers from 1 to 10000, least and most/],
   [{ concurrency: '11' }, {}, /^--concurrency must be at most the 10 jobs that a worker holds/],
   [{ timeLimit: '4s', softTimeLimit: '5s' }, {}, /^--time-limit must be at least/],
+  [{ launcher: 'docker' }, {}, /^--launcher must be 'host' or 'process'; it was given 'docker'\.$/],
+  [
+    { sharedMemory: '-1' },
+    {},
+    /^--shared-memory must be a size in bytes above 0, or with a unit \(300MB, 1\.5GB, 512MiB\), or 0 for none; it was given '-1'\.$/,
+  ],
   [{ niceness: '20' }, {}, /^--niceness must be a whole number from 0 to 19; it was given '20'\.$/],
   [{ maxMemoryPerWorker: '300 apples' }, {}, /^--max-memory-per-worker must be a size in bytes above 0, or with a unit/],
   [{ maxJobsPerWorker: '0' }, {}, /^--max-jobs-per-worker must be a whole number of at least 1/],

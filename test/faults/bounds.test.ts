@@ -1,15 +1,15 @@
 import { appendFileSync } from 'node:fs'
 import { QueueFullError } from 'prefork'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { launcherOption } from '../fixtures/launcher-option.js'
 import { pidOf, startPool, upPids } from '../fixtures/pools.js'
 import { childrenOf, failure, gone, Journal, Latch, until, within } from '../fixtures/support.js'
+import { variedOptions } from '../fixtures/varied-options.js'
 import { filled, recycled } from './bounds.js'
 
 /** A launcher process starts them in place of the host. */
 const livingChildren = (): number[] => {
   const children = childrenOf(process.pid)
-  const all = launcherOption.launcher === undefined ? children : children.flatMap(({ pid }) => childrenOf(pid))
+  const all = variedOptions.launcher === undefined ? children : children.flatMap(({ pid }) => childrenOf(pid))
   return all.flatMap(({ pid, zombie }) => (zombie ? [] : pid))
 }
 

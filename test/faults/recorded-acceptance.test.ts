@@ -97,7 +97,7 @@ describe.skipIf(process.platform !== 'linux')('promises 1, 2: the only job of a 
 
   it('has a record for each worker, which is closed when the worker is gone', async () => {
     const before = records()
-    const pool = await startPool({ workers: 2 })
+    const pool = await startPool({ workers: 2, sharedMemory: 0 })
     await allUp(pool, 2)
     expect(records()).toBe(before + 2)
     await pool.restart()

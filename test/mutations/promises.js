@@ -22,10 +22,10 @@ export const mutations = [
   {
     promise: 1,
     breaks: 'a recall that was answered with a recorded job does not show that it was accepted',
-    file: 'src/pool/worker/recorded-job.ts',
+    file: 'src/pool/worker/shared-memory/recorded-job.ts',
     find: '    if (this.#delivery !== 0 && claimed >= delivery) {',
     put: '    if (this.#delivery < 0) {',
-    test: 'test/pool/worker/recorded-job.test.ts',
+    test: 'test/pool/worker/shared-memory/recorded-job.test.ts',
   },
   {
     promise: 2,

@@ -432,4 +432,78 @@ export const mutations = [
     find: 'calls.pending.size >= MAX_CALLS',
     put: 'calls.pending.size > MAX_CALLS',
   },
+
+  // ---- large values by place
+  {
+    breaks: 'by place: a place is used again before its bytes are read',
+    file: 'src/wire/arena/place-ring.ts',
+    find: '    if (start >= 0) this.#used.push({ start, end: start + bytes, key })\n',
+    put: '',
+  },
+  {
+    breaks: 'by place: a place at the start overlaps the first one in use',
+    file: 'src/wire/arena/place-ring.ts',
+    find: '      return bytes <= first.start ? 0 : -1\n',
+    put: '      return 0\n',
+  },
+  {
+    breaks: 'by place: the arguments of jobs that were taken back are never freed',
+    file: 'src/pool/worker/worker.ts',
+    find: '    this.#pipes.places?.takenBack(claimed)\n',
+    put: '',
+  },
+  {
+    breaks: 'by place: a recall frees the arguments of jobs that were claimed',
+    file: 'src/pool/worker/worker.ts',
+    find: '    this.#pipes.places?.takenBack(claimed)\n',
+    put: '    this.#pipes.places?.takenBack(0)\n',
+  },
+  {
+    breaks: 'by place: an acceptance does not free the arguments',
+    file: 'src/pool/worker/shared-memory/job-places.ts',
+    find: '    this.jobs.freeUpTo(delivery)\n',
+    put: '    if (delivery < 0) this.jobs.freeUpTo(delivery)\n',
+  },
+  {
+    breaks: 'by place: the host does not tell which results it has read',
+    file: 'src/pool/worker/shared-memory/job-places.ts',
+    find: '      noteStamp(this.#memory.jobs, this.#results.stamp)\n',
+    put: '',
+  },
+  {
+    breaks: 'by place: the host says that it has read a result that it has not',
+    file: 'src/pool/worker/shared-memory/job-places.ts',
+    find: '      noteStamp(this.#memory.jobs, this.#results.stamp)\n',
+    put: '      noteStamp(this.#memory.jobs, this.#results.stamp + 1)\n',
+  },
+  {
+    breaks: 'by place: the memory is given back while a job is in the worker',
+    file: 'src/pool/worker/shared-memory/job-places.ts',
+    find: '    if (isIdle && this.jobs.empty && ',
+    put: '    if (',
+  },
+  {
+    breaks: 'by place: the memory of an idle worker is never given back',
+    file: 'src/pool/worker/shared-memory/job-places.ts',
+    find: '      this.#memory.trim()\n',
+    put: '',
+  },
+  {
+    breaks: 'by place: a write that failed counts as done',
+    file: 'src/wire/arena/place-writer.ts',
+    find: '    if (!this.#file.write([this.#head, ...parts], FIRST_PAGE + start, STAMP_BYTES + bytes)) {',
+    put: '    this.#file.write([this.#head, ...parts], FIRST_PAGE + start, STAMP_BYTES + bytes)\n    if (start < 0) {',
+  },
+  {
+    breaks: 'by place: what comes through the pipe of such a frame is left out',
+    file: 'src/wire/arena/place-reader.ts',
+    find: '    from.copy(whole, lead, start, place)\n',
+    put: '',
+  },
+  {
+    breaks: 'by place: arguments are read before the claim',
+    file: 'src/worker/jobs/job-loop.ts',
+    find: '      if (claimer.claim(job.delivery)) {\n',
+    put: '      if (job.isPlaced) job.fetch(this.#options.places!.jobs)\n      if (claimer.claim(job.delivery)) {\n',
+  },
 ]

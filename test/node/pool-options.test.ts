@@ -16,6 +16,11 @@ it('the workers have the niceness of the node', () => {
   expect([optionsOf({}).niceness, optionsOf({ niceness: 7 }).niceness]).toEqual([0, 7])
 })
 
+it('the workers are started, and share memory, as the node says', () => {
+  expect(optionsOf({})).toMatchObject({ launcher: 'host', sharedMemory: undefined })
+  expect(optionsOf({ launcher: 'process', sharedMemory: 0 })).toMatchObject({ launcher: 'process', sharedMemory: 0 })
+})
+
 it('tasks have as long to react to a cancellation as the node says', () => {
   expect([optionsOf({}).cancelGrace, optionsOf({ cancelGrace: 5_000 }).cancelGrace]).toEqual([1_000, 5_000])
 })

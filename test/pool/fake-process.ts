@@ -1,4 +1,4 @@
-import type { LaunchedProcess, ProcessExit } from '../../src/pool/worker/launch/launcher.js'
+import type { LaunchedProcess, ProcessExit, SharedMemory } from '../../src/pool/worker/launch/launcher.js'
 import { FakeReadable, FakeWritable } from '../hub/fakes.js'
 
 /** A process that does nothing by itself: the test calls `exit`. */
@@ -10,6 +10,7 @@ export class FakeProcess implements LaunchedProcess {
   readonly stdout = undefined
   readonly stderr = undefined
   readonly record = undefined
+  memory: SharedMemory | undefined
   killed = false
   exit: (exit: ProcessExit) => void = () => {}
 

@@ -40,6 +40,7 @@ const DEFAULTS = {
   killTree: true,
   launcher: 'host',
   output: 'inherit',
+  sharedMemory: undefined,
   cwd: undefined,
   logger: undefined,
 } satisfies Partial<Settings>

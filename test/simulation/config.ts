@@ -1,4 +1,5 @@
 import type { Dispatch, PoolOptions } from '../../src/pool/types.js'
+import type { MemorySettings } from './memory.js'
 
 /** What one run is made from; everything else follows from `seed`. */
 export interface RunConfig {
@@ -22,6 +23,8 @@ export interface RunConfig {
   readonly latency: number
   /** Workers have an acceptance record. */
   readonly record: boolean
+  /** The memory that each worker shares with the host. */
+  readonly memory: MemorySettings
   /** How long the host takes to read its clock, ms. */
   readonly clockReadCost: number
 }

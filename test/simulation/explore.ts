@@ -21,6 +21,11 @@ const configs: fc.Arbitrary<RunConfig> = fc
     cutShare: fc.constantFrom(0.1, 0.5, 1),
     latency: fc.constantFrom(0.05, 0.5, 3),
     record: fc.constantFrom(true, true, true, false),
+    memory: fc.record({
+      capacity: fc.constantFrom(0, 4_000, 50_000, 150_000, 150_000, 1_000_000),
+      from: fc.constantFrom(40, 40, 1_000, 16_384),
+      failures: fc.constantFrom(0, 0, 0.2),
+    }),
     clockReadCost: fc.constantFrom(0, 0, 0, 0.01, 0.3),
   })
   .map(({ low, ...config }) => ({ ...config, min: low < config.workers && low < 3 ? low : undefined }))

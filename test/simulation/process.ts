@@ -1,6 +1,6 @@
 import type { AcceptanceRecord, LaunchedProcess, ProcessExit } from '../../src/pool/worker/launch/launcher.js'
 import { encode } from '../../src/wire/codec/index.js'
-import { FRAME_HEAD } from '../../src/wire/frame.js'
+import { FRAME_HEAD, JOB_HEAD } from '../../src/wire/frame.js'
 import { Kind, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../src/wire/messages.js'
 import { JobLoop } from '../../src/worker/jobs/job-loop.js'
 import { TaskRegistry } from '../../src/worker/tasks/load.js'
@@ -9,6 +9,7 @@ import type { Coverage, History } from './history.js'
 import type { Host, Pollable } from './host.js'
 import { SimLink } from './link.js'
 import { MainThread, UNWIND } from './main-thread.js'
+import { type MemorySettings, SimMemory } from './memory.js'
 import { Pipe } from './pipe.js'
 import { SimScope } from './scope.js'
 import { type PipeConditions, SimSocket } from './socket.js'
@@ -34,6 +35,7 @@ export interface ProcessSettings {
   measureMemory: boolean
   /** It has an acceptance record. */
   record: boolean
+  memory: MemorySettings
 }
 
 /** What all processes of a run share. */
@@ -62,6 +64,7 @@ export class SimProcess implements LaunchedProcess {
   readonly lifeline: SimSocket
   readonly stdout = undefined
   readonly record: AcceptanceRecord | undefined
+  readonly memory: SimMemory | undefined
   readonly stderr: SimSocket
   readonly main: MainThread
   readonly watchdog: Watchdog
@@ -111,6 +114,8 @@ export class SimProcess implements LaunchedProcess {
     this.stderr = new SimSocket(world, host, pipeConditions, { read: this.#stderrPipe })
     this.#exit = { readyAt: 0, poll: () => {} }
     this.record = settings.record ? { offset: 0, read: () => this.#recorded, close: () => {} } : undefined
+    const memory = settings.memory.capacity > 0 ? new SimMemory(world, context.coverage, settings.memory, settings.maxMessageSize + JOB_HEAD) : undefined
+    this.memory = memory
     const scope = new SimScope()
     this.main = new MainThread(this, context, { jobs, results })
     const link = new SimLink(this.main, settings.concurrency)
@@ -120,6 +125,7 @@ export class SimProcess implements LaunchedProcess {
       config: settings,
       write: (chunks) => this.main.write(chunks),
       record: settings.record ? { now: () => this.main.time, record: (delivery, at) => this.#recordAcceptance(delivery, at) } : undefined,
+      places: memory?.places,
       link,
       clock: { now: () => world.now, wall: () => world.now, later: (ms, fn) => this.main.later(ms, fn) },
       rss: () => this.rss,
@@ -177,7 +183,7 @@ export class SimProcess implements LaunchedProcess {
     } else if (failure === 'exits') this.main.exit({ exitCode: 9, signal: null })
     else if (failure === 'killed') this.main.exit({ exitCode: null, signal: 'SIGKILL' })
     else {
-      this.#send(Kind.WORKER_UP, { pid: this.pid, tasks: registry.infos(), rss: this.rss } satisfies WorkerUp)
+      this.#send(Kind.WORKER_UP, { pid: this.pid, tasks: registry.infos(), rss: this.rss, places: this.memory !== undefined } satisfies WorkerUp)
       this.main.afterEffects(() => {
         this.upAt = this.#context.world.now
       })

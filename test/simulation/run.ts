@@ -80,6 +80,7 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
           maxMessageSize: settings.maxMessageSize,
           measureMemory: true,
           record: config.record,
+          memory: config.memory,
         },
         faults.nextStart(),
       )

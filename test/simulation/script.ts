@@ -33,6 +33,8 @@ export interface Simulation {
 const SETTLE_TIMEOUT = 400_000
 /** ms */
 const POLL_INTERVAL = 250
+/** Two heartbeats have come, ms. */
+const IDLE = 4_600
 
 /** Runs longer than a retiring worker may take to exit. */
 const LAST_PLAN: Omit<Plan, 'key'> = { kind: 'sleep', ms: 8_000, count: 0, eager: true, padding: undefined }
@@ -96,8 +98,9 @@ export class Script {
     if (history.violations.length > 0) return
     if (!checker.closeCalled) {
       await this.#replaceBlockedWorkers()
-      // A heartbeat must first report the current memory of every worker.
-      await world.runUntil(world.now + 2_500)
+      // A heartbeat must first report the current memory of every worker, and two show that it is idle.
+      await world.runUntil(world.now + IDLE)
+      this.#checkSharedMemory()
       history.check(!host.isKeptAlive, () => 'promise 6: an idle pool keeps the host alive')
       const { queued, running } = pool.stats()
       history.check(queued === 0 && running === 0, () => `no job is pending, but stats() reports queued ${queued}, running ${running}`)
@@ -114,6 +117,15 @@ export class Script {
       // close() must wait even for these jobs.
       for (let left = 2; left > 0; left--) this.#commands.submitPlan('slow', { ...LAST_PLAN, key: this.#commands.nextKey() }, {})
       await settlePromises()
+    }
+  }
+
+  #checkSharedMemory(): void {
+    const { processes, world, history } = this.#simulation
+    for (const { id, alive, upAt, memory } of processes.values()) {
+      if (!alive || memory === undefined || !(world.now - (upAt ?? world.now) > IDLE)) continue
+      history.check(memory.places.empty, () => `memory: worker ${id} is idle, and a place of its results is in use`)
+      history.check(!memory.isUsed, () => `memory: worker ${id} is idle, and the memory that it shares is not given back`)
     }
   }
 

@@ -14,6 +14,8 @@ export const simTasks = (process: SimProcess, scope: SimScope, { history, calls 
     plan: Plan,
   ): { attempt: number; delivery: number; signal: AbortSignal; progress: (value: unknown) => void; end: () => void; job: WorkerJob } => {
     const job = scope.current()!
+    const { padding, key } = plan
+    history.check(padding?.every((byte) => byte === (key & 0xff)) !== false, () => `promise 7: other bytes than those of job ${key} reached its task`)
     let execution: Execution | undefined
     main.afterEffects(() => {
       if (plan.retries !== undefined) history.job(job.number).retryLost = plan.retries

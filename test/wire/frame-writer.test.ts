@@ -1,10 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { FLAG_PLACED, PLACE_BYTES } from '../../src/wire/arena/place.js'
+import { PlaceWriter } from '../../src/wire/arena/place-writer.js'
+import { FIRST_PAGE } from '../../src/wire/arena/shared-file.js'
 import { FIXED_BYTES, JOB_FIXED_BYTES } from '../../src/wire/frame.js'
 import { FrameWriter, type JobHead } from '../../src/wire/frame-writer.js'
 import { Kind } from '../../src/wire/messages.js'
 import { runs } from '../fixtures/runs.js'
 import { FakeWritable } from '../hub/fakes.js'
+import { MemoryFile } from './arena/memory-file.js'
 
 const setUp = () => {
   const stream = new FakeWritable()
@@ -108,6 +112,32 @@ describe('the frame writer', () => {
     expect(stream.parts[1]).toBe(large)
     expect([stream.corks, writer.writes]).toEqual([0, 1])
     expect(stream.bytes.equals(expectedJob(head(1), [small, large, small]))).toBe(true)
+  })
+
+  test('a large payload that finds a place is not written: its frame has the place', () => {
+    const { stream, writer, run } = setUp()
+    const file = new MemoryFile(20_000)
+    writer.places = new PlaceWriter(file, 20_000, 1_000)
+    const parts = [Buffer.alloc(500, 1), Buffer.alloc(7_000, 2)]
+    writer.job(head(1), parts, 7_500)
+    writer.job(head(2), [parts[0]!], 500)
+    writer.flagJob(4)
+    writer.job(head(3), [Buffer.alloc(9_000, 3)], 9_000)
+    writer.job(head(4), [Buffer.alloc(9_000, 4)], 9_000)
+    run()
+    const byPlace = (of: JobHead, position: number, bytes: number, stamp: number): Buffer => {
+      const place = Buffer.alloc(PLACE_BYTES)
+      for (const [i, value] of [position, bytes, stamp].entries()) place.writeUInt32LE(value, 4 * i)
+      return expectedJob({ ...of, flags: of.flags | FLAG_PLACED }, [place])
+    }
+    const pipe = [
+      byPlace(head(1), FIRST_PAGE, 7_500, 1),
+      expectedJob({ ...head(2), flags: head(2).flags | 4 }, [parts[0]!]),
+      byPlace(head(3), FIRST_PAGE + 7_508, 9_000, 2),
+      expectedJob(head(4), [Buffer.alloc(9_000, 4)]),
+    ]
+    expect(stream.bytes.equals(Buffer.concat(pipe))).toBe(true)
+    expect(file.bytes.subarray(FIRST_PAGE + 8, FIRST_PAGE + 7_508)).toEqual(Buffer.concat(parts))
   })
 
   test('bytes that the stream still holds are not overwritten by later frames', () => {

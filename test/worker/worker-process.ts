@@ -35,6 +35,7 @@ export class WorkerUnderTest {
       output: 'inherit',
       maxMessageSize: 1 << 28,
       record: false,
+      placeBytes: 0,
       measureMemory: false,
       ...config,
     }

@@ -69,6 +69,8 @@ export const size: Reader<number> = {
   },
 }
 
+export const sizeOrNone: Reader<number> = { wants: `${size.wants}, or 0 for none`, read: (text) => (text === '0' ? 0 : size.read(text)) }
+
 const textThat = (fits: (text: string) => boolean, wants: string): Reader<string> => ({ wants, read: (text) => (fits(text) ? text : undefined) })
 
 export const name = (what: string): Reader<string> => textThat((text) => /^\S{1,255}$/.test(text), `${what} of 1 to 255 characters without white space`)

@@ -9,7 +9,7 @@ import { refuseFlags } from './faktory.js'
 import { type HttpSettings, readHttp } from './http.js'
 import { findModules, findRoots } from './modules.js'
 import { checkLimits, type Environment, type Flags, readSetting, type Setting } from './setting.js'
-import { count, nodeNameText, oneOf, type Reader, range, readerOf } from './values.js'
+import { count, nodeNameText, oneOf, type Reader, range, readerOf, sizeOrNone } from './values.js'
 
 interface NodeFlag {
   /** As commander takes it. */
@@ -33,6 +33,8 @@ const FLAGS = {
   maxJobsPerWorker: { usage: '--max-jobs-per-worker <count>' },
   maxMemoryPerWorker: { usage: '--max-memory-per-worker <size>' },
   niceness: { usage: '--niceness <value>' },
+  launcher: { usage: '--launcher <what>' },
+  sharedMemory: { usage: '--shared-memory <size>', reader: sizeOrNone },
   maxLosses: { usage: '--max-losses <count>', variable: 'MAX_LOSSES' },
   taskHistory: { usage: '--history <count>', variable: 'TASK_HISTORY_MAX' },
   softTimeLimit: { usage: '--soft-time-limit <time>' },

@@ -13,6 +13,8 @@ const TICK_MS = 2
 const MAX_PASSED_OVER = 64
 /** The clock is read after this many jobs. */
 const CLOCK_EVERY = 64
+/** The clock is read after each job of this size, bytes: its arguments are copied when it is written. */
+const LARGE = 256 * 1024
 /** Jobs written ahead in one worker's pipe under 'fast'. */
 const FAST_AHEAD = 256
 /** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that a job the worker holds is always written completely. */
@@ -205,7 +207,7 @@ export class Dispatcher {
         this.saturated = true
         if (passedOver.length === MAX_PASSED_OVER) return false
       }
-      if (++dispatched % CLOCK_EVERY === 0) {
+      if (++dispatched % CLOCK_EVERY === 0 || job.spec.size > LARGE) {
         now = hub.now()
         if (now - started > TICK_MS) return true
       }

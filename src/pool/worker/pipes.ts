@@ -8,6 +8,7 @@ import { CallAnswers } from './call-answers.js'
 import type { LaunchedProcess } from './launch/launcher.js'
 import { LIFELINE_MAX, WorkerLifeline } from './lifeline.js'
 import { lifelineDecoder, resultsDecoder, type WorkerMessageHandler } from './message-decoder.js'
+import { JobPlaces } from './shared-memory/job-places.js'
 import { type OutputMode, WorkerOutput } from './worker-output.js'
 
 export interface PipeSettings {
@@ -33,6 +34,8 @@ export class WorkerPipes {
   /** The pipes that carry messages, without stdout and stderr. */
   readonly readers: readonly Reader[]
   readonly output: WorkerOutput
+  /** Undefined: all goes through the pipes. */
+  readonly places: JobPlaces | undefined
   readonly #jobs: Writer
 
   /** `onEnd`: this pipe has ended, for reading or for writing. `onLine`: a line of captured output. `onOutputEnd`: stdout or stderr has ended. */
@@ -47,7 +50,10 @@ export class WorkerPipes {
   ) {
     const maxFrame = Math.max(settings.maxMessageSize, SMALL_MESSAGE_MAX) + FIXED_BYTES + STATS_BYTES + TIMES_BYTES
     const lifelineEnd = (error?: Error): void => onEnd('lifeline', error)
-    this.results = hub.addReader(launched.results, frameReader(resultsDecoder(handler), maxFrame, hub.isTurnOver), (error) => onEnd('results', error))
+    this.places = launched.memory === undefined ? undefined : new JobPlaces(launched.memory, maxFrame)
+    const decoder = resultsDecoder(handler)
+    const sink = this.places?.complete(decoder, hub.costly) ?? decoder
+    this.results = hub.addReader(launched.results, frameReader(sink, maxFrame, hub.isTurnOver), (error) => onEnd('results', error))
     this.readers = [this.results, hub.addReader(launched.lifeline, frameReader(lifelineDecoder(handler), LIFELINE_MAX), lifelineEnd)]
     this.answers = new CallAnswers(
       settings.maxMessageSize,

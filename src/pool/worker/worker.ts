@@ -13,8 +13,8 @@ import type { WorkerLifeline } from './lifeline.js'
 import type { AnswerKind, SentKind, WorkerMessageHandler } from './message-decoder.js'
 import { locateStart, PhaseDeadline, type StartTimeoutError } from './phase-deadline.js'
 import { type PipeName, type PipeSettings, WorkerPipes } from './pipes.js'
-import { RecordedJob } from './recorded-job.js'
 import { ReservedJobs } from './reserved-jobs.js'
+import { RecordedJob } from './shared-memory/recorded-job.js'
 import type { WorkerListener } from './worker-listener.js'
 
 /** The end of a pipe can be seen this much before the exit that caused it, ms. */
@@ -49,6 +49,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   readonly writer: FrameWriter
   readonly lifeline: WorkerLifeline
   readonly readers: readonly Reader[]
+  startFailure: StartFailed | undefined
   readonly #hub: Hub
   readonly #listener: WorkerListener<PoolWorker>
   readonly #settings: WorkerSettings
@@ -62,7 +63,6 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   #upAt = 0
   #tasks = new Map<string, number>()
   #recalls = 0
-  #startFailure: StartFailed | undefined
   #resultsDamaged = false
   /** The worker has announced that it writes no more results: no acceptance and no answer is unknown. */
   #resultsComplete = false
@@ -101,6 +101,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.lifeline = pipes.lifeline
     this.#exitDrain = new ExitDrain(hub, launched, pipes.readers, pipes.output, () => {
       this.recorded.close()
+      pipes.places?.close()
       listener.onOutputRead(this)
     })
     this.#phaseDeadline = new PhaseDeadline(hub)
@@ -125,10 +126,6 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   /** RECALLs under way: no JOB is written until each is answered. */
   get recalls(): number {
     return this.#recalls
-  }
-
-  get startFailure(): StartFailed | undefined {
-    return this.#startFailure
   }
 
   /** The results pipe could not be read to its end: a job that the worker did not give back may have begun. */
@@ -233,16 +230,18 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.heartbeats.measured(up.rss)
     this.#upAt = this.#hub.now()
     this.progress.cameUp(this.#upAt)
+    if (up.places) this.writer.places = this.#pipes.places?.jobs
     this.#tasks = new Map(up.tasks.map((task, index) => [task.name, index]))
     this.#listener.onUp(this, up)
   }
 
   startFailed(failure: StartFailed): void {
-    this.#startFailure = failure
+    this.startFailure = failure
   }
 
   accepted(delivery: number): void {
     const { at } = this.#results
+    this.#pipes.places?.taken(delivery)
     if (this.recorded.announced(delivery, at)) this.#accept(delivery, at)
   }
 
@@ -256,6 +255,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     const { at } = this.#results
     const ended = endedAt === 0 ? at : this.recorded.answered(delivery, acceptedAt, endedAt, at)
     this.recorded.proven(delivery, at)
+    this.#pipes.places?.taken(delivery)
     const job = this.jobs.answer(delivery)
     this.heartbeats.measured(rss)
     this.progress.made(at)
@@ -283,6 +283,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
   heartbeat(rss: number, mainAge: number): void {
     this.heartbeats.beat(this.#hub.now(), rss, mainAge)
     this.recorded.acceptIfRecorded()
+    this.#pipes.places?.rest(this.holdsNothing, this.jobs.deliveries)
     this.#listener.onHeartbeat(this)
   }
 
@@ -290,6 +291,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.heartbeats.received(this.#hub.now())
     if (this.#recalls > 0) this.#recalls--
     this.recorded.recalled(claimed, upTo, this.#hub.now())
+    this.#pipes.places?.takenBack(claimed)
     this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))
   }
 

@@ -1,6 +1,8 @@
+import { FLAG_PLACED, PLACE_BYTES } from '../../wire/arena/place.js'
 import type { Encoded } from '../../wire/codec/index.js'
 import { FIXED_BYTES, FRAME_HEAD, LENGTH_BYTES, writeHead } from '../../wire/frame.js'
 import type { Kind } from '../../wire/messages.js'
+import type { ResultPlaces } from './places.js'
 
 /** Writes all of the chunks before it returns; they may be reused afterwards. */
 export type WriteChunks = (chunks: readonly Uint8Array[]) => void
@@ -23,6 +25,8 @@ const FIRST_CAPACITY = 4 * 1024
 /** Gathers frames for the results pipe; `flush` hands them over in one synchronous write. */
 export class FrameOutput {
   readonly #write: WriteChunks
+  readonly #places: ResultPlaces | undefined
+  readonly #placedFrom: number
   #buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY)
   /** Small frames lie in `#buffer[start..used)`; `#chunks` refers to what lies before them. */
   #start = 0
@@ -30,8 +34,11 @@ export class FrameOutput {
   /** A large frame and what was put before it, in order. It waits for the next flush, which also writes the ACCEPTED of the next job. */
   #chunks: Uint8Array[] = []
 
-  constructor(write: WriteChunks) {
+  /** `places`: where large payloads of jobs are put instead. */
+  constructor(write: WriteChunks, places?: ResultPlaces) {
     this.#write = write
+    this.#places = places
+    this.#placedFrom = places?.from ?? Number.POSITIVE_INFINITY
   }
 
   /** Adds a frame without payload. */
@@ -46,6 +53,7 @@ export class FrameOutput {
     const { body, binaries } = encoded
     let total = body.length
     for (const binary of binaries) total += binary.byteLength
+    if (total >= this.#placedFrom && this.#putByPlace(kind, flags, job, encoded, total)) return
     writeHead(body, 0, total - LENGTH_BYTES, kind, flags, job.attempt, job.delivery, job.number)
     if (total > SMALL || binaries.length > 0) {
       // One large frame at a time: what waits takes memory.
@@ -57,6 +65,18 @@ export class FrameOutput {
     this.#reserve(total)
     this.#buffer.set(body, this.#used)
     this.#used += total
+  }
+
+  /** Only for a job: what is in use belongs to a job that has not settled, so a host whose worker runs none may free all of it. */
+  #putByPlace(kind: Kind, flags: number, job: FrameJob, { body, binaries }: Encoded, total: number): boolean {
+    const places = this.#places
+    if (places === undefined || job.delivery === 0) return false
+    if (!places.write([body.subarray(FRAME_HEAD), ...binaries], total - FRAME_HEAD)) return false
+    this.#reserve(FRAME_HEAD + PLACE_BYTES)
+    writeHead(this.#buffer, this.#used, FIXED_BYTES + PLACE_BYTES, kind, flags | FLAG_PLACED, job.attempt, job.delivery, job.number)
+    places.describe(this.#buffer, this.#used + FRAME_HEAD)
+    this.#used += FRAME_HEAD + PLACE_BYTES
+    return true
   }
 
   flush(): void {

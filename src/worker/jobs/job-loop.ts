@@ -58,7 +58,7 @@ export class JobLoop implements LinkEvents {
       link.beforeWrite()
       write(chunks)
       link.afterWrite()
-    })
+    }, options.places)
     this.#call = new InterruptibleCall(link, this.#scope)
     this.#hooks = new JobHooks(options.jobStart ?? [], options.jobEnd ?? [], config.poolId, options.onFault)
     this.#results = new Results(this.output, config.maxMessageSize, config.measureMemory ? options.rss : undefined, options.record)
@@ -173,8 +173,11 @@ export class JobLoop implements LinkEvents {
         break
       }
       const job = this.#waiting.shift()!
-      if (claimer.claim(job.delivery)) this.#begin(job, registry)
-      else this.#streams.delete(job.delivery)
+      if (claimer.claim(job.delivery)) {
+        // Before its ACCEPTED: then the host uses that memory for another job. Not before the claim: a job that is taken back has none.
+        if (job.isPlaced) job.fetch(this.#options.places!.jobs)
+        this.#begin(job, registry)
+      } else this.#streams.delete(job.delivery)
     }
     this.output.flush()
     this.#finishIfDone()

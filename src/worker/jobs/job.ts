@@ -1,3 +1,5 @@
+import { FLAG_PLACED } from '../../wire/arena/place.js'
+import type { PlaceReader } from '../../wire/arena/place-reader.js'
 import { decode } from '../../wire/codec/index.js'
 import { ProtocolError } from '../../wire/errors.js'
 import {
@@ -36,9 +38,9 @@ export class WorkerJob {
   readonly taskIndex: number
   readonly softLimit: number
   readonly hardLimit: number
-  readonly #bytes: Buffer
-  readonly #start: number
-  readonly #end: number
+  #bytes: Buffer
+  #start: number
+  #end: number
   #meta: JobMeta | undefined
   #delivered: JobDelivery | undefined
   #controller: AbortController | undefined
@@ -87,6 +89,19 @@ export class WorkerJob {
 
   get streaming(): boolean {
     return (this.flags & FLAG_STREAM) !== 0
+  }
+
+  /** Its payload lies in shared memory until `fetch`. */
+  get isPlaced(): boolean {
+    return (this.flags & FLAG_PLACED) !== 0
+  }
+
+  /** Reads the payload. The body then begins at a multiple of 8, so that large binaries are aligned. */
+  fetch(places: PlaceReader): void {
+    const lead = 8 - LENGTH_BYTES
+    this.#bytes = places.complete(this.#bytes, this.#start, this.#end, lead)
+    this.#start = lead
+    this.#end = this.#bytes.length
   }
 
   /** Decodes the arguments; throws a SerializationError (or a RangeError for values nested too deep). */

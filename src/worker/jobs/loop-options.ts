@@ -1,6 +1,7 @@
 /** What a job loop needs from outside; the simulation provides its own. */
 import type { WorkerConfig } from '../../wire/messages.js'
 import type { WriteChunks } from '../io/frame-output.js'
+import type { ResultPlaces } from '../io/places.js'
 import type { WatchdogLink } from '../link.js'
 import type { JobEndHook, JobStartHook } from '../tasks/hooks.js'
 import type { WorkerJob } from './job.js'
@@ -37,6 +38,8 @@ export interface JobLoopOptions {
   readonly write: WriteChunks
   /** Where the acceptance of a job can be recorded for the host. */
   readonly record?: AcceptanceRecorder | undefined
+  /** Memory shared with the host. */
+  readonly places?: ResultPlaces | undefined
   readonly link: WatchdogLink
   readonly clock: LoopClock
   /** Resident bytes of this process. */

@@ -37,7 +37,7 @@ const setUp = () => {
   clock.pollUntilQuiet()
   const starting = (): PoolWorker[] => [...state.workers.values()].filter((worker) => worker.isStarting)
   const up = (worker: PoolWorker): void => {
-    worker.up({ pid: 1, tasks: [], rss: 1 } as WorkerUp)
+    worker.up({ pid: 1, tasks: [], rss: 1, places: false } as WorkerUp)
     worker.jobs.accepted = 1
     clock.pollUntilQuiet()
   }

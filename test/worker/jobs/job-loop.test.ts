@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { FLAG_PLACED, PLACE_BYTES } from '../../../src/wire/arena/place.js'
+import { PlaceWriter } from '../../../src/wire/arena/place-writer.js'
 import { ProtocolError, SerializationError, SoftTimeLimitError } from '../../../src/wire/errors.js'
+import { JOB_HEAD } from '../../../src/wire/frame.js'
 import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, Kind } from '../../../src/wire/messages.js'
+import { ResultPlaces } from '../../../src/worker/io/places.js'
+import type { TaskRun } from '../../../src/worker/tasks/load.js'
+import { MemoryFile } from '../../wire/arena/memory-file.js'
 import { deferred, errorOf, frameOf, Harness, jobFrame, sentBy, spin, terminated } from '../loop-harness.js'
 
 describe('the job loop', () => {
@@ -237,5 +243,62 @@ describe('hooks around jobs', () => {
       ['the hook failed', 2],
       ['the hook failed', 3],
     ])
+  })
+})
+
+describe('a job whose arguments come by place', () => {
+  const CAPACITY = 100_000
+  const setUp = (tasks: Record<string, TaskRun>) => {
+    const jobs = new MemoryFile(CAPACITY)
+    const writer = new PlaceWriter(jobs, CAPACITY, 100)
+    const harness = new Harness(tasks, { places: new ResultPlaces(jobs, new MemoryFile(CAPACITY), CAPACITY, 1 << 20) })
+    const frame = (delivery: number, args: unknown[]): Buffer => {
+      const whole = jobFrame(delivery, 0, { args })
+      writer.write([whole.subarray(JOB_HEAD)], whole.length - JOB_HEAD, delivery)
+      const short = Buffer.concat([whole.subarray(0, JOB_HEAD), Buffer.alloc(PLACE_BYTES)])
+      short.writeUInt32LE(short.length - 4, 0)
+      short[5]! |= FLAG_PLACED
+      writer.describe(short, JOB_HEAD)
+      return short
+    }
+    return { jobs, harness, frame }
+  }
+
+  test('is read after its claim and before its ACCEPTED, after which the host uses that memory again', () => {
+    const seen: unknown[] = []
+    const { jobs, harness, frame } = setUp({ look: (bytes) => void seen.push(bytes) })
+    const given = frame(1, [Buffer.alloc(9_000, 5)])
+    const read = jobs.read.bind(jobs)
+    jobs.read = (...args) => {
+      expect([harness.said, Atomics.load(harness.link.word, 0)]).toEqual([[], 1])
+      const done = read(...args)
+      jobs.bytes.fill(0xee)
+      return done
+    }
+    harness.give(given)
+    expect(harness.said).toEqual(['ACCEPTED 1', 'READY 1'])
+    expect(seen).toEqual([Buffer.alloc(9_000, 5)])
+  })
+
+  test('is not read when it was taken back: the host has used that memory again', () => {
+    const { jobs, harness, frame } = setUp({ echo: (value) => value })
+    const given = [frame(1, ['x'.repeat(200)]), frame(2, ['y'.repeat(200)])]
+    harness.give(given[0]!)
+    harness.link.recaller.recall(2)
+    jobs.bytes.fill(0xee)
+    const reads = jobs.calls.length
+    harness.give(given[1]!)
+    expect(jobs.calls).toHaveLength(reads)
+    expect(harness.said).toEqual(['ACCEPTED 1', 'READY 1'])
+    expect(harness.broken).toEqual([])
+  })
+
+  test('whose memory holds other bytes ends the worker before the job is accepted', () => {
+    const { jobs, harness, frame } = setUp({ echo: (value) => value })
+    const given = frame(1, ['x'.repeat(200)])
+    jobs.bytes.fill(0)
+    harness.give(given)
+    expect(harness.said).toEqual([])
+    expect(harness.broken).toEqual([expect.objectContaining({ message: expect.stringContaining('does not hold the') })])
   })
 })

@@ -86,6 +86,7 @@ export class TestWorker {
       output: 'inherit',
       maxMessageSize: 1 << 28,
       record: false,
+      placeBytes: 0,
       measureMemory: false,
       ...config,
     } satisfies WorkerConfig

@@ -3,13 +3,29 @@ import { monotonicOffset, RECORD_BYTES, recordedAt, recordedDelivery, writeRecor
 import type { AcceptanceRecord } from './launcher.js'
 
 /** File systems in memory, on Linux. */
-const MEMORY = '/dev/shm'
+export const MEMORY = '/dev/shm'
 /** Linux: a file without a name, which is gone when its last descriptor is closed. */
 const O_TMPFILE = 0o20200000
 /** How often a record that is just being written is read again. */
 const TRIES = 3
 
 const bytes = Buffer.alloc(RECORD_BYTES)
+
+/** A file in memory that has no name. Undefined: there is no such file system, no descriptor is left, no memory, or the permission to write is missing. */
+export const openUnnamed = (directory = MEMORY): number | undefined => {
+  if (process.platform !== 'linux') return undefined
+  let fd: number | undefined
+  try {
+    fd = openSync(directory, constants.O_RDWR | O_TMPFILE, 0o600)
+    // Takes the memory of the first page now: a later write there cannot fail for want of it.
+    writeRecord(bytes, 0, 0)
+    writeSync(fd, bytes, 0, RECORD_BYTES, 0)
+    return fd
+  } catch {
+    if (fd !== undefined) closeSync(fd)
+    return undefined
+  }
+}
 
 /** The host's end of an acceptance record: a file in memory that has no name. `fd` is for the worker. */
 export class FileRecord implements AcceptanceRecord {
@@ -20,18 +36,8 @@ export class FileRecord implements AcceptanceRecord {
 
   /** Undefined: there is no `/dev/shm`, no descriptor is left, or the permission to write is missing. Then the worker announces every job by ACCEPTED. */
   static open(directory = MEMORY): FileRecord | undefined {
-    if (process.platform !== 'linux') return undefined
-    let fd: number | undefined
-    try {
-      fd = openSync(directory, constants.O_RDWR | O_TMPFILE, 0o600)
-      // Takes the memory now: a later write cannot fail for want of it.
-      writeRecord(bytes, 0, 0)
-      writeSync(fd, bytes, 0, RECORD_BYTES, 0)
-      return new FileRecord(fd)
-    } catch {
-      if (fd !== undefined) closeSync(fd)
-      return undefined
-    }
+    const fd = openUnnamed(directory)
+    return fd === undefined ? undefined : new FileRecord(fd)
   }
 
   read(): { delivery: number; at: number } | undefined {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { clearTimeout, setTimeout } from '../../../util/node-time.js'
 import { FileRecord } from './acceptance-record.js'
+import { FileMemory } from './file-memory.js'
 import type { Launcher, LauncherReport, LauncherRequest } from './launcher.js'
 import { LauncherWorker } from './launcher-worker.js'
 import type { SpawnOptions } from './spawn-worker.js'
@@ -27,15 +28,20 @@ export const launcherProcess = (options: SpawnOptions, program: string): Launche
   return Object.assign(launch, { close: async () => current?.close() })
 }
 
+/** By which another process opens a file without a name. */
+const pathOf = (file: { readonly fd: number } | undefined): string | undefined => (file === undefined ? undefined : `/proc/${process.pid}/fd/${file.fd}`)
+
 class LauncherProcess {
   readonly #process: ChildProcess
   readonly #killTree: boolean
   readonly #captures: boolean
+  readonly #placeBytes: number
   readonly #workers = new Map<number, LauncherWorker>()
   #ended: Error | undefined
 
   constructor(options: SpawnOptions, program: string) {
     this.#killTree = options.config.killTree
+    this.#placeBytes = options.config.placeBytes
     this.#captures = options.config.output === 'capture'
     // Options and certificates that the environment names are for the workers: they get it from `options`.
     const { NODE_OPTIONS: _, NODE_EXTRA_CA_CERTS: __, ...env } = process.env
@@ -59,8 +65,10 @@ class LauncherProcess {
 
   start(id: number): LauncherWorker {
     const record = FileRecord.open()
+    const memory = FileMemory.open(record, this.#placeBytes)
     const worker = new LauncherWorker({
       record,
+      memory,
       killTree: this.#killTree,
       captures: this.#captures,
       kill: () => this.#kill(id, worker),
@@ -74,7 +82,7 @@ class LauncherProcess {
       return worker
     }
     this.#workers.set(id, worker)
-    this.#send({ op: 'start', id, record: record === undefined ? undefined : `/proc/${process.pid}/fd/${record.fd}` })
+    this.#send({ op: 'start', id, record: pathOf(record), memory: pathOf(memory) })
     this.#expect(() => worker.isHandedOver || worker.hasExited)
     return worker
   }

@@ -27,8 +27,8 @@ const failed = (id: number, error: unknown): void => {
   report({ op: 'failed', id, message, code })
 }
 
-/** Undefined: it cannot be opened, and the worker announces each job instead. */
-const openRecord = (path: string | undefined): number | undefined => {
+/** Undefined: it cannot be opened, and the worker does without. */
+const openShared = (path: string | undefined): number | undefined => {
   try {
     return path === undefined ? undefined : openSync(path, constants.O_RDWR)
   } catch {
@@ -36,10 +36,11 @@ const openRecord = (path: string | undefined): number | undefined => {
   }
 }
 
-const start = (id: number, recordPath: string | undefined): void => {
-  const record = openRecord(recordPath)
+const start = (id: number, paths: { readonly record: string | undefined; readonly memory: string | undefined }): void => {
+  const record = openShared(paths.record)
+  const memory = record === undefined ? undefined : openShared(paths.memory)
   try {
-    const subprocess = spawnWorker(options!, id, record)
+    const subprocess = spawnWorker(options!, id, { record, memory })
     if (subprocess.pid === undefined) {
       void startError(subprocess, options!.cwd).then((error) => failed(id, error))
       return
@@ -48,7 +49,7 @@ const start = (id: number, recordPath: string | undefined): void => {
   } catch (error) {
     failed(id, error)
   } finally {
-    if (record !== undefined) closeSync(record)
+    for (const fd of [record, memory]) if (fd !== undefined) closeSync(fd)
   }
 }
 
@@ -75,7 +76,7 @@ const handle = (request: LauncherRequest): void => {
   }
   const { id } = request
   if (request.op === 'start') {
-    start(id, request.record)
+    start(id, request)
     return
   }
   const worker = workers.get(id)

@@ -2,12 +2,14 @@ import type { Socket } from 'node:net'
 import { microtask } from '../../../util/node-time.js'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../../wire/messages.js'
 import type { FileRecord } from './acceptance-record.js'
+import type { FileMemory } from './file-memory.js'
 import { LateStream } from './late-stream.js'
 import type { LaunchedProcess, ProcessExit } from './launcher.js'
 import { killQuietly } from './spawn-worker.js'
 
 export interface LauncherWorkerSettings {
   readonly record: FileRecord | undefined
+  readonly memory: FileMemory | undefined
   readonly killTree: boolean
   /** stdout is a pipe. */
   readonly captures: boolean
@@ -24,6 +26,7 @@ export class LauncherWorker implements LaunchedProcess {
   readonly stdout: LateStream | undefined
   readonly stderr = new LateStream()
   readonly record: FileRecord | undefined
+  readonly memory: FileMemory | undefined
   readonly #settings: LauncherWorkerSettings
   #pid: number | undefined
   #exit: ProcessExit | undefined
@@ -36,6 +39,7 @@ export class LauncherWorker implements LaunchedProcess {
   constructor(settings: LauncherWorkerSettings) {
     this.#settings = settings
     this.record = settings.record
+    this.memory = settings.memory
     this.stdout = settings.captures ? new LateStream() : undefined
   }
 

@@ -1,4 +1,5 @@
 import type { HubReadable, HubWritable } from '../../../hub/index.js'
+import type { SharedFile } from '../../../wire/arena/shared-file.js'
 import type { SpawnOptions } from './spawn-worker.js'
 
 /** How a process ended. `error`: it could not be started at all. */
@@ -17,6 +18,21 @@ export interface AcceptanceRecord {
   close(): void
 }
 
+/** Memory that one worker shares with the host. */
+export interface SharedMemory {
+  /** For arguments: the host alone writes it. */
+  readonly jobs: SharedFile
+  /** For results: the worker alone writes it. */
+  readonly results: SharedFile
+  /** Bytes for places in each of the two. */
+  readonly capacity: number
+  /** The smallest payload that goes through it, bytes. */
+  readonly from: number
+  /** Gives the memory of all places back. To be called while none is in use. */
+  trim(): void
+  close(): void
+}
+
 /** One started process. */
 export interface LaunchedProcess {
   /** Undefined: there is none, or it is not known yet. */
@@ -28,6 +44,8 @@ export interface LaunchedProcess {
   readonly stderr: HubReadable | undefined
   /** Undefined where no such file can be opened. */
   readonly record: AcceptanceRecord | undefined
+  /** Undefined: everything goes through the pipes. */
+  readonly memory: SharedMemory | undefined
   /** Called once, when the process is gone (or could not be started). */
   onExit(fn: (exit: ProcessExit) => void): void
   /** SIGKILL, to the process or, with killTree, to its group. Does nothing when the process is gone. */
@@ -47,8 +65,8 @@ export interface Launcher {
 export type LauncherRequest =
   /** Comes first. */
   | ({ readonly op: 'setup' } & SpawnOptions)
-  /** `record`: the path of its acceptance record. */
-  | { readonly op: 'start'; readonly id: number; readonly record: string | undefined }
+  /** The paths of its acceptance record and of the memory for its arguments. */
+  | { readonly op: 'start'; readonly id: number; readonly record: string | undefined; readonly memory: string | undefined }
   | { readonly op: 'kill'; readonly id: number }
   /** What is left of the group of a worker that has ended. */
   | { readonly op: 'kill rest'; readonly id: number }

@@ -2,16 +2,19 @@ import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../../wire/messages.js'
 import { FileRecord } from './acceptance-record.js'
+import { FileMemory } from './file-memory.js'
 import type { LaunchedProcess, Launcher } from './launcher.js'
 import { killQuietly, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
+
+type SharedFiles = Pick<LaunchedProcess, 'record' | 'memory'> & { readonly record: FileRecord | undefined; readonly memory: FileMemory | undefined }
 
 /** Starts workers as child processes of the host. */
 export const processLauncher = (options: SpawnOptions): Launcher => {
   const { killTree } = options.config
-  const launch = (id: number, record: FileRecord | undefined): LaunchedProcess => {
-    const subprocess = spawnWorker(options, id, record?.fd)
+  const launch = (id: number, files: SharedFiles): LaunchedProcess => {
+    const subprocess = spawnWorker(options, id, { record: files.record?.fd, memory: files.memory?.fd })
     const pid = subprocess.pid
-    if (pid === undefined) return neverStarted(startError(subprocess, options.cwd), record)
+    if (pid === undefined) return neverStarted(startError(subprocess, options.cwd), files)
     // After the start, an error means that the process could not be killed.
     subprocess.on('error', () => {})
     const streams = subprocess.stdio as unknown as (Socket | null)[]
@@ -24,7 +27,7 @@ export const processLauncher = (options: SpawnOptions): Launcher => {
       lifeline: streams[FD_LIFELINE]!,
       stdout: streams[1] ?? undefined,
       stderr: streams[2] ?? undefined,
-      record,
+      ...files,
       onExit: (fn) => void subprocess.once('exit', (exitCode, signal) => fn({ exitCode, signal })),
       kill: () => killQuietly(killTree ? -pid : pid),
       killRest: () => {
@@ -35,16 +38,17 @@ export const processLauncher = (options: SpawnOptions): Launcher => {
   // An error that spawn() throws counts as a failed start.
   return (id) => {
     const record = FileRecord.open()
+    const files = { record, memory: FileMemory.open(record, options.config.placeBytes) }
     try {
-      return launch(id, record)
+      return launch(id, files)
     } catch (error) {
-      return neverStarted(Promise.resolve(error), record)
+      return neverStarted(Promise.resolve(error), files)
     }
   }
 }
 
 /** A process that could not be made: its streams are empty, and its exit has the error. */
-const neverStarted = (reason: Promise<unknown>, record: FileRecord | undefined): LaunchedProcess => {
+const neverStarted = (reason: Promise<unknown>, files: SharedFiles): LaunchedProcess => {
   const nothing = (): PassThrough => {
     const stream = new PassThrough()
     stream.on('error', () => {})
@@ -57,7 +61,7 @@ const neverStarted = (reason: Promise<unknown>, record: FileRecord | undefined):
     lifeline: nothing(),
     stdout: undefined,
     stderr: undefined,
-    record,
+    ...files,
     onExit: (fn) => {
       void reason.then((error) =>
         fn({ exitCode: null, signal: null, error: error instanceof Error ? error : new Error('The worker process could not be started.') }),

@@ -15,16 +15,30 @@ export interface SpawnOptions {
 
 export const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-/** Starts a worker as a child of this process. `record`: the descriptor of its acceptance record. What spawn() throws, or emits as `error`, is for `startError`. */
-export const spawnWorker = ({ entryPath, config, execArgv, env, cwd }: SpawnOptions, id: number, record: number | undefined): ChildProcess => {
-  const workerConfig: WorkerConfig = { ...config, id, record: record !== undefined }
+/** Descriptors of the files that a worker shares with its host: its acceptance record, and the memory for large arguments, which only goes with a record. */
+export interface SharedDescriptors {
+  readonly record: number | undefined
+  readonly memory: number | undefined
+}
+
+/** Starts a worker as a child of this process. What spawn() throws, or emits as `error`, is for `startError`. */
+export const spawnWorker = ({ entryPath, config, execArgv, env, cwd }: SpawnOptions, id: number, { record, memory }: SharedDescriptors): ChildProcess => {
+  const workerConfig: WorkerConfig = { ...config, id, record: record !== undefined, placeBytes: memory === undefined ? 0 : config.placeBytes }
   return spawn(process.execPath, [...execArgv, entryPath, JSON.stringify(workerConfig)], {
     // A session, so a process group, of its own: a terminal's Ctrl-C reaches the host alone. The lifeline ends orphans.
     detached: true,
     env: { ...definedOnly(env), PREFORK_WORKER_ID: String(id) },
     cwd,
     // stderr always passes through the host, which keeps its last lines for the error of a job that is lost.
-    stdio: ['ignore', config.output === 'capture' ? 'pipe' : config.output, 'pipe', 'pipe', 'pipe', 'pipe', ...(record === undefined ? [] : [record])],
+    stdio: [
+      'ignore',
+      config.output === 'capture' ? 'pipe' : config.output,
+      'pipe',
+      'pipe',
+      'pipe',
+      'pipe',
+      ...[record, memory].filter((fd) => fd !== undefined),
+    ],
   })
 }
 

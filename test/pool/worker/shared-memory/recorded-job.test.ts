@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { InFlightJobs } from '../../../src/pool/worker/in-flight-jobs.js'
-import { RecordedJob } from '../../../src/pool/worker/recorded-job.js'
-import { flagsOf, LENGTH_BYTES } from '../../../src/wire/frame.js'
-import { FrameWriter } from '../../../src/wire/frame-writer.js'
-import { FLAG_META, FLAG_RECORD } from '../../../src/wire/messages.js'
-import { FakeWritable } from '../../hub/fakes.js'
-import { makeJob } from '../jobs/jobs.js'
+import { InFlightJobs } from '../../../../src/pool/worker/in-flight-jobs.js'
+import { RecordedJob } from '../../../../src/pool/worker/shared-memory/recorded-job.js'
+import { flagsOf, LENGTH_BYTES } from '../../../../src/wire/frame.js'
+import { FrameWriter } from '../../../../src/wire/frame-writer.js'
+import { FLAG_META, FLAG_RECORD } from '../../../../src/wire/messages.js'
+import { FakeWritable } from '../../../hub/fakes.js'
+import { makeJob } from '../../jobs/jobs.js'
 
 describe('a job whose acceptance is recorded', () => {
   let jobs: InFlightJobs

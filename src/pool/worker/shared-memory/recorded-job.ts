@@ -1,8 +1,8 @@
-import type { FrameWriter } from '../../wire/frame-writer.js'
-import { FLAG_RECORD } from '../../wire/messages.js'
-import type { JobRecord } from '../jobs/job.js'
-import type { InFlightJobs } from './in-flight-jobs.js'
-import type { AcceptanceRecord } from './launch/launcher.js'
+import type { FrameWriter } from '../../../wire/frame-writer.js'
+import { FLAG_RECORD } from '../../../wire/messages.js'
+import type { JobRecord } from '../../jobs/job.js'
+import type { InFlightJobs } from '../in-flight-jobs.js'
+import type { AcceptanceRecord } from '../launch/launcher.js'
 
 /**
  * The job of a worker whose acceptance is recorded instead of announced. No message wakes the host for it: the host looks into the record when it

@@ -1,0 +1,63 @@
+import { closeSync, ftruncateSync, statfsSync } from 'node:fs'
+import { PLACED_FROM } from '../../../wire/arena/place.js'
+import { FIRST_PAGE, type SharedFile, sharedFile } from '../../../wire/arena/shared-file.js'
+import { type FileRecord, MEMORY, openUnnamed } from './acceptance-record.js'
+import type { SharedMemory } from './launcher.js'
+
+/** Types of file systems that are memory (statfs(2)): tmpfs and ramfs. */
+const IN_MEMORY = new Set([0x01021994, 0x858458f6])
+/** What one pool may take of the file system: others use it, too, and a full one makes their programs fail. */
+const SHARE = 4
+/** A worker whose part is smaller uses pipes alone, bytes. */
+const LEAST = 128 * 1024
+
+/** Bytes for the arguments of one worker, and as many for its results; 0: none. `total`: for all workers of the pool. */
+export const placeBytes = (total: number, workers: number, directory = MEMORY): number => {
+  if (total === 0 || process.platform !== 'linux') return 0
+  try {
+    const { type, bsize, blocks } = statfsSync(directory)
+    if (!IN_MEMORY.has(type)) return 0
+    const each = Math.min(total, (bsize * blocks) / SHARE) / workers / 2
+    return each < LEAST ? 0 : Math.min(LARGEST, Math.floor(each / FIRST_PAGE) * FIRST_PAGE)
+  } catch {
+    return 0
+  }
+}
+
+/** A position has 32 bits. */
+const LARGEST = 0x8000_0000
+
+/** The host's end of the memory that one worker shares with it: two files without names, that of the record and one more. */
+export class FileMemory implements SharedMemory {
+  readonly jobs: SharedFile
+  readonly results: SharedFile
+  readonly from = PLACED_FROM
+  #closed = false
+
+  private constructor(
+    readonly fd: number,
+    readonly capacity: number,
+    readonly recordFd: number,
+  ) {
+    this.jobs = sharedFile(fd)
+    this.results = sharedFile(recordFd)
+  }
+
+  /** Undefined: there is no record, no descriptor is left, or `capacity` is 0. The record's file is closed by the record. */
+  static open(record: FileRecord | undefined, capacity: number): FileMemory | undefined {
+    if (record === undefined || capacity === 0) return undefined
+    const fd = openUnnamed()
+    return fd === undefined ? undefined : new FileMemory(fd, capacity, record.fd)
+  }
+
+  trim(): void {
+    if (this.#closed) return
+    for (const fd of [this.fd, this.recordFd]) ftruncateSync(fd, FIRST_PAGE)
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    closeSync(this.fd)
+  }
+}
