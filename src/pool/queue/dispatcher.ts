@@ -93,7 +93,7 @@ export class Dispatcher {
         continue
       }
       reserved.beginRetry(job)
-      this.#write(worker, job)
+      this.#assign(worker, job, now)
     }
     while (reserved.hasShares && !reserved.isolated && this.#mayTake(worker)) {
       const job = reserved.nextShare()!

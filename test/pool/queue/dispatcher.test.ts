@@ -28,7 +28,7 @@ class StillClock implements Clock {
 const noRecord = new RecordedJob(undefined, new InFlightJobs(), new FrameWriter(), () => {})
 
 /** Jobs that cost the host `ms` each to write. */
-const setUp = (jobs: number, ms: number) => {
+const setUp = (jobs: number, ms: number, size = 0) => {
   const clock = new StillClock()
   const hub = new Hub(clock)
   const state = new PoolState(hub, readOptions({ tasks: 'tasks.js', workers: 1, dispatch: 100_000 }), new EventHub(undefined))
@@ -52,10 +52,10 @@ const setUp = (jobs: number, ms: number) => {
   state.slotTarget = 1
   state.workers.set(1, worker)
   for (let number = 1; number <= jobs; number++) {
-    state.jobQueue.add({ number, task: 'task', priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size: 0 } } as unknown as JobRecord)
+    state.jobQueue.add({ number, task: 'task', priority: 0, waiting: true, takesTurns: false, state: 'queued', spec: { size } } as unknown as JobRecord)
   }
   const dispatcher = new Dispatcher(state, {} as JobLifecycle)
-  return { clock, inFlight, dispatcher, waiting: () => state.jobQueue.size }
+  return { clock, inFlight, dispatcher, worker, waiting: () => state.jobQueue.size }
 }
 
 it('stops dealing after about 2 ms and goes on in another tick, so that the host can do other work', () => {
@@ -65,6 +65,20 @@ it('stops dealing after about 2 ms and goes on in another tick, so that the host
   expect(inFlight.deliveries).toBeLessThanOrEqual(64)
   expect(waiting()).toBe(10_000 - inFlight.deliveries)
   expect(clock.polls).toHaveLength(1)
+})
+
+it('looks at the clock after each large job, whose bytes are copied when it is written', () => {
+  const { dispatcher, inFlight } = setUp(100, 0.5, 1_000_000)
+  dispatcher.tick()
+  expect(inFlight.deliveries).toBe(5)
+})
+
+it('counts the time in which a worker takes up a retry from when it was written, not from when the worker came up', () => {
+  const { clock, dispatcher, worker, inFlight } = setUp(0, 0)
+  clock.time = 60_000
+  worker.reserved.isolate([{ number: 1, task: 'task', isSettled: false, spec: { size: 0 } } as unknown as JobRecord])
+  dispatcher.tick()
+  expect([inFlight.deliveries, worker.progress.heldSince]).toEqual([1, 60_000])
 })
 
 it('deals everything in one tick where that takes less', () => {
