@@ -28,6 +28,22 @@ export const mutations = [
     test: 'test/pool/worker/shared-memory/recorded-job.test.ts',
   },
   {
+    promise: 7,
+    breaks: 'a recall frees the memory of arguments that the main thread has claimed and may not have read',
+    file: 'src/pool/worker/worker.ts',
+    find: '    this.#pipes.places?.takenBack(claimed)\n',
+    put: '    this.#pipes.places?.takenBack(0)\n',
+    test: 'test/pool/worker/worker.test.ts',
+  },
+  {
+    promise: 7,
+    breaks: 'arguments by place are read after ACCEPTED, when the host may use their memory again',
+    file: 'src/worker/jobs/job-loop.ts',
+    find: '        if (job.isPlaced) job.fetch(this.#options.places!.jobs)\n        this.#begin(job, registry)\n',
+    put: '        this.#begin(job, registry)\n        if (job.isPlaced) job.fetch(this.#options.places!.jobs)\n',
+    test: 'test/worker/jobs/job-loop.test.ts',
+  },
+  {
     promise: 2,
     breaks: 'a job that is put back goes to the end of the job queue',
     file: 'src/pool/jobs/job-lifecycle.ts',

@@ -87,8 +87,8 @@ export const mutations = [
   {
     breaks: 'a recall that takes no job back never ends',
     file: 'src/pool/worker/worker.ts',
-    find: '    if (this.#recalls > 0) this.#recalls--\n    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))\n',
-    put: '    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n    this.#listener.onRecalled(this, back)\n',
+    find: '    if (this.#recalls > 0) this.#recalls--\n    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    this.#pipes.places?.takenBack(claimed)\n    this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))\n',
+    put: '    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    this.#pipes.places?.takenBack(claimed)\n    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n    this.#listener.onRecalled(this, back)\n',
   },
   {
     breaks: 'a recall is answered before the claim word is closed',
@@ -99,8 +99,8 @@ export const mutations = [
   {
     breaks: 'a job begins although its claim was lost',
     file: 'src/worker/jobs/job-loop.ts',
-    find: '      if (claimer.claim(job.delivery)) this.#begin(job, registry)\n      else this.#streams.delete(job.delivery)\n',
-    put: '      claimer.claim(job.delivery)\n      this.#begin(job, registry)\n',
+    find: '      if (claimer.claim(job.delivery)) {\n',
+    put: '      if (claimer.claim(job.delivery) || true) {\n',
   },
   {
     breaks: 'CANCEL is not sent',
@@ -451,12 +451,6 @@ export const mutations = [
     file: 'src/pool/worker/worker.ts',
     find: '    this.#pipes.places?.takenBack(claimed)\n',
     put: '',
-  },
-  {
-    breaks: 'by place: a recall frees the arguments of jobs that were claimed',
-    file: 'src/pool/worker/worker.ts',
-    find: '    this.#pipes.places?.takenBack(claimed)\n',
-    put: '    this.#pipes.places?.takenBack(0)\n',
   },
   {
     breaks: 'by place: an acceptance does not free the arguments',

@@ -45,6 +45,8 @@ const setUp = (jobs: number, ms: number, size = 0) => {
     tasks: new Map([['task', 0]]),
     assign: (job: JobRecord) => {
       inFlight.write(job, 1)
+      // As if each job had a worker of its own.
+      inFlight.sentBytes = 0
       clock.time += ms
     },
     flush: () => {},
