@@ -17,7 +17,8 @@ export const buildCFloor = () => {
 export const driveCFloor = ({ mode, workers, outstanding, size, seconds }) => {
   const flags = { '--workers': workers, '--outstanding': outstanding, '--in': size, '--seconds': seconds }
   const args = Object.entries(flags).flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]))
-  const { status, stdout, stderr } = spawnSync(`${here}floor`, [mode, ...args], { encoding: 'utf8' })
+  const { status, stdout, stderr, error } = spawnSync(`${here}floor`, [mode, ...args], { encoding: 'utf8' })
+  if (error !== undefined) throw new Error(`the floor cannot be run (built by: make -C native-bench/floor): ${error.message}`)
   if (status !== 0) throw new Error(`the floor failed: ${stderr.trim()}`)
   return JSON.parse(stdout)
 }
