@@ -50,6 +50,13 @@ export interface Variant {
   title: string
   /** Part of `--quick`. */
   quick?: boolean
+  /** Part of `--quick --all`: the page or its targets have it. */
+  page?: {
+    /** In each round. Default: in one, as it takes long, or changes little. */
+    often?: boolean
+    /** The pools that take part then; default: all of the case. */
+    pools?: string[]
+  }
   /** Rounds at most, for slow variants. */
   maxRounds?: number
 }
@@ -105,6 +112,8 @@ export interface Case<V extends Variant = any> {
   chart?: { metric: string; variant: string }[]
   /** Seconds after which a run has hung; default 60. */
   timeout?: number
+  /** The same with `--quick`. */
+  quickTimeout?: number
   /** The pools that take part; default: all. */
   pools?: string[]
   /** The reason why this pool cannot take part, if there is one. */

@@ -15,7 +15,7 @@ export default {
   title: 'Jobs that come alone',
   about: `Jobs of ${JOB_MS} ms, one by one; 1 worker. After thousands of calls: until V8 has optimised the code, it costs several times as much.`,
   variants: [
-    { key: 'warm', title: 'after thousands of calls', quick: true, warm: true },
+    { key: 'warm', title: 'after thousands of calls', quick: true, warm: true, page: {} },
     { key: 'first', title: 'the first calls', warm: false },
   ],
   metrics: {

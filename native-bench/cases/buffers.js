@@ -12,8 +12,8 @@ export default {
   title: 'Buffers there and back',
   about: 'A Buffer goes to the worker and comes back. It is copied, not transferred: the caller keeps it and sends it again.',
   variants: [
-    { key: '64KB', title: '64 KB, 16 outstanding', bytes: 64 * KB, outstanding: 16, quick: true },
-    { key: '1MB', title: '1 MB, 8 outstanding', bytes: MB, outstanding: 8, quick: true },
+    { key: '64KB', title: '64 KB, 16 outstanding', bytes: 64 * KB, outstanding: 16, quick: true, page: { often: true } },
+    { key: '1MB', title: '1 MB, 8 outstanding', bytes: MB, outstanding: 8, quick: true, page: { often: true } },
     { key: '32MB', title: '32 MB, 2 outstanding', bytes: 32 * MB, outstanding: 2, maxRounds: 3 },
   ],
   metrics: {

@@ -40,7 +40,7 @@ export default {
   name: 'crash',
   title: 'A crash every 1,000 jobs',
   about: `Every ${CRASH_EVERY.toLocaleString('en')}th call ends its worker: SIGKILL for a process, process.exit() for a thread, where a signal would end the host. ${CALLERS} callers, 2 workers; "kept" is the throughput as a share of the same pool's without crashes.`,
-  variants: [{ key: 'crash', title: 'one crash in 1,000', quick: true }],
+  variants: [{ key: 'crash', title: 'one crash in 1,000', quick: true, page: {} }],
   metrics: {
     perSecond: { title: 'calls', unit: '/s', digits: 0, better: 'more' },
     kept: { title: 'kept', unit: '%', digits: 1, better: 'more' },

@@ -21,8 +21,8 @@ export default {
   about: `A queue of ${JOBS.toLocaleString('en')} no-ops (with --quick ${QUICK_JOBS.toLocaleString('en')}), whose arguments differ, is emptied by the command \`prefork work\` with ${WORKERS} workers and its log in a pipe, by \`createWorker\` without a logger, and by the bare client (amqplib with its defaults), which does nothing but acknowledge each message. The second half is measured. All have a prefetch of ${PREFETCH}, run in processes of their own, and take turns, ${TURNS} each (with --quick ${QUICK_TURNS}). The broker shares the cores with them.`,
   pools: ['prefork'],
   variants: [
-    { key: 'quorum', title: 'quorum queue', queueType: 'quorum', quick: true, maxRounds: 1 },
-    { key: 'classic', title: 'classic queue', queueType: 'classic', maxRounds: 1 },
+    { key: 'quorum', title: 'quorum queue', queueType: 'quorum', quick: true, maxRounds: 1, page: {} },
+    { key: 'classic', title: 'classic queue', queueType: 'classic', maxRounds: 1, page: {} },
   ],
   metrics: {
     perSecond: { title: 'jobs of prefork work', unit: '/s', digits: 0, better: 'more' },

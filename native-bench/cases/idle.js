@@ -10,7 +10,7 @@ export default {
   name: 'idle',
   title: 'What idle workers cost',
   about: `${WORKERS} workers that have run a few hundred jobs and now have none. Memory is what the whole tree of processes has gained since before the pool, for each worker; CPU is the host's. For comparison: the CPU of the same process with one timer a second alone.`,
-  variants: [{ key: '4w', title: `${WORKERS} idle workers`, quick: true, maxRounds: 3 }],
+  variants: [{ key: '4w', title: `${WORKERS} idle workers`, quick: true, maxRounds: 3, page: {} }],
   metrics: {
     shareMB: { title: 'memory of a worker (PSS)', unit: 'MB', digits: 0, better: 'less' },
     residentMB: { title: 'resident memory of a worker', unit: 'MB', digits: 0, better: 'less' },

@@ -5,7 +5,7 @@ export default {
   name: 'import',
   title: 'Importing the pool',
   about: 'The `import()` of the package in a fresh process.',
-  variants: [{ key: 'import', title: 'import()', quick: true }],
+  variants: [{ key: 'import', title: 'import()', quick: true, page: { often: true } }],
   metrics: { ms: { title: 'time', unit: 'ms', digits: 1, better: 'less' } },
   refuse: ({ imports }) => (imports === undefined ? 'has no package' : undefined),
   async measure({ entry }) {

@@ -71,6 +71,8 @@ export default {
       holdMB,
       quick: holdMB === 50 && (load === 'noop' || load === '1ms'),
       maxRounds: 3,
+      // The targets compare with piscina alone.
+      ...(load === 'recycle' ? {} : { page: holdMB === 50 ? {} : { pools: ['prefork', 'piscina'] } }),
     })),
   ),
   metrics: {

@@ -14,7 +14,7 @@ export default {
   name: 'mixed',
   title: 'Short calls among long ones',
   about: `${CALLERS} callers, 2 workers, one task: 99 % of the calls return at once, 1 % keep the worker busy for ${BUSY_MS} ms (the same sequence for each pool), and one takes ${LONG_MS / 1_000} s. The latencies are those of the calls that return at once.`,
-  variants: [{ key: 'mixed', title: '99 % no-op, 1 % 50 ms, one of 5 s', quick: true }],
+  variants: [{ key: 'mixed', title: '99 % no-op, 1 % 50 ms, one of 5 s', quick: true, page: {} }],
   metrics: {
     p50: { title: 'p50 of the short', unit: 'ms', digits: 2, better: 'less' },
     p99: { title: 'p99 of the short', unit: 'ms', digits: 0, better: 'less' },

@@ -20,7 +20,7 @@ export default {
   title: 'Objects there and back',
   about: 'A plain object, of the given size as JSON, goes to the worker and comes back. The floors carry as many raw bytes.',
   variants: [
-    { key: '1KB', title: '1 KB, 128 outstanding', bytes: 1_024, outstanding: 128, quick: true },
+    { key: '1KB', title: '1 KB, 128 outstanding', bytes: 1_024, outstanding: 128, quick: true, page: { often: true } },
     { key: '100B', title: '100 B, 128 outstanding', bytes: 100, outstanding: 128 },
     { key: '64KB', title: '64 KB, 16 outstanding', bytes: 65_536, outstanding: 16 },
   ],

@@ -24,8 +24,8 @@ export default {
   title: 'A new worker every 100 jobs',
   about: `Workers are replaced after 100 jobs; "kept" is the throughput as a share of the same pool's without replacement. ${CALLERS} callers, 2 workers.`,
   variants: [
-    { key: '10ms', title: 'jobs of 10 ms', ms: 10, seconds: 6, quick: true },
-    { key: '0ms', title: 'no-ops', ms: 0, seconds: 4 },
+    { key: '10ms', title: 'jobs of 10 ms', ms: 10, seconds: 6, quick: true, page: {} },
+    { key: '0ms', title: 'no-ops', ms: 0, seconds: 4, page: {} },
   ],
   metrics: {
     perSecond: { title: 'jobs', unit: '/s', digits: 0, better: 'more' },

@@ -7,7 +7,7 @@ export default {
   name: 'rtt',
   title: 'Round trip',
   about: 'No-ops one at a time, 2 workers: from the call to the answer.',
-  variants: [{ key: 'one', title: 'one at a time', quick: true }],
+  variants: [{ key: 'one', title: 'one at a time', quick: true, page: { often: true } }],
   metrics: {
     p50: { title: 'p50', unit: 'µs', digits: 0, better: 'less' },
     p99: { title: 'p99', unit: 'µs', digits: 0, better: 'less' },

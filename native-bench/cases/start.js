@@ -9,7 +9,7 @@ export default {
   title: 'From creating the pool to the first result',
   about: "The pool's module is loaded already. The floor in C forks and does not load a program.",
   variants: [
-    { key: '2w', title: '2 workers', workers: 2, quick: true },
+    { key: '2w', title: '2 workers', workers: 2, quick: true, page: { often: true } },
     { key: '1w', title: '1 worker', workers: 1 },
   ],
   metrics: { ms: { title: 'time', unit: 'ms', digits: 1, better: 'less' } },

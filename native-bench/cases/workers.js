@@ -15,6 +15,7 @@ export default {
     workers,
     outstanding: 128,
     quick: workers === 8,
+    ...(workers === 2 ? {} : { page: {} }),
   })),
   chart: [{ metric: 'perSecond', variant: '32w' }],
 }

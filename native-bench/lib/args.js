@@ -6,7 +6,7 @@ const QUICK_ROUNDS = 1
 export const USAGE = `npm run bench -- [options]
 
   --quick            one round, short measurements, the main variant of each case
-  --all              with --quick: every variant, in short measurements; those beside the main ones in one round
+  --all              with --quick: every figure of the page; those that take long, or change little, in one round
   --only <a,b>       these cases
   --peers <a,b>      these peers (prefork is always measured, and so are the floors unless --no-floors is given)
   --no-floors        without the floors in C and in Node
@@ -22,7 +22,7 @@ export class UsageError extends Error {}
 /**
  * @typedef {object} Wanted
  * @property {boolean} quick
- * @property {boolean} all every variant
+ * @property {boolean} all every variant; with quick, every one that the page shows
  * @property {boolean} json
  * @property {boolean} write
  * @property {boolean} help

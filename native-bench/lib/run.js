@@ -11,9 +11,17 @@ import { spread } from './statistics.js'
 
 const DEFAULT_TIMEOUT = 60
 
-/** @param {Case} each @param {string} pool @param {PoolEntry} entry @param {Variant} variant */
-const takesPart = (each, pool, entry, variant) =>
-  (each.pools === undefined || each.pools.includes(pool)) && (entry.kind !== 'floor' || each.floor?.(variant, false) !== undefined)
+/** `--quick --all`: what the page shows. @param {Wanted} wanted */
+const isOfPage = ({ quick, all }) => quick && all
+
+/** @param {Wanted} wanted @param {Variant} variant */
+const isWanted = (wanted, { quick, page }) => !wanted.quick || (wanted.all ? page !== undefined : quick)
+
+/** @param {Wanted} wanted @param {Case} each @param {string} pool @param {PoolEntry} entry @param {Variant} variant */
+const takesPart = (wanted, each, pool, entry, variant) =>
+  (each.pools?.includes(pool) ?? true) &&
+  (!isOfPage(wanted) || (variant.page?.pools?.includes(pool) ?? true)) &&
+  (entry.kind !== 'floor' || each.floor?.(variant, false) !== undefined)
 
 /** @param {Metrics[]} rounds @returns {Cell} */
 const cellOf = (rounds) => {
@@ -37,15 +45,15 @@ export const runAll = async (wanted, cases, pools, measure, progress) => {
   for (const name of wanted.cases) {
     const each = /** @type {Case} */ (cases[name])
     results[name] = {}
-    for (const variant of each.variants.filter(({ quick }) => quick || wanted.all)) {
+    for (const variant of each.variants.filter((variant) => isWanted(wanted, variant))) {
       results[name][variant.key] = await runVariant(wanted, each, variant, pools, measure, progress)
     }
   }
   return results
 }
 
-/** A quick run has one round of each variant that is not a main one. @param {Wanted} wanted @param {Variant} variant */
-const roundsOf = (wanted, variant) => (wanted.quick && !variant.quick ? 1 : wanted.rounds)
+/** @param {Wanted} wanted @param {Variant} variant */
+const roundsOf = (wanted, { page }) => (isOfPage(wanted) && !page?.often ? 1 : wanted.rounds)
 
 /**
  * @param {Wanted} wanted
@@ -62,17 +70,18 @@ const runVariant = async (wanted, each, variant, pools, measure, progress) => {
   const figures = new Map()
   for (const pool of wanted.pools) {
     const entry = /** @type {PoolEntry} */ (pools[pool])
-    if (!takesPart(each, pool, entry, variant)) continue
+    if (!takesPart(wanted, each, pool, entry, variant)) continue
     const reason = entry.kind === 'floor' ? undefined : each.refuse?.(entry, variant)
     if (reason === undefined) figures.set(pool, [])
     else cells[pool] = { reason }
   }
   const rounds = Math.min(roundsOf(wanted, variant), variant.maxRounds ?? wanted.rounds)
+  const timeout = (wanted.quick ? each.quickTimeout : undefined) ?? each.timeout ?? DEFAULT_TIMEOUT
   for (let round = 1; round <= rounds; round++) {
     for (const [pool, got] of figures) {
       progress(`${each.name}: ${variant.title}, round ${round} of ${rounds}: ${pool}`)
       const args = [each.name, variant.key, pool, ...(wanted.quick ? ['quick'] : [])]
-      const answer = await measure(args, each.timeout ?? DEFAULT_TIMEOUT)
+      const answer = await measure(args, timeout)
       if ('metrics' in answer) {
         got.push(answer.metrics)
         continue

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
+import { CASES } from '../../native-bench/cases/index.js'
 import { readArgs } from '../../native-bench/lib/args.js'
+import { GROUPS } from '../../native-bench/lib/page-tables.js'
 import { runAll } from '../../native-bench/lib/run.js'
 import type { Case, PoolEntry } from '../../native-bench/types.js'
 
@@ -54,19 +56,38 @@ it('measures the quick variants alone with --quick, and passes the flag on', asy
   expect(asked).toEqual(['a', 'b', 'c'].map((pool) => ['some', 'one', pool, 'quick']))
 })
 
-it('measures the other variants once in a quick run of all', async () => {
+it('measures what the page shows with --quick --all: some variants in each round, others once, and with some pools', async () => {
   const asked: string[] = []
+  const variants = [
+    { key: 'one', title: 'one', quick: true },
+    { key: 'two', title: 'two', quick: true, page: { often: true } },
+    { key: 'three', title: 'three', page: { pools: ['b'] } },
+    { key: 'four', title: 'four', page: {} },
+  ]
+  const timeouts = new Set<number>()
   await runAll(
     wanted('--quick', '--all', '--rounds', '2', '--peers', 'b'),
-    { some: { ...some, variants: [...some.variants, { key: 'three', title: 'three' }] } },
+    { some: { ...some, variants, timeout: 50, quickTimeout: 7 } },
     pools,
-    async ([, variant, pool]: string[]) => {
+    async ([, variant, pool]: string[], timeout: number) => {
       asked.push(`${variant} ${pool}`)
+      timeouts.add(timeout)
       return { metrics: { ms: 1 } }
     },
     () => {},
   )
-  expect(asked).toEqual(['one a', 'one b', 'one a', 'one b', 'two a', 'two b', 'three a', 'three b'])
+  expect(asked).toEqual(['two a', 'two b', 'two a', 'two b', 'three b', 'four a', 'four b'])
+  expect([...timeouts]).toEqual([7])
+})
+
+it('measures with --quick --all each figure that the page shows', () => {
+  const shown = GROUPS.flatMap(({ columns }) => columns.map(({ where }) => where))
+  expect(shown.length).toBeGreaterThan(20)
+  const missing = shown.filter((where) => {
+    const [name = '', key] = where.split('/')
+    return CASES[name]?.variants.find((variant) => variant.key === key)?.page === undefined
+  })
+  expect(missing).toEqual([])
 })
 
 it('reports why a pool has no figure, and measures a failed pool no further', async () => {
