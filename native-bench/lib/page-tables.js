@@ -85,24 +85,8 @@ export const GROUPS = [
   },
 ]
 
-const OURS = 'prefork'
-
-/** A share or a count has no ratio. @param {Metric} metric */
-const hasRatio = ({ unit }) => unit !== '' && unit !== 'x' && !unit.startsWith('%')
-
-/**
- * The median and, in brackets, its ratio to prefork's.
- * @param {Metric} metric
- * @param {number | undefined} value
- * @param {number | undefined} ours undefined in prefork's own row
- */
-const figure = (metric, value, ours) => {
-  if (value === undefined) return '-'
-  const text = number(value, Math.abs(value) >= 1_000 ? 0 : metric.digits)
-  if (ours === undefined || !hasRatio(metric) || !(ours > 0) || Number.isNaN(value)) return text
-  const ratio = value / ours
-  return `${text} (${number(ratio, ratio < 10 ? 2 : 0)})`
-}
+/** @param {Metric} metric @param {number | undefined} value */
+const figure = (metric, value) => (value === undefined ? '-' : number(value, Math.abs(value) >= 1_000 ? 0 : metric.digits))
 
 /**
  * The reasons of missing figures: one line for each reason and set of columns.
@@ -143,10 +127,7 @@ export const groupReport = ({ title, columns: all }, cases, results, pools) => {
   })
   if (columns.length === 0) return undefined
   const rows = Object.entries(pools).flatMap(([pool, entry]) => {
-    const texts = columns.map(({ metric, metricName, cells }) => {
-      const ours = pool === OURS ? undefined : spreadOf(cells[OURS], metricName)?.median
-      return figure(metric, spreadOf(cells[pool], metricName)?.median, ours)
-    })
+    const texts = columns.map(({ metric, metricName, cells }) => figure(metric, spreadOf(cells[pool], metricName)?.median))
     return texts.every((text) => text === '-') ? [] : [[entry.title, ...texts]]
   })
   const names = [...new Set(columns.map(({ name }) => name))]

@@ -29,7 +29,7 @@ export const replacePart = (page, text) => {
 export const pageText = ({ machine, rounds, results }, evaluations, cases, pools, { chart, figures }) =>
   [
     machineText(machine),
-    `${rounds} In brackets: the ratio to prefork's figure. All variants and metrics, with the least and the most of all rounds: [${figures}](${figures}).`,
+    `${rounds} All variants and metrics, with the least and the most of all rounds: [${figures}](${figures}).`,
     `![The main cases as bars](${chart})`,
     '### Targets',
     targetsTable(evaluations),
