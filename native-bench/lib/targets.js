@@ -90,8 +90,8 @@ export const TARGETS = [
   ),
   target('mixed: short calls that waited for the 5 s call', 'at most', 0, (view) => foundOf(view.median('mixed/mixed/waited')), ''),
   target('no-ops from RabbitMQ: the bare client', 'at least', 0.8, (view) => foundOf(view.median('farm/quorum/ratio'))),
-  target('create to first result: the fastest process pool', 'at most', 1.3, (view) => view.timesBest('start/2w/ms', 'less', PROCESS_POOLS)),
-  target('create to first result: the same, bare fork among them', 'at most', 1.3, (view) => view.timesBest('start/2w/ms', 'less', PROCESSES)),
+  target('create to first result: the fastest process pool', 'at most', 1.15, (view) => view.timesBest('start/2w/ms', 'less', PROCESS_POOLS)),
+  target('create to first result: the same, bare fork among them', 'at most', 1.15, (view) => view.timesBest('start/2w/ms', 'less', PROCESSES)),
   target("import 'prefork'", 'at most', 60, (view) => foundOf(view.median('import/import/ms')), 'ms'),
   target('saturated: HTTP p99 against piscina, the worst of the loads', 'at most', 1.2, (view) => worstAgainstPiscina(view, 'httpP99', 'less')),
   target("saturated: event loop's p99 against piscina, the worst of the loads", 'at most', 1.2, (view) => worstAgainstPiscina(view, 'loopP99', 'less')),
@@ -102,10 +102,10 @@ export const TARGETS = [
     return found && { value: 1 / found.value }
   }),
   target("100,000 queued: the host's growth, against piscina", 'at most', 1, (view) => view.times('queued/100k/grownMB', 'piscina')),
-  target("host's CPU for each job with 32 workers, against 1", 'at most', 32, (view) => {
-    const one = view.median('workers/1w/hostMicros')
-    const many = view.median('workers/32w/hostMicros')
-    return one === undefined || many === undefined ? undefined : { value: many / one }
+  target("host's CPU for each job with 64 workers, against 2 (64 callers each)", 'at most', 1.5, (view) => {
+    const few = view.median('workers/2w-64/hostMicros')
+    const many = view.median('workers/64w-64/hostMicros')
+    return few === undefined || many === undefined ? undefined : { value: many / few }
   }),
   target(
     'throughput lost from 1,000 to 1,000,000 queued',

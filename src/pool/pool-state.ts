@@ -73,6 +73,19 @@ export class PoolState {
     return this.settings.logger
   }
 
+  /** Counts a job that the pool takes. */
+  submitted(): void {
+    this.totals.submitted++
+    this.queued++
+    this.addUnsettled()
+  }
+
+  /** A job has come. One that comes alone has no other job to share a write with. */
+  wakeForJob(): void {
+    if (this.unsettled === 1) this.hub.wakeSoon()
+    else this.hub.wake()
+  }
+
   /** Unsettled jobs keep the host alive. An idle pool does not. */
   addUnsettled(): void {
     if (this.unsettled++ === 0) this.hub.hold()

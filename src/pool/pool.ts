@@ -88,7 +88,8 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
    * @throws {PoolClosedError} the pool is closed
    */
   run<N extends RunName<T>>(name: N, ...rest: RunRest<T, N>): Promise<TaskResult<T, N>> {
-    return this.#submit(RUN, name, rest[0], rest[1]).result as Promise<TaskResult<T, N>>
+    const packed = rest[1] === undefined ? this.#submission.pack(name, rest[0]) : undefined
+    return (packed ?? this.#submit(RUN, name, rest[0], rest[1]).result) as Promise<TaskResult<T, N>>
   }
 
   /** As `run`, but returns the job itself: its state, its cancellation, its progress. */

@@ -70,6 +70,7 @@ export class Commands {
       [3, (random) => this.consumers.open(random)],
       [4, (random) => this.consumers.read(random)],
       [2, (random) => this.consumers.returnOne(random)],
+      [2, (random) => this.consumers.run(random)],
       [1, (random) => this.consumers.map(random)],
       [1, (random) => this.#broadcast(random)],
       [1, (random) => this.#submitBehindDetached(random)],

@@ -15,14 +15,14 @@ interface Stream {
   failed: boolean
 }
 
-/** Consumers of streams, maps and broadcasts. They check that they receive every value, in order and once. */
+/** Consumers of calls without options, streams, maps and broadcasts. They check that they receive every value, in order and once. */
 export class Consumers {
   broadcasts = 0
   resizes = 0
   readonly #simulation: Simulation
   readonly #nextKey: () => number
   readonly #streams: Stream[] = []
-  /** The maps and broadcasts that have not settled, by name. */
+  /** The calls, maps and broadcasts that have not settled, by name. */
   readonly #calls = new Set<string>()
 
   constructor(simulation: Simulation, nextKey: () => number) {
@@ -90,7 +90,20 @@ export class Consumers {
     history.check(value === expected, () => `promise 7: stream ${stream.plan.key} yielded ${String(value)}, not ${expected}`)
   }
 
-  // ---- maps and broadcasts
+  // ---- calls without options, maps and broadcasts
+
+  /** Their jobs are packed while they wait. */
+  run(random: Random): void {
+    const { pool, history } = this.#simulation
+    for (let left = random.between(1, 20); left > 0; left--) {
+      const plan = { ...drawPlan(random, this.#nextKey(), 'noop'), padding: undefined }
+      this.#track(`run ${plan.key}`, async () => {
+        const value = await pool.run('quick', [plan])
+        const expected = JSON.stringify(resultOf(plan, 1))
+        history.check(JSON.stringify(value) === expected, () => `promise 7: run ${plan.key} resolved with ${JSON.stringify(value)}, not ${expected}`)
+      })
+    }
+  }
 
   map(random: Random): void {
     const { pool, history } = this.#simulation

@@ -120,10 +120,13 @@ export class JobRecord implements Job {
   #listeners: Listeners | undefined
   #follower: JobFollower | undefined
 
-  constructor(owner: JobOwner, spec: JobSpec) {
+  /** `result`, `resolve`: the promise of a call that was packed. */
+  constructor(owner: JobOwner, spec: JobSpec, result?: Promise<unknown>, resolve?: (value: unknown) => void) {
     this.#owner = owner
     this.spec = spec
     this.limits = spec
+    this.#result = result
+    this.#resolveResult = resolve
   }
 
   get number(): number {

@@ -5,9 +5,10 @@ import { overText } from '../../util/shown-text.js'
 import { EMPTY_ARRAY, type EncodeOptions, encode } from '../../wire/codec/index.js'
 import { PoolClosedError, QueueFullError, SerializationError, TaskNotFoundError } from '../../wire/errors.js'
 import { JOB_HEAD, LENGTH_BYTES } from '../../wire/frame.js'
-import { FLAG_CALLS, FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM } from '../../wire/messages.js'
+import { FLAG_CALLS, FLAG_DELIVERY, FLAG_META, FLAG_NAME, FLAG_STREAM, type TaskInfo } from '../../wire/messages.js'
 import { closedError } from '../errors.js'
 import type { PoolState } from '../pool-state.js'
+import { type PackedJob, PackedJobs } from '../queue/packed-jobs.js'
 import { JobCalls } from './calls.js'
 import { type JobOwner, JobRecord, type JobSpec } from './job.js'
 import { DeliverySections, metaSection } from './job-sections.js'
@@ -40,6 +41,7 @@ export class Submission {
   readonly #pool: PoolState
   readonly #owner: JobOwner
   readonly #deliveries = new DeliverySections()
+  readonly #packed = new PackedJobs<JobRecord, TaskInfo>((packed) => this.#unpack(packed))
   #number = 0
 
   constructor(pool: PoolState, owner: JobOwner) {
@@ -56,16 +58,55 @@ export class Submission {
       isChecked = true
       return new JobRecord(this.#owner, this.#spec(number, kind, name as string, args as unknown[] | undefined, options))
     } catch (refused) {
-      const { id, calledAs } = namesIn(given)
-      const error = ofTask(refused, calledAs ?? nameText(name))
-      const job = new JobRecord(this.#owner, this.#build(number, nameText(name), id, NO_META, 0, 0, undefined, calledAs))
-      job.markBegan(false)
-      const unhandled = kind.raises === true && !isChecked && !(refused instanceof PoolClosedError)
-      job.settle({ state: 'failed', error, unhandled })
-      // A result that nobody asks for is one that nobody awaits.
-      if (unhandled) void job.result
-      return job
+      return this.#refused(number, name, given, refused, kind.raises === true && !isChecked && !(refused instanceof PoolClosedError))
     }
+  }
+
+  #refused(number: number, name: unknown, given: unknown, refused: unknown, unhandled: boolean): JobRecord {
+    const { id, calledAs } = namesIn(given)
+    const error = ofTask(refused, calledAs ?? nameText(name))
+    const job = new JobRecord(this.#owner, this.#build(number, nameText(name), id, NO_META, 0, 0, undefined, calledAs))
+    job.markBegan(false)
+    job.settle({ state: 'failed', error, unhandled })
+    // A result that nobody asks for is one that nobody awaits.
+    if (unhandled) void job.result
+    return job
+  }
+
+  /**
+   * Submits a `run` without options, of which nobody can see anything but the result, and returns that: its job is packed, and gets an object when a
+   * worker can take it. Undefined: the call is for `make`, because it is refused or an event tells of it.
+   */
+  pack(name: unknown, given: unknown): Promise<unknown> | undefined {
+    const pool = this.#pool
+    const { maxMessageSize } = pool.settings
+    if (pool.phase !== 'open' || (given !== undefined && !Array.isArray(given)) || pool.events.wants('jobSubmitted')) return undefined
+    const task = pool.tasks.get(name as string)
+    if (task === undefined || pool.isFull()) return undefined
+    const number = ++this.#number
+    try {
+      const { body, binaries, size } = encode(given ?? [], 0, ARGS)
+      if (size > maxMessageSize) throw tooLarge(task.name, size, maxMessageSize)
+      // A listener or a getter may have closed the pool.
+      if (pool.phase !== 'open') throw closedError(`pool.run('${task.name}')`)
+      const args = binaries.length === 0 ? body : [body, ...binaries]
+      const result = this.#packed.add(number, task, args, size, pool.hub.now())
+      pool.submitted()
+      pool.jobQueue.addPacked(this.#packed)
+      pool.wakeForJob()
+      return result
+    } catch (refused) {
+      return this.#refused(number, name, undefined, refused, false).result
+    }
+  }
+
+  readonly #unpack = ({ number, task, args, size, submittedAt, result, resolve }: Readonly<PackedJob<TaskInfo>>): JobRecord => {
+    const options = mergeOptions(this.#pool.settings, task, undefined)
+    const parts = args === EMPTY_ARRAY.body ? NO_ARGS : Array.isArray(args) ? args : [args as Uint8Array]
+    const spec = this.#build(number, task.name, undefined, parts, size, 0, options, undefined, true, submittedAt)
+    const job = new JobRecord(this.#owner, spec, result, resolve)
+    job.inJobQueue = true
+    return job
   }
 
   /** Throws where the call is a mistake of the program, whatever its data, and where the pool is closed. */
@@ -108,7 +149,7 @@ export class Submission {
       parts = [meta, ...parts]
     }
     if (total > settings.maxMessageSize) {
-      throw new SerializationError(`The arguments of '${calledAs ?? name}' take ${overText(total, 'maxMessageSize', settings.maxMessageSize)}.`)
+      throw tooLarge(calledAs ?? name, total, settings.maxMessageSize)
     }
     return this.#build(number, name, options.id, parts, total, flags, options, calledAs, resultOnly)
   }
@@ -123,6 +164,7 @@ export class Submission {
     options?: JobOptions,
     calledAs?: string,
     resultOnly = false,
+    submittedAt = this.#pool.hub.now(),
   ): JobSpec {
     return {
       number,
@@ -138,7 +180,7 @@ export class Submission {
       size,
       unobserved: resultOnly && options?.softLimit === 0 && options.hardLimit === 0,
       asks: options?.cancel === 'ask',
-      submittedAt: this.#pool.hub.now(),
+      submittedAt,
       signal: options?.signal,
       calls: options?.calls === undefined ? undefined : new JobCalls(options.calls),
     }
@@ -168,6 +210,9 @@ const ofTask = (error: unknown, name: string): unknown =>
   error instanceof SerializationError && /^(args|options)\b/.test(error.message)
     ? new SerializationError(`A call of '${name}' cannot be sent: ${error.message}`, { cause: error.cause })
     : error
+
+const tooLarge = (name: string, size: number, most: number): SerializationError =>
+  new SerializationError(`The arguments of '${name}' take ${overText(size, 'maxMessageSize', most)}.`)
 
 export const queueFull = (maxQueue: number): QueueFullError =>
   new QueueFullError(`maxQueue (${maxQueue}) jobs are waiting already; wait for pool.ready(), or raise maxQueue.`)

@@ -20,9 +20,7 @@ export class JobIntake {
   add(job: JobRecord, place?: (job: JobRecord) => void): void {
     const pool = this.#pool
     const { signal } = job.spec
-    pool.totals.submitted++
-    pool.queued++
-    pool.addUnsettled()
+    pool.submitted()
     if (pool.events.wants('jobSubmitted')) pool.events.emit('jobSubmitted', { id: job.id, name: job.name })
     if (signal?.aborted) {
       this.#jobs.cancel(job, signal.reason)
@@ -39,8 +37,6 @@ export class JobIntake {
       job.inJobQueue = true
       pool.jobQueue.add(job)
     }
-    // The job comes alone, so there is no other job to share a write with.
-    if (pool.unsettled === 1) pool.hub.wakeSoon()
-    else pool.hub.wake()
+    pool.wakeForJob()
   }
 }

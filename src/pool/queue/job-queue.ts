@@ -19,9 +19,22 @@ export interface Ordered {
 
 const submittedEarlier = (a: Ordered, b: Ordered): boolean => a.number < b.number
 
+/** New jobs of the default priority, in order of submission, that have no object until they are first: `PackedJobs`. */
+export interface Packed<T> {
+  readonly size: number
+  /** That of the first; Infinity if there is none. */
+  readonly number: number
+  /** The first job, if it has an object already. */
+  readonly made: T | undefined
+  peek(): T | undefined
+  shift(): void
+  drain(): T[]
+}
+
 /** The jobs of one priority: new jobs in order of submission, and in a small heap the jobs that were put back, which are older. */
 class Level<T extends Ordered> {
   fresh = new Deque<T>()
+  packed: Packed<T> | undefined
   /** Jobs of higher levels that ran before the first job of this level, where both take turns. */
   passed = 0
   readonly #back = new Heap<T>(submittedEarlier)
@@ -40,20 +53,26 @@ class Level<T extends Ordered> {
     for (; fresh !== undefined && !fresh.waiting; fresh = this.fresh.peek()) this.fresh.shift()
     let back = this.#back.peek()
     for (; back !== undefined && !back.waiting; back = this.#back.peek()) this.#back.pop()
-    return back !== undefined && (fresh === undefined || back.number < fresh.number) ? back : fresh
+    const first = back !== undefined && (fresh === undefined || back.number < fresh.number) ? back : fresh
+    const { packed } = this
+    // Its object is made only if it is first.
+    if (packed === undefined || packed.size === 0 || (first !== undefined && first.number < packed.number)) return first
+    const made = packed.peek()
+    return first === undefined || (made !== undefined && made.number < first.number) ? made : first
   }
 
   take(): T | undefined {
     const job = this.first()
     this.passed = 0
     if (job === undefined) return undefined
-    if (job === this.#back.peek()) this.#back.pop()
+    if (job === this.packed?.made) this.packed.shift()
+    else if (job === this.#back.peek()) this.#back.pop()
     else this.fresh.shift()
     return job
   }
 
   drain(): T[] {
-    const all = [...this.fresh.drain(), ...this.#back.drain()].filter((job) => job.waiting)
+    const all = [...this.fresh.drain(), ...this.#back.drain(), ...(this.packed?.drain() ?? [])].filter((job) => job.waiting)
     return all.sort((a, b) => a.number - b.number)
   }
 
@@ -63,7 +82,7 @@ class Level<T extends Ordered> {
     for (const job of this.fresh.drain()) if (job.waiting) fresh.push(job)
     this.fresh = fresh
     this.#back.filter((job) => job.waiting)
-    return fresh.size + this.#back.size > 0
+    return fresh.size + this.#back.size + (this.packed?.size ?? 0) > 0
   }
 }
 
@@ -89,6 +108,12 @@ export class JobQueue<T extends Ordered> {
   /** A job that has never been written. */
   add(job: T): void {
     this.#level(job.priority).fresh.push(job)
+    this.#size++
+  }
+
+  /** A job was added to `packed`, from which this queue takes. */
+  addPacked(packed: Packed<T>): void {
+    this.#level(0).packed = packed
     this.#size++
   }
 

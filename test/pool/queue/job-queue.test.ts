@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { JobQueue, MOST_PASSED } from '../../../src/pool/queue/job-queue.js'
+import { PackedJobs } from '../../../src/pool/queue/packed-jobs.js'
 import { runs } from '../../fixtures/runs.js'
 import { collectGarbage } from '../gc.js'
 
@@ -15,6 +16,7 @@ const priority = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantF
 const which = fc.nat()
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('add' as const), priority }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('pack' as const) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('take' as const) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('putBack' as const), which }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('cancel' as const), which }) },
@@ -53,6 +55,7 @@ describe('the queue', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
         const queue = new JobQueue<Item>()
+        const packed = new PackedJobs<Item, Item>(({ task }) => task)
         const model = new Model()
         const out: Item[] = []
         let number = 0
@@ -60,6 +63,11 @@ describe('the queue', () => {
           if (each.do === 'add') {
             const item = { number: number++, priority: each.priority, waiting: true, takesTurns: false }
             queue.add(item)
+            model.add(item)
+          } else if (each.do === 'pack') {
+            const item = { number: number++, priority: 0, waiting: true, takesTurns: false }
+            void packed.add(item.number, item, [], 0, 0)
+            queue.addPacked(packed)
             model.add(item)
           } else if (each.do === 'take') {
             const expected = model.waiting.shift()
@@ -71,8 +79,9 @@ describe('the queue', () => {
             queue.putBack(item!)
             model.add(item!)
           } else if (each.do === 'cancel' && model.waiting.length > 0) {
-            const [item] = model.waiting.splice(each.which % model.waiting.length, 1)
-            cancel(queue, item!)
+            const at = each.which % model.waiting.length
+            cancel(queue, model.waiting[at]!)
+            model.waiting.splice(at, 1)
           }
           expect(queue.size).toBe(model.waiting.length)
         }
