@@ -8,6 +8,7 @@ import type { AnyTasks } from './jobs/task-types.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
 import type { PoolOptions } from './types.js'
+import { startedAhead } from './worker/launch/launcher.js'
 import { launcherProcess } from './worker/launch/launcher-process.js'
 import { processLauncher } from './worker/launch/process-launcher.js'
 import { isDirectory } from './worker/launch/spawn-worker.js'
@@ -48,7 +49,7 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   const entryPath = fileURLToPath(ownFile('worker/entry.cjs'))
   return new Pool<T>(settings, (poolId) => {
     const spawning = { entryPath, execArgv, env, cwd, config: { poolId, ...config } }
-    return settings.launcher === 'process' ? launcherProcess(spawning, fileURLToPath(ownFile('worker/launcher.cjs'))) : processLauncher(spawning)
+    return startedAhead(settings.launcher === 'process' ? launcherProcess(spawning, fileURLToPath(ownFile('worker/launcher.cjs'))) : processLauncher(spawning))
   })
 }
 
