@@ -1,5 +1,6 @@
 // Builds dist/: a bundle for each entry, as an import graph would cost start-up time, and the type declarations.
-import { chmodSync, cpSync, renameSync, rmSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { chmodSync, cpSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { execa } from 'execa'
@@ -56,18 +57,18 @@ const commonJs = { ...common, format: 'cjs', outExtension: { '.js': '.cjs' } }
 await build({ ...commonJs, entryPoints: { 'wire/errors': errors } })
 await build({
   ...commonJs,
-  entryPoints: { 'worker/entry': 'src/worker/entry.ts' },
-  // The rest is in a separate file, which is compiled after HELLO was sent.
-  plugins: [externalFile('src/worker/main.ts', './main.cjs')],
-})
-await build({
-  ...commonJs,
   entryPoints: { 'worker/main': 'src/worker/main.ts' },
   plugins: [externalFile(errors, '../wire/errors.cjs')],
   define: { 'import.meta.url': '__url' },
   // Has its own 'use strict', as esbuild's has no effect after the banner.
   banner: { js: "'use strict'; const __url = require('node:url').pathToFileURL(__filename).href;" },
 })
+// The rest is in main.cjs, which is compiled after HELLO was sent, or comes from its code cache: a cache is of one text.
+const mainBuild = createHash('sha256')
+  .update(readFileSync(`${root}${staging}/worker/main.cjs`))
+  .digest('hex')
+  .slice(0, 12)
+await build({ ...commonJs, entryPoints: { 'worker/entry': 'src/worker/entry.ts' }, define: { MAIN_BUILD: JSON.stringify(mainBuild) } })
 // The thread of a store in a file.
 await build({ ...commonJs, entryPoints: { 'queue/store-thread': 'src/queue/store/sqlite/thread/store-thread.ts' } })
 // A process that starts workers.

@@ -8,7 +8,8 @@ import type { AnyTasks } from './jobs/task-types.js'
 import { readOptions, type Settings } from './options.js'
 import { Pool } from './pool.js'
 import type { PoolOptions } from './types.js'
-import { placeBytes } from './worker/launch/file-memory.js'
+import { PoolMemory, placeBytes } from './worker/launch/file-memory.js'
+import { startedAhead } from './worker/launch/launcher.js'
 import { launcherProcess } from './worker/launch/launcher-process.js'
 import { processLauncher } from './worker/launch/process-launcher.js'
 import { isDirectory } from './worker/launch/spawn-worker.js'
@@ -48,7 +49,7 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   const measureMemory = maxMemoryPerWorker !== Number.POSITIVE_INFINITY
   // A worker that is replaced lives beside its successor.
   const workersAtOnce = settings.maxWorkers + settings.spare + 1
-  const sharedMemory = settings.sharedMemory ?? SHARED_PER_WORKER * workersAtOnce
+  const memory = new PoolMemory(placeBytes(settings.sharedMemory ?? SHARED_PER_WORKER * workersAtOnce, workersAtOnce), workersAtOnce)
   const config = {
     tasks,
     concurrency,
@@ -60,14 +61,16 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
     output,
     maxMessageSize,
     measureMemory,
-    placeBytes: placeBytes(sharedMemory, workersAtOnce),
+    placeBytes: memory.capacity,
   }
   // Read now, so that later workers find files that the host's own options name relative to the working directory (--import ./setup.js).
   const cwd = settings.cwd ?? workingDirectory()
   const entryPath = fileURLToPath(ownFile('worker/entry.cjs'))
   return new Pool<T>(settings, (poolId) => {
     const spawning = { entryPath, execArgv, env, cwd, config: { poolId, ...config } }
-    return settings.launcher === 'process' ? launcherProcess(spawning, fileURLToPath(ownFile('worker/launcher.cjs'))) : processLauncher(spawning)
+    const launcher =
+      settings.launcher === 'process' ? launcherProcess(spawning, memory, fileURLToPath(ownFile('worker/launcher.cjs'))) : processLauncher(spawning, memory)
+    return startedAhead(launcher)
   })
 }
 

@@ -44,11 +44,12 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   /** @internal Use `createPool`. */
   constructor(settings: Settings, makeLauncher: (poolId: string) => Launcher, hub: Hub = new Hub()) {
     const state = new PoolState(hub, settings, new EventHub(this))
+    const launch = makeLauncher(state.id)
     const retirement = new Retirement(state)
     const capacity = new QueueCapacity(state)
     const jobs = new JobLifecycle(state, retirement, capacity)
     const firstWorker = new FirstWorker(state)
-    const fleet = new Fleet(state, makeLauncher(state.id), jobs, retirement, firstWorker)
+    const fleet = new Fleet(state, launch, jobs, retirement, firstWorker)
     const health = new HealthMonitor(state, fleet, retirement)
     const parts: PoolParts = { state, jobs, capacity, fleet, health, firstWorker }
     this.#state = state

@@ -30,11 +30,11 @@ const installedFor = (base: string | undefined): URL | undefined => {
 const here: string | undefined = import.meta.url
 
 /** The folder `dist` that this module is in, or below; undefined: it is in a bundle of the application, or was not built. */
-export const distAround = ((): URL | undefined => {
+export const distAround = (): URL | undefined => {
   const at = here?.lastIndexOf('/dist/') ?? -1
   const folder = at === -1 ? undefined : new URL(here!.slice(0, at + '/dist/'.length))
   return folder !== undefined && has(folder) ? folder : undefined
-})()
+}
 
 /** Why there are no own files. Bundles of webpack have the address that this module had when they were built: it need not exist. */
 const remedy = (): string => {
@@ -42,11 +42,11 @@ const remedy = (): string => {
   return folder !== undefined && existsSync(new URL(folder)) ? incomplete(fileURLToPath(folder)) : REMEDY
 }
 
-let dist = distAround
+let dist: URL | undefined
 
 /** A file below `dist`. In a bundle of the application it is that of the installed package. Throws where there is none. */
 export const ownFile = (name: string): URL => {
-  dist ??= installedFor(here) ?? installedFor(process.argv[1]) ?? installedFor(`${process.cwd()}/`)
+  dist ??= distAround() ?? installedFor(here) ?? installedFor(process.argv[1]) ?? installedFor(`${process.cwd()}/`)
   if (dist === undefined) throw new Error(remedy())
   return new URL(name, dist)
 }

@@ -6,9 +6,6 @@
  * The complement tells a whole record from one that is being written.
  */
 
-import { performance } from 'node:perf_hooks'
-import { hrtime } from '../util/node-time.js'
-
 export const RECORD_BYTES = 16
 const COMPLEMENT = 4
 const TIME = 8
@@ -26,21 +23,3 @@ export const recordedDelivery = (record: Buffer): number => {
 }
 
 export const recordedAt = (record: Buffer): number => record.readDoubleLE(TIME)
-
-const SAMPLES = 3
-
-/** What to add to `performance.now()` for a time that another process of this machine can compare with its own. */
-export const monotonicOffset = (): number => {
-  let offset = 0
-  let narrowest = Number.POSITIVE_INFINITY
-  // The first calls take long: the sample between the closest readings counts.
-  for (let sample = 0; sample < SAMPLES; sample++) {
-    const before = performance.now()
-    const machine = Number(hrtime.bigint()) / 1e6
-    const after = performance.now()
-    if (after - before >= narrowest) continue
-    narrowest = after - before
-    offset = machine - (before + after) / 2
-  }
-  return offset
-}

@@ -1,6 +1,5 @@
 import { writeSync } from 'node:fs'
-import { performance } from 'node:perf_hooks'
-import { setTimeout } from '../util/node-time.js'
+import { monotonic, setTimeout } from '../util/node-time.js'
 import { withTimeout } from '../util/with-timeout.js'
 import { guardedFile, sharedFile } from '../wire/arena/shared-file.js'
 import { encode } from '../wire/codec/index.js'
@@ -19,7 +18,7 @@ import { JobLoop } from './jobs/job-loop.js'
 import type { LinkEvents, WatchdogLink } from './link.js'
 import { raiseNiceness } from './niceness.js'
 import { workerState } from './state.js'
-import type { TaskRegistry } from './tasks/load.js'
+import type { ImportModule, TaskRegistry } from './tasks/load.js'
 import { loaded, loadTasks, runStartHooks, StartFailure } from './tasks/load.js'
 import { killProcess } from './watchdog/lifeline.js'
 import { startWatchdog } from './watchdog/thread-link.js'
@@ -28,17 +27,33 @@ import { startWatchdog } from './watchdog/thread-link.js'
 const EXIT_SOFTWARE = 70
 const EXIT_START_FAILED = 1
 
+/** When the functions of a start and of the first jobs have been compiled, for the code cache, ms. */
+const CACHE_AFTER_MS = 1_000
+
 /** How long the watchdog may take to disconnect the inspector, ms. */
 const DETACH_MS = 200
 
 /** Runs the worker from HELLO to BYE. */
-export const main = (): void => {
+export const main = (importModule: ImportModule, makeCodeCache?: () => void): void => {
   const config = JSON.parse(process.argv[2] ?? '') as WorkerConfig
   // Tasks see no argument of this package in `process.argv`.
   process.argv.splice(2, 1)
   process.title = `prefork worker ${config.id}`
   ignoreSignals()
-  new WorkerProcess(config).start()
+  new WorkerProcess(config, importModule).start()
+  if (makeCodeCache !== undefined && config.id === 1) inQuietTime(makeCodeCache)
+}
+
+/** Once: when a start and the first jobs are over, or at the exit. */
+const inQuietTime = (make: () => void): void => {
+  let isMade = false
+  const makeOnce = (): void => {
+    if (isMade) return
+    isMade = true
+    make()
+  }
+  setTimeout(makeOnce, CACHE_AFTER_MS).unref()
+  process.once('exit', makeOnce)
 }
 
 /** The host alone ends a worker: it answers a terminal's Ctrl-C, or the SIGTERM of a control group. Listeners of the tasks still run. */
@@ -48,6 +63,7 @@ const ignoreSignals = (): void => {
 
 class WorkerProcess {
   readonly #config: WorkerConfig
+  readonly #import: ImportModule
   readonly #scope = new AsyncScope()
   readonly #state = workerState()
   readonly #loop: JobLoop
@@ -55,8 +71,9 @@ class WorkerProcess {
   readonly #report: ReturnType<typeof faultReporter>
   #up = false
 
-  constructor(config: WorkerConfig) {
+  constructor(config: WorkerConfig, importModule: ImportModule) {
     this.#config = config
+    this.#import = importModule
     const { jobStart, jobEnd } = this.#state
     const events: LinkEvents = {
       onCancel: (delivery, reason, asked) => this.#loop.onCancel(delivery, reason, asked),
@@ -74,7 +91,7 @@ class WorkerProcess {
       record: config.record ? acceptanceRecord() : undefined,
       places: config.placeBytes > 0 ? placesOf(config) : undefined,
       link: this.#link,
-      clock: { now: () => performance.now(), wall: () => Date.now(), later: (ms, fn) => void setTimeout(fn, ms).unref() },
+      clock: { now: monotonic, wall: () => Date.now(), later: (ms, fn) => void setTimeout(fn, ms).unref() },
       rss: residentMemory,
       scope: this.#scope,
       jobStart,
@@ -118,7 +135,7 @@ class WorkerProcess {
 
   async #load(): Promise<TaskRegistry> {
     const { tasks } = this.#config
-    const registry = await loadTasks(tasks)
+    const registry = await loadTasks(tasks, this.#import)
     await runStartHooks(tasks)
     loaded()
     // Not earlier: beside a busy host, modules would load slowly at a low priority. The watchdog's thread and those of V8 were created before this, and

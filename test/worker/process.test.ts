@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, Kind, type LogLine } from '../../src/wire/messages.js'
 import { frameOf, sentBy } from './loop-harness.js'
-import { fixture, WorkerUnderTest } from './worker-process.js'
+import { dist, fixture, WorkerUnderTest } from './worker-process.js'
 
 describe('a worker process', () => {
   test('sends HELLO, then WORKER_UP with its tasks, then results; QUIT runs the stop hooks and ends it', async () => {
@@ -24,6 +24,26 @@ describe('a worker process', () => {
     expect(worker.frames.at(-1)!.kind).toBe(Kind.BYE)
     expect(sentBy(worker.of(Kind.FAULT)[0]!)).toMatchObject({ error: { message: 'the stop hook failed' } })
     expect(readFileSync(journal, 'utf8')).toBe('start\nstop first\nstop\n')
+  })
+
+  test('runs from the code cache that the first worker of a pool has made', async () => {
+    const copy = mkdtempSync(join(tmpdir(), 'prefork-'))
+    for (const folder of ['worker', 'wire']) cpSync(join(dist, folder), join(copy, folder), { recursive: true, filter: (path) => !path.endsWith('.cache') })
+    const caches = () => readdirSync(join(copy, 'worker')).filter((name) => name.endsWith('.cache'))
+    const runs = async (id: number) => {
+      const worker = await new WorkerUnderTest({ id }, {}, join(copy, 'worker/entry.cjs')).up()
+      expect(await worker.value('add', 1, 2)).toBe(3)
+      worker.quit()
+      expect(await worker.exit).toEqual([0, null])
+    }
+    await runs(2)
+    expect(caches()).toEqual([])
+    await runs(1)
+    expect(caches()).toEqual([expect.stringContaining(process.version)])
+    const made = statSync(join(copy, 'worker', caches()[0]!)).ino
+    // One that was not used would be made anew.
+    await runs(1)
+    expect(statSync(join(copy, 'worker', caches()[0]!)).ino).toBe(made)
   })
 
   test('reports a failed start with its module and error', async () => {

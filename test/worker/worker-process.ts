@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest'
 import { type Kind, Kind as Kinds, type WorkerConfig, type WorkerUp } from '../../src/wire/messages.js'
 import { type Frame, FrameCutter, frameOf, type JobSpec, jobFrame, sentBy } from './loop-harness.js'
 
-const entry = fileURLToPath(new URL('../../dist/worker/entry.cjs', import.meta.url))
+export const dist = fileURLToPath(new URL('../../dist', import.meta.url))
 export const fixture = (name: string): string => new URL(`./fixtures/${name}`, import.meta.url).href
 
 /** The built worker as the pool would start it, driven by hand. */
@@ -21,7 +21,7 @@ export class WorkerUnderTest {
   #tasks: string[] = []
   #delivery = 0
 
-  constructor(config: Partial<WorkerConfig> = {}, env: Record<string, string> = {}) {
+  constructor(config: Partial<WorkerConfig> = {}, env: Record<string, string> = {}, entry = `${dist}/worker/entry.cjs`) {
     const whole: WorkerConfig = {
       id: 7,
       poolId: 'pool',

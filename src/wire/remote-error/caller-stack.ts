@@ -2,15 +2,20 @@
 import { fileURLToPath } from 'node:url'
 import { distAround } from '../../util/own-files.js'
 
-/** The folders of this package's own code: the bundle, or (with source maps) the source. In a bundle of the application it cannot be told from the rest. */
-const ownFolders = ((): string[] => {
-  const base = (distAround?.href ?? /^.*\/src\/(?=wire\/remote-error\/)/.exec(import.meta.url ?? '')?.[0])?.replace(/\/(dist|src)\/$/, '')
+/** The folders of this package's own code, found when the first error comes: the bundle, or (with source maps) the source. In a bundle of the application it cannot be told from the rest. */
+const findOwnFolders = (): string[] => {
+  const base = (distAround()?.href ?? /^.*\/src\/(?=wire\/remote-error\/)/.exec(import.meta.url ?? '')?.[0])?.replace(/\/(dist|src)\/$/, '')
   if (base === undefined) return []
   return ['/dist/', '/src/'].flatMap((folder) => [base + folder, fileURLToPath(base + folder)])
-})()
+}
+
+let ownFolders: readonly string[] | undefined
 
 const isFrame = (line: string): boolean => /^\s+at /.test(line)
-const isOwn = (line: string): boolean => ownFolders.some((folder) => line.includes(folder))
+const isOwn = (line: string): boolean => {
+  ownFolders ??= findOwnFolders()
+  return ownFolders.some((folder) => line.includes(folder))
+}
 const isInternal = (line: string): boolean => line.includes('node:internal/') || line.includes('(node:async_hooks:')
 
 const done = new WeakSet<object>()

@@ -2,10 +2,9 @@
 
 import { writeSync, writevSync } from 'node:fs'
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import { MAX_TIMER } from '../../util/limits.js'
-import { setInterval } from '../../util/node-time.js'
-import { monotonicOffset, RECORD_BYTES, writeRecord } from '../../wire/acceptance-record.js'
+import { monotonic, setInterval } from '../../util/node-time.js'
+import { RECORD_BYTES, writeRecord } from '../../wire/acceptance-record.js'
 import { FD_JOBS, FD_RECORD, FD_RESULTS } from '../../wire/messages.js'
 import type { AcceptanceRecorder } from '../jobs/loop-options.js'
 import type { WriteChunks } from './frame-output.js'
@@ -65,12 +64,9 @@ export const resultsPipe = (onGone: (error: NodeJS.ErrnoException) => void, fd =
 /** The acceptance record. What was written is in the kernel, and the host finds it there whatever becomes of this process. */
 export const acceptanceRecord = (fd = FD_RECORD): AcceptanceRecorder => {
   const bytes = Buffer.alloc(RECORD_BYTES)
-  const offset = monotonicOffset()
-  // A task may replace the method.
-  const now = performance.now.bind(performance)
   let usable = true
   return {
-    now: () => now() + offset,
+    now: monotonic,
     record: (delivery, at) => {
       if (!usable) return false
       writeRecord(bytes, delivery, at)

@@ -1,5 +1,4 @@
 import { realpathSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { PreforkError } from '../../wire/errors.js'
 import type { TaskInfo } from '../../wire/messages.js'
@@ -41,14 +40,17 @@ export class StartFailure extends Error {
   }
 }
 
+/** `import()` of the file in which the process began. */
+export type ImportModule = (url: string) => Promise<Record<string, unknown>>
+
 /** Imports the task modules one after another and collects their exported functions. */
-export const loadTasks = async (urls: readonly string[]): Promise<TaskRegistry> => {
+export const loadTasks = async (urls: readonly string[], importModule: ImportModule): Promise<TaskRegistry> => {
   const found = new Map<string, RegisteredTask & { module: string }>()
   for (const url of urls) {
     const module = pathOf(url)
     marker[LOADING] = module
     try {
-      for (const [name, run] of functionsOf(await import(url), module)) {
+      for (const [name, run] of functionsOf(await importModule(url), module)) {
         const duplicate = found.get(name)
         if (duplicate !== undefined)
           throw new PreforkError('ERR_PREFORK_TASK_TWICE', `Two task modules export a task named '${name}': ${duplicate.module} and ${module}`)
@@ -143,7 +145,7 @@ const functionsOf = (module: Record<string, unknown>, path: string): Map<string,
 
 /** Only Node 23 and later show it in the namespace; before, the cache of `require` does. */
 const isCommonJs = (module: Record<string, unknown>, path: string): boolean =>
-  'module.exports' in module || createRequire(import.meta.url).cache[realpathSync(path)]?.exports === module.default
+  'module.exports' in module || process.getBuiltinModule('node:module').createRequire(import.meta.url).cache[realpathSync(path)]?.exports === module.default
 
 /** Functions, but not classes: calling one only throws. */
 const isTask = (value: unknown): value is TaskRun => {

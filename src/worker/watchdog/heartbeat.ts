@@ -1,8 +1,8 @@
-import { setTimeout } from '../../util/node-time.js'
+import { monotonic, setTimeout } from '../../util/node-time.js'
 import { residentMemory } from '../io/resident-memory.js'
 import type { Lifeline } from './lifeline.js'
 import type { MainThread } from './main-thread.js'
-import { monotonic, type SharedRecords, Time } from './shared-records.js'
+import { type SharedRecords, Time } from './shared-records.js'
 
 /** How long the main thread's event loop may take to turn to a ping, ms, before the heartbeat reports the age of its last turn. */
 const TURN_WAIT = 20

@@ -1,8 +1,8 @@
-import { clearTimeout, setTimeout } from '../../util/node-time.js'
+import { clearTimeout, monotonic, setTimeout } from '../../util/node-time.js'
 import { LimitStage, SOFT_TO_KILL } from '../../wire/messages.js'
 import type { WatchdogContext } from './context.js'
 import { Interruption } from './interruption.js'
-import { monotonic, NOT_ARMED, SlotTime, Time, Word } from './shared-records.js'
+import { NOT_ARMED, SlotTime, Time, Word } from './shared-records.js'
 
 /** Which limits of the job in one slot have been acted on. */
 interface SlotLimits {

@@ -1,4 +1,4 @@
-import { hrtime } from '../../util/node-time.js'
+import { monotonic } from '../../util/node-time.js'
 /**
  * The memory that the main thread and its watchdog share. The main thread writes the records of its slots; the watchdog reads them.
  * Both write `CLAIM`, `SYNC`, `ARMED` and `INTERRUPTED`; `PROFILED` is the watchdog's. A plain store is used where a stale read causes no more than a small delay.
@@ -50,12 +50,6 @@ export const SlotTime = {
 const SLOT_TIMES = 4
 
 export const NOT_ARMED = 0x7fff_ffff
-
-/** The same in both threads of a process: ms of the system's monotonic clock. */
-export const monotonic = (): number => {
-  const [seconds, nanoseconds] = hrtime()
-  return seconds * 1e3 + nanoseconds / 1e6
-}
 
 export class SharedRecords {
   readonly buffer: SharedArrayBuffer

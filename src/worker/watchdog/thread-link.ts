@@ -1,6 +1,7 @@
 import { executionAsyncResource } from 'node:async_hooks'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { monotonic } from '../../util/node-time.js'
 import { decode } from '../../wire/codec/index.js'
 import type { WorkerConfig } from '../../wire/messages.js'
 import { Claimer } from '../claim.js'
@@ -8,7 +9,7 @@ import type { LinkEvents, WatchdogLink } from '../link.js'
 import { killProcess, resultsLostText } from './lifeline.js'
 import type { ToMain, ToWatchdog, WatchdogData } from './main-thread.js'
 import { MainThreadLink, Waker } from './main-thread-link.js'
-import { monotonic, SharedRecords, SlotTime, Time, Word } from './shared-records.js'
+import { SharedRecords, SlotTime, Time, Word } from './shared-records.js'
 
 /** Starts the watchdog beside the main thread, or (`watchdog: false`) gives its duties to the main thread. */
 export const startWatchdog = (config: WorkerConfig, events: LinkEvents): WatchdogLink =>

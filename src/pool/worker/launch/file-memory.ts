@@ -27,37 +27,56 @@ export const placeBytes = (total: number, workers: number, directory = MEMORY): 
 /** A position has 32 bits. */
 const LARGEST = 0x8000_0000
 
-/** The host's end of the memory that one worker shares with it: two files without names, that of the record and one more. */
+/** The memory of all workers of a pool. */
+export class PoolMemory {
+  #open = 0
+
+  /** `capacity`: bytes in each direction for one worker. `most`: workers that may have memory at the same time; others use the pipes. */
+  constructor(
+    readonly capacity: number,
+    readonly most: number,
+  ) {}
+
+  /** Undefined: there is no record, no descriptor is left, or all of the memory is given away. */
+  open(record: FileRecord | undefined): FileMemory | undefined {
+    if (record === undefined || this.capacity === 0 || this.#open >= this.most) return undefined
+    const fd = openUnnamed()
+    if (fd === undefined) return undefined
+    this.#open++
+    return new FileMemory(fd, record.fd, this.capacity, () => this.#open--)
+  }
+}
+
+/** The host's end of the memory that one worker shares with it: two files without names, that of the record and one more. The first is closed by the record. */
 export class FileMemory implements SharedMemory {
   readonly jobs: SharedFile
   readonly results: SharedFile
   readonly from = PLACED_FROM
+  readonly #recordFd: number
+  readonly #onClose: () => void
   #closed = false
 
-  private constructor(
+  constructor(
     readonly fd: number,
+    recordFd: number,
     readonly capacity: number,
-    readonly recordFd: number,
+    onClose: () => void,
   ) {
     this.jobs = sharedFile(fd)
     this.results = sharedFile(recordFd)
-  }
-
-  /** Undefined: there is no record, no descriptor is left, or `capacity` is 0. The record's file is closed by the record. */
-  static open(record: FileRecord | undefined, capacity: number): FileMemory | undefined {
-    if (record === undefined || capacity === 0) return undefined
-    const fd = openUnnamed()
-    return fd === undefined ? undefined : new FileMemory(fd, capacity, record.fd)
+    this.#recordFd = recordFd
+    this.#onClose = onClose
   }
 
   trim(): void {
     if (this.#closed) return
-    for (const fd of [this.fd, this.recordFd]) ftruncateSync(fd, FIRST_PAGE)
+    for (const fd of [this.fd, this.#recordFd]) ftruncateSync(fd, FIRST_PAGE)
   }
 
   close(): void {
     if (this.#closed) return
     this.#closed = true
     closeSync(this.fd)
+    this.#onClose()
   }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { clearTimeout, setTimeout } from '../../../util/node-time.js'
 import { FileRecord } from './acceptance-record.js'
-import { FileMemory } from './file-memory.js'
+import type { PoolMemory } from './file-memory.js'
 import type { Launcher, LauncherReport, LauncherRequest } from './launcher.js'
 import { LauncherWorker } from './launcher-worker.js'
 import type { SpawnOptions } from './spawn-worker.js'
@@ -19,10 +19,10 @@ const CLOSE_TIMEOUT = 1_000
  * Starts workers from a launcher process, a small child of the host. A fork copies the tables of the memory of its process: a host of several gigabytes
  * would stand still for a tenth of a second at each start. `program`: the file that the launcher runs.
  */
-export const launcherProcess = (options: SpawnOptions, program: string): Launcher => {
+export const launcherProcess = (options: SpawnOptions, memory: PoolMemory, program: string): Launcher => {
   let current: LauncherProcess | undefined
   const launch = (id: number): LauncherWorker => {
-    if (current === undefined || current.hasEnded) current = new LauncherProcess(options, program)
+    if (current === undefined || current.hasEnded) current = new LauncherProcess(options, memory, program)
     return current.start(id)
   }
   return Object.assign(launch, { close: async () => current?.close() })
@@ -35,13 +35,13 @@ class LauncherProcess {
   readonly #process: ChildProcess
   readonly #killTree: boolean
   readonly #captures: boolean
-  readonly #placeBytes: number
+  readonly #memory: PoolMemory
   readonly #workers = new Map<number, LauncherWorker>()
   #ended: Error | undefined
 
-  constructor(options: SpawnOptions, program: string) {
+  constructor(options: SpawnOptions, memory: PoolMemory, program: string) {
     this.#killTree = options.config.killTree
-    this.#placeBytes = options.config.placeBytes
+    this.#memory = memory
     this.#captures = options.config.output === 'capture'
     // Options and certificates that the environment names are for the workers: they get it from `options`.
     const { NODE_OPTIONS: _, NODE_EXTRA_CA_CERTS: __, ...env } = process.env
@@ -65,7 +65,7 @@ class LauncherProcess {
 
   start(id: number): LauncherWorker {
     const record = FileRecord.open()
-    const memory = FileMemory.open(record, this.#placeBytes)
+    const memory = this.#memory.open(record)
     const worker = new LauncherWorker({
       record,
       memory,

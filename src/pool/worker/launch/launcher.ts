@@ -61,6 +61,17 @@ export interface Launcher {
   close?(): Promise<void>
 }
 
+/** Starts worker 1 at once: the rest of the pool is made while that process starts. It is handed out when it is asked for, in the same turn of the event loop. */
+export const startedAhead = (launcher: Launcher): Launcher => {
+  let first: LaunchedProcess | undefined = launcher(1)
+  const launch = (id: number): LaunchedProcess => {
+    const launched = id === 1 ? first : undefined
+    first = undefined
+    return launched ?? launcher(id)
+  }
+  return Object.assign(launch, launcher.close === undefined ? {} : { close: launcher.close })
+}
+
 /** What the host sends to its launcher process. */
 export type LauncherRequest =
   /** Comes first. */

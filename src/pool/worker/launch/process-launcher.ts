@@ -2,14 +2,14 @@ import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../../wire/messages.js'
 import { FileRecord } from './acceptance-record.js'
-import { FileMemory } from './file-memory.js'
+import type { FileMemory, PoolMemory } from './file-memory.js'
 import type { LaunchedProcess, Launcher } from './launcher.js'
 import { killQuietly, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
 
 type SharedFiles = Pick<LaunchedProcess, 'record' | 'memory'> & { readonly record: FileRecord | undefined; readonly memory: FileMemory | undefined }
 
 /** Starts workers as child processes of the host. */
-export const processLauncher = (options: SpawnOptions): Launcher => {
+export const processLauncher = (options: SpawnOptions, memory: PoolMemory): Launcher => {
   const { killTree } = options.config
   const launch = (id: number, files: SharedFiles): LaunchedProcess => {
     const subprocess = spawnWorker(options, id, { record: files.record?.fd, memory: files.memory?.fd })
@@ -38,7 +38,7 @@ export const processLauncher = (options: SpawnOptions): Launcher => {
   // An error that spawn() throws counts as a failed start.
   return (id) => {
     const record = FileRecord.open()
-    const files = { record, memory: FileMemory.open(record, options.config.placeBytes) }
+    const files = { record, memory: memory.open(record) }
     try {
       return launch(id, files)
     } catch (error) {

@@ -2,14 +2,14 @@ import { existsSync, fstatSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { FileRecord } from '../../../../src/pool/worker/launch/acceptance-record.js'
-import { FileMemory, placeBytes } from '../../../../src/pool/worker/launch/file-memory.js'
+import { PoolMemory, placeBytes } from '../../../../src/pool/worker/launch/file-memory.js'
 import { FIRST_PAGE, sharedFile } from '../../../../src/wire/arena/shared-file.js'
 
 const MB = 1024 * 1024
 
 const open = (capacity = MB) => {
   const record = FileRecord.open()!
-  const memory = FileMemory.open(record, capacity)!
+  const memory = new PoolMemory(capacity, 1).open(record)!
   onTestFinished(() => {
     memory.close()
     record.close()
@@ -54,11 +54,18 @@ describe.skipIf(!existsSync('/dev/shm'))('the memory that a worker shares with i
     expect(memory.jobs.read([Buffer.alloc(1)], 0, 1)).toBe(false)
   })
 
-  test('is there only beside a record', () => {
-    expect(FileMemory.open(undefined, MB)).toBeUndefined()
-    const record = FileRecord.open()!
-    expect(FileMemory.open(record, 0)).toBeUndefined()
-    record.close()
+  test('is there only beside a record, and for so many workers at once', () => {
+    const { record } = open()
+    expect(new PoolMemory(MB, 1).open(undefined)).toBeUndefined()
+    expect(new PoolMemory(0, 1).open(record)).toBeUndefined()
+    const pool = new PoolMemory(MB, 2)
+    const [first, second, third] = [pool.open(record)!, pool.open(record)!, pool.open(record)]
+    expect(third).toBeUndefined()
+    first.close()
+    first.close()
+    const [fourth, fifth] = [pool.open(record)!, pool.open(record)]
+    expect(fifth).toBeUndefined()
+    for (const memory of [second, fourth]) memory.close()
   })
 
   test('is shared out evenly among workers and directions, in whole pages', () => {

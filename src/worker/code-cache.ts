@@ -1,0 +1,74 @@
+/**
+ * The code cache of the worker's main file: what V8 has compiled of it, in a file beside it. A start that finds it compiles nothing (5 ms of 45). The first
+ * worker of a pool makes it, wherever the folder of the package can be written.
+ *
+ * V8 runs what it finds in a cache: a damaged one crashes the process, and one that somebody else has made runs their code. So the data is there twice, and
+ * a cache counts only if nobody but those who can change the main file, too, can have written it.
+ */
+import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { Script } from 'node:vm'
+
+const WRAPPER = ['(function (exports, require, module, __filename, __dirname) {', '\n})'] as const
+
+/** The data of a cache that can be trusted. `owner`: that of the file that it is of. */
+export const readCache = (path: string, owner: number): Buffer | undefined => {
+  let fd: number | undefined
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const stat = fstatSync(fd)
+    const isOurs = stat.uid === owner || stat.uid === 0 || stat.uid === process.getuid?.()
+    if (!stat.isFile() || !isOurs || (stat.mode & 0o022) !== 0) return undefined
+    const bytes = readFileSync(fd)
+    const data = bytes.subarray(0, bytes.length / 2)
+    return data.length > 0 && data.equals(bytes.subarray(data.length)) ? data : undefined
+  } catch {
+    return undefined
+  } finally {
+    if (fd !== undefined) closeSync(fd)
+  }
+}
+
+/** Does nothing where the folder cannot be written. */
+export const writeCache = (path: string, data: Buffer): void => {
+  const unfinished = `${path}.${process.pid}`
+  try {
+    try {
+      writeFileSync(unfinished, Buffer.concat([data, data]), { flag: 'wx', mode: 0o644 })
+      renameSync(unfinished, path)
+    } finally {
+      rmSync(unfinished, { force: true })
+    }
+  } catch {
+    // The package is installed read-only, or the disk is full.
+  }
+}
+
+/** What Node or a tool wants to do with the files that are required cannot be done with a file that is not: coverage, source maps, a policy, its own cache. */
+const wantsRequire = (): boolean => {
+  const { NODE_V8_COVERAGE, NODE_COMPILE_CACHE, NODE_OPTIONS = '' } = process.env
+  return (
+    NODE_V8_COVERAGE !== undefined ||
+    NODE_COMPILE_CACHE !== undefined ||
+    process.sourceMapsEnabled === true ||
+    /policy/.test(NODE_OPTIONS + process.execArgv.join(' '))
+  )
+}
+
+export interface Loaded {
+  readonly exports: unknown
+  /** Makes the cache, with what has been compiled until then; undefined: there is one. */
+  readonly makeCache?: () => void
+}
+
+/** Loads a CommonJS file, which must use no `import()`. `build`: another one for each text of it. */
+export const loadCached = (file: string, build: string, require: NodeJS.Require): Loaded => {
+  if (wantsRequire()) return { exports: require(file) }
+  const path = file.replace(/\.cjs$/, `.${build}.${process.version}-${process.arch}.cache`)
+  const cachedData = readCache(path, statSync(file).uid)
+  const script = new Script(WRAPPER.join(readFileSync(file, 'utf8')), { filename: file, cachedData })
+  const module = { exports: {} }
+  script.runInThisContext()(module.exports, require, module, file, file.slice(0, file.lastIndexOf('/')))
+  // V8 rejects a cache of another version, of other options, or for another processor.
+  if (cachedData !== undefined && script.cachedDataRejected !== true) return module
+  return { exports: module.exports, makeCache: () => writeCache(path, script.createCachedData()) }
+}
