@@ -9,7 +9,7 @@ export default {
   name: 'workers',
   title: 'As workers are added',
   about:
-    'No-ops of 128 callers on more and more workers, and of 64 callers for each worker. The cost of a job must not depend on the number of workers. With 128 callers the jobs for each write become fewer.',
+    'No-ops of 128 callers on more and more workers, and of 4,096 callers on 2 and 64. The cost of a job must not depend on the number of workers. With 128 callers the jobs for each write become fewer.',
   variants: [
     ...[1, 2, 8, 32].map((workers) => ({
       key: `${workers}w`,
@@ -19,7 +19,7 @@ export default {
       quick: workers === 8,
       ...(workers === 32 ? { page: {} } : {}),
     })),
-    ...[2, 64].map((workers) => ({ key: `${workers}w-64`, title: `${workers} workers, 64 callers each`, workers, outstanding: 64 * workers, page: {} })),
+    ...[2, 64].map((workers) => ({ key: `${workers}w-4096`, title: `${workers} workers, 4,096 callers`, workers, outstanding: 4_096, page: {} })),
   ],
   chart: [{ metric: 'perSecond', variant: '32w' }],
 }

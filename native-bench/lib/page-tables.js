@@ -47,7 +47,7 @@ export const GROUPS = [
       column('1,000 queued/s', 'growth/1e3/perSecond'),
       column('1,000,000 queued/s', 'growth/1e6/perSecond'),
       column('32 workers/s', 'workers/32w/perSecond'),
-      column('64 workers, 64 callers each: host, µs', 'workers/64w-64/hostMicros'),
+      column('64 workers, 4,096 callers: host, µs', 'workers/64w-4096/hostMicros'),
     ],
   },
   {
