@@ -20,6 +20,8 @@ const MAX_AHEAD_BYTES = 200 * 1024
 /** A main thread that has not turned for this long accepts no job, even if it runs none, ms. */
 const MAIN_STUCK_MS = 1_000
 
+const inFlightIn = ({ jobs }: PoolWorker): number => jobs.inFlight
+
 /** Dispatches the jobs of the job queue to the workers in each tick, and recalls jobs that wait in a worker for too long. */
 export class Dispatcher {
   readonly #pool: PoolState
@@ -186,21 +188,25 @@ export class Dispatcher {
     return more
   }
 
-  #dispatchInOrder(ready: PoolWorker[], passedOver: JobRecord[], started: number): boolean {
+  #dispatchInOrder(ready: readonly PoolWorker[], passedOver: JobRecord[], started: number): boolean {
     const { jobQueue, hub } = this.#pool
+    const inFlight = ready.map(inFlightIn)
     this.saturated = false
     let now = started
     let dispatched = 0
     for (let job = jobQueue.peek(); job !== undefined; job = jobQueue.peek()) {
-      const worker = this.#choose(ready, job, now)
-      if (worker === undefined) {
+      const chosen = this.#choose(ready, inFlight, job, now)
+      if (chosen < 0) {
         this.saturated = true
         return false
       }
       jobQueue.take()
       job.inJobQueue = false
-      if (worker.tasks.has(job.task)) this.#assign(worker, job, now)
-      else if (this.#dispatchElsewhere(worker, ready, job, now)) {
+      const worker = ready[chosen]!
+      if (worker.tasks.has(job.task)) {
+        this.#assign(worker, job, now)
+        inFlight[chosen]!++
+      } else if (this.#dispatchElsewhere(worker, ready, inFlight, job, now)) {
         passedOver.push(job)
         this.saturated = true
         if (passedOver.length === MAX_PASSED_OVER) return false
@@ -214,11 +220,14 @@ export class Dispatcher {
   }
 
   /** `unable` does not know the task. Dispatches the job to a worker that does, if there is any. True: the job must wait for such a worker. */
-  #dispatchElsewhere(unable: PoolWorker, ready: readonly PoolWorker[], job: JobRecord, now: number): boolean {
+  #dispatchElsewhere(unable: PoolWorker, ready: readonly PoolWorker[], inFlight: number[], job: JobRecord, now: number): boolean {
     const knows = (worker: PoolWorker): boolean => worker.tasks.has(job.task)
-    const worker = this.#choose(ready.filter(knows), job, now)
-    if (worker !== undefined) {
+    const knowing = ready.filter(knows)
+    const chosen = this.#choose(knowing, knowing.map(inFlightIn), job, now)
+    if (chosen >= 0) {
+      const worker = knowing[chosen]!
       this.#assign(worker, job, now)
+      inFlight[ready.indexOf(worker)]!++
       return false
     }
     for (const each of this.#pool.workers.values()) {
@@ -228,22 +237,34 @@ export class Dispatcher {
     return false
   }
 
-  /** The worker with room that has the fewest jobs, then the one that is idle the longest. If none has room, a worker to which the job may be written ahead. */
-  #choose(ready: readonly PoolWorker[], job: JobRecord, now: number): PoolWorker | undefined {
-    let best: PoolWorker | undefined
+  /**
+   * The index of the worker with room that has the fewest jobs, then the one that is idle the longest. If none has room, a worker to which the job may be
+   * written ahead. -1: none. `inFlight`: the jobs of each worker, counted once in a tick, because the loop over many workers runs for each job.
+   */
+  #choose(ready: readonly PoolWorker[], inFlight: readonly number[], job: JobRecord, now: number): number {
+    const free = this.#chooseFree(ready, inFlight)
+    if (free >= 0 || !this.#adaptive) return free
+    let best = -1
     let bestJobs = Number.POSITIVE_INFINITY
-    for (const worker of ready) {
-      const jobs = worker.jobs.inFlight
-      if (jobs > bestJobs || (jobs === bestJobs && worker.progress.lastAt >= best!.progress.lastAt)) continue
-      if (this.#capacity(worker) <= 0) continue
-      best = worker
+    for (let i = 0; i < ready.length; i++) {
+      const jobs = inFlight[i]!
+      if (jobs >= bestJobs || !this.#mayWriteAhead(ready[i]!, job, now)) continue
+      best = i
       bestJobs = jobs
     }
-    if (best !== undefined || !this.#adaptive) return best
-    for (const worker of ready) {
-      const jobs = worker.jobs.inFlight
-      if (jobs >= bestJobs || !this.#mayWriteAhead(worker, job, now)) continue
-      best = worker
+    return best
+  }
+
+  #chooseFree(ready: readonly PoolWorker[], inFlight: readonly number[]): number {
+    // Without a window, a worker takes a job only where a slot is free.
+    if (this.#freeSlots <= 0 && this.#window === this.#pool.settings.concurrency) return -1
+    let best = -1
+    let bestJobs = Number.POSITIVE_INFINITY
+    for (let i = 0; i < ready.length; i++) {
+      const jobs = inFlight[i]!
+      if (jobs > bestJobs || (jobs === bestJobs && ready[i]!.progress.lastAt >= ready[best]!.progress.lastAt)) continue
+      if (this.#capacity(ready[i]!) <= 0) continue
+      best = i
       bestJobs = jobs
     }
     return best
