@@ -4,6 +4,7 @@ import type { JobRecord } from '../jobs/job.js'
 import type { JobLifecycle } from '../jobs/job-lifecycle.js'
 import { unknownTask } from '../jobs/submission.js'
 import type { PoolState } from '../pool-state.js'
+import { MAX_AHEAD_BYTES } from '../worker/in-flight-jobs.js'
 import type { PoolWorker } from '../worker/worker.js'
 import { LONG_MS } from './task-meters.js'
 
@@ -17,8 +18,6 @@ const CLOCK_EVERY = 64
 const LARGE = 256 * 1024
 /** Jobs written ahead in one worker's pipe under 'fast'. */
 const FAST_AHEAD = 256
-/** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that a job the worker holds is always written completely. */
-const MAX_AHEAD_BYTES = 200 * 1024
 /** A main thread that has not turned for this long accepts no job, even if it runs none, ms. */
 const MAIN_STUCK_MS = 1_000
 
@@ -171,7 +170,7 @@ export class Dispatcher {
     if (jobs.inFlight < this.#pool.settings.concurrency) return false
     // A job put back once is never written ahead: behind jobs that crash their workers it would reach maxPutBacks through no fault of its own.
     if (job.putBacks > 0) return false
-    if (jobs.sentBytes + job.spec.size > MAX_AHEAD_BYTES || now - worker.progress.lastAt > LONG_MS || this.#quota(worker) <= 0) return false
+    if (jobs.sentBytes + jobs.pipeBytes(job) > MAX_AHEAD_BYTES || now - worker.progress.lastAt > LONG_MS || this.#quota(worker) <= 0) return false
     return jobs.sent.size < this.#pool.taskMeters.ahead(job.task) && !jobs.running.some(this.#isLong)
   }
 

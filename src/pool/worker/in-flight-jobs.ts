@@ -56,6 +56,9 @@ export class RunningJobs {
   }
 }
 
+/** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that a job the worker holds is always written completely. */
+export const MAX_AHEAD_BYTES = 200 * 1024
+
 /** The jobs of one worker: written and not accepted, or accepted and not answered. After its death they show exactly which jobs can have begun. */
 export class InFlightJobs {
   /** Jobs written and not accepted, in order of delivery. */
@@ -68,9 +71,26 @@ export class InFlightJobs {
   accepted = 0
   /** Jobs answered so far. */
   done = 0
+  /** Bytes of the jobs written and not accepted, as `pipeBytes` counts them. */
   sentBytes = 0
+  /** The jobs that go by place, by their size in bytes, and what a byte of theirs counts. */
+  #placedFrom = Number.POSITIVE_INFINITY
+  #placedUpTo = 0
+  #placedWeight = 1
   /** Number of jobs at the end of `sent` that are not known to be in the kernel. */
   unflushed = 0
+
+  /** Jobs of these sizes go by place: MAX_AHEAD_BYTES of the pipe are then as much as half of the memory for places. To be called before the first job. */
+  setPlaces(from: number, capacity: number): void {
+    this.#placedFrom = from
+    this.#placedUpTo = capacity / 2
+    this.#placedWeight = MAX_AHEAD_BYTES / this.#placedUpTo
+  }
+
+  /** What the job takes of MAX_AHEAD_BYTES. */
+  pipeBytes({ spec: { size } }: JobRecord): number {
+    return size >= this.#placedFrom && size <= this.#placedUpTo ? Math.ceil(size * this.#placedWeight) : size
+  }
 
   get inFlight(): number {
     return this.sent.size + this.running.size
@@ -91,7 +111,7 @@ export class InFlightJobs {
     job.delivery = ++this.deliveries
     job.state = 'writing'
     this.sent.push(job)
-    this.sentBytes += job.spec.size
+    this.sentBytes += this.pipeBytes(job)
     this.unflushed++
   }
 
@@ -112,7 +132,7 @@ export class InFlightJobs {
       throw new ProtocolError(`ACCEPTED of delivery ${delivery}; ${job === undefined ? 'none was written' : `${job.delivery} comes first`}.`)
     }
     this.sent.shift()
-    this.sentBytes -= job.spec.size
+    this.sentBytes -= this.pipeBytes(job)
     this.accepted++
     this.running.add(job)
     return job
@@ -132,7 +152,7 @@ export class InFlightJobs {
     for (const job of all) {
       if (job.delivery > claimed && job.delivery <= upTo) {
         back.push(job)
-        this.sentBytes -= job.spec.size
+        this.sentBytes -= this.pipeBytes(job)
       } else this.sent.push(job)
     }
     return back

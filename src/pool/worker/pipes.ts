@@ -5,6 +5,7 @@ import { FrameWriter, type JobHead } from '../../wire/frame-writer.js'
 import { Kind, type LogLine, SMALL_MESSAGE_MAX } from '../../wire/messages.js'
 import type { JobRecord } from '../jobs/job.js'
 import { CallAnswers } from './call-answers.js'
+import type { InFlightJobs } from './in-flight-jobs.js'
 import type { LaunchedProcess } from './launch/launcher.js'
 import { LIFELINE_MAX, WorkerLifeline } from './lifeline.js'
 import { lifelineDecoder, resultsDecoder, type WorkerMessageHandler } from './message-decoder.js'
@@ -74,6 +75,14 @@ export class WorkerPipes {
   /** The kernel's buffer is full: the worker does not read. */
   get blocked(): boolean {
     return this.#jobs.full
+  }
+
+  /** The worker can read frames by place. */
+  usePlaces(jobs: InFlightJobs): void {
+    if (this.places === undefined) return
+    const { from, capacity } = this.places.jobs
+    this.writer.places = this.places.jobs
+    jobs.setPlaces(from, capacity)
   }
 
   /** Writes the frames gathered in this tick. */

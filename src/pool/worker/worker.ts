@@ -230,7 +230,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.heartbeats.measured(up.rss)
     this.#upAt = this.#hub.now()
     this.progress.cameUp(this.#upAt)
-    if (up.places) this.writer.places = this.#pipes.places?.jobs
+    if (up.places) this.#pipes.usePlaces(this.jobs)
     this.#tasks = new Map(up.tasks.map((task, index) => [task.name, index]))
     this.#listener.onUp(this, up)
   }

@@ -29,6 +29,10 @@ export class PlaceWriter {
     this.#ring = new PlaceRing(capacity)
   }
 
+  get capacity(): number {
+    return this.#ring.capacity
+  }
+
   /** Nothing that was written is still to be read. */
   get empty(): boolean {
     return this.#ring.empty

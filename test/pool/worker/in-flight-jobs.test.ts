@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JobRecord } from '../../../src/pool/jobs/job.js'
-import { InFlightJobs, RunningJobs } from '../../../src/pool/worker/in-flight-jobs.js'
+import { InFlightJobs, MAX_AHEAD_BYTES, RunningJobs } from '../../../src/pool/worker/in-flight-jobs.js'
 import { ProtocolError } from '../../../src/wire/errors.js'
 import { makeJob } from '../jobs/jobs.js'
 
@@ -14,6 +14,21 @@ const setUp = (count: number) => {
 const numbers = (jobs: readonly JobRecord[]): number[] => jobs.map((job) => job.number)
 
 describe('the jobs in flight of a worker', () => {
+  test('count little where they go by place, whatever their order', () => {
+    const inFlight = new InFlightJobs()
+    inFlight.setPlaces(16_384, 8 << 20)
+    const sizes = [100, 16_383, 16_384, 1 << 20, 4 << 20, (4 << 20) + 1]
+    const counted = sizes.map((size, i) => {
+      const before = inFlight.sentBytes
+      inFlight.write(makeJob(i + 1, { size }), 7)
+      return inFlight.sentBytes - before
+    })
+    expect(counted).toEqual([100, 16_383, 800, 51_200, MAX_AHEAD_BYTES, (4 << 20) + 1])
+    for (let delivery = 1; delivery <= 3; delivery++) inFlight.accept(delivery)
+    inFlight.recalled(3, 6)
+    expect(inFlight.sentBytes).toBe(0)
+  })
+
   test('go through written, accepted and answered', () => {
     const { inFlight, jobs } = setUp(2)
     const [a, b] = jobs as [JobRecord, JobRecord]
