@@ -58,6 +58,8 @@ export class RunningJobs {
 
 /** Bytes written ahead in one worker's pipe at the most: they fit the kernel's buffer, so that a job the worker holds is always written completely. */
 export const MAX_AHEAD_BYTES = 200 * 1024
+/** The same for jobs that go by place. More would leave the cache before the worker reads it. */
+const MAX_PLACED_AHEAD = 512 * 1024
 
 /** The jobs of one worker: written and not accepted, or accepted and not answered. After its death they show exactly which jobs can have begun. */
 export class InFlightJobs {
@@ -80,11 +82,11 @@ export class InFlightJobs {
   /** Number of jobs at the end of `sent` that are not known to be in the kernel. */
   unflushed = 0
 
-  /** Jobs of these sizes go by place: MAX_AHEAD_BYTES of the pipe are then as much as half of the memory for places. To be called before the first job. */
+  /** Jobs of these sizes go by place: MAX_AHEAD_BYTES of the pipe are as much as MAX_PLACED_AHEAD of that memory. To be called before the first job. */
   setPlaces(from: number, capacity: number): void {
     this.#placedFrom = from
     this.#placedUpTo = capacity / 2
-    this.#placedWeight = MAX_AHEAD_BYTES / this.#placedUpTo
+    this.#placedWeight = MAX_AHEAD_BYTES / Math.min(MAX_PLACED_AHEAD, this.#placedUpTo)
   }
 
   /** What the job takes of MAX_AHEAD_BYTES. */

@@ -24,7 +24,7 @@ const STAMP = 8
 export const STAMP_BYTES = 8
 
 /** Payloads below this go through the pipe: measured, a copy through the file pays from here on. */
-export const PLACED_FROM = 16 * 1024
+export const PLACED_FROM = 48 * 1024
 
 export const writePlace = (to: Buffer, at: number, position: number, bytes: number, stamp: number): void => {
   writeU32(to, at, position)

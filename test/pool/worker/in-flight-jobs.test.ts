@@ -23,7 +23,7 @@ describe('the jobs in flight of a worker', () => {
       inFlight.write(makeJob(i + 1, { size }), 7)
       return inFlight.sentBytes - before
     })
-    expect(counted).toEqual([100, 16_383, 800, 51_200, MAX_AHEAD_BYTES, (4 << 20) + 1])
+    expect(counted).toEqual([100, 16_383, 6_400, 2 * MAX_AHEAD_BYTES, 8 * MAX_AHEAD_BYTES, (4 << 20) + 1])
     for (let delivery = 1; delivery <= 3; delivery++) inFlight.accept(delivery)
     inFlight.recalled(3, 6)
     expect(inFlight.sentBytes).toBe(0)
