@@ -1,23 +1,9 @@
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type FrameSource, readDeliveriesInPlace } from '../../../src/amqp/connection/delivery-frames.js'
+import { Connection, defs, makeBodyFrame } from './amqplib-internals.js'
 
-// By their path: the package does not export them.
-const require = createRequire(import.meta.url)
-const internals = join(dirname(require.resolve('amqplib')), 'lib')
-const { Connection } = require(join(internals, 'connection')) as { Connection: { prototype: { recvFrame: FrameSource['recvFrame'] } } }
-const defs = require(join(internals, 'defs')) as {
-  BasicDeliver: number
-  BasicAck: number
-  BasicProperties: number
-  encodeMethod(id: number, channel: number, fields: object): Buffer
-  encodeProperties(id: number, channel: number, size: number, fields: object): Buffer
-}
-const { makeBodyFrame } = require(join(internals, 'frame')) as { makeBodyFrame(channel: number, body: Buffer): Buffer }
-
-const { recvFrame } = Connection.prototype
+const { recvFrame } = Connection.prototype as Pick<FrameSource, 'recvFrame'>
 
 interface Source extends FrameSource {
   /** What the socket has, piece by piece. */
