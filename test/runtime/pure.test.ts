@@ -264,12 +264,12 @@ describe('the task history', () => {
 
   it('keeps no arguments of an ended job that may be large, nor of one that it has forgotten', () => {
     const book = new TaskHistory(2, true)
-    const given = [[1], ['x'.repeat(201)], [{}]]
+    const given = [[1], ['x'.repeat(201)], [{ data: Buffer.from('x') }]]
     const [small, long, nested] = given.map((args, i) => book.add(record(String(i)), { task: 't', args }))
     expect(small!.message).toBeUndefined()
     for (const entry of [small, long, nested]) endEntry(ended(entry!), 'success', undefined)
     expect([long!.message, nested!.message]).toEqual([undefined, undefined])
-    expect(book.records().map((each) => each.arguments)).toEqual([`["${'x'.repeat(201)}"]`, '[{}]'])
+    expect(book.records().map((each) => each.arguments)).toEqual([`["${'x'.repeat(201)}"]`, '[{"data": <1 bytes>}]'])
     const short = book.add(record('short'), { task: 't', args: [1, 'two'] })
     endEntry(ended(short), 'success', undefined)
     // Written when somebody asks.
