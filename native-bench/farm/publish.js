@@ -93,8 +93,9 @@ const published = async (kind, jobs, queueType) => {
 
 const [first = '100000', second = 'quorum', third = String(TURNS)] = process.argv.slice(2)
 if (process.send !== undefined) {
-  process.send(await measure(/** @type {Kind} */ (first), Number(second), third))
-  process.disconnect()
+  const result = await measure(/** @type {Kind} */ (first), Number(second), third)
+  process.send?.(result)
+  process.disconnect?.()
 } else {
   /** @type {Record<Kind, Published[]>} */
   const turns = { many: [], bare: [] }
@@ -102,11 +103,10 @@ if (process.send !== undefined) {
     for (const kind of /** @type {const} */ (['many', 'bare'])) turns[kind].push(await published(kind, Number(first), second))
   /** @param {number[]} values */
   const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
-  const [many, bare] = [turns.many, turns.bare].map((all) => ({
-    perSecond: median(all.map((each) => each.perSecond)),
-    micros: median(all.map((each) => each.micros)),
-  }))
+  /** @param {Published[]} all @returns {Published} */
+  const medians = (all) => ({ perSecond: median(all.map((each) => each.perSecond)), micros: median(all.map((each) => each.micros)) })
+  const [many, bare] = [medians(turns.many), medians(turns.bare)]
   for (const [name, { perSecond, micros }] of Object.entries({ publishMany: many, 'bare confirms': bare }))
     console.log(`${name}: ${Math.round(perSecond)} jobs/s, ${micros.toFixed(1)} µs of CPU each`)
-  console.log(`ratio: ${(many.perSecond / bare.perSecond).toFixed(2)}`)
+  console.log(`ratio: ${(many.perSecond / bare.perSecond).toFixed(2)}, of CPU ${(many.micros / bare.micros).toFixed(2)}`)
 }
