@@ -52,6 +52,30 @@ it('a bounded map keeps the newest entries, at most twice as many as asked', () 
   expect(map.get('k1')).toBeUndefined()
 })
 
+it('a bounded map finds what two plain maps find, whatever the keys have in common', () => {
+  const key = fc.oneof(fc.constantFrom('', 'a', 'aa', 'long-0000000000000000', 'long-0000000000000001'), fc.string({ unit: 'binary', maxLength: 20 }))
+  const step = fc.record({ do: fc.constantFrom('set', 'set', 'set', 'delete', 'get'), key })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), fc.integer({ min: 1, max: 40 }), (steps, max) => {
+      const map = new BoundedMap<number>(max)
+      let [young, old] = [new Map<string, number>(), new Map<string, number>()]
+      steps.forEach(({ do: what, key: each }, i) => {
+        if (what === 'set') {
+          map.set(each, i)
+          young.set(each, i)
+          if (young.size >= max) [young, old] = [new Map(), young]
+        } else if (what === 'delete') {
+          map.delete(each)
+          young.delete(each)
+          old.delete(each)
+        }
+        expect([map.get(each), map.has(each)]).toEqual([young.get(each) ?? old.get(each), young.has(each) || old.has(each)])
+        expect(map.isEmpty).toBe(young.size + old.size === 0)
+      })
+    }),
+  )
+})
+
 it('a bounded map lists each value once, older ones first', () => {
   const map = new BoundedMap<string>(2)
   for (const [key, value] of ['a1', 'b1', 'a2']) map.set(key!, value!)
