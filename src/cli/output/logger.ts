@@ -25,9 +25,10 @@ export const createLogger = (stream: TextStream, env: Environment, { logLevel }:
   const logger = pino({ level: logLevel, base: null, serializers: { err: errorFields } }, destination)
   if (logger.isLevelEnabled('info')) {
     const { info } = logger
+    const plain = new PlainLines()
     // Nearly every line of a busy node tells that a job has succeeded. pino takes three times as long for it.
     logger.info = (...args: unknown[]): void => {
-      const line = args.length === 2 ? plainInfoLine(args[0], args[1]) : undefined
+      const line = args.length === 2 ? plain.line(args[0], args[1]) : undefined
       if (line === undefined) info.apply(logger, args as Parameters<LogFn>)
       else {
         destination.lastLevel = INFO
@@ -38,18 +39,54 @@ export const createLogger = (stream: TextStream, env: Environment, { logLevel }:
   return logger
 }
 
-/** The line that pino writes, where all fields are texts or numbers. */
-const plainInfoLine = (fields: unknown, text: unknown): string | undefined => {
-  if (typeof text !== 'string' || typeof fields !== 'object' || fields === null || fields instanceof Error) return undefined
-  let line = `{"level":${INFO},"time":${Date.now()}`
-  for (const name in fields) {
-    if (!Object.hasOwn(fields, name)) continue
-    const value = (fields as Record<string, unknown>)[name]
-    if (typeof value === 'string') line += `,${quoted(name)}:${quoted(value)}`
-    else if (typeof value === 'number' && Number.isFinite(value)) line += `,${quoted(name)}:${value}`
-    else if (value !== undefined) return undefined
+/** Names of fields whose JSON is kept. The code has some fifty. */
+const MAX_NAMES = 200
+
+/** The lines that pino writes, where all fields are texts or numbers. Its parts are mostly those of the line before. */
+class PlainLines {
+  #time = 0
+  #head = ''
+  #text: string | undefined
+  #tail = ''
+  readonly #names = new Map<string, string>()
+
+  /** Undefined: pino has to write it. */
+  line(fields: unknown, text: unknown): string | undefined {
+    if (typeof text !== 'string' || typeof fields !== 'object' || fields === null || fields instanceof Error) return undefined
+    let line = this.#headOf(Date.now())
+    for (const name in fields) {
+      if (!Object.hasOwn(fields, name)) continue
+      const value = (fields as Record<string, unknown>)[name]
+      if (typeof value === 'string') line += this.#nameOf(name) + quoted(value)
+      else if (typeof value === 'number' && Number.isFinite(value)) line += this.#nameOf(name) + value
+      else if (value !== undefined) return undefined
+    }
+    return line + this.#tailOf(text)
   }
-  return `${line},"msg":${quoted(text)}}\n`
+
+  #headOf(time: number): string {
+    if (time !== this.#time) {
+      this.#time = time
+      this.#head = `{"level":${INFO},"time":${time}`
+    }
+    return this.#head
+  }
+
+  #nameOf(name: string): string {
+    const known = this.#names.get(name)
+    if (known !== undefined) return known
+    const made = `,${JSON.stringify(name)}:`
+    if (this.#names.size < MAX_NAMES) this.#names.set(name, made)
+    return made
+  }
+
+  #tailOf(text: string): string {
+    if (text !== this.#text) {
+      this.#text = text
+      this.#tail = `,"msg":${JSON.stringify(text)}}\n`
+    }
+    return this.#tail
+  }
 }
 
 const LONGEST_PLAIN = 64
