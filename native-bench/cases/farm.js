@@ -22,7 +22,7 @@ export default {
   pools: ['prefork'],
   variants: [
     { key: 'quorum', title: 'quorum queue', queueType: 'quorum', quick: true, maxRounds: 1, page: {} },
-    { key: 'classic', title: 'classic queue', queueType: 'classic', maxRounds: 1, page: {} },
+    { key: 'classic', title: 'classic queue', queueType: 'classic', quick: true, maxRounds: 1, page: {} },
   ],
   metrics: {
     perSecond: { title: 'jobs of prefork work', unit: '/s', digits: 0, better: 'more' },
@@ -31,6 +31,7 @@ export default {
     ratio: { title: 'prefork work / client', unit: 'x', digits: 2, better: 'more' },
     libraryRatio: { title: 'createWorker / client', unit: 'x', digits: 2, better: 'more' },
     nodeMicros: { title: "CPU of prefork work's node for each job", unit: 'µs', digits: 1, better: 'less' },
+    workerMicros: { title: 'of its workers', unit: 'µs', digits: 1, better: 'less' },
     libraryMicros: { title: "createWorker's", unit: 'µs', digits: 1, better: 'less' },
     clientMicros: { title: "client's", unit: 'µs', digits: 1, better: 'less' },
   },
@@ -51,6 +52,7 @@ export default {
       ratio: perSecond / clientPerSecond,
       libraryRatio: libraryPerSecond / clientPerSecond,
       nodeMicros: median(turns.command.map((each) => each.micros)),
+      workerMicros: median(turns.command.map((each) => each.workerMicros)),
       libraryMicros: median(turns.node.map((each) => each.micros)),
       clientMicros: median(turns.client.map((each) => each.micros)),
     }

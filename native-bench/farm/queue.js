@@ -15,7 +15,10 @@ export const brokerProblem = async () => {
   }
 }
 
-/** Creates a queue with so many no-ops, whose bodies differ: those of real jobs do. @param {number} jobs @param {string} queueType */
+/** Arguments that differ from job to job, as those of real jobs do. @param {number} n @returns {[object]} */
+export const argumentsOf = (n) => [{ user: n, email: `user-${n}@example.com`, at: Date.now() + n }]
+
+/** Creates a queue with so many no-ops, whose bodies differ. @param {number} jobs @param {string} queueType */
 export const fullQueue = async (jobs, queueType) => {
   const { connect } = await import('amqplib')
   const { createPublisher } = await import('../../dist/amqp/index.js')
@@ -24,7 +27,7 @@ export const fullQueue = async (jobs, queueType) => {
   await publisher.publishMany(
     'noop',
     (function* () {
-      for (let n = 0; n < jobs; n++) yield [{ user: n, email: `user-${n}@example.com`, at: Date.now() + n }]
+      for (let n = 0; n < jobs; n++) yield argumentsOf(n)
     })(),
   )
   await publisher.close()

@@ -52,6 +52,30 @@ it('a bounded map keeps the newest entries, at most twice as many as asked', () 
   expect(map.get('k1')).toBeUndefined()
 })
 
+it('a bounded map finds what two plain maps find, whatever the keys have in common', () => {
+  const key = fc.oneof(fc.constantFrom('', 'a', 'aa', 'long-0000000000000000', 'long-0000000000000001'), fc.string({ unit: 'binary', maxLength: 20 }))
+  const step = fc.record({ do: fc.constantFrom('set', 'set', 'set', 'delete', 'get'), key })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), fc.integer({ min: 1, max: 40 }), (steps, max) => {
+      const map = new BoundedMap<number>(max)
+      let [young, old] = [new Map<string, number>(), new Map<string, number>()]
+      steps.forEach(({ do: what, key: each }, i) => {
+        if (what === 'set') {
+          map.set(each, i)
+          young.set(each, i)
+          if (young.size >= max) [young, old] = [new Map(), young]
+        } else if (what === 'delete') {
+          map.delete(each)
+          young.delete(each)
+          old.delete(each)
+        }
+        expect([map.get(each), map.has(each)]).toEqual([young.get(each) ?? old.get(each), young.has(each) || old.has(each)])
+        expect(map.isEmpty).toBe(young.size + old.size === 0)
+      })
+    }),
+  )
+})
+
 it('a bounded map lists each value once, older ones first', () => {
   const map = new BoundedMap<string>(2)
   for (const [key, value] of ['a1', 'b1', 'a2']) map.set(key!, value!)
@@ -264,12 +288,12 @@ describe('the task history', () => {
 
   it('keeps no arguments of an ended job that may be large, nor of one that it has forgotten', () => {
     const book = new TaskHistory(2, true)
-    const given = [[1], ['x'.repeat(201)], [{}]]
+    const given = [[1], ['x'.repeat(201)], [{ data: Buffer.from('x') }]]
     const [small, long, nested] = given.map((args, i) => book.add(record(String(i)), { task: 't', args }))
     expect(small!.message).toBeUndefined()
     for (const entry of [small, long, nested]) endEntry(ended(entry!), 'success', undefined)
     expect([long!.message, nested!.message]).toEqual([undefined, undefined])
-    expect(book.records().map((each) => each.arguments)).toEqual([`["${'x'.repeat(201)}"]`, '[{}]'])
+    expect(book.records().map((each) => each.arguments)).toEqual([`["${'x'.repeat(201)}"]`, '[{"data": <1 bytes>}]'])
     const short = book.add(record('short'), { task: 't', args: [1, 'two'] })
     endEntry(ended(short), 'success', undefined)
     // Written when somebody asks.

@@ -2,6 +2,7 @@
 import type { TlsSettings } from '../../node/connection/tls-options.js'
 import { setImmediate } from '../../util/node-time.js'
 import { PreforkError } from '../../wire/errors.js'
+import { readDeliveriesInPlace } from './delivery-frames.js'
 import { type Endpoint, loginOf, withHeartbeat } from './endpoint.js'
 
 type Listener = (...args: never[]) => void
@@ -121,9 +122,12 @@ export const loadClient = async (): Promise<Amqplib> => {
 const CONNECT_TIMEOUT = 10_000
 
 /** One attempt to connect. `name`: as RabbitMQ's list of connections shows it. */
-export const connect = (client: Amqplib, { url, tls }: Endpoint, name: string): Promise<AmqpConnection> => {
+export const connect = async (client: Amqplib, { url, tls }: Endpoint, name: string): Promise<AmqpConnection> => {
   const clientProperties = { connection_name: name, product: 'prefork' }
   const login = loginOf(url)
   const credentials = login === undefined ? undefined : client.credentials.plain(login.user, login.password)
-  return client.connect(withHeartbeat(url), { ...tls, timeout: CONNECT_TIMEOUT, noDelay: true, keepAlive: true, clientProperties, credentials })
+  const options = { ...tls, timeout: CONNECT_TIMEOUT, noDelay: true, keepAlive: true, clientProperties, credentials }
+  const connection = await client.connect(withHeartbeat(url), options)
+  readDeliveriesInPlace(connection.connection)
+  return connection
 }

@@ -4,6 +4,7 @@ import { clearInterval, setInterval } from '../../util/node-time.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import { type AmqpChannel, type AmqpMessage, corkForTurn, type PublishOptions } from '../connection/client.js'
 import { closeCode } from '../connection/connect-errors.js'
+import { publishOn } from '../connection/message-frames.js'
 import { ReconnectingChannel } from '../connection/reconnecting-channel.js'
 import type { ReconnectingConnection } from '../connection/reconnecting-connection.js'
 import { PublishError, UnroutableError } from '../errors.js'
@@ -16,7 +17,7 @@ const MAX_SENDS = 5
 const DEADLINE_CHECK_INTERVAL = 250
 
 /** A message on its way to an exchange. */
-interface Publication {
+export interface Publication {
   readonly exchange: string
   readonly key: string
   readonly body: Buffer
@@ -39,9 +40,11 @@ interface OutstandingPublication {
   lostBy?: Error
   returned: boolean
   settled: boolean
-  readonly resolve: () => void
-  readonly reject: (error: Error) => void
+  readonly end: PublicationEnd
 }
+
+/** Called once, without an error when the broker has confirmed the message. */
+export type PublicationEnd = (error?: Error) => void
 
 interface PublisherHandlers {
   /** Runs on each new channel before the first publication. */
@@ -53,6 +56,7 @@ interface PublisherHandlers {
 export class ConfirmingPublisher {
   readonly #reconnecting: ReconnectingChannel
   #channel: AmqpChannel | undefined
+  #messages: ReturnType<typeof publishOn> | undefined
   /** Publications not yet written, in order. */
   #waiting = new Deque<OutstandingPublication>()
   /** Publications written on the present channel, in order. */
@@ -78,6 +82,7 @@ export class ConfirmingPublisher {
       },
       opened: (channel) => {
         this.#channel = channel
+        this.#messages = publishOn(channel)
         this.#writable = true
         this.#pump()
       },
@@ -98,13 +103,19 @@ export class ConfirmingPublisher {
 
   /** Resolves when the broker has confirmed the message. Rejects with UnroutableError, or with PublishError: refused, too large, too late or closed. */
   publish(publication: Publication): Promise<void> {
-    if (this.#closed !== undefined) return Promise.reject(this.#closed)
-    return new Promise((resolve, reject) => {
-      const deadline = publication.timeout === undefined ? Number.POSITIVE_INFINITY : performance.now() + publication.timeout
-      this.#waiting.push({ publication, deadline, sent: 0, returned: false, settled: false, resolve, reject })
-      if (publication.timeout !== undefined) this.#timer ??= setInterval(() => this.#expireOverdue(), DEADLINE_CHECK_INTERVAL)
-      this.#pump()
-    })
+    return new Promise((resolve, reject) => this.send(publication, (error) => (error === undefined ? resolve() : reject(error))))
+  }
+
+  /** As `publish`, without a promise. `end` may be called at once. */
+  send(publication: Publication, end: PublicationEnd): void {
+    if (this.#closed !== undefined) {
+      end(this.#closed)
+      return
+    }
+    const deadline = publication.timeout === undefined ? Number.POSITIVE_INFINITY : performance.now() + publication.timeout
+    this.#waiting.push({ publication, deadline, sent: 0, returned: false, settled: false, end })
+    if (publication.timeout !== undefined) this.#timer ??= setInterval(() => this.#expireOverdue(), DEADLINE_CHECK_INTERVAL)
+    this.#pump()
   }
 
   #pump(): void {
@@ -122,10 +133,11 @@ export class ConfirmingPublisher {
     this.#written.add(each)
     each.sent++
     each.returned = false
+    const messages = this.#messages!
     // A message alone is written at once.
-    if (this.#written.size > 1) this.#corkForTurn(channel)
+    if (!messages.batched && this.#written.size > 1) this.#corkForTurn(channel)
     try {
-      this.#writable = channel.publish(exchange, key, body, options, (error) => this.#confirmed(channel, each, error))
+      this.#writable = messages.publish(exchange, key, body, options, (error) => this.#confirmed(channel, each, error))
       written?.()
     } catch (cause) {
       // Either amqplib could not encode the headers, or the channel has just been closed: then `closed` follows.
@@ -149,8 +161,7 @@ export class ConfirmingPublisher {
     } else {
       this.#written.delete(each)
       each.settled = true
-      if (each.returned) each.reject(new UnroutableError(each.publication.key))
-      else each.resolve()
+      each.end(each.returned ? new UnroutableError(each.publication.key) : undefined)
     }
     this.#pump()
     this.#settleIdle()
@@ -190,7 +201,7 @@ export class ConfirmingPublisher {
     this.#written.delete(each)
     if (each.settled) return
     each.settled = true
-    each.reject(new PublishError(message, stored, cause === undefined ? undefined : { cause }))
+    each.end(new PublishError(message, stored, cause === undefined ? undefined : { cause }))
   }
 
   #expireOverdue(): void {

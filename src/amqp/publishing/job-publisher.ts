@@ -6,7 +6,7 @@ import { PublishError, UnroutableError } from '../errors.js'
 import { DelayQueues } from '../topology/delay-queues.js'
 import { MAX_DELAY } from '../topology/delay-steps.js'
 import { deadLetterQueue, declareQueue, type QueueShape, queueFor } from '../topology/topology.js'
-import type { ConfirmingPublisher } from './confirming-publisher.js'
+import type { ConfirmingPublisher, Publication, PublicationEnd } from './confirming-publisher.js'
 
 export interface JobPublication {
   readonly queue: string
@@ -43,6 +43,20 @@ export class JobPublisher {
     this.#shape = shape
   }
 
+  /** As `publish`, without a promise where the job is stored as it should be. `end` may be called at once. */
+  send(publication: JobPublication, end: PublicationEnd): void {
+    const { queue, delay, options } = publication
+    if (delay !== undefined && delay > 0) {
+      this.publish(publication).then(() => end(), end)
+      return
+    }
+    const target = queueFor(queue, options.priority, this.#shape)
+    this.#publisher.send(toQueue(target, publication), (error) => {
+      if (error instanceof UnroutableError && this.#shape.declare) this.#declareAndSend(queue, target, publication).then(() => end(), end)
+      else end(error)
+    })
+  }
+
   /** Resolves when a queue has stored the job. Rejects as `ConfirmingPublisher.publish`. */
   publish(publication: JobPublication): Promise<void> {
     const { queue, delay, options } = publication
@@ -75,10 +89,14 @@ export class JobPublisher {
       await this.#send(target, sending)
     } catch (error) {
       if (!(error instanceof UnroutableError) || !this.#shape.declare) throw error
-      // The queue was never declared, or it was deleted.
-      await this.#within(sending.timeout, target, this.#declare(base))
-      await this.#send(target, sending)
+      await this.#declareAndSend(base, target, sending)
     }
+  }
+
+  /** The queue was never declared, or it was deleted. */
+  async #declareAndSend(base: string, target: string, sending: SendOptions): Promise<void> {
+    await this.#within(sending.timeout, target, this.#declare(base))
+    await this.#send(target, sending)
   }
 
   async #declare(base: string): Promise<void> {
@@ -94,7 +112,12 @@ export class JobPublisher {
     })
   }
 
-  #send(queue: string, { body, options, timeout, resend = true, written }: SendOptions): Promise<void> {
-    return this.#publisher.publish({ exchange: '', key: queue, body, options: { ...options, persistent: true, mandatory: true }, resend, timeout, written })
+  #send(queue: string, sending: SendOptions): Promise<void> {
+    return this.#publisher.publish(toQueue(queue, sending))
   }
+}
+
+const toQueue = (queue: string, { body, options, timeout, resend = true, written }: SendOptions): Publication => {
+  const stored = options.persistent === true && options.mandatory === true ? options : { ...options, persistent: true, mandatory: true }
+  return { exchange: '', key: queue, body, options: stored, resend, timeout, written }
 }

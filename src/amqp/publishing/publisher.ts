@@ -35,6 +35,10 @@ const checkName = (name: unknown): void => {
   if (typeof name !== 'string' || name === '') throw refusal('name', 'the name of a task', name)
 }
 
+const isAsync = <V>(source: Iterable<V> | AsyncIterable<V>): source is AsyncIterable<V> => Symbol.asyncIterator in Object(source)
+
+const isPromise = (item: unknown): item is PromiseLike<unknown> => typeof (item as { then?: unknown } | null | undefined)?.then === 'function'
+
 /** The name of a call in error texts. */
 const callName = (call: string, name: string): string => `publisher.${call}('${name}', …)`
 
@@ -86,16 +90,30 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     return this.#publish('publish', name, args, () => readPublishOptions(callName('publish', name), options, NAMES))
   }
 
-  async #publish(call: string, name: string, args: unknown, options: () => PublishJobOptions): Promise<string> {
+  #publish(call: string, name: string, args: unknown, options: () => PublishJobOptions): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.#send(
+        () => this.#prepare(call, name, args, options),
+        (error, id) => (id === undefined ? reject(error) : resolve(id)),
+      )
+    })
+  }
+
+  /** `end` gets the id of the published job, or an error. It may be called at once. Promises for each job would cost as much as its encoding. */
+  #send(prepare: () => PreparedJob | Promise<PreparedJob>, end: (error: unknown, id?: string) => void): void {
     this.#running++
-    try {
-      const prepared = this.#prepare(call, name, args, options)
-      const publication = prepared instanceof Promise ? await prepared : prepared
-      await this.#jobs.publish(publication)
-      return publication.options.messageId
-    } finally {
+    const ended = (error: unknown, id?: string): void => {
+      end(error, id)
       this.#running--
       if (this.#running === 0) this.#idle()
+    }
+    const publish = (job: PreparedJob): void => this.#jobs.send(job, (error) => (error === undefined ? ended(undefined, job.options.messageId) : ended(error)))
+    try {
+      const prepared = prepare()
+      if (prepared instanceof Promise) prepared.then(publish).catch(ended)
+      else publish(prepared)
+    } catch (error) {
+      ended(error)
     }
   }
 
@@ -124,20 +142,31 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
       new Promise((resolve) => {
         wake = resolve
       })
-    const publish = async (index: number, args: unknown): Promise<void> => {
+    const publish = (args: unknown): void => {
+      const index = ids.push(undefined) - 1
       running++
-      try {
-        checkItem(name, index, args)
-        ids[index] = await this.#publish('publishMany', name, args, () => given)
-      } catch (error) {
-        failed ??= { error }
-      }
-      running--
-      wake()
+      this.#send(
+        () => {
+          checkItem(name, index, args)
+          return this.#prepare('publishMany', name, args, () => given)
+        },
+        (error, id) => {
+          running--
+          if (id === undefined) failed ??= { error }
+          else ids[index] = id
+          wake()
+        },
+      )
     }
     try {
-      for await (const args of source) {
-        void publish(ids.push(undefined) - 1, args)
+      // `for await` would wait for each item of an array, too.
+      for (const args of isAsync(source) ? [] : source) {
+        publish(isPromise(args) ? await args : args)
+        if (running >= MAX_OUTSTANDING) await oneEnded()
+        if (failed !== undefined) break
+      }
+      for await (const args of isAsync(source) ? source : []) {
+        publish(args)
         if (running >= MAX_OUTSTANDING) await oneEnded()
         if (failed !== undefined) break
       }
@@ -186,7 +215,8 @@ export class Publisher<T = AnyTasks> implements AsyncDisposable {
     const job = { contentType, contentEncoding, schemaVersion, priority, correlationId, expiresAt, ...limits }
     const headers = writeHeaders(job, FIRST_COUNTS, undefined, delay, key)
     const { queue, publishTimeout } = this.#settings
-    return { queue, body, options: { ...headers, messageId: options.messageId ?? key }, delay, timeout: publishTimeout }
+    const sent = Object.assign(headers, { messageId: options.messageId ?? key, persistent: true, mandatory: true })
+    return { queue, body, options: sent, delay, timeout: publishTimeout }
   }
 
   /** Waits until each publication is confirmed or rejected, then closes. Calls that wait for an answer are rejected with PublishError. */

@@ -117,13 +117,28 @@ const stackOf = (error: unknown): string | undefined => {
   return text === undefined ? undefined : textWithoutPasswords(text)
 }
 
-const MAX_KEPT_ARGUMENTS = 8
+/** Of the arguments of one ended job, those in arrays and objects included. */
+const MAX_KEPT_VALUES = 24
 const MAX_KEPT_TEXT = 200
 
-const isSmall = ({ args, kwargs, context }: JobMessage): boolean =>
-  kwargs === undefined && context === undefined && args.length <= MAX_KEPT_ARGUMENTS && args.every(isSmallValue)
+const isSmall = ({ args, kwargs, context }: JobMessage): boolean => kwargs === undefined && context === undefined && smallValues(args, MAX_KEPT_VALUES) >= 0
 
-const isSmallValue = (value: unknown): boolean => (typeof value === 'string' ? value.length <= MAX_KEPT_TEXT : typeof value !== 'object' || value === null)
+/** How many values may follow; negative: these are too many, too long, or hold more than one sees. A binary holds all that its message came with. */
+const smallValues = (value: unknown, left: number): number => {
+  if (typeof value === 'string') return value.length <= MAX_KEPT_TEXT ? left - 1 : -1
+  if (typeof value !== 'object' || value === null) return left - 1
+  let rest = left - 1
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length && rest >= 0; i++) rest = smallValues(value[i], rest)
+    return rest
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype) return -1
+  for (const name in value) {
+    if (rest < 0 || name.length > MAX_KEPT_TEXT) return -1
+    rest = smallValues((value as Record<string, unknown>)[name], rest)
+  }
+  return rest
+}
 
 const lastLines = (lines: readonly LogLine[]): TaskLogLine[] =>
   lines.slice(-MAX_LINES).map(({ time, stream, text }) => ({ time, stream, text: text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text }))
