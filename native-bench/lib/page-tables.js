@@ -11,6 +11,7 @@ import { markdownTable } from './tables.js'
  * @typedef {object} Group
  * @property {string} title
  * @property {Column[]} columns
+ * @property {Column[]} [variants] the rows, with `where` 'case/variant', of a group that has prefork's figures alone; `where` of its columns is then a metric
  */
 
 /** @param {string} title @param {string} where @returns {Column} */
@@ -73,18 +74,22 @@ export const GROUPS = [
   },
   {
     title: 'No-ops from RabbitMQ',
+    variants: [column('quorum queue', 'farm/quorum'), column('classic queue', 'farm/classic')],
     columns: [
-      column('quorum queue: prefork work, jobs/s', 'farm/quorum/perSecond'),
-      column('createWorker', 'farm/quorum/libraryPerSecond'),
-      column('bare client/s', 'farm/quorum/clientPerSecond'),
-      column('ratio', 'farm/quorum/ratio'),
-      column('classic queue: prefork work, jobs/s', 'farm/classic/perSecond'),
-      column('createWorker', 'farm/classic/libraryPerSecond'),
-      column('bare client/s', 'farm/classic/clientPerSecond'),
-      column('ratio', 'farm/classic/ratio'),
+      column('prefork work, jobs/s', 'perSecond'),
+      column('createWorker', 'libraryPerSecond'),
+      column('bare client', 'clientPerSecond'),
+      column('work to client', 'ratio'),
+      column('CPU of a job: node, µs', 'nodeMicros'),
+      column('client, µs', 'clientMicros'),
     ],
   },
 ]
+
+/** All that the tables show, as 'case/variant/metric'. */
+export const SHOWN = GROUPS.flatMap(({ variants, columns }) =>
+  columns.flatMap(({ where }) => (variants === undefined ? [where] : variants.map((each) => `${each.where}/${where}`))),
+)
 
 /** @param {Metric} metric @param {number | undefined} value */
 const figure = (metric, value) => (value === undefined ? '-' : number(value, Math.abs(value) >= 1_000 ? 0 : metric.digits))
@@ -119,7 +124,9 @@ const reasonsOf = (columns, pools) => {
  * @param {Results} results
  * @param {Record<string, PoolEntry>} pools
  */
-export const groupReport = ({ title, columns: all }, cases, results, pools) => {
+export const groupReport = (group, cases, results, pools) => {
+  if (group.variants !== undefined) return variantsReport(group.title, group.variants, group.columns, cases, results)
+  const { title, columns: all } = group
   const columns = all.flatMap(({ title, where }) => {
     const [name = '', variant = '', metricName = ''] = where.split('/')
     const metric = cases[name]?.metrics[metricName]
@@ -135,4 +142,32 @@ export const groupReport = ({ title, columns: all }, cases, results, pools) => {
   const about = names.map((name) => `${names.length > 1 ? `- ${cases[name]?.title}: ` : ''}${cases[name]?.about}`)
   const table = markdownTable(['pool', ...columns.map((each) => each.title)], rows)
   return [`### ${title}`, about.join('\n'), table, ...[reasonsOf(columns, pools).join('\n')].filter((text) => text !== '')].join('\n\n')
+}
+
+const OURS = 'prefork'
+
+/**
+ * The section of a group whose rows are variants; undefined if none of it was measured.
+ * @param {string} title
+ * @param {Column[]} variants
+ * @param {Column[]} columns
+ * @param {Record<string, Case>} cases
+ * @param {Results} results
+ */
+const variantsReport = (title, variants, columns, cases, results) => {
+  const found = variants.flatMap((each) => {
+    const [name = '', variant = ''] = each.where.split('/')
+    const cell = results[name]?.[variant]?.[OURS]
+    return cell === undefined ? [] : [{ name, title: each.title, cell }]
+  })
+  const first = found[0]
+  if (first === undefined) return undefined
+  const rows = found.map(({ name, title, cell }) => [
+    title,
+    ...columns.map(({ where }) => {
+      const metric = cases[name]?.metrics[where]
+      return metric === undefined ? '-' : figure(metric, spreadOf(cell, where)?.median)
+    }),
+  ])
+  return [`### ${title}`, cases[first.name]?.about, markdownTable(['', ...columns.map((each) => each.title)], rows)].join('\n\n')
 }
