@@ -9,7 +9,7 @@ const bytes = (value: unknown): Buffer => {
 }
 
 const line = { time: 1, stream: 'log', text: 'a line' }
-const up = { pid: 7, tasks: [{ name: 'work', timeLimit: 5, softTimeLimit: undefined, retryLost: 0 }], rss: 1 }
+const up = { pid: 7, tasks: [{ name: 'work', timeLimit: 5, softTimeLimit: undefined, retryLost: 0 }], rss: 1, places: true }
 
 describe('messages of a worker about itself', () => {
   it.each([
