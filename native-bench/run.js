@@ -71,7 +71,7 @@ const measure = async (wanted, args) => {
   const progress = progressLine(process.stderr)
   const results = await runAll(wanted, CASES, POOLS, measureOne, progress.show)
   progress.end()
-  const beside = wanted.quick && wanted.all && wanted.rounds > 1 ? ' of throughput, round trips, starts and 100,000 queued; of one of the others' : ''
+  const beside = wanted.quick && wanted.all && wanted.rounds > 1 ? ' of throughput, round trips and starts; of one of the others' : ''
   return { machine, rounds: `Medians of ${wanted.rounds} round${wanted.rounds > 1 ? 's' : ''}${beside}.`, results }
 }
 

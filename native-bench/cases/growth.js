@@ -15,7 +15,7 @@ export default {
     { key: '1e3', title: '1,000 queued', jobs: 1_000, quick: true, page: {} },
     { key: '1e4', title: '10,000', jobs: 10_000 },
     { key: '1e5', title: '100,000', jobs: 100_000, quick: true },
-    { key: '1e6', title: '1,000,000', jobs: 1_000_000, maxRounds: 3, page: {} },
+    { key: '1e6', title: '1,000,000', jobs: 1_000_000, maxRounds: 3, page: { pools: ['prefork', 'prefork-fast', 'piscina', 'poolifier', 'fork-json'] } },
   ],
   metrics: {
     perSecond: { title: 'jobs', unit: '/s', digits: 0, better: 'more' },

@@ -19,7 +19,13 @@ export default {
       quick: workers === 8,
       ...(workers === 32 ? { page: {} } : {}),
     })),
-    ...[2, 64].map((workers) => ({ key: `${workers}w-4096`, title: `${workers} workers, 4,096 callers`, workers, outstanding: 4_096, page: {} })),
+    ...[2, 64].map((workers) => ({
+      key: `${workers}w-4096`,
+      title: `${workers} workers, 4,096 callers`,
+      workers,
+      outstanding: 4_096,
+      page: { pools: ['prefork', 'fork-json', 'node-floor'] },
+    })),
   ],
   chart: [{ metric: 'perSecond', variant: '32w' }],
 }

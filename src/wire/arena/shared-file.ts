@@ -1,4 +1,4 @@
-import { fstatSync, readvSync, writevSync } from 'node:fs'
+import { fstatSync, readvSync, type Stats, writevSync } from 'node:fs'
 
 /** Memory under a descriptor, for one writer. The simulation has a model of it. */
 export interface SharedFile {
@@ -32,14 +32,18 @@ export const sharedFile = (fd: number): SharedFile => ({
 /** The same for a worker, whose tasks may close the descriptor and open a file of their own under its number: nothing is written there. */
 export const guardedFile = (fd: number): SharedFile => {
   const file = sharedFile(fd)
-  const { ino, dev } = fstatSync(fd)
+  const own = statOf(fd)
   const isOwn = (): boolean => {
-    try {
-      const now = fstatSync(fd)
-      return now.ino === ino && now.dev === dev
-    } catch {
-      return false
-    }
+    const now = statOf(fd)
+    return own !== undefined && now?.ino === own.ino && now.dev === own.dev
   }
   return { ...file, write: (parts, position, bytes) => isOwn() && file.write(parts, position, bytes) }
+}
+
+const statOf = (fd: number): Stats | undefined => {
+  try {
+    return fstatSync(fd)
+  } catch {
+    return undefined
+  }
 }
