@@ -69,8 +69,8 @@ export class FrameWriter {
     return this.#ready.length === 0 && this.#start === this.#end
   }
 
-  /** Adds a JOB frame: a new head, and its parts (sections, arguments, binaries) as they were encoded. */
-  job(head: JobHead, parts: readonly Uint8Array[], size: number): void {
+  /** Adds a JOB frame: a new head, and its parts (sections, arguments, binaries) as they were encoded. True: they went by place. */
+  job(head: JobHead, parts: readonly Uint8Array[], size: number): boolean {
     const placed = this.places?.write(parts, size, head.delivery) === true
     this.#room(JOB_HEAD + PLACE_BYTES)
     const at = this.#end
@@ -83,11 +83,12 @@ export class FrameWriter {
     this.#end = at + JOB_HEAD
     if (!placed) {
       for (const part of parts) this.#payload(part)
-      return
+      return false
     }
     this.bytes += size
     this.places!.describe(this.#staging, this.#end)
     this.#end += PLACE_BYTES
+    return true
   }
 
   /** Adds a flag to the last JOB frame. */

@@ -43,7 +43,7 @@ export const writeCache = (path: string, data: Buffer): void => {
   }
 }
 
-/** What Node or a tool wants to do with the files that are required cannot be done with a file that is not: coverage, source maps, a policy, its own cache. */
+/** Coverage, source maps, a policy and Node's own code cache work only for files that are loaded by `require`. */
 const wantsRequire = (): boolean => {
   const { NODE_V8_COVERAGE, NODE_COMPILE_CACHE, NODE_OPTIONS = '' } = process.env
   return (
@@ -63,8 +63,10 @@ export interface Loaded {
 /** Loads a CommonJS file, which must use no `import()`. `build`: another one for each text of it. */
 export const loadCached = (file: string, build: string, require: NodeJS.Require): Loaded => {
   if (wantsRequire()) return { exports: require(file) }
-  const path = file.replace(/\.cjs$/, `.${build}.${process.version}-${process.arch}.cache`)
-  const cachedData = readCache(path, statSync(file).uid)
+  const { uid, mtimeMs } = statSync(file)
+  // The time: V8 would take the cache of another text of the same length, as a patch may make.
+  const path = file.replace(/\.cjs$/, `.${build}-${Math.floor(mtimeMs)}.${process.version}-${process.arch}.cache`)
+  const cachedData = readCache(path, uid)
   const script = new Script(WRAPPER.join(readFileSync(file, 'utf8')), { filename: file, cachedData })
   const module = { exports: {} }
   script.runInThisContext()(module.exports, require, module, file, file.slice(0, file.lastIndexOf('/')))

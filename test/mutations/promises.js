@@ -31,8 +31,8 @@ export const mutations = [
     promise: 7,
     breaks: 'a recall frees the memory of arguments that the main thread has claimed and may not have read',
     file: 'src/pool/worker/worker.ts',
-    find: '    this.#pipes.places?.takenBack(claimed)\n',
-    put: '    this.#pipes.places?.takenBack(0)\n',
+    find: '    this.#pipes.places?.takenBack(claimed, upTo)\n',
+    put: '    this.#pipes.places?.takenBack(0, upTo)\n',
     test: 'test/pool/worker/worker.test.ts',
   },
   {

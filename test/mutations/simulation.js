@@ -87,8 +87,8 @@ export const mutations = [
   {
     breaks: 'a recall that takes no job back never ends',
     file: 'src/pool/worker/worker.ts',
-    find: '    if (this.#recalls > 0) this.#recalls--\n    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    this.#pipes.places?.takenBack(claimed)\n    this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))\n',
-    put: '    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    this.#pipes.places?.takenBack(claimed)\n    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n    this.#listener.onRecalled(this, back)\n',
+    find: '    if (this.#recalls > 0) this.#recalls--\n    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    this.#pipes.places?.takenBack(claimed, upTo)\n    this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))\n',
+    put: '    this.recorded.recalled(claimed, upTo, this.#hub.now())\n    this.#pipes.places?.takenBack(claimed, upTo)\n    const back = this.jobs.recalled(claimed, upTo)\n    if (this.#recalls > 0 && back.length > 0) this.#recalls--\n    this.#listener.onRecalled(this, back)\n',
   },
   {
     breaks: 'a recall is answered before the claim word is closed',
@@ -449,7 +449,7 @@ export const mutations = [
   {
     breaks: 'by place: the arguments of jobs that were taken back are never freed',
     file: 'src/pool/worker/worker.ts',
-    find: '    this.#pipes.places?.takenBack(claimed)\n',
+    find: '    this.#pipes.places?.takenBack(claimed, upTo)\n',
     put: '',
   },
   {

@@ -79,6 +79,8 @@ export class InFlightJobs {
   #placedFrom = Number.POSITIVE_INFINITY
   #placedUpTo = 0
   #placedWeight = 1
+  /** The last of them found room. */
+  #findsRoom = true
   /** Number of jobs at the end of `sent` that are not known to be in the kernel. */
   unflushed = 0
 
@@ -91,7 +93,15 @@ export class InFlightJobs {
 
   /** What the job takes of MAX_AHEAD_BYTES. */
   pipeBytes({ spec: { size } }: JobRecord): number {
-    return size >= this.#placedFrom && size <= this.#placedUpTo ? Math.ceil(size * this.#placedWeight) : size
+    return this.#findsRoom && size >= this.#placedFrom && size <= this.#placedUpTo ? Math.ceil(size * this.#placedWeight) : size
+  }
+
+  /** How the job that was just written went. While one for which there is no room goes through the pipe, all are counted as if they did. */
+  wentByPlace({ spec: { size } }: JobRecord, placed: boolean): void {
+    if (size < this.#placedFrom || size > this.#placedUpTo || placed === this.#findsRoom) return
+    this.#findsRoom = placed
+    this.sentBytes = 0
+    for (let i = 0; i < this.sent.size; i++) this.sentBytes += this.pipeBytes(this.sent.at(i)!)
   }
 
   get inFlight(): number {

@@ -90,8 +90,8 @@ export class WorkerPipes {
     if (!this.writer.empty) this.#jobs.wake()
   }
 
-  /** A JOB. `task`: its index in the worker's own table. */
-  job(job: JobRecord, task: number): void {
+  /** A JOB. `task`: its index in the worker's own table. True: it went by place. */
+  job(job: JobRecord, task: number): boolean {
     const { spec } = job
     head.delivery = job.delivery
     head.job = spec.number
@@ -100,7 +100,7 @@ export class WorkerPipes {
     head.task = task
     head.softLimit = job.limits.softLimit
     head.hardLimit = job.limits.hardLimit
-    this.writer.job(head, spec.parts, spec.size)
+    return this.writer.job(head, spec.parts, spec.size)
   }
 
   /** Credit for a stream. */

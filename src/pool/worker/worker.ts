@@ -159,7 +159,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
 
   assign(job: JobRecord): void {
     this.jobs.write(job, this.id)
-    this.#pipes.job(job, this.#tasks.get(job.task)!)
+    this.jobs.wentByPlace(job, this.#pipes.job(job, this.#tasks.get(job.task)!))
   }
 
   /** Writes the frames gathered in this tick. */
@@ -291,7 +291,7 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.heartbeats.received(this.#hub.now())
     if (this.#recalls > 0) this.#recalls--
     this.recorded.recalled(claimed, upTo, this.#hub.now())
-    this.#pipes.places?.takenBack(claimed)
+    this.#pipes.places?.takenBack(claimed, upTo)
     this.#listener.onRecalled(this, this.jobs.recalled(claimed, upTo))
   }
 

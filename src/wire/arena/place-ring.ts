@@ -18,7 +18,7 @@ export class PlaceRing {
     return this.#used.length === 0
   }
 
-  /** The start of so many free bytes, or -1. `key`: not below that of the last place. */
+  /** The start of so many free bytes, or -1. `key`: for `freeUpTo` and `freeBetween`, not below that of the last place. */
   take(bytes: number, key: number): number {
     const start = this.#free(bytes)
     if (start >= 0) this.#used.push({ start, end: start + bytes, key })
@@ -51,8 +51,9 @@ export class PlaceRing {
     this.#used.splice(0, Math.max(0, this.#used.length - count))
   }
 
-  /** Frees the places whose keys are above this one. */
-  freeAfter(key: number): void {
-    while (this.#used.length > 0 && this.#used.at(-1)!.key > key) this.#used.pop()
+  /** Frees the last places, whose keys are above `after` and not above `upTo`. None, if the last one is above that. */
+  freeBetween(after: number, upTo: number): void {
+    if ((this.#used.at(-1)?.key ?? 0) > upTo) return
+    while (this.#used.length > 0 && this.#used.at(-1)!.key > after) this.#used.pop()
   }
 }

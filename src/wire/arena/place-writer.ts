@@ -88,8 +88,8 @@ export class PlaceWriter {
     this.#ring.freeUpTo(key)
   }
 
-  /** The places with keys above this one will not be read. */
-  freeAfter(key: number): void {
-    this.#ring.freeAfter(key)
+  /** The places with keys above `after`, up to `upTo`, will not be read. */
+  freeBetween(after: number, upTo: number): void {
+    this.#ring.freeBetween(after, upTo)
   }
 }

@@ -67,7 +67,7 @@ export class FrameOutput {
     this.#used += total
   }
 
-  /** Only for a job: what is in use belongs to a job that has not settled, so a host whose worker runs none may free all of it. */
+  /** Only frames of a job go by place, before it has settled: a host whose worker runs no job truncates the file. */
   #putByPlace(kind: Kind, flags: number, job: FrameJob, { body, binaries }: Encoded, total: number): boolean {
     const places = this.#places
     if (places === undefined || job.delivery === 0) return false

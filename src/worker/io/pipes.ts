@@ -5,6 +5,7 @@ import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
 import { MAX_TIMER } from '../../util/limits.js'
 import { monotonic, setInterval } from '../../util/node-time.js'
 import { RECORD_BYTES, writeRecord } from '../../wire/acceptance-record.js'
+import { guardedFile } from '../../wire/arena/shared-file.js'
 import { FD_JOBS, FD_RECORD, FD_RESULTS } from '../../wire/messages.js'
 import type { AcceptanceRecorder } from '../jobs/loop-options.js'
 import type { WriteChunks } from './frame-output.js'
@@ -64,18 +65,15 @@ export const resultsPipe = (onGone: (error: NodeJS.ErrnoException) => void, fd =
 /** The acceptance record. What was written is in the kernel, and the host finds it there whatever becomes of this process. */
 export const acceptanceRecord = (fd = FD_RECORD): AcceptanceRecorder => {
   const bytes = Buffer.alloc(RECORD_BYTES)
+  const parts = [bytes]
+  const file = guardedFile(fd)
   let usable = true
   return {
     now: monotonic,
     record: (delivery, at) => {
       if (!usable) return false
       writeRecord(bytes, delivery, at)
-      try {
-        usable = writeSync(fd, bytes, 0, RECORD_BYTES, 0) === RECORD_BYTES
-      } catch {
-        // A task has closed the descriptor.
-        usable = false
-      }
+      usable = file.write(parts, 0, RECORD_BYTES)
       return usable
     },
   }

@@ -29,6 +29,23 @@ describe('the jobs in flight of a worker', () => {
     expect(inFlight.sentBytes).toBe(0)
   })
 
+  test('count as what goes through the pipe while there is no room for places', () => {
+    const inFlight = new InFlightJobs()
+    inFlight.setPlaces(1_000, 1 << 20)
+    const write = (number: number, size: number, placed: boolean): number => {
+      const job = makeJob(number, { size })
+      inFlight.write(job, 7)
+      inFlight.wentByPlace(job, placed)
+      return inFlight.sentBytes
+    }
+    expect([write(1, 10_000, true), write(2, 10_000, false), write(3, 100, false)]).toEqual([3_907, 20_000, 20_100])
+    inFlight.accept(1)
+    expect(inFlight.sentBytes).toBe(10_100)
+    expect(write(4, 10_000, true)).toBe(7_914)
+    for (const delivery of [2, 3, 4]) inFlight.accept(delivery)
+    expect(inFlight.sentBytes).toBe(0)
+  })
+
   test('go through written, accepted and answered', () => {
     const { inFlight, jobs } = setUp(2)
     const [a, b] = jobs as [JobRecord, JobRecord]

@@ -12,7 +12,7 @@ interface Place {
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('take' as const), bytes: fc.integer({ min: 1, max: 60 }) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('freeUpTo' as const), count: fc.nat({ max: 4 }) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('freeAfter' as const), count: fc.nat({ max: 4 }) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('freeBetween' as const), count: fc.nat({ max: 4 }), missing: fc.nat({ max: 1 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('freeAllBut' as const), count: fc.nat({ max: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('freeLast' as const) }) },
 )
@@ -42,10 +42,11 @@ describe('the ring of places', () => {
             const upTo = used[each.count - 1]?.key ?? 0
             ring.freeUpTo(upTo)
             used = used.filter((place) => place.key > upTo)
-          } else if (each.do === 'freeAfter') {
+          } else if (each.do === 'freeBetween') {
             const after = used.at(-1 - each.count)?.key ?? key
-            ring.freeAfter(after)
-            used = used.filter((place) => place.key <= after)
+            const last = used.at(-1)?.key ?? 0
+            ring.freeBetween(after, last - each.missing)
+            if (each.missing === 0) used = used.filter((place) => place.key <= after)
           } else if (each.do === 'freeAllBut') {
             ring.freeAllBut(each.count)
             used = each.count === 0 ? [] : used.slice(-each.count)

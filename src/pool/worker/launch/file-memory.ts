@@ -4,8 +4,8 @@ import { FIRST_PAGE, type SharedFile, sharedFile } from '../../../wire/arena/sha
 import { type FileRecord, MEMORY, openUnnamed } from './acceptance-record.js'
 import type { SharedMemory } from './launcher.js'
 
-/** Types of file systems that are memory (statfs(2)): tmpfs and ramfs. */
-const IN_MEMORY = new Set([0x01021994, 0x858458f6])
+/** The type of file systems that are memory (statfs(2)). */
+const TMPFS = 0x01021994
 /** What one pool may take of the file system: others use it, too, and a full one makes their programs fail. */
 const SHARE = 4
 /** A worker whose part is smaller uses pipes alone, bytes. */
@@ -16,7 +16,7 @@ export const placeBytes = (total: number, workers: number, directory = MEMORY): 
   if (total === 0 || process.platform !== 'linux') return 0
   try {
     const { type, bsize, blocks } = statfsSync(directory)
-    if (!IN_MEMORY.has(type)) return 0
+    if (type !== TMPFS) return 0
     const each = Math.min(total, (bsize * blocks) / SHARE) / workers / 2
     return each < LEAST ? 0 : Math.min(LARGEST, Math.floor(each / FIRST_PAGE) * FIRST_PAGE)
   } catch {
@@ -62,15 +62,27 @@ export class FileMemory implements SharedMemory {
     readonly capacity: number,
     onClose: () => void,
   ) {
-    this.jobs = sharedFile(fd)
-    this.results = sharedFile(recordFd)
+    this.jobs = this.#whileOpen(sharedFile(fd))
+    this.results = this.#whileOpen(sharedFile(recordFd))
     this.#recordFd = recordFd
     this.#onClose = onClose
   }
 
+  /** The number of a closed descriptor may be that of another file. */
+  #whileOpen({ write, read }: SharedFile): SharedFile {
+    return {
+      write: (parts, position, bytes) => !this.#closed && write(parts, position, bytes),
+      read: (parts, position, bytes) => !this.#closed && read(parts, position, bytes),
+    }
+  }
+
   trim(): void {
     if (this.#closed) return
-    for (const fd of [this.fd, this.#recordFd]) ftruncateSync(fd, FIRST_PAGE)
+    try {
+      for (const fd of [this.fd, this.#recordFd]) ftruncateSync(fd, FIRST_PAGE)
+    } catch {
+      // The application has closed a descriptor that is not its own.
+    }
   }
 
   close(): void {

@@ -6,7 +6,7 @@ import { FileRecord } from './acceptance-record.js'
 import type { PoolMemory } from './file-memory.js'
 import type { Launcher, LauncherReport, LauncherRequest } from './launcher.js'
 import { LauncherWorker } from './launcher-worker.js'
-import type { SpawnOptions } from './spawn-worker.js'
+import { type SpawnOptions, startError } from './spawn-worker.js'
 
 /** ms in which a launcher process has to hand over a worker, or to end one. One that does not is replaced. */
 const ANSWER_TIMEOUT = 8_000
@@ -22,8 +22,13 @@ const CLOSE_TIMEOUT = 1_000
 export const launcherProcess = (options: SpawnOptions, memory: PoolMemory, program: string): Launcher => {
   let current: LauncherProcess | undefined
   const launch = (id: number): LauncherWorker => {
-    if (current === undefined || current.hasEnded) current = new LauncherProcess(options, memory, program)
-    return current.start(id)
+    try {
+      if (current === undefined || current.hasEnded) current = new LauncherProcess(options, memory, program)
+      return current.start(id)
+    } catch (error) {
+      // spawn() throws, for example without memory. It counts as a start of the worker that failed.
+      return neverStarted(error)
+    }
   }
   return Object.assign(launch, { close: async () => current?.close() })
 }
@@ -52,6 +57,11 @@ class LauncherProcess {
       // Besides a start that fails: a signal that cannot be sent.
       .on('error', (error) => this.#process.pid === undefined && this.#end(error))
     this.#process.unref()
+    if (this.#process.pid === undefined) {
+      // Without a descriptor it has no pipe either.
+      this.#ended = new Error('The launcher process could not be started.')
+      return
+    }
     this.#process.channel?.unref()
     // It lives as long as this pipe does.
     const lifeline = this.#process.stdin as Socket
@@ -64,6 +74,7 @@ class LauncherProcess {
   }
 
   start(id: number): LauncherWorker {
+    if (this.#process.pid === undefined) return neverStarted(startError(this.#process, undefined))
     const record = FileRecord.open()
     const memory = this.#memory.open(record)
     const worker = new LauncherWorker({
@@ -136,4 +147,11 @@ class LauncherProcess {
     await exit
     clearTimeout(timer)
   }
+}
+
+/** A worker that could not be started; `reason` may come later. */
+const neverStarted = (reason: unknown): LauncherWorker => {
+  const worker = new LauncherWorker({ record: undefined, memory: undefined, killTree: false, captures: false, kill: () => {}, killRest: () => {} })
+  void Promise.resolve(reason).then((error) => worker.failed(error instanceof Error ? error : new Error(String(error))))
+  return worker
 }

@@ -42,9 +42,9 @@ export class JobPlaces {
     this.jobs.freeUpTo(delivery)
   }
 
-  /** The deliveries after this one were taken back, and are never read. */
-  takenBack(claimed: number): void {
-    this.jobs.freeAfter(claimed)
+  /** The deliveries after `claimed`, up to `upTo`, were taken back, and are never read. If later ones were written meanwhile, their acceptance frees all. */
+  takenBack(claimed: number, upTo: number): void {
+    this.jobs.freeBetween(claimed, upTo)
   }
 
   /**

@@ -32,10 +32,13 @@ describe('the memory of a worker, as the host uses it', () => {
     const { places, write } = setUp()
     write(1)
     write(2)
-    places.takenBack(1)
+    places.takenBack(1, 2)
     expect(write(3)).toBe(true)
     expect(write(4)).toBe(false)
-    places.takenBack(0)
+    // Delivery 3 was written while the recall was under way.
+    places.takenBack(0, 2)
+    expect(write(4)).toBe(false)
+    places.takenBack(0, 3)
     expect(places.jobs.empty).toBe(true)
   })
 
