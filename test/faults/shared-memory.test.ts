@@ -28,7 +28,10 @@ const since = (before: readonly number[]): number[] => sharedFiles().filter((fd)
 /** Around what goes through the pipe, what finds a place, and what is too large for one. */
 const SIZES = [0, 1, 8_191, 16_000, 49_151, 49_152, 49_153, 65_536, 300_000, MB, 4 * MB - 100, 4 * MB + 100, 9 * MB]
 
-describe.skipIf(process.platform !== 'linux')('large values through shared memory', () => {
+/** All tests may be run without it. */
+const isOff = process.platform !== 'linux' || process.env.PREFORK_TEST_SHARED_MEMORY === '0'
+
+describe.skipIf(isOff)('large values through shared memory', () => {
   it.each([1, 3])('arrive as they were, whatever their size, with %i jobs at once in a worker', async (concurrency) => {
     const pool = await startPool({ workers: 2, concurrency, sharedMemory: 48 * MB })
     for (let round = 0; round < 2; round++) {
@@ -153,7 +156,7 @@ describe.skipIf(process.platform !== 'linux')('large values through shared memor
 const namespaces = process.platform === 'linux' && (await execa('unshare', ['-m', 'true'], { reject: false })).exitCode === 0
 if (!namespaces) console.warn('**** SKIPPED: other kinds of /dev/shm, which need the right to mount ****')
 
-describe.skipIf(!namespaces)('a host whose /dev/shm', () => {
+describe.skipIf(isOff || !namespaces)('a host whose /dev/shm', () => {
   const script = fileURLToPath(new URL('../fixtures/hosts/shared-memory.js', import.meta.url))
   const report = async (prepare: string) => {
     const host = new Host('unshare', ['-m', process.execPath, script, prepare])
