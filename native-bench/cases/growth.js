@@ -1,10 +1,7 @@
 /** @import { Case, Variant } from '../types.js' */
-import { noopOf, warmUp } from '../lib/load.js'
+import { inBursts, noopOf, warmUp } from '../lib/load.js'
 
 /** @typedef {Variant & { jobs: number }} GrowthVariant */
-
-/** Short bursts are repeated for at least half a second. */
-const AT_LEAST_MS = 500
 
 /** @type {Case<GrowthVariant>} */
 export default {
@@ -28,16 +25,8 @@ export default {
     const pool = await open({ workers: 2 })
     const noop = noopOf(pool)
     await warmUp(128, noop)
-    let done = 0
-    const began = performance.now()
-    const cpu = process.cpuUsage()
-    do {
-      await Promise.all(Array.from({ length: jobs }, noop))
-      done += jobs
-    } while (performance.now() - began < AT_LEAST_MS)
-    const perSecond = (1_000 * done) / (performance.now() - began)
-    const { user, system } = process.cpuUsage(cpu)
+    const { perSecond, hostMicros } = await inBursts(jobs, noop)
     await pool.close()
-    return { perSecond, hostMicros: (user + system) / done }
+    return { perSecond, hostMicros }
   },
 }

@@ -1,10 +1,9 @@
 // What the case "growth" costs without a pool: `node promises.js 1000000`. Each call is one promise, which the host itself resolves later.
 import { PerformanceObserver } from 'node:perf_hooks'
-import { noopOf, warmUp } from '../lib/load.js'
+import { inBursts, noopOf, warmUp } from '../lib/load.js'
 
 /** Calls that are answered in one turn of the event loop: as many as a pool of 2 workers writes ahead. */
 const AT_ONCE = 256
-const AT_LEAST_MS = 500
 const jobs = Number(process.argv[2] ?? 1_000_000)
 
 /** @type {((value?: unknown) => void)[]} */
@@ -34,14 +33,6 @@ new PerformanceObserver((list) => {
 }).observe({ entryTypes: ['gc'] })
 await warmUp(128, noop)
 collecting = 0
-let done = 0
-const began = performance.now()
-const cpu = process.cpuUsage()
-do {
-  await Promise.all(Array.from({ length: jobs }, noop))
-  done += jobs
-} while (performance.now() - began < AT_LEAST_MS)
-const ms = performance.now() - began
-const { user, system } = process.cpuUsage(cpu)
+const { done, perSecond, hostMicros } = await inBursts(jobs, noop)
 await new Promise((resolve) => setImmediate(resolve))
-console.log({ jobs, micros: (1_000 * ms) / done, cpuMicros: (user + system) / done, gcMicros: (1_000 * collecting) / done })
+console.log({ jobs, micros: 1e6 / perSecond, cpuMicros: hostMicros, gcMicros: (1_000 * collecting) / done })

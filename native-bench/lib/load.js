@@ -82,3 +82,23 @@ export const warmUp = async (outstanding, call, atMostSeconds = WARM_AT_MOST_SEC
   }
   await Promise.all(Array.from({ length: outstanding }, (_, number) => caller(number)))
 }
+
+const BURSTS_MS = 500
+
+/**
+ * Makes so many calls at once and awaits them, again and again for half a second.
+ * @param {number} jobs
+ * @param {() => Promise<void>} call
+ */
+export const inBursts = async (jobs, call) => {
+  let done = 0
+  const began = performance.now()
+  const cpu = process.cpuUsage()
+  do {
+    await Promise.all(Array.from({ length: jobs }, call))
+    done += jobs
+  } while (performance.now() - began < BURSTS_MS)
+  const perSecond = (1_000 * done) / (performance.now() - began)
+  const { user, system } = process.cpuUsage(cpu)
+  return { done, perSecond, hostMicros: (user + system) / done }
+}
