@@ -105,7 +105,10 @@ export const bytes = (name: string, value: unknown): number => {
 /** Less than any worker takes that does nothing. */
 const LEAST_MEMORY = 32 * 1024 * 1024
 
-export const bytesOrZero: Check<number> = (name, value) => (value === 0 ? 0 : bytes(name, value))
+export const bytesOrZero: Check<number> = (name, value) => {
+  if (typeof value !== 'number' || !(value >= 0) || !Number.isFinite(value)) throw refusal(name, 'a number of bytes, or 0 for none', value)
+  return value
+}
 
 /** The resident memory of a worker, bytes. */
 export const workerMemory = (name: string, value: unknown): number => {

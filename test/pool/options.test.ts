@@ -356,3 +356,9 @@ describe('names', () => {
     expect(refusal(() => readOptions(given))).toContain('createPool wants an options object')
   })
 })
+
+test('sharedMemory is a number of bytes, or 0', () => {
+  expect([read({ sharedMemory: 0 }).sharedMemory, read({ sharedMemory: 1_000_000 }).sharedMemory]).toEqual([0, 1_000_000])
+  for (const sharedMemory of [-5, Number.NaN, Number.POSITIVE_INFINITY, '64MB'])
+    expect(() => read({ sharedMemory } as object)).toThrow(/Option 'sharedMemory' must be a number of bytes, or 0 for none/)
+})

@@ -4,8 +4,6 @@ import type { SharedFile } from './shared-file.js'
 
 /** Reads payloads from a file of shared memory that its writer alone writes. */
 export class PlaceReader {
-  /** Bytes read in all. */
-  bytes = 0
   /** The stamp of the last place. */
   stamp = 0
   readonly #file: SharedFile
@@ -38,7 +36,6 @@ export class PlaceReader {
     const isRead = this.#file.read([this.#stampBytes, whole.subarray(lead + own)], positionOf(from, place), STAMP_BYTES + bytes)
     if (!isRead) throw new ProtocolError(`The shared memory ends before the ${bytes} bytes of place ${stamp}.`)
     checkStamp(this.#stampBytes, stamp, bytes)
-    this.bytes += bytes
     this.stamp = stamp
     return whole
   }

@@ -8,8 +8,6 @@ const LONGEST_PAUSE = 4_096
 
 /** Writes payloads into a file of shared memory that nobody else writes. */
 export class PlaceWriter {
-  /** Bytes written in all. */
-  bytes = 0
   readonly #file: SharedFile
   readonly #ring: PlaceRing
   readonly #head = Buffer.alloc(STAMP_BYTES)
@@ -38,11 +36,6 @@ export class PlaceWriter {
     return this.#ring.empty
   }
 
-  /** The stamp of the last place. */
-  get stamp(): number {
-    return this.#stamp
-  }
-
   /**
    * Writes the payload; `describe` then tells where. False: it must go through the pipe, because it is small, too large, or finds no room now.
    *
@@ -68,7 +61,6 @@ export class PlaceWriter {
     this.#stamp = stamp
     this.#position = FIRST_PAGE + start
     this.#written = bytes
-    this.bytes += bytes
     return true
   }
 
