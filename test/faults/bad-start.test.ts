@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { PreforkError, WorkerStartError } from 'prefork'
 import { describe, expect, it } from 'vitest'
-import { Host, hostScript } from '../fixtures/hosts.js'
+import { Host, hostScript, launchers } from '../fixtures/hosts.js'
 import { fixture, startPool } from '../fixtures/pools.js'
 import { failure, scratch, until } from '../fixtures/support.js'
 import { neverLoaded, nothingLeft, refused, withStarts } from './bad-start.js'
@@ -71,10 +71,11 @@ describe('promise 8: createPool with a task module', () => {
 })
 
 describe('promise 8: a host with too few descriptors for the workers', () => {
-  it('reports it at the start and leaves no process', async () => {
-    const host = new Host('sh', ['-c', `ulimit -n 90; exec ${process.execPath} ${hostScript('few-descriptors.js')}`])
+  it.each(launchers)('reports it at the start and leaves no process (launcher: %s)', async (_, env) => {
+    const host = new Host('sh', ['-c', `ulimit -n 90; exec ${process.execPath} ${hostScript('few-descriptors.js')}`], env)
     const { message } = await host.reported<{ message: string }>('refused')
     expect(message).toMatch(/descriptor|ulimit|EMFILE/i)
     expect(await host.ends()).toEqual({ code: 0, signal: null })
+    expect(host.stderr).toBe('')
   })
 })

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { clearTimeout, setTimeout } from '../../../util/node-time.js'
 import { FileRecord } from './acceptance-record.js'
 import type { PoolMemory } from './file-memory.js'
+import { descriptorError } from './free-descriptors.js'
 import type { Launcher, LauncherReport, LauncherRequest } from './launcher.js'
 import { LauncherWorker } from './launcher-worker.js'
 import { type SpawnOptions, startError } from './spawn-worker.js'
@@ -14,6 +15,8 @@ const ANSWER_TIMEOUT = 8_000
 const READ_TIME = 250
 /** ms in which it leaves. */
 const CLOSE_TIMEOUT = 1_000
+/** Pipes of a worker: jobs, results, lifeline and stderr. Its stdout may be one more. */
+const PIPES = 4
 
 /**
  * Starts workers from a launcher process, a small child of the host. A fork copies the tables of the memory of its process: a host of several gigabytes
@@ -77,6 +80,12 @@ class LauncherProcess {
     if (this.#process.pid === undefined) return neverStarted(startError(this.#process, undefined))
     const record = FileRecord.open()
     const memory = this.#memory.open(record)
+    const lacking = descriptorError(this.#pipesToCome())
+    if (lacking !== undefined) {
+      record?.close()
+      memory?.close()
+      return neverStarted(lacking)
+    }
     const worker = new LauncherWorker({
       record,
       memory,
@@ -96,6 +105,13 @@ class LauncherProcess {
     this.#send({ op: 'start', id, record: pathOf(record), memory: pathOf(memory) })
     this.#expect(() => worker.isHandedOver || worker.hasExited)
     return worker
+  }
+
+  /** Of one more worker, and of those that are still to be handed over. */
+  #pipesToCome(): number {
+    let workers = 1
+    for (const worker of this.#workers.values()) if (!worker.isHandedOver && !worker.hasExited) workers += 1
+    return workers * (this.#captures ? PIPES + 1 : PIPES)
   }
 
   #kill(id: number, worker: LauncherWorker): void {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import type { WorkerConfig } from '../../../wire/messages.js'
+import { tooManyFiles } from './free-descriptors.js'
 
 /** How all workers of a pool are started. */
 export interface SpawnOptions {
@@ -49,7 +50,7 @@ export const startError = async (subprocess: ChildProcess, cwd: string | undefin
   if ((error.code === 'ENOENT' || error.code === 'ENOTDIR') && cwd !== undefined && !isDirectory(cwd))
     return new Error(`No worker process could be started: its working directory is gone (${cwd}, the option 'cwd'). Make it again.`, { cause: error })
   if (error.code !== 'EMFILE' && error.code !== 'ENFILE') return error
-  return new Error(`No worker process could be started: too many files are open in this process (${error.code}; see ulimit -n).`, { cause: error })
+  return tooManyFiles(error)
 }
 
 /** SIGKILL to a process, or with a negative number to a group. */
