@@ -161,7 +161,7 @@ export class Completion implements ActiveJobObserver {
       const { totals, log, hasListeners } = this.#state
       totals.succeeded++
       if (workerCounts !== undefined) workerCounts.succeeded++
-      log?.info({ job: id, task: name, worker, ms: duration }, 'job succeeded')
+      log?.debug({ job: id, task: name, worker, ms: duration }, 'job succeeded')
       if (hasListeners) this.#state.report({ type: 'task.succeeded', id, name, worker, duration })
     }
     this.#settle(job, { kind: 'acknowledge' }, { reply, onSettled })

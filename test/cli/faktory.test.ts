@@ -34,7 +34,23 @@ describe('a node of a Faktory server', () => {
 
   test('runs jobs, answers commands over its control socket, and drains at SIGTERM', async () => {
     const [critical, low] = [faktory.newQueue(), faktory.newQueue()]
-    const node = start(['work', '--tasks', TASKS, '--workers', '1', '--name', 'alpha', '--queue', `${critical},5`, '--queue', `${low},1`, '--control', control])
+    const node = start([
+      'work',
+      '--log-level',
+      'debug',
+      '--tasks',
+      TASKS,
+      '--workers',
+      '1',
+      '--name',
+      'alpha',
+      '--queue',
+      `${critical},5`,
+      '--queue',
+      `${low},1`,
+      '--control',
+      control,
+    ])
     await node.says('"msg":"node up"')
     const published = await run('publish', 'add', '[1, 2]', '--queue', low, '--custom', '{"locale":"de"}')
     expect(published).toMatchObject({ code: 0, stderr: '' })

@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createLogger } from '../../src/cli/output/logger.js'
 import { ProcessStream } from '../../src/cli/output/output-stream.js'
@@ -37,26 +36,6 @@ test('lines of one turn are one write, at its end; a warning is written at once,
   output.write('6')
   await nextTurn()
   expect(messages()).toEqual([['1', '2'], ['3'], ['4'], ['5'], ['6']])
-})
-
-test("a line of texts and numbers is the one that pino's own method writes", () => {
-  const { output, writes } = fakeStdout()
-  const logger = createLogger(output, {}, { logLevel: 'info' })
-  const value = fc.oneof(fc.string({ unit: 'binary', maxLength: 80 }), fc.double(), fc.integer(), fc.constant(undefined), fc.boolean(), fc.constant(null))
-  const linesOf = (write: () => void): string => {
-    writes.length = 0
-    write()
-    output.flush()
-    return writes.join('').replace(/"time":\d+/, '"time":0')
-  }
-  fc.assert(
-    fc.property(fc.dictionary(fc.string({ maxLength: 8 }), value), fc.string({ unit: 'binary' }), (fields, text) => {
-      const line = linesOf(() => logger.info(fields, text))
-      // The methods of a child are pino's.
-      expect(line).toBe(linesOf(() => logger.child({}).info(fields, text)))
-    }),
-  )
-  expect(linesOf(() => logger.info({ job: 'a', ms: 1 }, 'b'))).toBe('{"level":30,"time":0,"job":"a","ms":1,"msg":"b"}\n')
 })
 
 test('many lines do not wait for the end of the turn', () => {

@@ -7,6 +7,9 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { controlClientOf, ScriptedNode } from '../fixtures/scripted-node.js'
 import { commandLine, farmOf } from './command-line.js'
 
+/** vitest waits a second where nothing else is said: too little for a busy machine. */
+const waitFor = <T>(check: () => T | Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 20_000 })
+
 const TASKS = ['--tasks', `./${basename(fileURLToPath(import.meta.url))}`]
 const CLEAN = { clean: true, requeued: 2, killed: 0 }
 
@@ -16,7 +19,7 @@ const begin = async (typed: string[] = [], { terminal = false, env = {} } = {}) 
   const { farm, created } = farmOf(node)
   const line = commandLine({ farm, terminal, env })
   const code = line.run('work', ...TASKS, ...typed)
-  await vi.waitFor(() => expect(created).toHaveLength(1), { timeout: 20_000 })
+  await waitFor(() => expect(created).toHaveLength(1))
   return { node, created, code, ...line }
 }
 
@@ -123,7 +126,7 @@ test('SIGTTIN logs the stack of each worker', async () => {
     { command: 'stack', worker: 1 },
     { command: 'stack', worker: 2 },
   ])
-  await vi.waitFor(() => expect(stdout.text.split('at resize')).toHaveLength(3))
+  await waitFor(() => expect(stdout.text.split('at resize')).toHaveLength(3))
   expect(stdout.text).toContain('"worker":2,"pid":4712,"msg":"    at resize')
   node.end(CLEAN)
   await code
@@ -132,7 +135,7 @@ test('SIGTTIN logs the stack of each worker', async () => {
 test('a signal before the node is up ends it', async () => {
   const line = commandLine({ farm: { createNode: () => new Promise(() => {}) } })
   const code = line.run('work', ...TASKS)
-  await vi.waitFor(() => expect(line.signals.listenerCount('SIGTERM')).toBe(1))
+  await waitFor(() => expect(line.signals.listenerCount('SIGTERM')).toBe(1))
   line.signals.emit('SIGTERM')
   expect(await code).toBe(0)
 })
@@ -222,12 +225,12 @@ test('--http responds from the start to the end, and the port is free afterwards
     },
   })
   const code = line.run('work', ...TASKS, '--http', '0')
-  const port = await vi.waitFor(() => Number(/"port":(\d+)/.exec(line.stdout.text)![1]))
+  const port = await waitFor(() => Number(/"port":(\d+)/.exec(line.stdout.text)![1]))
   expect(await get(port, '/healthz')).toEqual({ status: 200, body: '{"status":"starting"}\n' })
   expect((await get(port, '/readyz')).status).toBe(503)
   expect((await get(port, '/metrics')).body).toContain('prefork_up 0\n')
   up()
-  await vi.waitFor(async () => expect((await get(port, '/readyz')).status).toBe(200))
+  await waitFor(async () => expect((await get(port, '/readyz')).status).toBe(200))
   node.emit({ type: 'task.succeeded', id: '1', name: 'mail', worker: 1, duration: 30 })
   const { body } = await get(port, '/metrics')
   expect(body).toContain('prefork_jobs_total{outcome="succeeded"} 100\n')
@@ -273,7 +276,7 @@ test.each([
     })
   expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain('<title>prefork</title>')
   expect((await post({ authorization: 'Bearer no' })).status).toBe(401)
-  await vi.waitFor(async () => expect((await post({})).status).toBe(200))
+  await waitFor(async () => expect((await post({})).status).toBe(200))
   expect(node.asked.at(-1)).toEqual({ command: 'pause' })
   expect(stdout.text).toContain('alpha: {\\"command\\":\\"pause\\"}')
   // Neither the workers nor the log get the operator's token.
@@ -309,13 +312,13 @@ test('top --http serves the nodes of the broker without a terminal, until a sign
   const node = new ScriptedNode()
   const line = commandLine({ farm: { createControlClient: async () => controlClientOf(node) } })
   const code = line.run('top', '--http', '0')
-  const url = await vi.waitFor(() => new URL(/http:\S+/.exec(line.stdout.text)![0]))
+  const url = await waitFor(() => new URL(/http:\S+/.exec(line.stdout.text)![0]))
   const headers = { authorization: `Bearer ${url.hash.slice('#token='.length)}`, 'content-type': 'application/json' }
   const body = JSON.stringify({ node: 'alpha', command: { command: 'grow' } })
   const api = `${url.origin}/dashboard/api`
   expect((await fetch(url.origin)).status).toBe(200)
   expect((await fetch(`${url.origin}/healthz`)).status).toBe(404)
-  await vi.waitFor(async () => expect((await fetch(`${api}/command`, { method: 'POST', headers, body })).status).toBe(200))
+  await waitFor(async () => expect((await fetch(`${api}/command`, { method: 'POST', headers, body })).status).toBe(200))
   expect(node.asked.at(-1)).toEqual({ command: 'grow' })
   expect(line.stdout.text).toContain('alpha: {"command":"grow"}')
   const stream = await fetch(`${api}/live`, { headers })

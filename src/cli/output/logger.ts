@@ -1,4 +1,4 @@
-import { type LogFn, type Logger, pino, symbols } from 'pino'
+import { type Logger, pino, symbols } from 'pino'
 import { shownClock } from '../../dashboard/format/values.js'
 import { escapeControl, escapeLine } from '../../util/shown-text.js'
 import type { TextStream } from '../cli-context.js'
@@ -22,83 +22,7 @@ export const createLogger = (stream: TextStream, env: Environment, { logLevel }:
       else stream.write(line)
     },
   }
-  const logger = pino({ level: logLevel, base: null, serializers: { err: errorFields } }, destination)
-  if (logger.isLevelEnabled('info')) {
-    const { info } = logger
-    const plain = new PlainLines()
-    // Nearly every line of a busy node tells that a job has succeeded. pino takes three times as long for it.
-    logger.info = (...args: unknown[]): void => {
-      const line = args.length === 2 ? plain.line(args[0], args[1]) : undefined
-      if (line === undefined) info.apply(logger, args as Parameters<LogFn>)
-      else {
-        destination.lastLevel = INFO
-        destination.write(line)
-      }
-    }
-  }
-  return logger
-}
-
-/** Names of fields whose JSON is kept. The code has some fifty. */
-const MAX_NAMES = 200
-
-/** The lines that pino writes, where all fields are texts or numbers. Its parts are mostly those of the line before. */
-class PlainLines {
-  #time = 0
-  #head = ''
-  #text: string | undefined
-  #tail = ''
-  readonly #names = new Map<string, string>()
-
-  /** Undefined: pino has to write it. */
-  line(fields: unknown, text: unknown): string | undefined {
-    if (typeof text !== 'string' || typeof fields !== 'object' || fields === null || fields instanceof Error) return undefined
-    let line = this.#headOf(Date.now())
-    for (const name in fields) {
-      if (!Object.hasOwn(fields, name)) continue
-      const value = (fields as Record<string, unknown>)[name]
-      if (typeof value === 'string') line += this.#nameOf(name) + quoted(value)
-      else if (typeof value === 'number' && Number.isFinite(value)) line += this.#nameOf(name) + value
-      else if (value !== undefined) return undefined
-    }
-    return line + this.#tailOf(text)
-  }
-
-  #headOf(time: number): string {
-    if (time !== this.#time) {
-      this.#time = time
-      this.#head = `{"level":${INFO},"time":${time}`
-    }
-    return this.#head
-  }
-
-  #nameOf(name: string): string {
-    const known = this.#names.get(name)
-    if (known !== undefined) return known
-    const made = `,${JSON.stringify(name)}:`
-    if (this.#names.size < MAX_NAMES) this.#names.set(name, made)
-    return made
-  }
-
-  #tailOf(text: string): string {
-    if (text !== this.#text) {
-      this.#text = text
-      this.#tail = `,"msg":${JSON.stringify(text)}}\n`
-    }
-    return this.#tail
-  }
-}
-
-const LONGEST_PLAIN = 64
-
-/** As JSON. Most texts are short and need no escapes: a loop finds that in half the time. */
-const quoted = (text: string): string => {
-  if (text.length > LONGEST_PLAIN) return JSON.stringify(text)
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return JSON.stringify(text)
-  }
-  return `"${text}"`
+  return pino({ level: logLevel, base: null, serializers: { err: errorFields } }, destination)
 }
 
 /** As pino has them. It appends the message of each cause, also where the error's own has said it. */
@@ -110,7 +34,6 @@ const errorFields = (error: unknown): unknown => {
 }
 
 /** As pino numbers its levels. */
-const INFO = 30
 const WARNING = 40
 
 const LEVELS: Record<number, [name: string, colour: Parameters<Paint>[0]]> = {
