@@ -17,7 +17,7 @@ export const mutations = [
     file: 'src/worker/jobs/job-loop.ts',
     find: '    if (!this.#recorded(job)) this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
     put: '    try {\n      job.args()\n    } catch {}\n    if (!this.#recorded(job)) this.output.putHead(Kind.ACCEPTED, 0, job)\n    this.output.flush()\n',
-    test: 'test/faults/worker-dies.test.ts',
+    test: 'test/worker/jobs/job-loop.test.ts',
   },
   {
     promise: 1,

@@ -1,10 +1,11 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { FLAG_PLACED, PLACE_BYTES } from '../../../src/wire/arena/place.js'
 import { PlaceWriter } from '../../../src/wire/arena/place-writer.js'
 import { ProtocolError, SerializationError, SoftTimeLimitError } from '../../../src/wire/errors.js'
 import { JOB_HEAD } from '../../../src/wire/frame.js'
 import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, Kind } from '../../../src/wire/messages.js'
 import { ResultPlaces } from '../../../src/worker/io/places.js'
+import { WorkerJob } from '../../../src/worker/jobs/job.js'
 import type { TaskRun } from '../../../src/worker/tasks/load.js'
 import { MemoryFile } from '../../wire/arena/memory-file.js'
 import { deferred, errorOf, frameOf, Harness, jobFrame, sentBy, spin, terminated } from '../loop-harness.js'
@@ -13,8 +14,14 @@ describe('the job loop', () => {
   test('puts ACCEPTED into the kernel before the arguments are decoded and the task begins', () => {
     const seen: string[] = []
     const harness = new Harness({ look: () => void seen.push(...harness.said, ...harness.link.said) })
+    const decode = WorkerJob.prototype.args
+    const args = vi.spyOn(WorkerJob.prototype, 'args').mockImplementation(function (this: WorkerJob) {
+      seen.push(`decodes after ${harness.said.join()}`)
+      return decode.call(this)
+    })
+    onTestFinished(() => args.mockRestore())
     harness.give(jobFrame(1, 0, { soft: 5, hard: 9 }))
-    expect(seen).toEqual(['ACCEPTED 1', 'ACCEPTED 1', 'began 0 1 5 9'])
+    expect(seen).toEqual(['decodes after ACCEPTED 1', 'ACCEPTED 1', 'ACCEPTED 1', 'began 0 1 5 9'])
     harness.give(jobFrame(2, 0, { raw: Buffer.from([0xff]) }))
     expect(harness.said.slice(-2)).toEqual(['ACCEPTED 2', 'READY 2'])
     expect(errorOf(harness.frames.at(-1)!)).toBeInstanceOf(SerializationError)
