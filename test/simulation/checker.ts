@@ -248,6 +248,18 @@ export class PromiseChecker {
     else checkReason(reason === 'signal' || reason === 'exit')
   }
 
+  /** The pool takes a worker for one that stalls while it runs no job. */
+  workerQuarantined(worker: number): void {
+    const process = this.#processes.get(worker)
+    if (process === undefined || !process.alive || process.pipeBroken) return
+    const { now } = this.#world
+    // A job whose ACCEPTED may be in transit is one that the pool could not see.
+    const seen = this.#unanswered(worker, now).filter(
+      ({ execution: { beganAt, delivery } }) => now - beganAt > MAX_TRANSIT_MS && !process.main.answeredAt.has(delivery),
+    )
+    this.#check(seen.length === 0, () => `promise 3: worker ${worker} counts as stalled without a job, but runs job ${seen[0]?.job.number}`)
+  }
+
   /** The executions in a worker that had no answer when it was killed. An answer that may still have been in transit does not count. */
   #unanswered(worker: number, at: number): { job: JobHistory; execution: Execution; endedAt: number }[] {
     return [...this.#history.jobs.values()].flatMap((job) =>

@@ -57,10 +57,11 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
   }
   const faults = new Faults(context, processes)
   const settings = readOptions(optionsOf(config))
-  if (traced) {
-    const log = (details: object, message: string): void => world.trace(`  the pool logs: ${message} ${JSON.stringify(details)}`)
-    settings.logger = { trace: log, debug: log, info: log, warn: log, error: log }
+  const log = (details: object, message: string): void => {
+    if (traced) world.trace(`  the pool logs: ${message} ${JSON.stringify(details)}`)
+    if ('why' in details && details.why === 'quarantined' && 'worker' in details) checker.workerQuarantined(details.worker as number)
   }
+  settings.logger = { trace: log, debug: log, info: log, warn: log, error: log }
   transitions.observe = (worker, from, to) => history.workerTransition(worker, from, to)
   const hub = new Hub(host)
   const pool = new Pool(
