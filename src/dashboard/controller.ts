@@ -62,6 +62,8 @@ export class Controller {
   scroll = 0
   /** The most that `scroll` may be: the lines that do not fit. The view knows it. */
   maxScroll = 0
+  /** The last line of the log that the view has shown. */
+  lastLogged: LogEntry | undefined
   /** Undefined: all nodes together. */
   shownNode: string | undefined
   readonly tasksAt = new ListPosition<NodeTask>(({ node, id }) => `${node} ${id}`)

@@ -110,6 +110,8 @@ export interface ControlClient {
    * is an uncaught exception. Rejects with TypeError when `listener` is no function, and with BrokerError when the client is closed.
    */
   listen(listener: (event: FarmEvent) => void): Promise<() => Promise<void>>
+  /** False while its connection is lost: no event arrives. Absent where there is no such connection. */
+  readonly connected?: boolean
   /** Closes the connection. Later calls are refused with BrokerError. */
   close(): Promise<void>
 }

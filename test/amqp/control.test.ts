@@ -274,8 +274,10 @@ withRabbit('the control exchange', () => {
     const proxy = await tcpProxy(RABBITMQ_URL)
     try {
       const from = keep(await createControlClient({ url: proxy.url, controlExchange, eventExchange }))
+      expect(from.connected).toBe(true)
       proxy.shut()
       await until('it has seen the cut', async () => /could not be reached/.test(String(await ask(from, ['a'], { command: 'ping' }, 50).catch(String))))
+      expect(from.connected).toBe(false)
       const waiting = [failure(ask(from, ['a'], { command: 'ping' }, 600_000)), failure(from.listen(() => {}))]
       await from.close()
       const refusal = 'is refused: the control client is closed or closing.'

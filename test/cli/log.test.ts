@@ -66,6 +66,19 @@ test('a terminal gets readable lines', () => {
   expect(writes).toEqual([expect.stringMatching(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}job succeeded job=a\n$/)])
 })
 
+test('on a terminal the time of a line that a task has printed is a time of day; JSON keeps its number', () => {
+  const at = new Date(2026, 10, 24, 14, 3, 59, 7).getTime()
+  const fields = { job: 'a', stream: 'stdout', at }
+  const { output, writes } = fakeStdout({ isTTY: true })
+  createLogger(output, { NO_COLOR: '1' }, { logLevel: 'info' }).info(fields, 'hello')
+  output.flush()
+  expect(writes).toEqual([expect.stringMatching(/ INFO {2}hello job=a stream=stdout at=14:03:59\.007\n$/)])
+  const plain = fakeStdout()
+  createLogger(plain.output, {}, { logLevel: 'info' }).info(fields, 'hello')
+  plain.output.flush()
+  expect(JSON.parse(plain.writes.join(''))).toMatchObject({ at })
+})
+
 test('on a terminal lists and objects are quoted once', () => {
   const { output, writes } = fakeStdout({ isTTY: true })
   const logger = createLogger(output, { NO_COLOR: '1' }, { logLevel: 'info' })

@@ -154,6 +154,32 @@ test('a node whose heartbeats have stopped is silent, then gone with the reason,
   expect([names(farm.nodes(75_001)), names(farm.nodes(75_002))]).toEqual([['a', 'b'], ['a']])
 })
 
+test('while the dashboard has lost its own connection no node is gone; their silence counts anew when it is back', () => {
+  let connected = true
+  const farm = new FarmModel(() => connected)
+  const hear = (name: string, at: number) => farm.apply(beat(name, at), at)
+  for (const [name, at] of [
+    ['a', 0],
+    ['b', 0],
+    ['a', 1_000],
+  ] as const)
+    hear(name, at)
+  farm.apply({ type: 'node.down', reason: 'SIGTERM', node: 'b', at: 1_000 }, 1_000)
+  expect(farm.connected).toBe(true)
+  connected = false
+  expect(farm.connected).toBe(false)
+  for (const now of [2_000, 20_000]) {
+    expect(names(farm.present(now))).toEqual(['a'])
+    expect(names(farm.newlyGone(now))).toEqual(now === 2_000 ? ['b'] : [])
+    expect([farm.get('a')!.silentFor(now), farm.get('a')!.heard, farm.get('a')!.rateAt(now), farm.totals(now).rate]).toEqual([undefined, false, undefined, 0])
+  }
+  connected = true
+  expect([names(farm.present(25_000)), farm.get('a')!.silentFor(25_001)]).toEqual([['a'], 5_001])
+  hear('a', 26_000)
+  expect([farm.get('a')!.heard, farm.get('a')!.rateAt(26_000)]).toEqual([true, 0])
+  expect(names(farm.newlyGone(41_001))).toEqual(['a'])
+})
+
 test('a node with slow heartbeats is given ten of them; one that comes back is there, and told again when it goes', () => {
   const farm = farmOf(beat('a', 0, { heartbeatInterval: 10_000 }))
   expect(names(farm.present(100_000))).toEqual(['a'])
@@ -323,6 +349,9 @@ test('the last lines of a log', () => {
   for (let i = 0; i < 600; i++) tail.write(`{"level":30,"time":${i},"msg":"line","n":${i},"err":{"message":"why"}}\n`)
   expect(tail.lines).toHaveLength(500)
   expect(tail.lines.at(-1)).toEqual({ level: 30, time: 599, text: 'line (why) n=599' })
+  const at = new Date(2026, 10, 24, 14, 3, 59).getTime()
+  tail.write(`${JSON.stringify({ level: 30, time: at, msg: 'hello', stream: 'stdout', at })}\n`)
+  expect(tail.lines.at(-1)!.text).toBe('hello stream=stdout at=14:03:59')
   tail.write('no JSON\n')
   expect(tail.lines.at(-1)!.text).toBe('no JSON')
 })

@@ -10,6 +10,7 @@ import type { DeadLetterRecord, DeadLetters } from '../../src/dashboard/model/de
 import { LocalSource, RemoteSource } from '../../src/dashboard/model/farm-source.js'
 import { LogTail } from '../../src/dashboard/model/log-tail.js'
 import { Screen } from '../../src/dashboard/view/screen.js'
+import type { ControlClient } from '../../src/node/broker.js'
 import { controlClientOf, ScriptedNode, scriptedStats, scriptedTask, scriptedWorker } from '../fixtures/scripted-node.js'
 
 const NOW = 1_700_000_003_000
@@ -225,8 +226,8 @@ test('the log of the node of this process', async () => {
 })
 
 const openOn = async (nodes: readonly ScriptedNode[], more: Partial<ConstructorParameters<typeof Controller>[0]> = {}) => {
-  const source = new RemoteSource(controlClientOf(...nodes))
-  const controller = new Controller({ source, onQuit() {}, ...more })
+  const source = more.source ?? new RemoteSource(controlClientOf(...nodes))
+  const controller = new Controller({ onQuit() {}, ...more, source })
   await controller.open()
   await vi.waitFor(() => expect(controller.nodes.map(({ name }) => name)).toEqual(nodes.map(({ name }) => name).sort()))
   return { controller, close: () => source.close() }
@@ -286,6 +287,25 @@ test('a node that is killed is gone with the reason; its counts and jobs are no 
   controller.tick()
   expect(shown(controller)).toMatch(/prefork 1 node, 2 workers, 1 busy {2}/)
   expect(shown(controller)).not.toContain('gone (')
+  await close()
+})
+
+test('a dashboard that has lost its own connection says so, and calls no node gone', async () => {
+  const nodes = [new ScriptedNode(), new ScriptedNode({ node: 'beta' })]
+  let connected = true
+  const client: ControlClient = Object.defineProperty(controlClientOf(...nodes), 'connected', { get: () => connected })
+  const { controller, close } = await openOn(nodes, { source: new RemoteSource(client) })
+  connected = false
+  vi.spyOn(Date, 'now').mockReturnValue(NOW + 16_000)
+  controller.tick()
+  expect(shown(controller)).toMatch(/2 nodes, the dashboard has lost its connection; it tries again /)
+  expect(shown(controller)).toMatch(/beta +unknown/)
+  expect(shown(controller)).not.toContain('gone')
+  connected = true
+  for (const node of nodes) node.emit({ type: 'node.heartbeat', stats: scriptedStats({ node: node.name }) })
+  controller.tick()
+  expect(shown(controller)).toMatch(/prefork 2 nodes, 4 workers, 2 busy {2}/)
+  expect(shown(controller)).not.toContain('unknown')
   await close()
 })
 

@@ -78,3 +78,34 @@ test('the log shows its end; up goes to earlier lines, Home to the first', async
     expect(firstLine(lines)).toMatch(new RegExp(` line ${first}$`))
   }
 })
+
+test('the earlier lines of a log stand still while new ones come, also long ones; its end follows', async () => {
+  const log = new LogTail()
+  const write = (msg: string) => log.write(JSON.stringify({ time: 1, level: 30, msg }))
+  for (let i = 0; i < 50; i++) write(`line ${i}`)
+  const { controller, lines } = await openWith({ log })
+  press(controller, { input: 'l' })
+  const first = () => / line (\d+)$/.exec(firstLine(lines))?.[1]
+  expect(first()).toBe('43')
+  write('line 50')
+  expect(first()).toBe('44')
+  for (let i = 0; i < 3; i++) press(controller, { input: '', name: 'up' })
+  expect(first()).toBe('41')
+  write('line 51')
+  expect(first()).toBe('41')
+  // Two lines of the terminal, and two before the next picture.
+  write('x'.repeat(100))
+  write('line 53')
+  expect(first()).toBe('41')
+  press(controller, { input: '', name: 'down' })
+  expect(first()).toBe('42')
+  // The lines that are shown are dropped: those that are left begin the page.
+  for (let i = 54; i < 600; i++) write(`line ${i}`)
+  expect(first()).toBe('100')
+  press(controller, { input: '', name: 'down' })
+  expect(first()).toBe('101')
+  press(controller, { input: '', name: 'end' })
+  expect(first()).toBe('593')
+  write('line 600')
+  expect(first()).toBe('594')
+})

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
-import { createPool, PoolClosedError } from 'prefork'
+import { isDeepStrictEqual } from 'node:util'
+import { createPool, PoolClosedError, QueueFullError } from 'prefork'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { allUp, startPool } from '../fixtures/pools.js'
-import { scratch, until } from '../fixtures/support.js'
+import { failure, Latch, scratch, until } from '../fixtures/support.js'
 
 const SETTLED = ['succeeded', 'failed', 'cancelled', 'lost']
 
@@ -14,6 +15,50 @@ describe('promises 3, 11: concurrent calls of the pool', () => {
     pool.resize(1)
     await restarted
     await until('one worker is left', () => pool.stats().workers.length === 1)
+  })
+
+  it('a getter in the arguments may submit jobs: each runs with its own, the inner ones first', async () => {
+    const pool = await startPool({ watchdog: false })
+    const settled: string[] = []
+    pool.on('jobSettled', ({ id }) => settled.push(id))
+    const inner: Promise<unknown>[] = []
+    const large = (level: number) => Buffer.alloc(70_000, level)
+    const nested = (level: number): object => ({
+      before: `before ${level}`,
+      get job() {
+        if (level > 0) inner.push(pool.run('echoAll', [nested(level - 1), large(level - 1)]), pool.submit('echo', [nested(level - 1)]).result)
+        return level
+      },
+      // Objects with the same keys as the outer ones.
+      after: { before: `after ${level}`, large: large(level) },
+    })
+    const plain = (level: number) => ({ before: `before ${level}`, job: level, after: { before: `after ${level}`, large: large(level) } })
+    const values = [await pool.run('echoAll', [nested(2), large(2)]), ...(await Promise.all(inner))]
+    const expected = [[plain(2), large(2)], [plain(0), large(0)], plain(0), [plain(0), large(0)], plain(0), [plain(1), large(1)], plain(1)]
+    // One by one, without a list of all bytes that differ.
+    for (const [i, value] of values.entries()) expect(isDeepStrictEqual(value, expected[i])).toBe(true)
+    expect(values).toHaveLength(expected.length)
+    // The numbers of jobs are those of the order in which they were submitted.
+    expect(settled.map((id) => Number(id.split('-').at(-1)))).toEqual([1, 2, 3, 4, 5, 6, 7])
+  })
+
+  it.each(['run', 'submit'] as const)('a getter may fill the queue: its %s is refused', async (call) => {
+    const pool = await startPool({ watchdog: false, maxQueue: 1 })
+    const latch = new Latch()
+    const holder = pool.submit('hold', [latch.path])
+    await until('it runs', () => holder.accepted)
+    const inner: Promise<unknown>[] = []
+    const filling = {
+      get value() {
+        inner.push(pool.run('echo', ['inner']))
+        return 'outer'
+      },
+    }
+    const outer = failure(call === 'run' ? pool.run('echo', [filling]) : pool.submit('echo', [filling]).result)
+    expect(pool.stats().queued).toBe(1)
+    latch.open()
+    expect(await outer).toBeInstanceOf(QueueFullError)
+    expect(await Promise.all(inner)).toEqual(['inner'])
   })
 
   it('terminate() during a recall settles every job', async () => {

@@ -1,8 +1,20 @@
-import { appendFileSync, chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { loadCached, writeCache } from '../../src/worker/code-cache.js'
 
 const require = createRequire(import.meta.url)
@@ -86,6 +98,42 @@ test('in a folder that cannot be written there is none, and nothing fails', () =
   writeFileSync(join(folder, 'file'), '')
   writeCache(join(folder, 'file', 'some.cache'), Buffer.alloc(8))
   expect(readdirSync(folder)).toEqual(['file'])
+})
+
+test('each set of options has its own cache, and a module to load is no such option', () => {
+  const { load } = withCache()
+  onTestFinished(() => void vi.unstubAllEnvs())
+  vi.stubEnv('NODE_OPTIONS', '--no-opt')
+  const other = load()
+  expect(other.used).toBe(false)
+  other.makeCache!()
+  expect(load().used).toBe(true)
+  vi.stubEnv('NODE_OPTIONS', '--require=/some/module.cjs')
+  expect(load().used).toBe(true)
+  vi.stubEnv('NODE_OPTIONS', undefined)
+  expect(load().used).toBe(true)
+})
+
+test('there are eight caches at most, and the oldest goes; other files stay', () => {
+  const { folder, path, load } = withCache()
+  writeFileSync(join(folder, 'some.txt'), '')
+  writeFileSync(join(folder, 'other.cache'), '')
+  for (let n = 1; n <= 7; n++) {
+    writeFileSync(join(folder, `some.earlier-${n}.cache`), '')
+    utimesSync(join(folder, `some.earlier-${n}.cache`), n, n)
+  }
+  // Of a process that was killed.
+  writeFileSync(`${path}.4711`, '')
+  utimesSync(`${path}.4711`, 0, 0)
+  const caches = () => readdirSync(folder).filter((name) => name.startsWith('some.') && name.includes('.cache'))
+  expect(caches()).toHaveLength(9)
+  load('two').makeCache!()
+  expect(caches()).toHaveLength(8)
+  expect(caches()).not.toContain('some.earlier-1.cache')
+  expect(caches()).toContain('some.earlier-2.cache')
+  expect(load().used).toBe(true)
+  expect(load('two').used).toBe(true)
+  expect(readdirSync(folder)).toEqual(expect.arrayContaining(['other.cache', 'some.cjs', 'some.txt']))
 })
 
 test.each(['NODE_V8_COVERAGE', 'NODE_COMPILE_CACHE'])('with %s the file is required', (name) => {

@@ -30,8 +30,8 @@ describe('a worker process', () => {
     const copy = mkdtempSync(join(tmpdir(), 'prefork-'))
     for (const folder of ['worker', 'wire']) cpSync(join(dist, folder), join(copy, folder), { recursive: true, filter: (path) => !path.endsWith('.cache') })
     const caches = () => readdirSync(join(copy, 'worker')).filter((name) => name.endsWith('.cache'))
-    const runs = async (id: number) => {
-      const worker = await new WorkerUnderTest({ id }, {}, join(copy, 'worker/entry.cjs')).up()
+    const runs = async (id: number, NODE_OPTIONS = '') => {
+      const worker = await new WorkerUnderTest({ id }, { NODE_OPTIONS }, join(copy, 'worker/entry.cjs')).up()
       expect(await worker.value('add', 1, 2)).toBe(3)
       worker.quit()
       expect(await worker.exit).toEqual([0, null])
@@ -40,10 +40,19 @@ describe('a worker process', () => {
     expect(caches()).toEqual([])
     await runs(1)
     expect(caches()).toEqual([expect.stringContaining(process.version)])
-    const made = statSync(join(copy, 'worker', caches()[0]!)).ino
+    const inodes = () => caches().map((name) => statSync(join(copy, 'worker', name)).ino)
+    const first = inodes()
     // One that was not used would be made anew.
     await runs(1)
-    expect(statSync(join(copy, 'worker', caches()[0]!)).ino).toBe(made)
+    expect(inodes()).toEqual(first)
+    // V8 takes no cache of other options.
+    await runs(1, '--stack-trace-limit=20')
+    const both = inodes()
+    expect(both).toEqual(expect.arrayContaining(first))
+    expect(both).toHaveLength(2)
+    await runs(1)
+    await runs(1, '--stack-trace-limit=20')
+    expect(inodes()).toEqual(both)
   })
 
   test('reports a failed start with its module and error', async () => {

@@ -85,6 +85,10 @@ export class AmqpControlClient implements ControlClient {
     }
   }
 
+  get connected(): boolean {
+    return this.#connection.current !== undefined
+  }
+
   #receiveAnswer(message: AmqpMessage | null): void {
     const answer = message === null ? undefined : readAnswer(message.content)
     if (answer !== undefined) this.#requests.get(message?.properties.correlationId ?? '')?.push(answer)

@@ -46,8 +46,9 @@ const LEVELS: Record<number, [name: string, colour: Parameters<Paint>[0]]> = {
 }
 const OWN = new Set(['level', 'time', 'msg', 'err', 'pid', 'hostname'])
 
-/** A list of names without quotes where none needs them; any other value that is no string as JSON. */
-const shownValue = (value: unknown): string => {
+/** The time of day for the time of a line that a task has printed (`at`); a list of names without quotes where none needs them; any other value that is no string as JSON. */
+const shownValue = (key: string, value: unknown): string => {
+  if (key === 'at' && typeof value === 'number') return clock(value)
   if (Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'string' && /^[^\s"=,[\]]+$/.test(each))) return `[${value.join(', ')}]`
   if (typeof value !== 'string') return JSON.stringify(value)
   return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)
@@ -71,7 +72,7 @@ export const prettyLine = (json: string, paint: Paint): string => {
     return json
   }
   const [level, colour] = LEVELS[Number(line.level)] ?? ['     ', 'dim']
-  const rest = Object.entries(line).flatMap(([key, value]) => (OWN.has(key) || value === undefined ? [] : [`${key}=${shownValue(value)}`]))
+  const rest = Object.entries(line).flatMap(([key, value]) => (OWN.has(key) || value === undefined ? [] : [`${key}=${shownValue(key, value)}`]))
   const details = rest.length === 0 ? '' : ` ${paint('dim', escapeLine(rest.join(' ')))}`
   return `${paint('dim', clock(Number(line.time)))} ${paint(colour, level)} ${escapeLine(String(line.msg ?? ''))}${details}${escapeControl(stackOf(line.err))}\n`
 }

@@ -31,6 +31,17 @@ export class FarmModel {
   /** When the end of a node was noticed, and whether `newlyGone` has told it. */
   readonly #gone = new Map<NodeModel, { readonly at: number; told: boolean }>()
   readonly #history = new FarmHistory()
+  readonly #isConnected: () => boolean
+
+  /** `isConnected`: whether events can arrive now. */
+  constructor(isConnected: () => boolean = () => true) {
+    this.#isConnected = isConnected
+  }
+
+  /** False: the dashboard has lost its own connection to the broker. Of the nodes it knows only what was. */
+  get connected(): boolean {
+    return this.#isConnected()
+  }
 
   /** `now`: by the clock of this machine, ms since the epoch. */
   apply(event: FarmEvent, now: number): void {
@@ -71,7 +82,9 @@ export class FarmModel {
   }
 
   #noticeEnds(now: number): void {
+    const { connected } = this
     for (const node of this.#byName.values()) {
+      if (!connected) node.cannotBeHeard(now)
       if (node.goneReason(now) === undefined) this.#gone.delete(node)
       else if (!this.#gone.has(node)) this.#gone.set(node, { at: now, told: false })
     }
@@ -96,7 +109,7 @@ export class FarmModel {
       held: sum(({ held }) => held),
       prefetch: sum(({ prefetch }) => prefetch),
       running: sum(({ running }) => running),
-      rate: nodes.reduce((total, node) => total + (node.silentFor(now) === undefined ? node.rate : 0), 0),
+      rate: nodes.reduce((total, node) => total + (node.rateAt(now) ?? 0), 0),
       rss: sum(({ rss, workers }) => rss + workers.reduce((total, worker) => total + worker.rss, 0)),
       jobs: {
         received: jobs('received'),

@@ -13,6 +13,8 @@ export interface FarmSource {
   open(receive: (event: FarmEvent) => void): Promise<void>
   /** Resolves with the node's answer; rejects when it refuses or does not answer. */
   ask(node: string, command: Command): Promise<unknown>
+  /** False while its own connection to the broker is lost. Default true. */
+  readonly connected?: boolean
   close(): Promise<void>
 }
 
@@ -63,6 +65,10 @@ export class RemoteSource implements FarmSource {
 
   constructor(client: ControlClient) {
     this.#client = client
+  }
+
+  get connected(): boolean {
+    return this.#client.connected !== false
   }
 
   async open(receive: (event: FarmEvent) => void): Promise<void> {

@@ -10,7 +10,7 @@ const REPAIR_INTERVAL = 10_000
 
 /** The model of the nodes of a source, kept up to date, and the commands to them. */
 export class LiveFarm {
-  readonly model = new FarmModel()
+  readonly model: FarmModel
   readonly #source: FarmSource
   readonly #clock: () => number
   /** When the jobs of a node were last read because an end was missed. */
@@ -19,6 +19,7 @@ export class LiveFarm {
   /** `clock`: ms since the epoch. */
   constructor(source: FarmSource, clock: () => number = Date.now) {
     this.#source = source
+    this.model = new FarmModel(() => source.connected !== false)
     this.#clock = clock
   }
 

@@ -1,3 +1,5 @@
+import { shownClock } from '../format/values.js'
+
 /** Lines that are kept. */
 const MAX_LINES = 500
 
@@ -32,11 +34,17 @@ export class LogTail {
 const parse = (json: string): LogEntry => {
   try {
     const { time, level, msg, err, ...rest } = JSON.parse(json) as Record<string, unknown>
-    const details = Object.entries(rest).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    const details = Object.entries(rest).map(([key, value]) => `${key}=${shownDetail(key, value)}`)
     const message = (err as { message?: unknown } | undefined)?.message
     const text = [String(msg ?? ''), ...(message === undefined ? [] : [`(${String(message)})`]), ...details].join(' ')
     return { time: Number(time), level: Number(level), text }
   } catch {
     return { time: Date.now(), level: 30, text: json.trimEnd() }
   }
+}
+
+/** `at`: the time of a line that a task has printed. */
+const shownDetail = (key: string, value: unknown): string => {
+  if (key === 'at' && typeof value === 'number') return shownClock(value)
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -23,12 +23,14 @@ export class NodeModel {
   readonly name: string
   stats: NodeStats | undefined
   readonly tasks: TaskList
-  /** Time of its last event by the clock of this machine, ms since the epoch. */
+  /** Time of its last event, or when it could last not be heard, by the clock of this machine, ms since the epoch. */
   lastEvent = 0
   /** ms that the clock of this machine is ahead of the node's, message delays included. */
   skew = 0
   /** Why the node has ended, as it has said itself; undefined while it has not. */
   down: string | undefined
+  /** False: the dashboard's own connection is lost, so that nobody knows. */
+  heard = true
   readonly #throughput = new Throughput()
   /** Heartbeats in a row by which fewer jobs run than the list has. */
   #contradictions = 0
@@ -43,9 +45,10 @@ export class NodeModel {
     return this.#throughput.samples
   }
 
-  /** Jobs that ended per second, by the last two heartbeats. */
-  get rate(): number {
-    return this.samples.at(-1)?.ended ?? 0
+  /** Jobs that ended per second, by the last two heartbeats. Undefined while no heartbeat comes. */
+  rateAt(now: number): number | undefined {
+    const isCurrent = this.heard && this.goneReason(now) === undefined && this.silentFor(now) === undefined
+    return isCurrent ? (this.samples.at(-1)?.ended ?? 0) : undefined
   }
 
   /** The list has jobs that run no more. Their ends were missed: events get lost with a connection, and a snapshot may overtake them. */
@@ -56,6 +59,7 @@ export class NodeModel {
   /** `now`: by the clock of this machine. */
   apply(event: FarmEvent, now: number): void {
     this.lastEvent = now
+    this.heard = true
     this.skew = now - event.at
     if (event.type === 'node.heartbeat') {
       this.stats = event.stats
@@ -66,6 +70,12 @@ export class NodeModel {
     // A node of this name has started again: it knows no job.
     else if (event.type === 'node.up') this.tasks.replace([], this.skew)
     else if ('id' in event) this.tasks.apply(event, now)
+  }
+
+  /** Its events cannot arrive now. Its silence counts when they can. */
+  cannotBeHeard(now: number): void {
+    this.heard = false
+    this.lastEvent = now
   }
 
   applySnapshot({ stats, tasks }: NodeSnapshot): void {

@@ -56,11 +56,13 @@ const farmSummary = (controller: Controller): Summary | undefined => {
   const now = controller.now()
   const { nodes, workers, busy, depth, held, prefetch, running, rate, rss, jobs } = controller.farm.model.totals(now)
   const gone = controller.nodes.length - nodes
-  if (nodes + gone === 0) return undefined
+  const { connected } = controller.farm.model
+  if (nodes + gone === 0 && connected) return undefined
+  const alive = `${workers === 1 ? '1 worker' : `${workers} workers`}, ${busy} busy${gone === 0 ? '' : `, ${gone} gone`}`
   return {
     name: nodes === 1 ? '1 node,' : `${nodes} nodes,`,
-    state: `${workers === 1 ? '1 worker' : `${workers} workers`}, ${busy} busy${gone === 0 ? '' : `, ${gone} gone`}`,
-    colour: gone > 0 ? 'red' : undefined,
+    state: connected ? alive : 'the dashboard has lost its connection; it tries again',
+    colour: gone > 0 || !connected ? 'red' : undefined,
     right: shownBytes(rss),
     work: workLine(depth, held, prefetch, running, rate),
     throughput: controller.farm.model.seconds(now, DRAWN).map(({ ended }) => ended),
@@ -78,7 +80,7 @@ const nodeSummary = (controller: Controller): Summary | undefined => {
     state,
     colour,
     right: `${nodes.length > 1 ? `n: next of ${nodes.length}  ` : ''}up ${shownTime(stats.uptime)}  ${shownBytes(stats.rss)}`,
-    work: workLine(stats.depth, stats.held, stats.prefetch, stats.running, node.rate),
+    work: workLine(stats.depth, stats.held, stats.prefetch, stats.running, node.rateAt(controller.now()) ?? 0),
     throughput: node.samples.slice(-DRAWN).map(({ ended }) => ended),
     jobs: stats.totals,
   }
@@ -89,6 +91,7 @@ export const nodeState = (node: NodeModel, now: number): [text: string, colour: 
   const { stats } = node
   const gone = node.goneReason(now)
   if (gone !== undefined) return [`gone (${gone})`, 'red']
+  if (!node.heard) return ['unknown: not connected', 'yellow']
   const silence = node.silentFor(now)
   if (silence !== undefined) return [`silent for ${shownTime(silence)}`, 'red']
   if (stats === undefined) return ['no heartbeat yet', 'yellow']

@@ -33,7 +33,20 @@ const nodeColumns = (now: number): readonly Column<NodeModel>[] => {
     },
     { title: 'running', width: 7, right: true, optional: 4, value: (node) => present(node, ({ running }) => shownCount(running), '') },
     { title: 'queue', width: 6, right: true, optional: 3, value: (node) => present(node, ({ depth }) => (depth === undefined ? '?' : shownCount(depth)), '') },
-    { title: 'rate', width: 7, right: true, value: (node) => present(node, () => (node.silentFor(now) === undefined ? shownRate(node.rate) : ''), '') },
+    {
+      title: 'rate',
+      width: 7,
+      right: true,
+      value: (node) =>
+        present(
+          node,
+          () => {
+            const rate = node.rateAt(now)
+            return rate === undefined ? '' : shownRate(rate)
+          },
+          '',
+        ),
+    },
     { title: 'done', width: 7, right: true, optional: 2, value: (node) => present(node, ({ totals }) => shownCount(totals.succeeded), '') },
     {
       title: 'failed',

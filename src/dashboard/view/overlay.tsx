@@ -5,6 +5,7 @@ import { cell, folded } from '../format/cell.js'
 import { shownClock, shownTime } from '../format/values.js'
 import { KEYS } from '../keys.js'
 import type { DeadLetterRecord } from '../model/dead-letters.js'
+import type { LogEntry } from '../model/log-tail.js'
 import type { NodeTask } from '../model/task-list.js'
 
 interface Page {
@@ -21,6 +22,7 @@ export const OverlayPane = ({ controller, overlay, width, height }: { controller
   const most = Math.max(0, lines.length - room)
   controller.maxScroll = most
   const scroll = Math.min(controller.scroll, most)
+  controller.scroll = scroll
   const first = fromTheEnd ? most - scroll : scroll
   const shown = lines.slice(first, first + room)
   return (
@@ -43,13 +45,7 @@ const pageOf = (controller: Controller, overlay: Overlay, width: number): Page =
     case 'text':
       return { title: overlay.title, lines: folded(overlay.text, width), fromTheEnd: false }
     case 'node-log':
-      return {
-        title: 'Log of the node',
-        lines: (controller.options.log?.lines ?? []).flatMap(({ time, level, text }) =>
-          folded(`${shownClock(time)} ${level >= 50 ? 'ERROR ' : level >= 40 ? 'WARN  ' : ''}${text}`, width),
-        ),
-        fromTheEnd: true,
-      }
+      return logPage(controller, width)
     case 'task': {
       const { task } = controller
       return task === undefined
@@ -61,6 +57,18 @@ const pageOf = (controller: Controller, overlay: Overlay, width: number): Page =
       return { title: `${task} ${id}`, lines: letterLines(overlay.letter).flatMap((line) => folded(line, width)), fromTheEnd: false }
     }
   }
+}
+
+const logPage = (controller: Controller, width: number): Page => {
+  const entries = controller.options.log?.lines ?? []
+  const linesOf = ({ time, level, text }: LogEntry): string[] =>
+    folded(`${shownClock(time)} ${level >= 50 ? 'ERROR ' : level >= 40 ? 'WARN  ' : ''}${text}`, width)
+  const lines = entries.map(linesOf)
+  // Somebody reads earlier lines: they stay where they are, and new ones are below them.
+  if (controller.scroll > 0 && controller.lastLogged !== undefined)
+    controller.scroll += lines.slice(entries.lastIndexOf(controller.lastLogged) + 1).flat().length
+  controller.lastLogged = entries.at(-1)
+  return { title: 'Log of the node', lines: lines.flat(), fromTheEnd: true }
 }
 
 const taskLines = (task: NodeTask, controller: Controller): string[] => {

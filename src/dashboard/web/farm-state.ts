@@ -40,6 +40,7 @@ export const farmState = (model: FarmModel, { node: chosen, filter, order }: Vie
   )
   return {
     now,
+    connected: model.connected,
     totals: model.totals(now),
     nodesFound: nodes.length,
     // The chosen one is among them, wherever its name stands.
@@ -63,11 +64,10 @@ export const farmHistory = (model: FarmModel, since: number, now: number) =>
     )
 
 const nodeLine = (node: NodeModel, now: number) => {
-  const { name, stats, rate } = node
+  const { name, stats, heard } = node
   const gone = node.goneReason(now)
   const silentFor = gone === undefined ? node.silentFor(now) : undefined
-  // As in the totals, the last figure of a node that is silent counts no more.
-  const common = { name, gone, silentFor, rate: gone === undefined && silentFor === undefined ? rate : undefined }
+  const common = { name, heard, gone, silentFor, rate: node.rateAt(now) }
   if (stats === undefined) return common
   const { state, connected, host, pid, version, uptime, queues, depth, held, prefetch, running, scale, totals, rss, workers } = stats
   const memory = rss + workers.reduce((sum, worker) => sum + worker.rss, 0)

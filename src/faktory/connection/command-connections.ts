@@ -79,7 +79,7 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     this.#connections.push(connection)
     return connection
       .on('up', () => this.#opened())
-      .on('down', (reason) => this.#lost(reason))
+      .on('down', (reason, unansweredSince) => this.#lost(reason, unansweredSince))
       .on('retry', (error, wait) => {
         this.#lastError = error
         if (this.#connected === 0) this.emit('retry', error, wait)
@@ -171,8 +171,11 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     }
   }
 
-  #lost(reason: Error): void {
+  #lost(reason: Error, unansweredSince: number | undefined): void {
     if (--this.#connected === 0) this.emit('down', reason)
+    if (unansweredSince === undefined) return
+    // What cut off one has mostly cut off the others: a command would use up its time on each. Those on which nothing has come since then are made anew.
+    for (const each of this.#connections) if (each.current !== undefined && each.current.heardAt < unansweredSince) each.renew(reason)
   }
 
   /** Says HELLO on new connections. Commands wait for the first of them. */

@@ -39,6 +39,8 @@ export interface CommandOptions {
 
 interface PendingCommand {
   readonly verb: string
+  /** ms on the monotonic clock. */
+  readonly sentAt: number
   /** Time until which it must be answered, ms on the monotonic clock. */
   readonly deadline: number
   resolve(reply: string | null): void
@@ -62,6 +64,8 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
   #closed: Error | undefined
   /** END was sent: a close is expected. */
   #ending = false
+  #heardAt = performance.now()
+  #unansweredSince: number | undefined
 
   private constructor(socket: Socket, shown: string, greeted: (reply: Reply) => void) {
     super()
@@ -153,6 +157,16 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
     return this.#closed === undefined && !this.#ending
   }
 
+  /** When bytes last came, ms on the monotonic clock. */
+  get heardAt(): number {
+    return this.#heardAt
+  }
+
+  /** It was given up because a command was not answered: when that was sent, ms on the monotonic clock. */
+  get unansweredSince(): number | undefined {
+    return this.#unansweredSince
+  }
+
   /** Commands that are not answered. */
   get pending(): number {
     return this.#pending.size
@@ -172,7 +186,8 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
         reject(this.#lossOf(verb, false))
         return
       }
-      this.#pending.push({ verb, deadline: performance.now() + timeout, resolve, reject })
+      const sentAt = performance.now()
+      this.#pending.push({ verb, sentAt, deadline: sentAt + timeout, resolve, reject })
       this.#write(argument === undefined ? `${verb}\r\n` : `${verb} ${argument}\r\n`, atOnce)
       this.#deadline.arm()
     })
@@ -192,6 +207,7 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
   }
 
   #receive(chunk: Buffer): void {
+    this.#heardAt = performance.now()
     try {
       this.#parser.push(chunk, (reply) => this.#answered(reply))
     } catch (error) {
@@ -213,7 +229,8 @@ export class FaktoryConnection extends EventEmitter<{ close: [error: Error] }> {
   }
 
   #overdue(): void {
-    const { verb } = this.#pending.peek()!
+    const { verb, sentAt } = this.#pending.peek()!
+    this.#unansweredSince = sentAt
     this.destroy(new ConnectionLostError(`Faktory at ${this.#shown} has not answered ${verb} in time: the connection is given up.`, true))
   }
 

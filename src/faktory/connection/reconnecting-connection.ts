@@ -6,8 +6,8 @@ import { type ConnectionSettings, FaktoryConnection } from './connection.js'
 
 export interface ReconnectingEvents {
   up: [connection: FaktoryConnection]
-  /** The connection was lost. */
-  down: [reason: Error]
+  /** The connection was lost. `unansweredSince`: as that of the connection. */
+  down: [reason: Error, unansweredSince: number | undefined]
   /** An attempt failed, or the connection was lost. The next attempt follows in `wait` ms. */
   retry: [error: Error, wait: number]
 }
@@ -97,7 +97,7 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
   #lost(connection: FaktoryConnection, reason: Error): void {
     if (this.#current !== connection) return
     this.#current = undefined
-    this.emit('down', reason)
+    this.emit('down', reason, connection.unansweredSince)
     this.#connectLater(reason)
   }
 
@@ -119,10 +119,10 @@ export class ReconnectingConnection extends EventEmitter<ReconnectingEvents> {
   }
 
   /** Says HELLO on a new connection, and ends the present one when it is idle. */
-  renew(): void {
+  renew(reason = new Error('It is made anew.')): void {
     const before = this.#current
     if (before === undefined || this.#closed) return
-    this.#lost(before, new Error('It is made anew.'))
+    this.#lost(before, reason)
     void before.end()
   }
 

@@ -51,21 +51,20 @@ export class Submission {
 
   /** Makes a new job. The job of a refused call has settled already. */
   make(kind: CallKind, name: unknown, args: unknown, given: unknown): JobRecord {
-    const number = ++this.#number
     let isChecked = false
     try {
       const options = this.#options(kind, name, args, given)
       isChecked = true
-      return new JobRecord(this.#owner, this.#spec(number, kind, name as string, args as unknown[] | undefined, options))
+      return new JobRecord(this.#owner, this.#spec(kind, name as string, args as unknown[] | undefined, options))
     } catch (refused) {
-      return this.#refused(number, name, given, refused, kind.raises === true && !isChecked && !(refused instanceof PoolClosedError))
+      return this.#refused(name, given, refused, kind.raises === true && !isChecked && !(refused instanceof PoolClosedError))
     }
   }
 
-  #refused(number: number, name: unknown, given: unknown, refused: unknown, unhandled: boolean): JobRecord {
+  #refused(name: unknown, given: unknown, refused: unknown, unhandled: boolean): JobRecord {
     const { id, calledAs } = namesIn(given)
     const error = ofTask(refused, calledAs ?? nameText(name))
-    const job = new JobRecord(this.#owner, this.#build(number, nameText(name), id, NO_META, 0, 0, undefined, calledAs))
+    const job = new JobRecord(this.#owner, this.#build(++this.#number, nameText(name), id, NO_META, 0, 0, undefined, calledAs))
     job.markBegan(false)
     job.settle({ state: 'failed', error, unhandled })
     // A result that nobody asks for is one that nobody awaits.
@@ -83,20 +82,20 @@ export class Submission {
     if (pool.phase !== 'open' || (given !== undefined && !Array.isArray(given)) || pool.events.wants('jobSubmitted')) return undefined
     const task = pool.tasks.get(name as string)
     if (task === undefined || pool.isFull()) return undefined
-    const number = ++this.#number
     try {
       const { body, binaries, size } = encode(given ?? [], 0, ARGS)
       if (size > maxMessageSize) throw tooLarge(task.name, size, maxMessageSize)
-      // A listener or a getter may have closed the pool.
+      // A getter may have closed the pool, or submitted jobs: they are before this one, and may have filled the queue.
       if (pool.phase !== 'open') throw closedError(`pool.run('${task.name}')`)
+      if (pool.isFull()) throw queueFull(pool.settings.maxQueue)
       const args = binaries.length === 0 ? body : [body, ...binaries]
-      const result = this.#packed.add(number, task, args, size, pool.hub.now())
+      const result = this.#packed.add(++this.#number, task, args, size, pool.hub.now())
       pool.submitted()
       pool.jobQueue.addPacked(this.#packed)
       pool.wakeForJob()
       return result
     } catch (refused) {
-      return this.#refused(number, name, undefined, refused, false).result
+      return this.#refused(name, undefined, refused, false).result
     }
   }
 
@@ -123,7 +122,7 @@ export class Submission {
   }
 
   /** Throws where the call is refused for its data, or for want of room. */
-  #spec(number: number, { stream, resultOnly }: CallKind, name: string, args: unknown[] | undefined, options: JobOptions): JobSpec {
+  #spec({ stream, resultOnly }: CallKind, name: string, args: unknown[] | undefined, options: JobOptions): JobSpec {
     const { settings } = this.#pool
     if (this.#pool.isFull()) {
       throw queueFull(settings.maxQueue)
@@ -135,6 +134,8 @@ export class Submission {
     const { transfer } = options
     const how = sections === 0 && transfer === undefined ? ARGS : { ...ARGS, at: ARGS_AT + sections, ...(transfer && { transfer }) }
     const { body, binaries, size } = encode(args ?? [], 0, how)
+    // A getter may have submitted jobs. What was moved cannot be given back: a call that moves something is taken.
+    if (transfer === undefined && this.#pool.isFull()) throw queueFull(settings.maxQueue)
     let flags = stream ? FLAG_STREAM : 0
     let parts: readonly Uint8Array[] = body === EMPTY_ARRAY.body ? NO_ARGS : [body, ...binaries]
     const total = size + sections
@@ -151,7 +152,7 @@ export class Submission {
     if (total > settings.maxMessageSize) {
       throw tooLarge(calledAs ?? name, total, settings.maxMessageSize)
     }
-    return this.#build(number, name, options.id, parts, total, flags, options, calledAs, resultOnly)
+    return this.#build(++this.#number, name, options.id, parts, total, flags, options, calledAs, resultOnly)
   }
 
   #build(

@@ -10,9 +10,9 @@ export class ResultPlaces {
   readonly #results: PlaceWriter
   readonly #jobsFile: SharedFile
 
-  /** `capacity`: bytes for results. `maxBytes`: of the frame of a job. `from`: the smallest result that is put there. */
+  /** `capacity`: bytes in each direction. `maxBytes`: of the frame of a job. `from`: the smallest result that is put there. */
   constructor(jobs: SharedFile, results: SharedFile, capacity: number, maxBytes: number, from = PLACED_FROM) {
-    this.jobs = new PlaceReader(jobs, maxBytes)
+    this.jobs = new PlaceReader(jobs, capacity, maxBytes)
     this.#results = new PlaceWriter(results, capacity, from)
     this.#jobsFile = jobs
   }

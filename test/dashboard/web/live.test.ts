@@ -8,8 +8,9 @@ import { letterOf, serve } from './served.js'
 
 interface State {
   title: string
+  connected: boolean
   totals: { jobs: { succeeded: number } }
-  nodes: { name: string; state?: string; gone?: string; rate?: number; silentFor?: number }[]
+  nodes: { name: string; state?: string; heard?: boolean; gone?: string; rate?: number; silentFor?: number }[]
   nodesFound: number
   workers: { found: number; shown: { id: number }[] }
   tasks: { found: number; shown: { id: string; status: string; error?: string }[] }
@@ -48,6 +49,21 @@ test('a node that has ended is shown with its reason, beside those that are ther
     { name: 'beta', gone: 'SIGTERM' },
   ])
   expect(workers.found).toBe(2)
+})
+
+test('a server that has lost its own connection says so, and calls no node gone', async () => {
+  let connected = true
+  const node = new ScriptedNode()
+  const { watch } = await serve({ source: new RemoteSource(Object.defineProperty(controlClientOf(node), 'connected', { get: () => connected })) })
+  const stream = await watch()
+  await until('the node', () => states(stream).at(-1)?.nodes[0]?.rate !== undefined)
+  expect(states(stream).at(-1)).toMatchObject({ connected: true, nodes: [{ heard: true }] })
+  connected = false
+  vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 16_000)
+  const { nodes } = await until('the loss', () => states(stream).find((state) => !state.connected))
+  expect(nodes[0]).toMatchObject({ heard: false })
+  expect(nodes[0]).not.toHaveProperty('gone')
+  expect(nodes[0]).not.toHaveProperty('rate')
 })
 
 test('a hundred nodes are sent, and the chosen one; how many there are; the rate of one that is silent is none', async () => {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -73,6 +74,50 @@ describe('CommandConnections', () => {
     send(9)
     await sent(12)
     expect(hellos).toBe(3)
+  })
+
+  /** Two connections, each idle, and the sockets of the server that answer nothing. */
+  const twoConnections = async () => {
+    const hellos: Socket[] = []
+    const silent = new Set<Socket>()
+    let held = 3
+    const answer = (line: string, socket: Socket): string | undefined => {
+      if (line.startsWith('HELLO')) hellos.push(socket)
+      else if (held > 0) {
+        held--
+        return undefined
+      }
+      return silent.has(socket) ? undefined : '+OK\r\n'
+    }
+    const { url } = await lineServer({ answer })
+    const commands = new CommandConnections({ ...endpointOf({ url, tls: undefined }), connections: 2, maxWaiting: 9, warn: () => {} })
+    onTestFinished(() => commands.close(0))
+    await commands.start()
+    // More commands wait for their answers than one connection is to have.
+    const first = ['a', 'b', 'c'].map((jid) => commands.command('ACK', jid))
+    await until('they are sent, and another has connected', () => held === 0 && hellos.length === 2)
+    hellos[0]!.write('+OK\r\n'.repeat(3))
+    await Promise.all(first)
+    return { commands, hellos, silent }
+  }
+
+  it('makes others anew that are silent for as long as one that is given up: a command does not wait on each of them', async () => {
+    const { commands, hellos, silent } = await twoConnections()
+    for (const socket of hellos) silent.add(socket)
+    expect(await failure(commands.command('FAIL', '{}', { timeout: 200 }))).toMatchObject({ sent: true })
+    expect(await commands.command('FAIL', '{}', { timeout: 30_000 })).toBe('OK')
+    await until('both are there again', () => hellos.length === 4)
+  })
+
+  it('keeps one on which something has come since the command that was not answered', async () => {
+    const { commands, hellos, silent } = await twoConnections()
+    silent.add(hellos[0]!)
+    const lost = failure(commands.command('FAIL', '{}', { timeout: 500 }))
+    expect(await commands.command('FAIL', '{}')).toBe('OK')
+    expect(await lost).toMatchObject({ sent: true })
+    await until('the first is there again', () => hellos.length === 3)
+    expect(await commands.command('FAIL', '{}')).toBe('OK')
+    expect(hellos.map((socket) => socket.destroyed || socket.readableEnded).slice(1)).toEqual([false, false])
   })
 
   it('refuses a command when too many wait, and takes others when those are over', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { noteStamp, PLACE_BYTES, readStamp } from '../../../src/wire/arena/place.js'
 import { PlaceReader } from '../../../src/wire/arena/place-reader.js'
 import { PlaceWriter } from '../../../src/wire/arena/place-writer.js'
@@ -8,7 +8,7 @@ import { MemoryFile } from './memory-file.js'
 
 const setUp = (capacity = 10_000, maxBytes = 1 << 20) => {
   const file = new MemoryFile(capacity)
-  return { file, writer: new PlaceWriter(file, capacity, 100), reader: new PlaceReader(file, maxBytes) }
+  return { file, writer: new PlaceWriter(file, capacity, 100), reader: new PlaceReader(file, capacity, maxBytes) }
 }
 
 /** A frame of which `own` comes through the pipe. */
@@ -74,11 +74,40 @@ describe('a payload by place', () => {
   })
 
   it('is refused when the memory ends before it, so no byte stays unwritten', () => {
+    const { writer } = setUp()
+    writer.write([payload(100, 1)], 100, 1)
+    const frame = placed(writer)
+    // The file was cut off.
+    const shorter = { write: () => false, read: () => false }
+    expect(() => new PlaceReader(shorter, 10_000, 1 << 20).complete(frame, 0, frame.length, 0)).toThrow(/ends before the 100 bytes of place 1/)
+  })
+
+  it.each([
+    ['begins in the first page', FIRST_PAGE - 1, 100],
+    ['begins in the memory and ends behind it', FIRST_PAGE + 10_000 - 107, 100],
+    ['begins behind the memory', 0xffff_ffff, 100],
+    ['is longer than the memory', FIRST_PAGE, 200 << 20],
+  ])('is refused when it %s, before anything is allocated or read', (_what, position, bytes) => {
+    const { writer, reader, file } = setUp(10_000, 256 << 20)
+    writer.write([payload(100, 1)], 100, 1)
+    const frame = placed(writer)
+    frame.writeUInt32LE(position, 4)
+    frame.writeUInt32LE(bytes, 8)
+    const allocated = vi.spyOn(Buffer, 'allocUnsafeSlow')
+    onTestFinished(() => allocated.mockRestore())
+    expect(() => reader.complete(frame, 0, frame.length, 0)).toThrow(new ProtocolError(`The ${bytes} bytes of place 1 lie outside the shared memory.`))
+    expect(allocated).not.toHaveBeenCalled()
+    expect(file.calls).toEqual([`write ${FIRST_PAGE}`])
+  })
+
+  it('may reach to the last byte of the memory', () => {
     const { writer, reader, file } = setUp()
     writer.write([payload(100, 1)], 100, 1)
     const frame = placed(writer)
-    frame.writeUInt32LE(file.bytes.length - 50, 4)
-    expect(() => reader.complete(frame, 0, frame.length, 0)).toThrow(/ends before the 100 bytes of place 1/)
+    const last = FIRST_PAGE + 10_000 - 108
+    file.bytes.copyWithin(last, FIRST_PAGE, FIRST_PAGE + 108)
+    frame.writeUInt32LE(last, 4)
+    expect(reader.complete(frame, 0, frame.length, 0)).toEqual(Buffer.concat([Buffer.from('head'), payload(100, 1)]))
   })
 
   it('is refused when it is too long, or its frame has no room for a place', () => {

@@ -18,7 +18,7 @@ const setUp = () => {
   const cutter = new FrameCutter()
   const frames: Frame[] = []
   const output = new FrameOutput((chunks) => frames.push(...cutter.take(Buffer.concat(chunks))), new ResultPlaces(jobs, results, CAPACITY, 1 << 20, 1_000))
-  const reader = new PlaceReader(results, 1 << 20)
+  const reader = new PlaceReader(results, CAPACITY, 1 << 20)
   const put = (value: unknown, job = JOB): Frame => {
     output.put(Kind.READY, 0, job, encode(value, FRAME_HEAD))
     output.flush()

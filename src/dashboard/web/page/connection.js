@@ -78,7 +78,7 @@ export class Stream {
   #delay = 0
   #wait
 
-  /** `handlers`: onState, onHistory, onLink(open, text), onRefused(reason). */
+  /** `handlers`: onState, onHistory, onLost(text), onRefused(reason). */
   constructor(handlers) {
     this.#handlers = handlers
     document.addEventListener('visibilitychange', () => this.open())
@@ -97,7 +97,7 @@ export class Stream {
   async #run() {
     const abort = new AbortController()
     this.#abort = abort
-    const { onState, onHistory, onLink, onRefused } = this.#handlers
+    const { onState, onHistory, onLost, onRefused } = this.#handlers
     let silence
     const listen = () => {
       clearTimeout(silence)
@@ -117,7 +117,6 @@ export class Stream {
           if (this.#abort !== abort) return
           listen()
           this.#delay = 0
-          onLink(true, 'live')
           if (event === 'state') onState(data)
           else if (event === 'history') onHistory(data)
         })
@@ -128,7 +127,7 @@ export class Stream {
       clearTimeout(silence)
     }
     if (this.#abort !== abort || document.visibilityState !== 'visible') return
-    onLink(false, reason)
+    onLost(reason)
     this.#delay = Math.min(MAX_DELAY, this.#delay === 0 ? 500 : this.#delay * 2)
     this.#wait = setTimeout(() => this.#run(), this.#delay)
   }

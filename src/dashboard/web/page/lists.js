@@ -37,8 +37,9 @@ const setState = (cell, state, shown = state) => {
 const NODE_CELLS = ['name', 'status', 'alive', 'running', 'waiting', 'rate', 'done', 'failed', 'memory', 'up', 'commands']
 const NODE_LABELS = { alive: 'workers', running: 'running', waiting: 'waiting', rate: 'jobs/s', done: 'done', failed: 'failed', memory: 'memory', up: 'up' }
 
-const nodeState = ({ state, connected, silentFor, gone }) => {
+const nodeState = ({ state, connected, heard, silentFor, gone }) => {
   if (gone !== undefined) return ['gone', 'bad']
+  if (!heard) return ['unknown', 'warn']
   if (silentFor !== undefined) return [`silent for ${time(silentFor)}`, 'warn']
   if (state === undefined) return ['…', 'plain']
   return connected ? [state, tone(state)] : [`${state}, no broker`, 'bad']

@@ -96,6 +96,7 @@ const totals = new Map(
 
 const showState = (now) => {
   state = now
+  showLink(now.connected, now.connected ? 'live' : 'the dashboard has lost its connection to the broker; it tries again')
   $('farm').hidden = false
   $('login').hidden = true
   setText($('title'), now.title)
@@ -136,7 +137,7 @@ const showLink = (isOpen, text) => {
 const stream = new Stream({
   onState: showState,
   onHistory: showHistory,
-  onLink: showLink,
+  onLost: (text) => showLink(false, text),
   onRefused(reason) {
     $('farm').hidden = true
     $('login').hidden = false

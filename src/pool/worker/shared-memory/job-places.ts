@@ -19,7 +19,7 @@ export class JobPlaces {
   constructor(memory: SharedMemory, maxFrame: number) {
     this.#memory = memory
     this.jobs = new PlaceWriter(memory.jobs, memory.capacity, memory.from)
-    this.#results = new PlaceReader(memory.results, maxFrame)
+    this.#results = new PlaceReader(memory.results, memory.capacity, maxFrame)
   }
 
   /** Completes the frames that come by place. `onRead`: one was read, which takes longer than other frames. */

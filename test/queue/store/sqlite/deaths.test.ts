@@ -1,9 +1,10 @@
 /** What becomes of the jobs of a process that dies, stands still or cannot write. */
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { createServer } from 'node:net'
+import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ClaimedJob, StoreSession } from '../../../../src/queue/store/store.js'
 import { until } from '../../../fixtures/until.js'
 import { newJob } from '../contract.js'
@@ -42,6 +43,28 @@ describe.skipIf(!hasSqlite)('deaths', () => {
     ])
     expect(opened.file.sql((database) => database.prepare('SELECT name FROM session').all())).toEqual([{ name: 'here' }])
     expect((await readdir(opened.file.folder)).filter((name) => name.endsWith('.sock')).length).toBe(1)
+  })
+
+  it('the next process removes the socket of one that was killed without a session, and nothing that is in use', async () => {
+    const { folder, path } = opened.file
+    const child = await openChild()
+    await child.openSession()
+    const sockets = async () => (await readdir(folder)).filter((name) => name.endsWith('.sock'))
+    const [dead] = await sockets()
+    opened.file.sql((database) => database.exec('DELETE FROM session'))
+    await child.kill()
+    expect(await sockets()).toEqual([dead])
+    // A process that has no session yet.
+    const living = `${basename(path)}-0123456789ab.sock`
+    const server = createServer()
+    onTestFinished(() => void server.close())
+    await new Promise<void>((resolve) => void server.listen(join(folder, living), resolve))
+    const others = [`${basename(path)}-ba9876543210.sock`, `other-${dead}`]
+    for (const name of others) writeFileSync(join(folder, name), '')
+    await (await openStore()).openSession({ name: 'here', schedulers: false })
+    await until('the socket is removed', async () => !(await sockets()).includes(dead!))
+    expect(await sockets()).toEqual(expect.arrayContaining([living, ...others]))
+    expect(await sockets()).toHaveLength(4)
   })
 
   it('the next process finds those of the last one', async () => {

@@ -44,6 +44,8 @@ export class Members {
   /** The session of a listener is being opened. */
   #isJoining = false
   #lingering: NodeJS.Timeout | undefined
+  /** Sockets that were left behind have been looked for. */
+  #hasTidied = false
 
   constructor(path: string, alone: boolean, context: StoreContext, state: ThreadState, host: HostMessages, server: Server) {
     this.#alone = alone
@@ -190,6 +192,14 @@ export class Members {
     await this.#peers.listen()
     this.#state.socket = this.#peers.name
     if (this.#peers.path !== undefined) this.#host.post({ socket: this.#peers.path })
+    if (this.#hasTidied) return
+    this.#hasTidied = true
+    const named = (): Set<string | null> | undefined => {
+      const rows = this.#server.isOver() ? undefined : this.#server.guarded(() => sessions(this.#context))
+      return rows && new Set(rows.map(({ socket }) => socket))
+    }
+    // One that cannot be removed, or is removed by another process meanwhile, is no error.
+    this.#peers.removeDead(named).catch(() => {})
   }
 
   #list(): void {

@@ -1,5 +1,7 @@
 import { chmodSync, renameSync, rmSync } from 'node:fs'
+import { lstat, readdir } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import { boundPath, newSocketName, socketPath } from '../../../../util/socket-path.js'
 import type { StoreEvent } from '../../store.js'
 import type { SessionRow } from '../engine/sessions.js'
@@ -117,6 +119,27 @@ export class Peers {
     }
   }
 
+  /**
+   * Removes the sockets of dead processes that no session names: they were killed before they had one, or after their last one was given back.
+   *
+   * @param named the sockets that the sessions name
+   */
+  async removeDead(named: () => ReadonlySet<string | null> | undefined): Promise<void> {
+    const own = this.#name
+    if (own === undefined) return
+    const folder = dirname(socketPath(this.#database, own))
+    const ending = /[0-9a-f]{12}\.sock$/
+    const before = basename(own).replace(ending, '')
+    // After `close` nothing is read from the file.
+    const isUnnamed = (name: string): boolean => this.#server?.listening === true && named()?.has(name) === false
+    for (const entry of await readdir(folder)) {
+      const name: string = isAbsolute(own) ? join(folder, entry) : entry
+      if (name === own || entry.replace(ending, '') !== before) continue
+      // The sockets of sessions are looked at in any case. A process listens on its socket before it has the path, and has it before its first session.
+      if (isUnnamed(name) && (await isDeadSocket(join(folder, entry))) && isUnnamed(name)) this.forget(name)
+    }
+  }
+
   /** Removes the socket of a process that is dead. */
   forget(name: string): void {
     rmSync(socketPath(this.#database, name), { force: true })
@@ -174,4 +197,14 @@ export class Peers {
     }
     if (typeof message === 'object' && message !== null) this.#events.onMessage(message)
   }
+}
+
+/** It is a socket, and nobody listens on it. */
+const isDeadSocket = async (path: string): Promise<boolean> => {
+  const stat = await lstat(path).catch(() => undefined)
+  if (stat?.isSocket() !== true) return false
+  return new Promise((resolve) => {
+    const socket = connect(path, () => socket.destroy())
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED')).on('close', () => resolve(false))
+  })
 }
