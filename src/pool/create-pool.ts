@@ -12,6 +12,7 @@ import { PoolMemory, placeBytes } from './worker/launch/file-memory.js'
 import { startedAhead } from './worker/launch/launcher.js'
 import { launcherProcess } from './worker/launch/launcher-process.js'
 import { processLauncher } from './worker/launch/process-launcher.js'
+import { launcherSystem } from './worker/launch/spawn-launcher.js'
 import { isDirectory } from './worker/launch/spawn-worker.js'
 import { reportToWatcher } from './worker/launch/watch-mode.js'
 
@@ -69,7 +70,9 @@ export const makePool = <T = AnyTasks>(options: PoolOptions): Pool<T> => {
   return new Pool<T>(settings, (poolId) => {
     const spawning = { entryPath, execArgv, env, cwd, config: { poolId, ...config } }
     const launcher =
-      settings.launcher === 'process' ? launcherProcess(spawning, memory, fileURLToPath(ownFile('worker/launcher.cjs'))) : processLauncher(spawning, memory)
+      settings.launcher === 'process'
+        ? launcherProcess(config, launcherSystem(spawning, memory, fileURLToPath(ownFile('worker/launcher.cjs'))))
+        : processLauncher(spawning, memory)
     return startedAhead(launcher)
   })
 }

@@ -500,4 +500,96 @@ export const mutations = [
     find: '      if (claimer.claim(job.delivery)) {\n',
     put: '      if (job.isPlaced) job.fetch(this.#options.places!.jobs)\n      if (claimer.claim(job.delivery)) {\n',
   },
+
+  // ---- a launcher process
+  {
+    breaks: 'launcher: the results of a worker are handed over before its lifeline',
+    file: 'src/pool/worker/launch/launcher.ts',
+    find: 'FD_JOBS, FD_LIFELINE, FD_RESULTS]',
+    put: 'FD_JOBS, FD_RESULTS, FD_LIFELINE]',
+  },
+  {
+    breaks: 'launcher: a worker that the host has whole is failed with its launcher process',
+    file: 'src/pool/worker/launch/launcher-worker.ts',
+    find: '    if (lifeline === undefined || !this.isHandedOver) {',
+    put: '    if (lifeline === undefined || this.#pid !== undefined) {',
+  },
+  {
+    breaks: 'launcher: a worker without a lifeline is taken for one that lives',
+    file: 'src/pool/worker/launch/launcher-worker.ts',
+    find: '    const lifeline = this.#lifelineSocket\n',
+    put: '    const lifeline = this.#lifelineSocket\n    if (lifeline === undefined) return\n',
+  },
+  {
+    breaks: 'launcher: a worker without its results is taken for one that lives',
+    file: 'src/pool/worker/launch/launcher-worker.ts',
+    find: '    if (lifeline === undefined || !this.isHandedOver) {',
+    put: '    if (lifeline === undefined) {',
+  },
+  {
+    breaks: 'launcher: a kill that the launcher process was asked for is forgotten at its end',
+    file: 'src/pool/worker/launch/launcher-worker.ts',
+    find: '    if (this.#killWanted) this.kill()\n',
+    put: '',
+  },
+  {
+    breaks: 'launcher: a worker whose launcher process is gone is killed through it',
+    file: 'src/pool/worker/launch/launcher-worker.ts',
+    find: '    if (this.#isOrphan) this.#killGroup()\n    else this.#settings.kill()',
+    put: '    this.#settings.kill()',
+  },
+  {
+    breaks: 'launcher: the host signals a worker whose launcher process lives',
+    file: 'src/pool/worker/launch/launcher-worker.ts',
+    find: '    if (this.#isOrphan) this.#killGroup()\n',
+    put: '    if (this.#isOrphan || this.#pid !== undefined) this.#killGroup()\n',
+  },
+  {
+    breaks: 'launcher: the end of a worker whose launcher process is gone is not seen',
+    file: 'src/pool/worker/launch/launcher-worker.ts',
+    find: "    else lifeline.on('close', ended)\n",
+    put: '',
+  },
+  {
+    breaks: 'launcher: a launcher process that has ended is asked for workers',
+    file: 'src/pool/worker/launch/launcher-process.ts',
+    find: 'if (current === undefined || current.hasEnded) current',
+    put: 'if (current === undefined) current',
+  },
+  {
+    breaks: 'launcher: a launcher process that could not be started is kept',
+    file: 'src/pool/worker/launch/launcher-process.ts',
+    find: '    this.#ended = this.#child.failure !== undefined\n',
+    put: '    this.#ended = false\n',
+  },
+  {
+    breaks: 'launcher: one that does not answer is not replaced',
+    file: 'src/pool/worker/launch/launcher-process.ts',
+    find: '      if (!isAnswered() && !this.#ended) this.#child.kill()\n',
+    put: '',
+  },
+  {
+    breaks: 'launcher: no answer to a kill is awaited',
+    file: 'src/pool/worker/launch/launcher-process.ts',
+    find: '    this.#expect(() => worker.hasExited)\n',
+    put: '',
+  },
+  {
+    breaks: 'launcher: its end fails none of its workers',
+    file: 'src/pool/worker/launch/launcher-process.ts',
+    find: '    for (const worker of this.#workers.values()) worker.launcherEnded(error)\n',
+    put: '',
+  },
+  {
+    breaks: 'launcher: a start without a descriptor leaves files open',
+    file: 'src/pool/worker/launch/launcher-process.ts',
+    find: '      record?.close()\n      memory?.close()\n',
+    put: '',
+  },
+  {
+    breaks: 'launcher: what is listened to before a pipe comes is not told of its end',
+    file: 'src/pool/worker/launch/late-stream.ts',
+    find: 'for (const [event, listener] of this.#listeners) socket.on(event, listener)',
+    put: "for (const [event, listener] of this.#listeners) if (event === 'data') socket.on(event, listener)",
+  },
 ]

@@ -14,6 +14,7 @@ import type { Coverage, Execution, History, JobHistory } from './history.js'
 import { MAX_TRANSIT_MS } from './pipe.js'
 import { isEndless, type Plan, resultOf } from './plans.js'
 import type { SimProcess } from './process.js'
+import type { SimSocket } from './socket.js'
 import type { World } from './world.js'
 import type { WriteAheadRule } from './write-ahead.js'
 
@@ -33,6 +34,8 @@ export class PromiseChecker {
   readonly #coverage: Coverage
   readonly #processes: Map<number, SimProcess>
   readonly #writeAhead: WriteAheadRule
+  /** Workers for which there never was a process. */
+  #neverStarted = 0
 
   constructor(config: RunConfig, world: World, history: History, coverage: Coverage, processes: Map<number, SimProcess>, writeAhead: WriteAheadRule) {
     this.#config = config
@@ -207,15 +210,23 @@ export class PromiseChecker {
   }
 
   #failedStarts(): number {
-    return [...this.#processes.values()].filter(({ alive, main, killed }) => (!alive || killed !== undefined) && main.accepted === 0).length
+    const failed = [...this.#processes.values()].filter(
+      ({ alive, main, killed, isCutOff }) => (!alive || killed !== undefined || isCutOff) && main.accepted === 0,
+    )
+    return failed.length + this.#neverStarted
   }
 
   // ---- exits of workers
 
   /** The reason for which the pool killed a worker must have been true when it did so. */
   workerExited({ worker, reason, expected }: PoolEvents['workerExit']): void {
-    const process = this.#processes.get(worker)!
+    const process = this.#processes.get(worker)
     this.#world.trace(`worker ${worker} exited: ${reason}${expected ? ' (expected)' : ''}`)
+    if (process === undefined) {
+      // It was asked of a launcher process, which died, or could not start it.
+      this.#neverStarted++
+      return
+    }
     const { killed } = process
     if (expected || this.terminated || killed === undefined) return
     const { at, sinceFrame, recentGap } = killed
@@ -223,14 +234,15 @@ export class PromiseChecker {
     const checkReason = (holds: boolean): void =>
       this.#check(holds || process.pipeBroken, () => `promise 10: worker ${worker} was killed without cause: ${reason} ${JSON.stringify(killed)}`)
     const heartbeatTimeout = HEARTBEAT_TIMEOUT - EPSILON
-    const isSilent = sinceFrame >= heartbeatTimeout
+    // What a pipe held before the host was given it came with it.
+    const seenAt = (pipe: SimSocket, writtenAt: number | undefined): number =>
+      Math.max(writtenAt ?? Number.POSITIVE_INFINITY, pipe.givenAt ?? Number.POSITIVE_INFINITY)
+    const isSilent = sinceFrame >= heartbeatTimeout || seenAt(process.lifeline, 0) > at - MAX_TRANSIT_MS
     const isBlocked = detachedHangSince !== undefined && at - detachedHangSince >= heartbeatTimeout
     // A frame that ends the gap may be in transit while the host decides.
     if (reason.includes('watchdog was silent')) checkReason(isSilent || (sinceFrame < MAX_TRANSIT_MS && recentGap >= heartbeatTimeout))
-    else if (reason.startsWith('No HELLO'))
-      checkReason(process.pipeBroken || process.helloAt === undefined || process.helloAt > process.startedAt + deadlineOf(reason) - MAX_TRANSIT_MS)
-    else if (reason.startsWith('No WORKER_UP'))
-      checkReason(process.pipeBroken || process.upAt === undefined || process.upAt > process.helloAt! + deadlineOf(reason) - MAX_TRANSIT_MS)
+    else if (reason.startsWith('No HELLO')) checkReason(seenAt(process.results, process.helloAt) > process.startedAt + deadlineOf(reason) - MAX_TRANSIT_MS)
+    else if (reason.startsWith('No WORKER_UP')) checkReason(seenAt(process.results, process.upAt) > process.helloAt! + deadlineOf(reason) - MAX_TRANSIT_MS)
     else if (reason.includes('did not end within')) {
       const wasCancelled = ({ delivery }: Execution): boolean => killed.unread || process.watchdog.cancelRequests.has(delivery)
       checkReason(this.#unanswered(worker, at).some(({ job, execution }) => at >= graceEndsAt(job) - EPSILON && wasCancelled(execution)))

@@ -47,14 +47,18 @@ export class Commands {
     const { history, config, processes, pool } = this.#simulation
     const alive = [...processes.values()].filter((process) => process.alive)
     const largest = Math.max(this.maxWorkers, history.maxProcesses === Number.POSITIVE_INFINITY ? 0 : history.maxProcesses - config.spare - 1)
-    const hasResized = alive.length <= this.maxWorkers && pool.stats().workers.every(({ state }) => state === 'up' || state === 'busy' || state === 'starting')
-    const workers = hasResized ? this.maxWorkers : largest
-    history.maxProcesses = workers + config.spare + 1
-    history.maxRunning = (workers + (this.consumers.broadcasts > 0 ? config.spare : 0)) * config.concurrency
+    const workers = pool.stats().workers
+    // A launcher process starts later what it was asked for.
+    const asked = config.launcher === 'process' ? workers.length : 0
+    const hasResized =
+      Math.max(alive.length, asked) <= this.maxWorkers && workers.every(({ state }) => state === 'up' || state === 'busy' || state === 'starting')
+    const most = hasResized ? this.maxWorkers : largest
+    history.maxProcesses = most + config.spare + 1
+    history.maxRunning = (most + (this.consumers.broadcasts > 0 ? config.spare : 0)) * config.concurrency
   }
 
   #weightedCommands(): readonly Command[] {
-    const { faults, pool, host, world, coverage } = this.#simulation
+    const { faults, pool, host, world, coverage, config } = this.#simulation
     const weights: [number, Command][] = [
       [26, this.wait((random) => random.pick([0.05, 0.3, 1, 2, 3, 8, 20]))],
       [8, this.wait((random) => random.pick([50, 120, 300, 700]))],
@@ -87,7 +91,7 @@ export class Commands {
         },
       ],
       [2, () => faults.kill()],
-      [1, (random) => faults.killLauncher(random)],
+      [config.launcher === 'process' ? 5 : 1, (random) => faults.launcher(random)],
       [2, (random) => faults.dieWriting(random)],
       [1, (random) => faults.dieReading(random)],
       [1, (random) => faults.freeze(random)],

@@ -25,6 +25,8 @@ export interface RunConfig {
   readonly record: boolean
   /** The memory that each worker shares with the host. */
   readonly memory: MemorySettings
+  /** What starts the workers: the host, or a launcher process. */
+  readonly launcher: 'host' | 'process'
   /** How long the host takes to read its clock, ms. */
   readonly clockReadCost: number
 }

@@ -4,6 +4,8 @@ import type { Coverage } from './history.js'
 import { play } from './run.js'
 
 export const STEPS = 100
+/** One run in so many has a launcher process. */
+const LAUNCHER_SHARE = 3
 
 const configs: fc.Arbitrary<RunConfig> = fc
   .record({
@@ -28,7 +30,11 @@ const configs: fc.Arbitrary<RunConfig> = fc
     }),
     clockReadCost: fc.constantFrom(0, 0, 0, 0.01, 0.3),
   })
-  .map(({ low, ...config }) => ({ ...config, min: low < config.workers && low < 3 ? low : undefined }))
+  .map(({ low, ...config }) => ({
+    ...config,
+    min: low < config.workers && low < 3 ? low : undefined,
+    launcher: config.seed % LAUNCHER_SHARE === 0 ? ('process' as const) : ('host' as const),
+  }))
 
 const stepLists = fc.array(fc.nat({ max: 0xffff_ffff }), { minLength: STEPS, maxLength: STEPS + 10 })
 

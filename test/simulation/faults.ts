@@ -1,18 +1,37 @@
+import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../src/wire/messages.js'
+import type { SimLauncher, SimLauncherSystem } from './launcher.js'
 import type { SimProcess, SimulationContext, StartPlan } from './process.js'
 import type { Random } from './random.js'
 import type { PipeConditions } from './socket.js'
+
+const LAUNCHER_FAULTS = [
+  'dies',
+  'dies while it hands over',
+  'dies while it hands over',
+  'dies while it hands over',
+  'dies when it is to kill',
+  'dies before an exit is reported',
+  'SIGSTOP',
+  'does not start',
+  'a worker does not start',
+  'no descriptor is free',
+  'a pipe is not received',
+] as const
 
 /** Faults of workers and their pipes. The script chooses their moment. */
 export class Faults {
   readonly #context: SimulationContext
   readonly #processes: Map<number, SimProcess>
+  readonly #launchers: () => SimLauncherSystem | undefined
   /** The pipe conditions without a fault. */
   readonly #normalConditions: PipeConditions
   /** How the next workers start, in order. */
   #nextStarts: StartPlan[] = []
 
-  constructor(context: SimulationContext, processes: Map<number, SimProcess>) {
+  /** `launchers`: undefined where the host starts the workers. */
+  constructor(context: SimulationContext, processes: Map<number, SimProcess>, launchers: () => SimLauncherSystem | undefined) {
     this.#context = context
+    this.#launchers = launchers
     this.#processes = processes
     this.#normalConditions = { ...context.pipeConditions }
   }
@@ -55,13 +74,49 @@ export class Faults {
     this.#inject('SIGKILL', (process) => process.die({ exitCode: null, signal: 'SIGKILL' }))
   }
 
-  /** A launcher process hands over the pipes of a worker within some ms. */
-  killLauncher(random: Random): void {
-    const { coverage, world } = this.#context
-    const handOver = random.pick([0, 3, 30])
-    coverage.fault('the launcher process dies')
-    world.trace('fault: the launcher process dies')
-    for (const process of this.#alive()) process.orphan(process.helloAt !== undefined || world.now - process.startedAt > handOver)
+  /** Faults of the launcher process, and of starts from it. Most need a worker that is started, or killed. */
+  launcher(random: Random): void {
+    const system = this.#launchers()
+    const launcher = system?.launchers.at(-1)
+    if (system === undefined || launcher === undefined) return
+    const kind = random.pick(LAUNCHER_FAULTS)
+    this.#context.coverage.fault(`launcher: ${kind}`)
+    this.#context.world.trace(`fault: launcher: ${kind}`)
+    this.#injectInto(system, launcher, kind, random)
+    if (kind !== 'dies' && random.chance(0.6)) this.kill()
+  }
+
+  #injectInto(system: SimLauncherSystem, launcher: SimLauncher, kind: (typeof LAUNCHER_FAULTS)[number], random: Random): void {
+    switch (kind) {
+      case 'dies':
+        launcher.die()
+        return
+      case 'dies while it hands over':
+        launcher.diesAfterReports = random.below(7)
+        return
+      case 'dies when it is to kill':
+        launcher.diesOn = 'kill'
+        return
+      case 'dies before an exit is reported':
+        launcher.diesOn = 'exited'
+        return
+      case 'SIGSTOP':
+        launcher.freeze(random.pick([20, 400, 3_000, 7_900, Number.POSITIVE_INFINITY]))
+        return
+      case 'does not start':
+        system.failingSpawns = Array.from({ length: random.between(1, 2) }, () => random.pick(['throws', 'no descriptor'] as const))
+        launcher.die()
+        return
+      case 'a worker does not start':
+        system.failingStarts = random.between(1, 2)
+        return
+      case 'no descriptor is free':
+        system.lackingDescriptors = random.between(1, 2)
+        return
+      case 'a pipe is not received':
+        system.lostPipe = random.pick([2, FD_JOBS, FD_LIFELINE, FD_LIFELINE, FD_RESULTS])
+        return
+    }
   }
 
   dieWriting(random: Random): void {
@@ -135,6 +190,7 @@ export class Faults {
   stop(): void {
     const { watchdogReplies, exitReports, pipeConditions } = this.#context
     this.#nextStarts = []
+    this.#launchers()?.stop()
     watchdogReplies.latency = 0.5
     exitReports.latency = 5
     Object.assign(pipeConditions, this.#normalConditions)

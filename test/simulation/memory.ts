@@ -1,7 +1,9 @@
-import type { SharedMemory } from '../../src/pool/worker/launch/launcher.js'
+import type { AcceptanceRecord, SharedMemory } from '../../src/pool/worker/launch/launcher.js'
 import { FIRST_PAGE, type SharedFile } from '../../src/wire/arena/shared-file.js'
+import { JOB_HEAD } from '../../src/wire/frame.js'
 import { ResultPlaces } from '../../src/worker/io/places.js'
 import type { Coverage } from './history.js'
+import type { ProcessSettings } from './process.js'
 import type { World } from './world.js'
 
 /** How the workers of a run share memory with the host. */
@@ -39,6 +41,32 @@ const simFile = (size: number, mayFail: () => boolean, onPlace: () => void): Sha
     spoil: () => bytes.fill(0xdd, FIRST_PAGE),
   }
 }
+
+/** The host's end of an acceptance record. */
+export class SimRecord implements AcceptanceRecord {
+  readonly offset = 0
+  isClosed = false
+  recorded: { delivery: number; at: number } | undefined
+
+  read(): { delivery: number; at: number } | undefined {
+    return this.recorded
+  }
+
+  close(): void {
+    this.isClosed = true
+  }
+}
+
+/** What one worker shares with the host. */
+export interface SimFiles {
+  readonly record: SimRecord | undefined
+  readonly memory: SimMemory | undefined
+}
+
+export const openFiles = (world: World, coverage: Coverage, { record, memory, maxMessageSize }: ProcessSettings): SimFiles => ({
+  record: record ? new SimRecord() : undefined,
+  memory: memory.capacity > 0 ? new SimMemory(world, coverage, memory, maxMessageSize + JOB_HEAD) : undefined,
+})
 
 /** The memory that one simulated worker shares with the host. */
 export class SimMemory implements SharedMemory {

@@ -1,15 +1,16 @@
-import type { AcceptanceRecord, LaunchedProcess, ProcessExit } from '../../src/pool/worker/launch/launcher.js'
+import type { LaunchedProcess, ProcessExit } from '../../src/pool/worker/launch/launcher.js'
 import { encode } from '../../src/wire/codec/index.js'
-import { FRAME_HEAD, JOB_HEAD } from '../../src/wire/frame.js'
+import { FRAME_HEAD } from '../../src/wire/frame.js'
 import { Kind, PROTOCOL_VERSION, type StartFailed, type WorkerUp } from '../../src/wire/messages.js'
 import { JobLoop } from '../../src/worker/jobs/job-loop.js'
 import { TaskRegistry } from '../../src/worker/tasks/load.js'
 import type { SimCalls } from './calls.js'
 import type { Coverage, History } from './history.js'
 import type { Host, Pollable } from './host.js'
+import type { SimLauncher } from './launcher.js'
 import { SimLink } from './link.js'
 import { MainThread, UNWIND } from './main-thread.js'
-import { type MemorySettings, SimMemory } from './memory.js'
+import type { MemorySettings, SimFiles, SimMemory, SimRecord } from './memory.js'
 import { Pipe } from './pipe.js'
 import { SimScope } from './scope.js'
 import { type PipeConditions, SimSocket } from './socket.js'
@@ -63,13 +64,14 @@ export class SimProcess implements LaunchedProcess {
   readonly results: SimSocket
   readonly lifeline: SimSocket
   readonly stdout = undefined
-  readonly record: AcceptanceRecord | undefined
+  readonly record: SimRecord | undefined
   readonly memory: SimMemory | undefined
   readonly stderr: SimSocket
   readonly main: MainThread
   readonly watchdog: Watchdog
   readonly loop: JobLoop
-  readonly startedAt: number
+  /** When the pool asked for it, ms. */
+  startedAt: number
   alive = true
   frozen = false
   helloAt: number | undefined
@@ -77,6 +79,10 @@ export class SimProcess implements LaunchedProcess {
   diedAt: number | undefined
   /** A fault broke one of its pipes. */
   pipeBroken = false
+  /** Its launcher process died before the host had all its pipes. */
+  isCutOff = false
+  /** The host has sent SIGKILL to it, and counts it as ended. */
+  isSignalled = false
   rss = 50e6
   /** The largest `rss` so far. */
   peakRss = 50e6
@@ -86,11 +92,9 @@ export class SimProcess implements LaunchedProcess {
    */
   killed: { at: number; sinceFrame: number; recentGap: number; unread: boolean } | undefined
   readonly #context: SimulationContext
+  readonly #launcher: SimLauncher | undefined
   readonly #exit: Pollable
-  #recorded: { delivery: number; at: number } | undefined
   #onExit: ((exit: ProcessExit) => void)[] = []
-  /** The launcher process that started it is gone: nobody waits for it. */
-  #isOrphan = false
   readonly #stderrPipe: Pipe
 
   constructor(
@@ -98,9 +102,12 @@ export class SimProcess implements LaunchedProcess {
     context: SimulationContext,
     settings: ProcessSettings,
     start: StartPlan,
+    { record, memory }: SimFiles,
+    launcher?: SimLauncher,
   ) {
     const { world, host, pipeConditions, history, capacity } = context
     this.#context = context
+    this.#launcher = launcher
     this.pid = 1_000 + id
     this.startedAt = world.now
     const jobs = new Pipe(capacity)
@@ -112,9 +119,9 @@ export class SimProcess implements LaunchedProcess {
     this.results = new SimSocket(world, host, pipeConditions, { read: results })
     this.lifeline = new SimSocket(world, host, pipeConditions, { read: up, write: down })
     this.stderr = new SimSocket(world, host, pipeConditions, { read: this.#stderrPipe })
+    if (launcher !== undefined) for (const pipe of [this.jobs, this.results, this.lifeline, this.stderr]) pipe.hold()
     this.#exit = { readyAt: 0, poll: () => {} }
-    this.record = settings.record ? { offset: 0, read: () => this.#recorded, close: () => {} } : undefined
-    const memory = settings.memory.capacity > 0 ? new SimMemory(world, context.coverage, settings.memory, settings.maxMessageSize + JOB_HEAD) : undefined
+    this.record = record
     this.memory = memory
     const scope = new SimScope()
     this.main = new MainThread(this, context, { jobs, results })
@@ -124,7 +131,7 @@ export class SimProcess implements LaunchedProcess {
     this.loop = new JobLoop({
       config: settings,
       write: (chunks) => this.main.write(chunks),
-      record: settings.record ? { now: () => this.main.time, record: (delivery, at) => this.#recordAcceptance(delivery, at) } : undefined,
+      record: record && { now: () => this.main.time, record: (delivery, at) => this.#recordAcceptance(record, delivery, at) },
       places: memory?.places,
       link,
       clock: { now: () => world.now, wall: () => world.now, later: (ms, fn) => this.main.later(ms, fn) },
@@ -149,15 +156,25 @@ export class SimProcess implements LaunchedProcess {
 
   kill(): void {
     if (!this.alive) return
+    this.noteKill(this.lifeline.writableLength)
+    this.signal()
+  }
+
+  /** The pool decides to kill it. `unsent`: bytes of the lifeline that are not in the kernel. */
+  noteKill(unsent: number): void {
     const { world } = this.#context
+    world.trace(`the pool kills worker ${this.id}`)
     this.killed ??= {
       at: world.now,
       sinceFrame: world.now - this.watchdog.lastFrameAt,
       recentGap: this.watchdog.recentGap,
-      unread: this.watchdog.hasUnread || this.lifeline.writableLength > 0,
+      unread: this.watchdog.hasUnread || unsent > 0,
     }
-    world.trace(`the pool kills worker ${this.id}`)
-    // The signal takes effect within 1 ms.
+  }
+
+  /** SIGKILL, which takes effect within 1 ms. */
+  signal(): void {
+    const { world } = this.#context
     world.schedule(world.random.next(), () => this.die({ exitCode: null, signal: 'SIGKILL' }))
   }
 
@@ -191,13 +208,13 @@ export class SimProcess implements LaunchedProcess {
     }
   }
 
-  #recordAcceptance(delivery: number, at: number): boolean {
+  #recordAcceptance(record: SimRecord, delivery: number, at: number): boolean {
     const { world, coverage } = this.#context
     coverage.fault('acceptance recorded (no fault)')
     // A task may have closed the descriptor.
     if (world.random.chance(0.05)) return false
     this.main.afterEffects(() => {
-      this.#recorded = { delivery, at: Math.min(at, world.now) }
+      record.recorded = { delivery, at: Math.min(at, world.now) }
     })
     return true
   }
@@ -227,32 +244,21 @@ export class SimProcess implements LaunchedProcess {
     this.watchdog.stop()
     for (const { running } of history.jobs.values()) if (running?.worker === this.id) history.end(running)
     this.#stderrPipe.closeWriter()
-    // The host sees the end of the lifeline.
-    if (this.#isOrphan) return
-    this.#exit.poll = () => this.#reportExit(exit)
-    host.markReady(this.#exit, world.random.next() * exitReports.latency)
+    const latency = world.random.next() * exitReports.latency
+    if (this.#launcher === undefined) {
+      this.#exit.poll = () => this.#reportExit(exit)
+      host.markReady(this.#exit, latency)
+    } else world.schedule(latency, () => this.#notify(exit))
   }
 
   #reportExit(exit: ProcessExit): void {
-    for (const fn of this.#onExit.splice(0)) fn(exit)
+    this.#notify(exit)
     // As Node does, also with a stream that is paused.
     for (const stream of [this.results, this.lifeline, this.stderr]) stream.resume()
   }
 
-  /** Its launcher process dies. `handedOver`: its pipes had reached the host. */
-  orphan(handedOver: boolean): void {
-    if (!this.alive || this.#isOrphan) return
-    if (!handedOver) {
-      this.die({ exitCode: null, signal: null, error: new Error('The launcher process has ended (SIGKILL).') })
-      return
-    }
-    this.#isOrphan = true
-    const lifelineEnded = (): void => {
-      this.die({ exitCode: null, signal: 'SIGKILL' })
-      this.#reportExit({ exitCode: null, signal: null })
-    }
-    if (this.lifeline.destroyed) lifelineEnded()
-    else this.lifeline.on('close', lifelineEnded)
+  #notify(exit: ProcessExit): void {
+    for (const fn of this.#onExit.splice(0)) fn(exit)
   }
 
   freeze(): void {

@@ -1,6 +1,8 @@
 import { Hub } from '../../src/hub/index.js'
 import { readOptions } from '../../src/pool/options.js'
 import { Pool } from '../../src/pool/pool.js'
+import type { Launcher } from '../../src/pool/worker/launch/launcher.js'
+import { launcherProcess } from '../../src/pool/worker/launch/launcher-process.js'
 import { transitions } from '../../src/pool/worker/lifecycle.js'
 import { WorkerStartError } from '../../src/wire/errors.js'
 import { SimCalls } from './calls.js'
@@ -9,7 +11,9 @@ import { optionsOf, type RunConfig } from './config.js'
 import { Faults } from './faults.js'
 import { type Coverage, History } from './history.js'
 import { Host } from './host.js'
-import { SimProcess, type SimulationContext } from './process.js'
+import { type SimLauncher, SimLauncherSystem } from './launcher.js'
+import { openFiles, type SimFiles } from './memory.js'
+import { type ProcessSettings, SimProcess, type SimulationContext } from './process.js'
 import { Script } from './script.js'
 import { World } from './world.js'
 import { WriteAheadRule } from './write-ahead.js'
@@ -55,7 +59,8 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
     watchdogReplies: { latency: 0.5 },
     exitReports: { latency: 5 },
   }
-  const faults = new Faults(context, processes)
+  let system: SimLauncherSystem | undefined
+  const faults = new Faults(context, processes, () => system)
   const settings = readOptions(optionsOf(config))
   const log = (details: object, message: string): void => {
     if (traced) world.trace(`  the pool logs: ${message} ${JSON.stringify(details)}`)
@@ -66,28 +71,16 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
   const hub = new Hub(host)
   const pool = new Pool(
     settings,
-    (poolId) => (id) => {
-      const alive = [...processes.values()].filter((process) => process.alive).length + 1
-      history.check(alive <= history.maxProcesses, () => `promise 11: ${alive} processes live; at most ${history.maxProcesses} may`)
-      const process = new SimProcess(
-        id,
-        context,
-        {
-          poolId,
-          concurrency: settings.concurrency,
-          cancelGrace: settings.cancelGrace,
-          heartbeatInterval: settings.heartbeatInterval,
-          watchdog: settings.watchdog,
-          maxMessageSize: settings.maxMessageSize,
-          measureMemory: true,
-          record: config.record,
-          memory: config.memory,
-        },
-        faults.nextStart(),
-      )
-      world.trace(`worker ${id} is started`)
-      processes.set(id, process)
-      return process
+    (poolId) => {
+      const launching = launchers(config, context, processes, faults, {
+        poolId,
+        ...settings,
+        measureMemory: true,
+        record: config.record,
+        memory: config.memory,
+      })
+      system = launching.system
+      return launching.launcher
     },
     hub,
   )
@@ -108,6 +101,8 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
       checker.checkAtEnd()
       context.calls.checkAtEnd()
       const remaining = { ...hub.registered(), ...host.pendingWork, processes: [...processes.values()].filter(({ alive }) => alive).length }
+      const launching = system?.held ?? { timers: 0 }
+      Object.assign(remaining, launching, { timers: remaining.timers + launching.timers })
       history.check(
         Object.values(remaining).every((count) => count === 0),
         () => `promise 6: the closed pool holds resources: ${JSON.stringify(remaining)}`,
@@ -122,4 +117,49 @@ const playWithoutStacks = async (config: RunConfig, steps: readonly number[], co
     endObservation()
   }
   return { violations: history.violations, trace: world.traceLines ?? [] }
+}
+
+/** What starts the workers of a run. `system`: undefined where the host starts them. */
+const launchers = (
+  config: RunConfig,
+  context: SimulationContext,
+  processes: Map<number, SimProcess>,
+  faults: Faults,
+  settings: ProcessSettings & { killTree: boolean; output: 'inherit' | 'ignore' | 'capture' },
+): { launcher: Launcher; system: SimLauncherSystem | undefined } => {
+  const { world, history, coverage } = context
+  const start = (id: number, files: SimFiles, launcher?: SimLauncher): SimProcess => {
+    // One that is cut off ends when it runs again; SIGKILL takes a moment.
+    const alive = [...processes.values()].filter((process) => process.alive && !(process.isCutOff && process.frozen) && !process.isSignalled).length + 1
+    history.check(alive <= history.maxProcesses, () => `promise 11: ${alive} processes live; at most ${history.maxProcesses} may`)
+    const process = new SimProcess(id, context, settings, faults.nextStart(), files, launcher)
+    world.trace(`worker ${id} is started`)
+    processes.set(id, process)
+    return process
+  }
+  if (config.launcher === 'host') return { launcher: (id) => start(id, openFiles(world, coverage, settings)), system: undefined }
+  const requestedAt = new Map<number, number>()
+  const killedEarly = new Set<number>()
+  const system = new SimLauncherSystem(context, settings, (id, files, launcher) => {
+    const process = start(id, files, launcher)
+    process.startedAt = requestedAt.get(id)!
+    if (killedEarly.has(id)) process.noteKill(0)
+    return process
+  })
+  const launch = launcherProcess(settings, system)
+  const launcher = (id: number): ReturnType<Launcher> => {
+    requestedAt.set(id, world.now)
+    world.mayHaveSettled = true
+    const launched = launch(id)
+    const kill = launched.kill.bind(launched)
+    const unsent = launched.lifeline
+    launched.kill = () => {
+      const process = processes.get(id)
+      if (process === undefined) killedEarly.add(id)
+      else if (process.alive) process.noteKill(unsent.writableLength)
+      kill()
+    }
+    return launched
+  }
+  return { launcher: Object.assign(launcher, { close: launch.close }), system }
 }

@@ -155,7 +155,13 @@ export class Script {
   }
 
   async close(): Promise<void> {
-    const { pool, checker, world } = this.#simulation
+    const { pool, checker, world, config, faults } = this.#simulation
+    if (config.launcher === 'process' && world.random.chance(0.5)) {
+      // The pool closes while a worker is handed over, and the launcher process may fail.
+      faults.kill()
+      await world.runUntil(world.now + world.random.next() * 100)
+      if (world.random.chance(0.5)) faults.launcher(world.random)
+    }
     if (!checker.closeCalled && world.random.chance(0.5)) this.#commands.terminate()
     else this.#commands.close()
     let closed = false

@@ -20,6 +20,8 @@ type Listeners = { data: ((chunk: Buffer) => void)[]; error: ((error: Error) => 
 export class SimSocket implements HubReadable, HubWritable, Pollable {
   readyAt = 0
   destroyed = false
+  /** When the host was given it, ms; undefined: not yet. */
+  givenAt: number | undefined
   readonly #world: World
   readonly #host: Host
   readonly #pipeConditions: PipeConditions
@@ -41,6 +43,7 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
     this.#pipeConditions = pipeConditions
     this.#in = read
     this.#out = write
+    this.givenAt = world.now
     if (read !== undefined) read.onReadable = () => this.#schedulePoll()
     if (write !== undefined) write.onWritable = () => this.#schedulePoll()
   }
@@ -81,6 +84,18 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
 
   resume(): void {
     this.#paused = false
+    this.#schedulePoll()
+  }
+
+  unref(): void {}
+
+  /** It is on its way to the host: nobody reads it. */
+  hold(): void {
+    this.givenAt = undefined
+  }
+
+  handOver(): void {
+    this.givenAt = this.#world.now
     this.#schedulePoll()
   }
 
@@ -158,7 +173,7 @@ export class SimSocket implements HubReadable, HubWritable, Pollable {
   }
 
   #schedulePoll(): void {
-    if (!this.destroyed) this.#host.markReady(this, this.#world.random.next() * this.#pipeConditions.latency)
+    if (!this.destroyed && this.givenAt !== undefined) this.#host.markReady(this, this.#world.random.next() * this.#pipeConditions.latency)
   }
 
   #fail(error: Error): void {

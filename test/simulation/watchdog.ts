@@ -173,7 +173,8 @@ export class Watchdog {
 
   #scheduleRead(): void {
     if (!this.#started || this.#fromHost.size === 0) {
-      if (this.#started && this.#fromHost.writerClosed) this.#onHostClosed()
+      // Also before its HELLO.
+      if (this.#fromHost.writerClosed) this.#onHostClosed()
       return
     }
     const { world, watchdogReplies } = this.#context
@@ -189,7 +190,7 @@ export class Watchdog {
   }
 
   #onHostClosed(): void {
-    this.#context.world.schedule(1, () => this.#process.die({ exitCode: null, signal: 'SIGKILL' }))
+    this.#context.world.schedule(1, () => this.#deferWhileFrozen(() => this.#process.die({ exitCode: null, signal: 'SIGKILL' })))
   }
 
   #handleFrame(body: Buffer): void {

@@ -1,18 +1,25 @@
-import type { Socket } from 'node:net'
 import type { HubReadable, HubWritable } from '../../../hub/index.js'
 
 type Listener = (...args: never[]) => void
 
+/** What the host needs of a pipe that it was handed: `net.Socket` has it, and so have the simulation's pipes. */
+export interface PipeSocket extends HubReadable, HubWritable {
+  readonly destroyed: boolean
+  on(event: string, listener: (...args: never[]) => void): unknown
+  destroy(): unknown
+  unref(): unknown
+}
+
 /** A pipe whose socket comes later. What is written or listened to before waits for it. */
 export class LateStream implements HubReadable, HubWritable {
-  #socket: Socket | undefined
+  #socket: PipeSocket | undefined
   readonly #listeners: [event: string, listener: Listener][] = []
   #early: Uint8Array[] = []
   #isPaused = false
   #isClosed = false
 
   /** The socket has come. */
-  attach(socket: Socket): void {
+  attach(socket: PipeSocket): void {
     this.#socket = socket
     if (this.#isClosed) {
       socket.on('error', () => {})
@@ -20,7 +27,7 @@ export class LateStream implements HubReadable, HubWritable {
       return
     }
     if (this.#isPaused) socket.pause()
-    for (const [event, listener] of this.#listeners) socket.on(event, listener as (...args: unknown[]) => void)
+    for (const [event, listener] of this.#listeners) socket.on(event, listener)
     for (const bytes of this.#early) socket.write(bytes)
     this.#early = []
   }
@@ -38,7 +45,7 @@ export class LateStream implements HubReadable, HubWritable {
 
   on(event: string, listener: Listener): this {
     if (this.#socket === undefined) this.#listeners.push([event, listener])
-    else this.#socket.on(event, listener as (...args: unknown[]) => void)
+    else this.#socket.on(event, listener)
     return this
   }
 

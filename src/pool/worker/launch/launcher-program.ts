@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
-import type { LauncherReport, LauncherRequest } from './launcher.js'
+import { HAND_OVER_ORDER, type LauncherReport, type LauncherRequest } from './launcher.js'
 import { killQuietly, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
 
 /** What Node has no name for: stops reading from a socket that is to be handed over. What was read here would be lost. */
@@ -62,9 +62,10 @@ const handOver = (id: number, subprocess: ChildProcess & { readonly pid: number 
   const sockets = subprocess.stdio as unknown as (Socket | null)[]
   // All before the event loop goes on: the worker may write at once.
   for (const socket of sockets) (socket as unknown as { readonly _handle: Handle } | null)?._handle.readStop()
-  sockets.forEach((socket, fd) => {
+  for (const fd of HAND_OVER_ORDER) {
+    const socket = sockets[fd]
     if (socket !== null && socket !== undefined) report({ op: 'pipe', id, fd }, socket)
-  })
+  }
 }
 
 const target = ({ pid }: { readonly pid: number }): number => (options!.config.killTree ? -pid : pid)

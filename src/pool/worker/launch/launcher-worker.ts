@@ -1,21 +1,19 @@
-import type { Socket } from 'node:net'
 import { microtask } from '../../../util/node-time.js'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../../wire/messages.js'
-import type { FileRecord } from './acceptance-record.js'
-import type { FileMemory } from './file-memory.js'
-import { LateStream } from './late-stream.js'
-import type { LaunchedProcess, ProcessExit } from './launcher.js'
-import { killQuietly } from './spawn-worker.js'
+import { LateStream, type PipeSocket } from './late-stream.js'
+import type { AcceptanceRecord, LaunchedProcess, ProcessExit, SharedMemory } from './launcher.js'
 
 export interface LauncherWorkerSettings {
-  readonly record: FileRecord | undefined
-  readonly memory: FileMemory | undefined
+  readonly record: AcceptanceRecord | undefined
+  readonly memory: SharedMemory | undefined
   readonly killTree: boolean
   /** stdout is a pipe. */
   readonly captures: boolean
   /** Ask the launcher process. */
   kill(): void
   killRest(): void
+  /** SIGKILL to a process, or with a negative number to a group. */
+  signal(target: number): void
 }
 
 /** A worker that a launcher process has started, or is about to. */
@@ -25,8 +23,8 @@ export class LauncherWorker implements LaunchedProcess {
   readonly lifeline = new LateStream()
   readonly stdout: LateStream | undefined
   readonly stderr = new LateStream()
-  readonly record: FileRecord | undefined
-  readonly memory: FileMemory | undefined
+  readonly record: AcceptanceRecord | undefined
+  readonly memory: SharedMemory | undefined
   readonly #settings: LauncherWorkerSettings
   #pid: number | undefined
   #exit: ProcessExit | undefined
@@ -34,7 +32,7 @@ export class LauncherWorker implements LaunchedProcess {
   #killWanted = false
   /** The launcher process has ended before the worker. */
   #isOrphan = false
-  #lifelineSocket: Socket | undefined
+  #lifelineSocket: PipeSocket | undefined
 
   constructor(settings: LauncherWorkerSettings) {
     this.#settings = settings
@@ -51,9 +49,9 @@ export class LauncherWorker implements LaunchedProcess {
     return this.#exit !== undefined
   }
 
-  /** All its pipes have come: the lifeline is the last of those that each worker has. */
+  /** All its pipes have come: its results are the last. */
   get isHandedOver(): boolean {
-    return this.lifeline.isAttached
+    return this.results.isAttached
   }
 
   started(pid: number): void {
@@ -61,10 +59,11 @@ export class LauncherWorker implements LaunchedProcess {
   }
 
   /** `socket` is undefined where it could not be received. */
-  pipe(fd: number, socket: Socket | undefined): void {
+  pipe(fd: number, socket: PipeSocket | undefined): void {
     socket?.unref()
     const stream = { 1: this.stdout, 2: this.stderr, [FD_JOBS]: this.jobs, [FD_RESULTS]: this.results, [FD_LIFELINE]: this.lifeline }[fd]
-    if (stream === undefined) socket?.destroy()
+    // One that is to be killed does not come up: it would take jobs.
+    if (stream === undefined || this.#killWanted) socket?.destroy()
     else if (socket === undefined) this.kill()
     else stream.attach(socket)
     if (fd === FD_LIFELINE) this.#lifelineSocket = socket
@@ -87,8 +86,8 @@ export class LauncherWorker implements LaunchedProcess {
   launcherEnded(error: Error): void {
     if (this.#exit !== undefined) return
     const lifeline = this.#lifelineSocket
-    if (lifeline === undefined) {
-      // Its pipes are gone with the launcher process: it leaves by itself.
+    if (lifeline === undefined || !this.isHandedOver) {
+      // The pipes that have not come are gone with the launcher process, and the others are closed now: it leaves by itself.
       this.failed(error)
       return
     }
@@ -99,7 +98,7 @@ export class LauncherWorker implements LaunchedProcess {
       this.exited({ exitCode: null, signal: null })
     }
     if (lifeline.destroyed) ended()
-    else lifeline.once('close', ended)
+    else lifeline.on('close', ended)
     if (this.#killWanted) this.kill()
   }
 
@@ -127,6 +126,6 @@ export class LauncherWorker implements LaunchedProcess {
   }
 
   #killGroup(): void {
-    if (this.#pid !== undefined) killQuietly(this.#settings.killTree ? -this.#pid : this.#pid)
+    if (this.#pid !== undefined) this.#settings.signal(this.#settings.killTree ? -this.#pid : this.#pid)
   }
 }

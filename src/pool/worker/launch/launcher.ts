@@ -1,5 +1,6 @@
 import type { HubReadable, HubWritable } from '../../../hub/index.js'
 import type { SharedFile } from '../../../wire/arena/shared-file.js'
+import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../../wire/messages.js'
 import type { SpawnOptions } from './spawn-worker.js'
 
 /** How a process ended. `error`: it could not be started at all. */
@@ -71,6 +72,12 @@ export const startedAhead = (launcher: Launcher): Launcher => {
   }
   return Object.assign(launch, launcher.close === undefined ? {} : { close: launcher.close })
 }
+
+/**
+ * The pipes of a worker, in the order in which a launcher process hands them over. By its results the host sees that a worker is up: when they
+ * come it has all others, and no job was sent before.
+ */
+export const HAND_OVER_ORDER = [1, 2, FD_JOBS, FD_LIFELINE, FD_RESULTS]
 
 /** What the host sends to its launcher process. */
 export type LauncherRequest =
