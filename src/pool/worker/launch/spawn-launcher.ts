@@ -3,10 +3,9 @@ import type { Socket } from 'node:net'
 import { type Clock, systemClock } from '../../../hub/index.js'
 import { FileRecord } from './acceptance-record.js'
 import type { PoolMemory } from './file-memory.js'
-import { descriptorError } from './free-descriptors.js'
 import type { PipeSocket } from './late-stream.js'
 import type { LaunchedProcess, LauncherReport, LauncherRequest } from './launcher.js'
-import { killQuietly, type SpawnOptions, startError } from './spawn-worker.js'
+import { descriptorError, killQuietly, type SpawnOptions, startError } from './spawn-worker.js'
 
 /** What a worker shares with its host, and the paths by which its launcher process opens it. */
 export type SharedFiles = Pick<LaunchedProcess, 'record' | 'memory'> & {

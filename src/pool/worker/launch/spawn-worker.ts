@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { statSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
+import { devNull } from 'node:os'
 import type { WorkerConfig } from '../../../wire/messages.js'
-import { tooManyFiles } from './free-descriptors.js'
 
 /** How all workers of a pool are started. */
 export interface SpawnOptions {
@@ -51,6 +51,22 @@ export const startError = async (subprocess: ChildProcess, cwd: string | undefin
     return new Error(`No worker process could be started: its working directory is gone (${cwd}, the option 'cwd'). Make it again.`, { cause: error })
   if (error.code !== 'EMFILE' && error.code !== 'ENFILE') return error
   return tooManyFiles(error)
+}
+
+const tooManyFiles = (cause: NodeJS.ErrnoException): Error =>
+  new Error(`No worker process could be started: too many files are open in this process (${cause.code}; see ulimit -n).`, { cause })
+
+/** Undefined: this process can open `count` more files. A descriptor that is sent to a process without a free one is lost, so it is asked for before. */
+export const descriptorError = (count: number): Error | undefined => {
+  const taken: number[] = []
+  try {
+    while (taken.length < count) taken.push(openSync(devNull, 'r'))
+    return undefined
+  } catch (error) {
+    return tooManyFiles(error as NodeJS.ErrnoException)
+  } finally {
+    for (const fd of taken) closeSync(fd)
+  }
 }
 
 /** SIGKILL to a process, or with a negative number to a group. */
