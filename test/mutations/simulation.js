@@ -521,12 +521,6 @@ export const mutations = [
     put: '    const lifeline = this.#lifelineSocket\n    if (lifeline === undefined) return\n',
   },
   {
-    breaks: 'launcher: a worker without its results is taken for one that lives',
-    file: 'src/pool/worker/launch/launcher-worker.ts',
-    find: '    if (lifeline === undefined || !this.isHandedOver) {',
-    put: '    if (lifeline === undefined) {',
-  },
-  {
     breaks: 'launcher: a kill that the launcher process was asked for is forgotten at its end',
     file: 'src/pool/worker/launch/launcher-worker.ts',
     find: '    if (this.#killWanted) this.kill()\n',
