@@ -1,5 +1,5 @@
 /**
- * Plausible bugs of the queue's stores. The simulation of the stores alone must catch each of them. `find` must occur exactly once in `file`;
+ * Plausible bugs of the queue's stores and of its broker. The simulation of the stores alone must catch each of them. `find` must occur exactly once in `file`;
  * `put` replaces it.
  */
 export const mutations = [
@@ -199,6 +199,85 @@ export const mutations = [
     file: 'src/queue/store/sqlite/engine/alter.ts',
     find: '    if (dependent.state === STATE.blocked) sql.setPending.run(dependent.seq, (dependent.pending ?? 0) + 1)\n',
     put: '    if (dependent.state === STATE.blocked) sql.setPending.run(dependent.seq, dependent.pending ?? 0)\n',
+  },
+  {
+    breaks: 'in memory, a tick whose id another job has adds none',
+    file: 'src/queue/store/memory/memory-database.ts',
+    find: 'this.jobs.table.byId(queue, id) === undefined',
+    put: "id !== ''",
+  },
+  // ---- the broker
+  {
+    breaks: 'a job is taken although the room for it is gone since its claim began',
+    file: 'src/queue/broker/claims.ts',
+    find: '    else if (this.#room <= 0) {\n',
+    put: '    else if (this.#stopped) {\n',
+  },
+  {
+    breaks: 'a new capacity is not used',
+    file: 'src/queue/broker/claims.ts',
+    find: '    this.#capacity = capacity\n    this.#claimSoon()\n',
+    put: '    this.#claimSoon()\n',
+  },
+  {
+    breaks: 'a job that is held is not ended when somebody cancels it',
+    file: 'src/queue/broker/claims.ts',
+    find: '    if (this.#held.has(leaseKey(lease))) this.#actions.cancel(String(lease.seq))\n    else if',
+    put: '    if',
+  },
+  {
+    breaks: 'a claim that got less than it asked for is not followed by one when the next job is due',
+    file: 'src/queue/broker/claims.ts',
+    find: '      else if (nextAt !== undefined) this.#wakeIn(nextAt - Date.now())\n',
+    put: '',
+  },
+  {
+    breaks: 'room that is free again is not claimed for',
+    file: 'src/queue/broker/claims.ts',
+    find: '    if (this.#held.delete(key)) this.#claimSoon()\n',
+    put: '    this.#held.delete(key)\n',
+  },
+  {
+    breaks: 'a job whose session is lost takes up its room for ever',
+    file: 'src/queue/broker/delivery.ts',
+    find: '    this.#claim.over()\n',
+    put: '',
+  },
+  {
+    breaks: 'a job that may have ended its nodes begins before that is stored',
+    file: 'src/queue/broker/delivery.ts',
+    find: '    return this.#session.beginning(this.#job)\n',
+    put: '    this.#session.began(this.#job, 1)\n    return Promise.resolve()\n',
+  },
+  {
+    breaks: 'a job that was with sessions that died, and had not begun, is not suspicious',
+    file: 'src/queue/broker/delivery.ts',
+    find: 'Math.min(losses + requeues, UNCOUNTED_RETURNS)',
+    put: 'Math.min(losses, UNCOUNTED_RETURNS)',
+  },
+  {
+    breaks: 'an answer is not stored',
+    file: 'src/queue/broker/outcome.ts',
+    find: 'answer ?? { ok: true, value: undefined }, limits',
+    put: '{ ok: true, value: answer === undefined ? answer : undefined }, limits',
+  },
+  {
+    breaks: 'what was claimed from a queue that is paused is not given back',
+    file: 'src/queue/broker/queue-broker.ts',
+    find: '        this.#giveBack(queue)\n',
+    put: '',
+  },
+  {
+    breaks: 'a queue that is paused a second time gets nothing back',
+    file: 'src/queue/broker/queue-broker.ts',
+    find: '      if (!paused) this.#paused.delete(queue)\n      else if',
+    put: '      if (paused) if',
+  },
+  {
+    breaks: 'a session that is lost is not followed by another',
+    file: 'src/queue/broker/queue-broker.ts',
+    find: '    for (let failures = 1; !this.#closed.signal.aborted; failures++) {\n',
+    put: '    for (let failures = 1; this.#closed.signal.aborted; failures++) {\n',
   },
   // ---- the store in memory
   {

@@ -1,4 +1,5 @@
-/** When the ticks of a schedule are, the same for every store. Times in ms since the epoch. */
+/** When the ticks of a schedule are, and what they add, the same for every store. Times in ms since the epoch. */
+import { randomUUID } from 'node:crypto'
 import { Cron } from 'croner'
 import type { NewJob, StoredSchedule } from '../store/store.js'
 
@@ -6,6 +7,9 @@ export type Timing = Pick<StoredSchedule, 'cron' | 'every' | 'timeZone'>
 
 /** With `catchUp: 'none'`, a tick that is later than this is missed, ms. */
 const PUNCTUAL = 1_000
+
+/** An id is at most so long, bytes. */
+const MAX_ID = 255
 
 /** Patterns are parsed once. */
 const patterns = new Map<string, Cron>()
@@ -79,9 +83,21 @@ export const readableTicks = (name: string, ...[schedule, ...rest]: Parameters<t
 /** Whether two schedules have the same ticks: the next one stays when a schedule is stored again. */
 export const sameTiming = (a: Timing, b: Timing): boolean => a.cron === b.cron && a.every === b.every && a.timeZone === b.timeZone
 
-/** The job that a tick adds. Its id says which tick it was. */
-export const jobOfTick = (queue: string, key: string, { task, body, options, priority }: StoredSchedule, tick: number): NewJob => ({
-  id: `${key}:${tick}`,
+/** The id says which tick it was, where it is free. */
+const idOfTick = (key: string, tick: number, isFree: (id: string) => boolean): string => {
+  const id = `${key}:${tick}`
+  return Buffer.byteLength(id) <= MAX_ID && isFree(id) ? id : randomUUID()
+}
+
+/** The job that a tick adds. `isFree`: no job of the queue has this id. */
+export const jobOfTick = (
+  queue: string,
+  key: string,
+  { task, body, options, priority }: StoredSchedule,
+  tick: number,
+  isFree: (id: string) => boolean,
+): NewJob => ({
+  id: idOfTick(key, tick, isFree),
   queue,
   task,
   body,

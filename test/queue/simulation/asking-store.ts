@@ -22,6 +22,9 @@ export class AskingStore implements Store {
   readonly schedule = notAsked
   readonly schedules = notAsked
   readonly watch = notAsked
+  /** Called with a claim that is the only one under way. */
+  onClaim: (max: number) => void = () => {}
+  claiming = 0
   #names = 0
 
   constructor(process: SimProcess) {
@@ -66,7 +69,7 @@ export class AskingSession implements StoreSession {
   /** The token of the last claim of each job. */
   readonly tokens = new Map<number, number>()
   readonly #store: AskingStore
-  readonly #id: number
+  readonly id: number
   readonly #lost = new AbortController()
   cancelled: (lease: Lease) => void = () => {}
   wake: () => void = () => {}
@@ -75,7 +78,7 @@ export class AskingSession implements StoreSession {
   constructor(store: AskingStore, id: number, name: string) {
     setMaxListeners(0, this.#lost.signal)
     this.#store = store
-    this.#id = id
+    this.id = id
     this.name = name
   }
 
@@ -88,25 +91,27 @@ export class AskingSession implements StoreSession {
   }
 
   async claim(queues: readonly string[], max: number): Promise<Claim> {
-    const claim = await this.#store.ask<Claim>({ op: 'claim', session: this.#id, queues, max })
+    if (this.#store.claiming === 0) this.#store.onClaim(max)
+    this.#store.claiming++
+    const claim = await this.#store.ask<Claim>({ op: 'claim', session: this.id, queues, max }).finally(() => this.#store.claiming--)
     for (const { seq, token } of claim.jobs) this.tokens.set(seq, token)
     return claim
   }
 
   settle({ seq, token }: Lease, outcome: Outcome): Promise<boolean> {
-    return this.#store.ask({ op: 'settle', session: this.#id, lease: { seq, token }, outcome })
+    return this.#store.ask({ op: 'settle', session: this.id, lease: { seq, token }, outcome })
   }
 
   began({ seq, token }: Lease, beginnings = 1, atOnce = false): void {
-    this.#store.process.ask({ op: 'began', session: this.#id, lease: { seq, token }, beginnings, atOnce })
+    this.#store.process.ask({ op: 'began', session: this.id, lease: { seq, token }, beginnings, atOnce })
   }
 
   beginning({ seq, token }: Lease): Promise<void> {
-    return this.#store.ask({ op: 'began', session: this.#id, lease: { seq, token }, beginnings: 1, atOnce: true })
+    return this.#store.ask({ op: 'began', session: this.id, lease: { seq, token }, beginnings: 1, atOnce: true })
   }
 
   progress({ seq, token }: Lease, value: Uint8Array): void {
-    this.#store.process.ask({ op: 'progress', session: this.#id, lease: { seq, token }, value })
+    this.#store.process.ask({ op: 'progress', session: this.id, lease: { seq, token }, value })
   }
 
   onCancel(listener: (lease: Lease) => void): void {
@@ -122,6 +127,6 @@ export class AskingSession implements StoreSession {
   }
 
   close(): Promise<void> {
-    return this.#store.ask({ op: 'closeSession', session: this.#id })
+    return this.#store.ask({ op: 'closeSession', session: this.id })
   }
 }

@@ -3,6 +3,7 @@
 import type { Consumption } from '../../../src/node/broker.js'
 import { NodeHooks } from '../../../src/queue/broker/hooks.js'
 import { QueueBroker } from '../../../src/queue/broker/queue-broker.js'
+import type { Lease } from '../../../src/queue/store/store.js'
 import type { Delivery, Settlement } from '../../../src/runtime/delivery.js'
 import { type AskingSession, AskingStore } from './asking-store.js'
 import { contexts, type TimeContext } from './clock.js'
@@ -16,25 +17,41 @@ interface ActiveJob {
   readonly stoppedFor: number
   begun: boolean
   settling: boolean
+  /** How it is to be settled is decided: it does not begin any more. */
+  isDecided: boolean
 }
 
 /** A queue is paused for so long before its jobs must have been given back, ms. */
 const GIVE_BACK = 3_000
+/** A job that waits is claimed by a host that has had room for so long, ms. */
+const MAX_IDLE = 1_500
+/** The longest wait of the broker after the store has refused a session, and more, ms. */
+const REFUSED_WAIT = 6_000
+const LOOK = 250
 
 export class BrokerHost implements Host {
   readonly process: SimProcess
   readonly #store: AskingStore
   readonly #broker: QueueBroker
+  readonly #queues: readonly string[]
   readonly #width: number
   readonly #held = new Set<ActiveJob>()
   readonly #time: TimeContext
   #capacity: number
   #consumption: Consumption | undefined
   #isPaused = false
+  /** It has begun to be, or is. */
+  #isPausing = false
   #isClosing = false
+  /** Jobs of which the store has said that somebody cancels them, by session, number and token. */
+  readonly #toBeCancelled = new Set<string>()
+  /** A job that it is to claim, and since when. */
+  #refusedAt = Number.NEGATIVE_INFINITY
+  #idle: { readonly key: string; readonly since: number; readonly stoppedFor: number } | undefined
 
   constructor(process: SimProcess, { queues, schedulers, width }: HostSettings) {
     this.process = process
+    this.#queues = queues
     this.#width = width
     this.#capacity = width
     // The loop of the host goes on while its thread is at the disk.
@@ -53,19 +70,24 @@ export class BrokerHost implements Host {
       contexts.run(this.#time, () => {
         for (const session of this.#store.sessions.values()) if (!session.lost.aborted) notify(session)
       })
+    this.#store.onClaim = (max) => this.#claims(max)
+    this.#broker.on('warning', () => {
+      this.#refusedAt = this.process.machine.world.now
+    })
     const { condition } = process.events
     process.events = {
       work: () => each((session) => session.wake()),
       settings: () => each((session) => session.settingsChanged()),
       condition: (now) => contexts.run(this.#time, () => condition(now)),
       lost: (session) => contexts.run(this.#time, () => this.#lost(session)),
-      cancel: (session, lease) => contexts.run(this.#time, () => this.#store.sessions.get(session)?.cancelled(lease)),
+      cancel: (session, lease) => contexts.run(this.#time, () => this.#cancelled(session, lease)),
     }
     this.#broker.control.onCommand(async (command) => {
       if (command.command === 'revoke') this.#revoke(String(command.key))
     })
     this.#later(0, () => this.#start())
     this.#later(this.#random.pick([500, 2_000]), () => this.#vary())
+    this.#later(LOOK, () => this.#look())
   }
 
   get #random(): SimProcess['machine']['world']['random'] {
@@ -104,15 +126,49 @@ export class BrokerHost implements Host {
     if (this.#random.chance(0.6)) {
       this.#capacity = this.#random.between(1, this.#width)
       consumption.setCapacity(this.#capacity)
-    } else
+    } else {
+      this.#isPausing = true
       void consumption.pause().then(() => {
         if (this.#isClosing) return
         this.#isPaused = true
         this.#later(this.#random.pick([1, 300]), () => {
           this.#isPaused = false
+          this.#isPausing = false
           consumption.resume()
         })
       })
+    }
+  }
+
+  /** A claim that is the only one under way asks for all the room that there is. */
+  #claims(max: number): void {
+    const unsettled = [...this.#held].filter(({ settling }) => !settling).length
+    const room = this.#capacity - unsettled
+    this.#checker.check(max >= room, () => `${this.process.name} claims ${max} jobs, and has room for ${room}`)
+  }
+
+  /** While it has room it claims what waits, also after it has lost a session. */
+  #look(): void {
+    this.#later(LOOK, () => this.#look())
+    const { machine, name, stoppedFor } = this.process
+    const { world, checker } = machine
+    const isWell = world.now >= Math.max(checker.quietUntil, this.#refusedAt + REFUSED_WAIT)
+    const hasRoom = this.#consumption !== undefined && !this.#isPausing && this.#held.size < this.#capacity && isWell
+    const job = hasRoom ? checker.claimable(this.#queues) : undefined
+    const key = `${job?.seq} ${job?.token}`
+    const idle = this.#idle
+    if (job === undefined || idle?.key !== key || idle.stoppedFor !== stoppedFor)
+      this.#idle = job === undefined ? undefined : { key, since: world.now, stoppedFor }
+    else
+      checker.check(
+        world.now - idle.since <= MAX_IDLE,
+        () => `${name} holds ${this.#held.size} jobs, has room for ${this.#capacity}, and has let ${job.id} wait for ${(world.now - idle.since).toFixed(0)} ms`,
+      )
+  }
+
+  #cancelled(session: number, lease: Lease): void {
+    this.#toBeCancelled.add(`${session} ${lease.seq} ${lease.token}`)
+    this.#store.sessions.get(session)?.cancelled(lease)
   }
 
   #lost(session: number): void {
@@ -130,9 +186,12 @@ export class BrokerHost implements Host {
     checker.check(!delivery.gone.aborted, () => `${what}, and its session is lost`)
     checker.check(!this.#isPaused, () => `${what}, which takes none`)
     const session = [...this.#store.sessions.values()].find(({ lost }) => lost === delivery.gone)!
-    const held: ActiveJob = { delivery, session, stoppedFor: this.process.stoppedFor, begun: false, settling: false }
+    const held: ActiveJob = { delivery, session, stoppedFor: this.process.stoppedFor, begun: false, settling: false, isDecided: false }
     this.#held.add(held)
     delivery.gone.addEventListener('abort', () => this.#gone(held))
+    // What it depended on was run here, or by a host that answers with 1.
+    for (const [id, value] of Object.entries(delivery.results ?? {}))
+      checker.check(value === id || value === 1, () => `${what} with the answer ${JSON.stringify(value)} of ${id}`)
     const { losses, requeues } = delivery.counts
     if (losses > MAX_LOSSES || requeues > MAX_REQUEUES) this.#settle(held, this.#dead(delivery, 'lost'))
     else if ((delivery.returned ?? 0) < 2) this.#beginLater(held)
@@ -157,6 +216,7 @@ export class BrokerHost implements Host {
 
   #begin(held: ActiveJob): void {
     const { delivery, session } = held
+    if (held.isDecided) return
     const task = delivery.body.toString()
     if (task === 'release' && this.#random.chance(0.6)) {
       this.#settle(held, { kind: 'requeue' })
@@ -164,7 +224,10 @@ export class BrokerHost implements Host {
     }
     const seq = Number(delivery.key)
     const wasStopped = this.process.stoppedFor !== held.stoppedFor
-    this.#checker.begins(this.process.name, { seq, token: session.tokens.get(seq)! }, session.name, wasStopped ? undefined : GIVE_BACK)
+    const lease = { seq, token: session.tokens.get(seq)! }
+    this.#checker.begins(this.process.name, lease, session.name, wasStopped ? undefined : GIVE_BACK, delivery.counts.losses + delivery.counts.requeues >= 2)
+    const isCancelled = this.#toBeCancelled.has(`${session.id} ${lease.seq} ${lease.token}`)
+    this.#checker.check(!isCancelled, () => `${delivery.id} (${seq}) begins in ${this.process.name}, which was told that somebody cancels it`)
     held.begun = true
     delivery.began?.(1)
     if (this.#random.chance(0.1)) delivery.progress?.(1)
@@ -190,6 +253,7 @@ export class BrokerHost implements Host {
   #settle(held: ActiveJob, settlement: Settlement): void {
     const { delivery } = held
     held.settling = true
+    held.isDecided = true
     Promise.resolve(delivery.settle(settlement, { ok: true, value: delivery.id })).then(
       ({ settled }) => {
         this.#held.delete(held)
@@ -230,7 +294,9 @@ export class BrokerHost implements Host {
     for (const held of this.#held) {
       if (held.delivery.key !== key) continue
       this.#checker.coverage.add('broker: a job is cancelled')
-      this.#while(held, held.begun ? this.#random.pick([1, 50]) : 0, () => this.#settle(held, { kind: 'revoked' }))
+      // What has not begun ends at once.
+      if (held.begun) this.#while(held, this.#random.pick([1, 50]), () => this.#settle(held, { kind: 'revoked' }))
+      else if (!held.settling && !held.delivery.gone.aborted) this.#settle(held, { kind: 'revoked' })
     }
   }
 

@@ -19,6 +19,20 @@ export interface LastBeat {
   readonly stoppedFor: number
 }
 
+/** The limits of the queues let a job begin after this time, ms. */
+const LIMIT_WAIT = 500
+
+/** How steadily a process beats. */
+export interface Steadiness {
+  /** Since when it has beaten without a pause. */
+  readonly since: number
+  readonly last: number
+  /** For how long it had been stopped by then. */
+  readonly stoppedFor: number
+  /** Since when it has, moreover, not been stopped. */
+  readonly unstoppedSince: number
+}
+
 /** What a job may not do before, on the clock that nobody sets. */
 export interface Delay {
   readonly until: number
@@ -67,8 +81,9 @@ export class Checker {
   readonly dependencies = new Map<number, readonly number[]>()
   /** Jobs that were seen completed, and that no user has removed: their answers are there for those that depend on them. */
   readonly storedAnswers = new Map<number, string>()
-  /** Since when a process has beaten without a pause, and its last beat. */
-  readonly steady = new Map<SimProcess, { readonly since: number; readonly last: number }>()
+  /** When a job of each queue was claimed last. */
+  readonly lastClaims = new Map<string, number>()
+  readonly steady = new Map<SimProcess, Steadiness>()
 
   constructor(world: World, coverage: Coverage) {
     this.world = world
@@ -85,13 +100,6 @@ export class Checker {
 
   check(holds: boolean, text: () => string): void {
     if (!holds) this.violate(text())
-  }
-
-  /** One of its sessions that are not dead has not beaten for so long. */
-  hasStoodStill(process: SimProcess, ms: number): boolean {
-    return [...this.snapshot.sessions].some(
-      ([name, { dead }]) => !dead && this.ownerOf(name) === process && this.world.now - (this.lastBeats.get(name)?.at ?? this.world.now) >= ms,
-    )
   }
 
   ownerOf(session: string): SimProcess | undefined {
@@ -143,8 +151,11 @@ export class Checker {
     if (this.world.traceLines !== undefined) this.world.trace(`${process.name} asks ${describe(operation)}`)
   }
 
-  /** A job begins in a host that has not heard that its session `own` is lost. `giveBack`: how long its queue may have been paused; undefined: it was stopped. */
-  begins(host: string, { seq, token }: Lease, own: string, giveBack: number | undefined): void {
+  /**
+   * A job begins in a host that has not heard that its session `own` is lost. `giveBack`: how long its queue may have been paused; undefined: it was stopped.
+   * `isStoredFirst`: it may have ended its nodes, so its beginning is stored before it.
+   */
+  begins(host: string, { seq, token }: Lease, own: string, giveBack: number | undefined, isStoredFirst: boolean): void {
     this.coverage.add('broker: a job begins')
     const row = this.snapshot.jobs.get(seq)
     const what = `${host} begins ${row?.id ?? 'a job that is gone'} (${seq}, token ${token})`
@@ -154,9 +165,21 @@ export class Checker {
     if (this.snapshot.sessions.get(own)?.dead !== false) return
     this.check(confirmedTo === undefined, () => `${what} after its end was confirmed`)
     this.check(row?.state === 'active' && row.token === token && row.session === own, () => `${what}, and its claim is over: ${JSON.stringify(row)}`)
+    this.check(!isStoredFirst || row!.begun > 0, () => `${what}, which has been lost before, and its beginning is not stored`)
     const since = row === undefined ? undefined : this.pausedSince.get(row.queue)
     const isLate = giveBack !== undefined && since !== undefined && this.world.now - Math.max(since, this.quietUntil) > giveBack
     this.check(!isLate, () => `${what}, whose queue has been paused for ${this.world.now - since!} ms`)
+  }
+
+  /** A job that a host with room is to claim: that of a queue with a limit only if nobody has claimed from there for a while. */
+  claimable(queues: readonly string[]): SnapshotJob | undefined {
+    for (const row of this.snapshot.jobs.values()) {
+      const settings = this.snapshot.queues.get(row.queue)
+      if (row.state !== 'waiting' || !queues.includes(row.queue) || settings?.paused === true) continue
+      const isLimited = (settings?.rate ?? null) !== null
+      if (!isLimited || this.world.now - (this.lastClaims.get(row.queue) ?? 0) > LIMIT_WAIT) return row
+    }
+    return undefined
   }
 
   condition(process: SimProcess, condition: StoreCondition): void {

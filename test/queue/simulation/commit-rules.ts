@@ -6,10 +6,10 @@ import type { Checker } from './checker.js'
 import { LEASE } from './file-process.js'
 import type { SimProcess } from './process.js'
 import type { Snapshot, SnapshotJob } from './snapshot.js'
-import { checkTicks } from './tick-rules.js'
+import { checkTicks, isOfTick } from './tick-rules.js'
 
 /** What the transaction may contain: what its process has asked for, and has no answer to. */
-class Batch {
+export class Batch {
   readonly operations: readonly Operation[]
 
   constructor(process: SimProcess | undefined) {
@@ -59,7 +59,7 @@ export const checkCommit = (checker: Checker, process: SimProcess | undefined, b
   }
   checkState(checker, after)
   for (const old of before.jobs.values()) if (!after.jobs.has(old.seq)) checkRemoval(checker, process, batch, before, after, old)
-  checkTicks(checker, before, after, (queue, key) => batch.some('schedule', (asked) => asked.queue === queue && asked.key === key))
+  checkTicks(checker, { batch, before, after, wall: process?.transactionWall ?? checker.wall() })
   if (after.shift !== before.shift) checker.coverage.add('the clock moved delays')
 }
 
@@ -118,16 +118,27 @@ const MAX_PAUSE = 2_500
 /** How long a session may stand still before one that looks for dead sessions has swept it, ms. */
 const MAX_STILL = LEASE + 4_000
 
+/** How long after the death of a process that had a socket one that beats has swept its sessions, ms: less than a lease, after which its beat would show it. */
+const MAX_UNNOTICED = 3_000
+
 /** `process` has beaten. What has stood still for long, while it could look for that all the time, must be gone. */
 const checkSearch = (checker: Checker, process: SimProcess, { sessions }: Snapshot): void => {
   const { lastBeats, steady, world } = checker
   const seen = steady.get(process)
+  const { stoppedFor } = process
   const since = seen !== undefined && world.now - seen.last <= MAX_PAUSE ? seen.since : world.now
-  steady.set(process, { since, last: world.now })
+  const unstoppedSince = seen !== undefined && since === seen.since && seen.stoppedFor === stoppedFor ? seen.unstoppedSince : world.now
+  steady.set(process, { since, last: world.now, stoppedFor, unstoppedSince })
   for (const [name, { dead }] of sessions) {
-    const from = Math.max(since, lastBeats.get(name)?.at ?? world.now, checker.quietUntil)
-    if (!dead && checker.ownerOf(name) !== process && world.now - from > MAX_STILL)
-      checker.violate(`the session ${name} has stood still for ${(world.now - from).toFixed(0)} ms, and ${process.name} has not swept it`)
+    const owner = checker.ownerOf(name)!
+    if (dead || owner === process) continue
+    const stillFor = world.now - Math.max(since, lastBeats.get(name)?.at ?? world.now, checker.quietUntil)
+    if (stillFor > MAX_STILL) checker.violate(`the session ${name} has stood still for ${stillFor.toFixed(0)} ms, and ${process.name} has not swept it`)
+    // It had a socket: that refuses whoever connects, which each process does at each beat.
+    if (owner.alive || !owner.listens) continue
+    const deadFor = world.now - Math.max(unstoppedSince, owner.diedAt, checker.quietUntil)
+    if (deadFor > MAX_UNNOTICED)
+      checker.violate(`the process of ${name} has been dead for ${deadFor.toFixed(0)} ms and its socket refuses, and ${process.name} has not swept it`)
   }
 }
 
@@ -196,7 +207,7 @@ class JobRules {
         const unfinished = old.dependsOn.filter((seq) => this.#after.jobs.has(seq) && !isEnded(this.#after.jobs.get(seq)!.state))
         this.#must(unfinished.length === 0, () => `it was released, and ${unfinished.length} that it depends on have not ended`)
       }
-    } else if (!row.id.startsWith('tick ')) {
+    } else if (!isOfTick(row.id)) {
       const job = this.#batch.added(row.queue, row.id)
       this.#must(job !== undefined, () => 'nobody asked to add it')
     }
@@ -247,8 +258,7 @@ class JobRules {
 
   /** The time that counts is that of the beginning: the disk may have been slow. */
   #wallOfTransaction(): number {
-    const { world } = this.#checker
-    return this.#checker.wall() - (world.now - (this.#process?.transactionAt ?? world.now))
+    return this.#process?.transactionWall ?? this.#checker.wall()
   }
 
   #due(old: SnapshotJob): void {
@@ -278,6 +288,7 @@ class JobRules {
     this.#must(row.expiresAt === undefined || row.expiresAt > this.#wallOfTransaction(), () => 'it had expired')
     this.#must(row.begun === 0, () => 'it is claimed, and has begun already')
     this.#checker.coverage.add(old === undefined ? 'claimed at once' : 'claimed')
+    this.#checker.lastClaims.set(row.queue, this.#checker.world.now)
     this.#checker.started(row.queue, this.#before.queues.get(row.queue)?.rate ?? null, this.#process?.transactionAt ?? this.#checker.world.now)
   }
 

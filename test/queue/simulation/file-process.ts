@@ -17,10 +17,13 @@ export type CommitFault =
   | { readonly kind: 'slow'; readonly ms: number }
   /** It is stopped with the lock in its hand. */
   | { readonly kind: 'stop'; readonly ms: number }
-  /** It beats, sees that `victim` has stood still for so many ms, and is stopped. `victim` goes on and beats before it does. */
-  | { readonly kind: 'late sweep'; readonly victim: SimProcess; readonly still: number }
+  /** It beats, has seen `victim` stand still for a lease, and is stopped before it sweeps. `victim` goes on and beats before it does. One of several does so. */
+  | { readonly kind: 'late sweep'; readonly victim: SimProcess; isOver: boolean }
 
 const sqlError = (errcode: number): Error => Object.assign(new Error(`SQLite error ${errcode}`), { code: 'ERR_SQLITE_ERROR', errcode })
+
+/** A sweep of a session, unless it has beaten since. */
+const SWEEP = 'UPDATE session SET dead = 1 WHERE id = ?1 AND'
 
 const BUSY = 5
 const FULL = 13
@@ -33,6 +36,8 @@ export class FileProcess extends SimProcess {
   #isTransaction = false
   /** In its transaction. */
   #hasBeaten = false
+  /** The beats of the sessions of others, as it has seen them at its own, and since when. */
+  #seen = new Map<string, { readonly beat: number; readonly since: number }>()
   /** By its transaction. */
   #changed: 'nothing' | 'sessions' | 'anything' = 'nothing'
 
@@ -86,6 +91,7 @@ export class FileProcess extends SimProcess {
         run: wrap((...parameters) => {
           const done = statement.run(...parameters)
           if (isBeat) this.#hasBeaten = true
+          if (sql.startsWith(SWEEP) && Number(done.changes) === 0) this.#sweepRefused(Number(parameters[0]))
           if (Number(done.changes) > 0 && this.#changed !== 'anything') this.#changed = isBeat ? 'sessions' : 'anything'
           return done
         }),
@@ -124,6 +130,7 @@ export class FileProcess extends SimProcess {
     this.#changed = 'nothing'
     this.#hasBeaten = false
     this.transactionAt = this.machine.world.now
+    this.transactionWall = this.wall()
   }
 
   #end(): void {
@@ -131,14 +138,39 @@ export class FileProcess extends SimProcess {
   }
 
   /** What it does with what it has read waits until it continues. */
-  #sweepLate({ victim, still }: CommitFault & { readonly kind: 'late sweep' }): void {
+  #sweepLate(fault: CommitFault & { readonly kind: 'late sweep' }): void {
     const { checker, world } = this.machine
-    if (!this.#hasBeaten || !checker.hasStoodStill(victim, still)) return
+    const { victim } = fault
+    if (!fault.isOver && (!this.#hasBeaten || !this.#seesStill(victim))) return
     this.commitFault = undefined
+    if (fault.isOver) return
+    fault.isOver = true
     checker.coverage.add('a sweep was late')
     this.stop()
     victim.continue()
     world.schedule(2_500, () => this.continue())
+  }
+
+  #sweepRefused(session: number): void {
+    const { checker } = this.machine
+    const lives = [...checker.snapshot.sessions.values()].some(({ id, dead }) => id === session && !dead)
+    if (lives) checker.coverage.add('a sweep was refused, as its session has beaten')
+  }
+
+  /** Looks at the sessions of others. They are swept from the moment on at which one beat has been seen for a lease. */
+  #look(): void {
+    const { checker, world } = this.machine
+    const seen = new Map<string, { readonly beat: number; readonly since: number }>()
+    for (const [name, { beat, dead }] of checker.snapshot.sessions) {
+      const before = this.#seen.get(name)
+      if (!dead) seen.set(name, before?.beat === beat ? before : { beat, since: world.now })
+    }
+    this.#seen = seen
+  }
+
+  #seesStill(victim: SimProcess): boolean {
+    const { checker, world } = this.machine
+    return [...this.#seen].some(([name, { since }]) => checker.ownerOf(name) === victim && world.now - since >= LEASE)
   }
 
   #beforeCommit(): void {
@@ -163,6 +195,7 @@ export class FileProcess extends SimProcess {
   #afterCommit(): void {
     this.#end()
     if (this.#changed !== 'nothing') this.machine.checker.committed(this, this.#changed === 'sessions')
+    if (this.#hasBeaten) this.#look()
     if (this.commitFault?.kind === 'late sweep') this.#sweepLate(this.commitFault)
     if (this.commitFault?.kind !== 'kill after') return
     this.machine.checker.coverage.add('kill after a commit')

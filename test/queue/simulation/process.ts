@@ -58,6 +58,9 @@ export abstract class SimProcess implements TimeContext, SocketOwner {
   isClosing = false
   /** When its transaction began; undefined: all of it happens at once. */
   transactionAt: number | undefined
+  /** The wall clock then. */
+  transactionWall: number | undefined
+  diedAt = Number.POSITIVE_INFINITY
   events: HostEvents = { work: () => {}, lost: () => {}, cancel: () => {}, settings: () => {}, condition: () => {} }
   /** Since when it has been stopped, and for how long it was before. */
   #stoppedAt: number | undefined
@@ -165,6 +168,7 @@ export abstract class SimProcess implements TimeContext, SocketOwner {
     if (!this.alive) return
     this.machine.world.trace(`${this.name} is killed`)
     this.alive = false
+    this.diedAt = this.machine.world.now
     for (const end of this.atDeath) end()
   }
 

@@ -3,13 +3,13 @@ import type { Operation } from '../../../src/queue/store/sqlite/protocol.js'
 import { JOB_STATES, type JobChange, type JobSelector, type JobState, type NewJob, type StoredOptions } from '../../../src/queue/store/store.js'
 import { Random } from '../../simulation/random.js'
 import { BrokerHost } from './broker-host.js'
-import { type CommitFault, FileProcess, LEASE } from './file-process.js'
+import { Faults, HOUR } from './faults.js'
+import { FileProcess } from './file-process.js'
 import { type Host, QUEUES, SimHost, TASKS } from './host.js'
 import type { Machine, SimProcess } from './process.js'
 
-const HOUR = 3_600_000
-/** So many seconds' corrections of the wall clock, in a row, look like a lease that is over. Each is too small to be taken for a jump, ms. */
-const CORRECTION = 1_900
+/** Nobody asks for anything for so long, ms: what is to be done then is done by those that time wakes. */
+const QUIET = 6_000
 /** Most are kept for a short time only: each commit is compared with all that is stored. */
 const KEEPS: readonly StoredOptions['keep'][] = [
   undefined,
@@ -31,16 +31,20 @@ export class Script {
   readonly #machine: Machine
   readonly #start: (name: string) => SimProcess
   readonly #width: number
+  readonly #faults: Faults
   readonly #hosts: Host[] = []
   readonly #ids: { readonly queue: string; readonly id: string; readonly isAlone: boolean }[] = []
   #names = 0
   #jobs = 0
   #random = new Random(0)
+  /** What passes until the next command, ms. */
+  #pause = 0
   #isEnding = false
   #isClosed = false
 
   constructor(machine: Machine, processes: number, width: number, start: (name: string) => SimProcess) {
     this.#machine = machine
+    this.#faults = new Faults(machine)
     this.#start = start
     this.#width = width
     for (let index = 0; index < processes; index++) this.#startProcess()
@@ -82,8 +86,9 @@ export class Script {
     this.#random = new Random(number)
     const random = this.#random
     const process = this.#processes.length === 0 ? undefined : random.pick(this.#processes)
+    this.#pause = random.chance(0.02) ? QUIET : random.pick([0, 0, 1, 5, 20, 100, 400, 1_500])
     if (process !== undefined) this.#command(process)
-    await this.#pass(random.pick([0, 0, 1, 5, 20, 100, 400, 1_500]))
+    await this.#pass(this.#pause)
   }
 
   async #pass(ms: number): Promise<void> {
@@ -98,12 +103,12 @@ export class Script {
     else if (roll < 32) this.#add(process, random.between(4, 9))
     else if (roll < 42) this.#flow(process)
     else if (roll < 44) this.#badBulk(process)
-    else if (roll < 59) this.#alter(process)
-    else if (roll < 65) this.#changeDependency(process)
-    else if (roll < 68) process.ask({ op: 'queue', name: random.pick(QUEUES), set: { paused: random.chance(0.4) } })
-    else if (roll < 71) process.ask({ op: 'queue', name: random.pick(QUEUES), set: { rate: random.pick(['10/s', '3/s', null, null]) } })
+    else if (roll < 58) this.#alter(process)
+    else if (roll < 64) this.#changeDependency(process)
+    else if (roll < 68) this.#pauseQueue(process)
+    else if (roll < 71) this.#limit(process)
     else if (roll < 75) this.#schedule(process)
-    else this.#fault(process)
+    else this.#pause = this.#faults.happen(random, process, this.#hosts) ?? this.#pause
   }
 
   // ---- jobs
@@ -140,12 +145,18 @@ export class Script {
     const known = this.#ids.filter((each) => each.queue === queue).slice(-30)
     const jobs = Array.from({ length: count }, () => {
       const dedup = count === 1 && random.chance(0.15) ? { key: `key ${random.below(3)}`, ttl: random.pick([undefined, 500, 5_000]) } : undefined
-      const dependsOn = count === 1 && known.length > 0 && random.chance(0.2) ? [random.pick(known).id] : []
+      const dependsOn = count === 1 && known.length > 0 && random.chance(0.3) ? [this.#dependency(queue, known)] : []
       const again = known.filter(({ isAlone }) => isAlone)
       const isAgain = count === 1 && again.length > 0 && random.chance(0.3)
       return this.#job(queue, { dedup, dependsOn, ...(isAgain ? { id: random.pick(again).id, dependsOn: [] } : {}) }, count === 1)
     })
     process.ask({ op: 'add', jobs })
+  }
+
+  /** Often one that runs: its claim does not know that another waits for it. */
+  #dependency(queue: string, known: readonly { readonly id: string }[]): string {
+    const active = [...this.#machine.checker.snapshot.jobs.values()].filter((job) => job.queue === queue && job.state === 'active')
+    return this.#random.pick(active.length > 0 && this.#random.chance(0.7) ? active : known).id
   }
 
   /** A parent and its children, some with children of their own. */
@@ -196,8 +207,49 @@ export class Script {
     process.ask({ op: 'alter', selector: { queue, ids: [id] }, change: failed === undefined ? 'cancel' : 'retry' })
   }
 
+  // ---- queues
+
+  /** Mostly one whose jobs are held and have not begun, and one that is paused goes on. Some are paused twice. What was held is to be back soon. */
+  #pauseQueue(process: SimProcess): void {
+    const random = this.#random
+    const { jobs, queues } = this.#machine.checker.snapshot
+    const held = [...jobs.values()].filter(({ state, begun }) => state === 'active' && begun === 0)
+    const name = held.length > 0 && random.chance(0.7) ? random.pick(held).queue : random.pick(QUEUES)
+    const paused = queues.get(name)?.paused !== true && random.chance(0.7)
+    const set = (to: boolean): void => process.ask({ op: 'queue', name, set: { paused: to } })
+    set(paused)
+    if (!paused || random.chance(0.4)) return
+    this.#pause = QUIET
+    if (random.chance(0.5)) return
+    const { world } = this.#machine
+    const more = Array.from({ length: 8 }, () => this.#job(name))
+    world.schedule(600, () => set(false))
+    world.schedule(600, () => process.ask({ op: 'add', jobs: more }))
+    world.schedule(1_200, () => set(true))
+    this.#pause = QUIET + 1_200
+  }
+
+  /** With a limit, and more jobs than it lets begin at once: nothing but time lets the others begin. */
+  #limit(process: SimProcess): void {
+    const random = this.#random
+    const queue = random.pick(QUEUES)
+    const rate = random.pick(['10/s', '3/s', null, null])
+    process.ask({ op: 'queue', name: queue, set: { rate } })
+    if (rate === null || random.chance(0.5)) return
+    process.ask({ op: 'add', jobs: Array.from({ length: 12 }, () => this.#job(queue)) })
+    this.#pause = QUIET
+  }
+
   #schedule(process: SimProcess): void {
     const random = this.#random
+    const schedules = [...this.#machine.checker.snapshot.schedules]
+    if (schedules.length > 0 && random.chance(0.3)) {
+      // A user adds a job of the id that the next tick would give to its own.
+      const [name, { nextAt }] = random.pick(schedules)
+      const [queue = '', key] = name.split(/ (.*)/)
+      process.ask({ op: 'add', jobs: [this.#job(queue, { id: `${key}:${nextAt}` })] })
+      return
+    }
     const queue = random.pick(QUEUES)
     const key = `tick ${random.below(3)}`
     const schedule = random.chance(0.3)
@@ -211,72 +263,6 @@ export class Script {
           priority: 0,
         }
     process.ask({ op: 'schedule', queue, key, schedule } as Operation)
-  }
-
-  // ---- faults
-
-  #fault(process: SimProcess): void {
-    const random = this.#random
-    const { world } = this.#machine
-    const roll = random.below(100)
-    if (roll < 14) process.kill()
-    else if (roll < 22) this.#hosts.find((host) => host.process === process)!.close()
-    else if (roll < 44) {
-      // What it asks for in this moment reaches its store when it continues.
-      process.events.work()
-      process.stop()
-      const ms = random.pick([10, 500, LEASE / 2, LEASE + 1_500, LEASE + 3_000, 2 * LEASE])
-      world.schedule(ms, () => process.continue())
-    } else if (process instanceof FileProcess) this.#diskFault(process, roll)
-  }
-
-  #diskFault(process: FileProcess, roll: number): void {
-    const random = this.#random
-    const machine = this.#machine
-    const { world, checker } = machine
-    const faults: readonly CommitFault[] = [
-      { kind: 'kill before' },
-      { kind: 'kill after' },
-      { kind: 'kill after' },
-      { kind: 'slow', ms: random.pick([5, 100, 2_000]) },
-      { kind: 'stop', ms: random.pick([100, LEASE + 1_000]) },
-    ]
-    if (roll < 52) process.commitFault = random.pick(faults)
-    else if (roll < 62) this.#lateSweep(process)
-    else if (roll < 72) process.statementsLeft = random.below(40)
-    else if (roll < 78) {
-      process.silent = true
-      world.schedule(4_000, () => {
-        process.silent = false
-      })
-    } else if (roll < 85) {
-      machine.lockedUntil = world.now + random.pick([20, 1_500, 7_000, 2 * LEASE])
-      checker.quietUntil = Math.max(checker.quietUntil, machine.lockedUntil + 2_000)
-      world.trace(`the file is locked until ${machine.lockedUntil}`)
-    } else if (roll < 92) {
-      machine.fullUntil = world.now + random.pick([50, 800, 4_000])
-      checker.quietUntil = Math.max(checker.quietUntil, machine.fullUntil + 2_000)
-      world.trace(`the disk is full until ${machine.fullUntil}`)
-    } else if (roll < 96) this.#setClock(random.pick([-HOUR, -20_000, 20_000, HOUR]))
-    else for (let second = 0; second < 6; second++) world.schedule(second * 1_000, () => this.#setClock(CORRECTION))
-  }
-
-  #setClock(by: number): void {
-    const machine = this.#machine
-    machine.wallOffset += by
-    if (by === CORRECTION) machine.checker.corrected += by
-    machine.world.trace(`the wall clock is off by ${machine.wallOffset}`)
-  }
-
-  /** A process is stopped until another has found that it stands still, and beats before that one can act. */
-  #lateSweep(process: FileProcess): void {
-    const { world } = this.#machine
-    const others = this.#processes.filter((each) => each !== process)
-    if (others.length === 0) return
-    const victim = this.#random.pick(others)
-    victim.stop()
-    world.schedule(LEASE + 4_000, () => victim.continue())
-    process.commitFault = { kind: 'late sweep', victim, still: LEASE + this.#random.below(1_000) }
   }
 
   // ---- the end
@@ -299,7 +285,7 @@ export class Script {
     // What was to run at a time of a clock that was set back runs now. One of the processes claims from all queues.
     this.#startProcess()
     if (this.#processes.some((process) => process instanceof FileProcess)) {
-      this.#setClock(4 * HOUR)
+      this.#faults.setClock(4 * HOUR)
     }
     for (let second = 0; second < 180 && checker.violations.length === 0; second++) {
       const process = this.#processes.at(-1)

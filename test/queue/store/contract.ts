@@ -849,6 +849,17 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         expect((await store.find({ queue: 'q' })).length).toBe(expected)
       })
 
+      it('add a job of another id where a job has the id of the tick', async () => {
+        const nextAt = Date.now() - 5
+        await store.add([newJob({ id: `k:${nextAt}`, runAt: Date.now() + 60_000 })])
+        await store.schedule('q', 'k', every(60_000, { nextAt }))
+        const session = await openSession()
+        const { id, task } = await claimOne(session)
+        expect(task).toBe('tick')
+        expect(id).not.toBe(`k:${nextAt}`)
+        expect((await store.find({ queue: 'q' })).length).toBe(2)
+      })
+
       it('go on beside one that cannot be read', async () => {
         const nextAt = Date.now() - 5
         const broken = { cron: 'nonsense', catchUp: 'one', task: 'tick', body: bytes(''), options: {}, priority: 0, nextAt } as const

@@ -200,8 +200,9 @@ export class MemoryDatabase {
         if (schedule.nextAt === undefined || schedule.nextAt > now) continue
         const { ticks, nextAt } = readableTicks(`'${key}' of the queue '${queue}'`, schedule, schedule.nextAt, now)
         ofQueue.set(key, { ...schedule, nextAt })
+        const isFree = (id: string): boolean => this.jobs.table.byId(queue, id) === undefined
         this.jobs.add(
-          ticks.map((tick) => jobOfTick(queue, key, schedule, tick)),
+          ticks.map((tick) => jobOfTick(queue, key, schedule, tick, isFree)),
           now,
         )
       }

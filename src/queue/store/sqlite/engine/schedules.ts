@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { jobOfTick, nextTick, readableTicks, sameTiming } from '../../../schedules/ticks.js'
 import type { StoredSchedule } from '../../store.js'
 import type { Row } from '../database/node-sqlite.js'
@@ -7,9 +6,6 @@ import type { StoreContext } from './context.js'
 
 /** Jobs of one schedule, and schedules, that one transaction handles, at most. */
 const SLICE = 100
-
-/** An id is at most so long, bytes. */
-const MAX_ID = 255
 
 type Definition = Omit<StoredSchedule, 'body' | 'nextAt'>
 
@@ -52,11 +48,9 @@ export const tick = (context: StoreContext): boolean => {
   return more
 }
 
-/** The id says which tick it was, where it is free. */
 const addTick = (context: StoreContext, row: Row, schedule: StoredSchedule, at: number): void => {
-  const job = jobOfTick(context.queues.nameOf(row.queue as number), row.key as string, schedule, at)
-  const isFree = Buffer.byteLength(job.id) <= MAX_ID && context.sql.jobById.get(row.queue!, job.id) === undefined
-  add(context, [isFree ? job : { ...job, id: randomUUID() }])
+  const isFree = (id: string): boolean => context.sql.jobById.get(row.queue!, id) === undefined
+  add(context, [jobOfTick(context.queues.nameOf(row.queue as number), row.key as string, schedule, at, isFree)])
 }
 
 /** The wall clock has jumped: intervals go on as if it had not. Patterns name times of the wall clock. */
