@@ -160,7 +160,7 @@ withRabbit('a consumer is restored', () => {
     const collector = new DeliveryCollector()
     node.consume(2, collector.receive)
     const { onChannel, close } = await admin()
-    // Once in a hundred times RabbitMQ tells the consumer in time: then it consumes again, and shows nothing.
+    // Once in a hundred times RabbitMQ tells the consumer in time, which then consumes again, or loses nothing: that shows nothing.
     let round = 0
     do {
       warnings.length = 0
@@ -177,7 +177,7 @@ withRabbit('a consumer is restored', () => {
         await node.depth()
         return ids.every((id) => collector.ids.includes(id))
       })
-    } while (warnings.some((warning) => warning.startsWith('RabbitMQ cancelled the consumer')) && ++round < 5)
+    } while ((warnings.length === 0 || warnings.some((warning) => warning.startsWith('RabbitMQ cancelled the consumer'))) && ++round < 5)
     await close()
     expect(warnings).toEqual([expect.stringContaining('its consumer is replaced')])
   })
