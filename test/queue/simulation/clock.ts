@@ -35,14 +35,20 @@ class SimTimer {
 /** What a callback that is to run at once costs, ms: time passes in a loop of them too. */
 const TURN = 0.01
 
-const start = (context: TimeContext, fn: () => void, ms: number, repeats: boolean): SimTimer => {
+/** As in Node, whose loop counts whole milliseconds: a timer that is set anew several times in one fires at the end of it all the same. */
+const untilFired = (context: TimeContext, ms: number): number => {
+  const now = context.monotonic()
+  return Math.floor(now) + Math.max(1, Math.trunc(ms)) - now
+}
+
+const start = (context: TimeContext, fn: () => void, wait: () => number, repeats: boolean): SimTimer => {
   const timer = new SimTimer()
   const fire = (): void => {
     if (timer.cancelled) return
-    if (repeats) context.after(ms, fire)
+    if (repeats) context.after(wait(), fire)
     fn()
   }
-  context.after(Math.max(TURN, ms), fire)
+  context.after(wait(), fire)
   return timer
 }
 
@@ -52,15 +58,15 @@ const installClock = (): void => {
   const set = timers as unknown as Record<string, unknown>
   set.setTimeout = (fn: () => void, ms = 1): unknown => {
     const context = contexts.getStore()
-    return context === undefined ? real.setTimeout(fn, ms) : start(context, fn, Math.max(1, ms), false)
+    return context === undefined ? real.setTimeout(fn, ms) : start(context, fn, () => untilFired(context, ms), false)
   }
   set.setInterval = (fn: () => void, ms = 1): unknown => {
     const context = contexts.getStore()
-    return context === undefined ? real.setInterval(fn, ms) : start(context, fn, Math.max(1, ms), true)
+    return context === undefined ? real.setInterval(fn, ms) : start(context, fn, () => untilFired(context, ms), true)
   }
   set.setImmediate = (fn: () => void): unknown => {
     const context = contexts.getStore()
-    return context === undefined ? real.setImmediate(fn) : start(context, fn, TURN, false)
+    return context === undefined ? real.setImmediate(fn) : start(context, fn, () => TURN, false)
   }
   for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate'] as const) {
     const clear = timers[name] as (timer: unknown) => void

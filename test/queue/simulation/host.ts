@@ -193,9 +193,10 @@ export class SimHost implements Host {
     })
   }
 
+  /** Mostly it goes on as if nobody had cancelled the job: how the job ends then is up to the store. */
   #cancelled(session: number, { seq, token }: Lease): void {
     const active = this.#active.get(`${seq} ${token}`)
-    if (session !== this.#session || active === undefined || this.#random.chance(0.3)) return
+    if (session !== this.#session || active === undefined || this.#random.chance(0.7)) return
     this.#later(active, this.#random.pick([1, 50]), () => {
       this.#settle(active, { as: 'cancelled', reason: 'cancelled', error: ERROR, counts: active.job.counts, history: HISTORY })
     })

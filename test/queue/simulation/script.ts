@@ -10,6 +10,8 @@ import type { Machine, SimProcess } from './process.js'
 
 /** Nobody asks for anything for so long, ms: what is to be done then is done by those that time wakes. */
 const QUIET = 6_000
+/** Jobs that a process has at a time which starts at the end of a run: it ends all that is left. */
+const END_WIDTH = 10
 /** Most are kept for a short time only: each commit is compared with all that is stored. */
 const KEEPS: readonly StoredOptions['keep'][] = [
   undefined,
@@ -69,7 +71,7 @@ export class Script {
     // One that only adds, or claims from few queues, or has no schedulers.
     const schedulers = this.#isEnding || !world.random.chance(0.25)
     const queues = this.#isEnding || world.random.chance(0.7) ? QUEUES : [world.random.pick(QUEUES)]
-    const host = new (world.random.chance(0.5) ? BrokerHost : SimHost)(process, { queues, schedulers, width: this.#width })
+    const host = new (world.random.chance(0.5) ? BrokerHost : SimHost)(process, { queues, schedulers, width: this.#isEnding ? END_WIDTH : this.#width })
     this.#hosts.push(host)
     process.atDeath.add(() => {
       this.#hosts.splice(this.#hosts.indexOf(host), 1)
@@ -181,18 +183,22 @@ export class Script {
   #alter(process: SimProcess): void {
     const random = this.#random
     const change = random.pick<JobChange>(['cancel', 'cancel', 'cancel', 'cancel', 'retry', 'retry', 'retry', 'promote', 'remove'])
-    const queue = random.pick(QUEUES)
-    const ids = this.#ids.filter((each) => each.queue === queue).slice(-25)
-    const kind = random.below(10)
-    const selector: JobSelector =
-      kind < 3 && ids.length > 0
-        ? { ids: [random.pick(ids).id, random.pick(ids).id] }
-        : kind < 4
-          ? { states: [random.pick(JOB_STATES)], limit: 5 }
-          : { states: [random.pick(USUAL_STATES[change])], limit: random.between(1, 3) }
-    process.ask({ op: 'alter', selector: { queue, ...selector }, change })
+    // Users cancel above all what does not come to an end.
+    const hard = [...this.#machine.checker.snapshot.jobs.values()].filter(({ state, task }) => state === 'active' && task !== 'ok')
+    const chosen = change === 'cancel' && hard.length > 0 && random.chance(0.7) ? random.pick(hard) : undefined
+    const queue = chosen?.queue ?? random.pick(QUEUES)
+    process.ask({ op: 'alter', selector: chosen === undefined ? this.#selector(queue, change) : { queue, ids: [chosen.id] }, change })
     // Its loss is one of the ways in which a claim of a cancelled job ends.
     if (change === 'cancel' && random.chance(0.15)) random.pick(this.#processes).kill()
+  }
+
+  #selector(queue: string, change: JobChange): JobSelector {
+    const random = this.#random
+    const ids = this.#ids.filter((each) => each.queue === queue).slice(-25)
+    const kind = random.below(10)
+    if (kind < 3 && ids.length > 0) return { queue, ids: [random.pick(ids).id, random.pick(ids).id] }
+    if (kind < 4) return { queue, states: [random.pick(JOB_STATES)], limit: 5 }
+    return { queue, states: [random.pick(USUAL_STATES[change])], limit: random.between(1, 3) }
   }
 
   /** A user cancels one of several jobs that another waits for, or lets it run again. */
@@ -207,8 +213,6 @@ export class Script {
     process.ask({ op: 'alter', selector: { queue, ids: [id] }, change: failed === undefined ? 'cancel' : 'retry' })
   }
 
-  // ---- queues
-
   /** Mostly one whose jobs are held and have not begun, and one that is paused goes on. Some are paused twice. What was held is to be back soon. */
   #pauseQueue(process: SimProcess): void {
     const random = this.#random
@@ -221,11 +225,10 @@ export class Script {
     if (!paused || random.chance(0.4)) return
     this.#pause = QUIET
     if (random.chance(0.5)) return
-    const { world } = this.#machine
     const more = Array.from({ length: 8 }, () => this.#job(name))
-    world.schedule(600, () => set(false))
-    world.schedule(600, () => process.ask({ op: 'add', jobs: more }))
-    world.schedule(1_200, () => set(true))
+    process.inHost(600, () => set(false))
+    process.inHost(600, () => process.ask({ op: 'add', jobs: more }))
+    process.inHost(1_200, () => set(true))
     this.#pause = QUIET + 1_200
   }
 
@@ -330,9 +333,9 @@ export class Script {
 
   /** All processes end in order. */
   async close(): Promise<void> {
-    const { checker } = this.#machine
+    const { checker, world } = this.#machine
     const hosts = [...this.#hosts]
-    this.#machine.world.trace('all end')
+    world.trace('all end')
     this.#isClosed = true
     for (const host of hosts) host.close()
     await this.#pass(5_000)
