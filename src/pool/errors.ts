@@ -107,6 +107,11 @@ export const missingTasks = (settings: Settings): WorkerStartError | undefined =
   return new WorkerStartError(`No worker can be started: ${module}: ${reason}`, { cause })
 }
 
+/** How Node.js exits when it does not know one of its options. */
+const INVALID_OPTION = 9
+/** What it prints then, behind its own path. */
+const REFUSED_OPTION = /^\S*: (.*(?:bad option|requires an argument|NODE_OPTIONS).*)$/m
+
 const loaderHint = (error: unknown): string =>
   (error as { code?: unknown } | null)?.code === 'ERR_UNKNOWN_FILE_EXTENSION' && /"\.[cm]?tsx?"/.test(lineOf(error))
     ? ". Give the workers a loader: execArgv: ['--import', 'tsx'], or run Node 22.18 or later"
@@ -126,6 +131,8 @@ export const startError = (worker: PoolWorker, attempts: number, settings: Setti
   const error = exit?.error ?? killReason?.error
   const permission = missingPermission(error, stderr)
   if (permission !== undefined) return refused(`${permission}.`, error)
+  const option = exit?.exitCode === INVALID_OPTION ? REFUSED_OPTION.exec(stderr)?.[1] : undefined
+  if (option !== undefined) return refused(`Node.js ${process.version} says of its options (execArgv, NODE_OPTIONS): ${option}.`, error)
   const modules = settings.tasks.map((url) => fileURLToPath(url)).join(', ')
   const loading =
     worker.upAt !== 0 || exit?.error !== undefined || (error instanceof StartTimeoutError && error.at !== undefined) ? '' : `. It was to load ${modules}.`

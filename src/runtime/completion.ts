@@ -238,7 +238,7 @@ export class Completion implements ActiveJobObserver {
 
   /** `running`: the job was running when it was lost, and that loss is not counted yet. */
   #lost(job: ActiveJob, error: unknown, running: boolean): void {
-    if (running) this.countLoss(job, job.worker, errorLine(error))
+    if (running) this.countLoss(job, job.worker, error instanceof WorkerLostError ? error.reason : errorLine(error))
     const settlement = this.#state.policy.lost(job, job.target?.options.retryLost, error)
     if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'lost')
     else this.#retried(job, settlement, error, 'retried')

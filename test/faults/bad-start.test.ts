@@ -70,6 +70,14 @@ describe('promise 8: createPool with a task module', () => {
   })
 })
 
+describe('promise 8: workers with an option that Node.js does not have', () => {
+  it('are told with the option', async () => {
+    const error = await failure(startPool({ execArgv: ['--no-such-option'], output: 'ignore' }))
+    expect(error).toMatchObject({ name: 'WorkerStartError', stderr: expect.stringContaining('--no-such-option') })
+    expect((error as Error).message).toContain(`Node.js ${process.version} says of its options (execArgv, NODE_OPTIONS): bad option: --no-such-option.`)
+  })
+})
+
 describe('promise 8: a host with too few descriptors for the workers', () => {
   it.each(launchers)('reports it at the start and leaves no process (launcher: %s)', async (_, env) => {
     const host = new Host('sh', ['-c', `ulimit -n 90; exec ${process.execPath} ${hostScript('few-descriptors.js')}`], env)
