@@ -238,17 +238,17 @@ export class Completion implements ActiveJobObserver {
 
   /** `running`: the job was running when it was lost, and that loss is not counted yet. */
   #lost(job: ActiveJob, error: unknown, running: boolean): void {
-    if (running) this.countLoss(job, job.worker, error instanceof WorkerLostError ? error.reason : errorLine(error))
+    if (running) this.countLoss(job, job.worker, error instanceof WorkerLostError ? error.reason : errorLine(error), errorLine(error))
     const settlement = this.#state.policy.lost(job, job.target?.options.retryLost, error)
     if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'lost')
     else this.#retried(job, settlement, error, 'retried')
   }
 
-  /** Counts and reports one run whose worker died, whether or not the job runs again. */
-  countLoss(job: ActiveJob, worker: number | undefined, reason: string): void {
+  /** Counts and reports one run whose worker died, whether or not the job runs again. `text`: for its history. */
+  countLoss(job: ActiveJob, worker: number | undefined, reason: string, text = reason): void {
     job.running = false
     job.losses++
-    job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: reason })
+    job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: text })
     this.#state.totals.lost++
     if (job.historyEntry !== undefined) job.historyEntry.record.counts = { ...job.counts, losses: job.totalLosses }
     this.#state.log?.error({ job: job.id, task: job.name, queue: job.queue, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
