@@ -545,6 +545,12 @@ export const mutations = [
     put: '',
   },
   {
+    breaks: 'launcher: a worker that only its lifeline has left is counted as ended, and lives',
+    file: 'src/pool/worker/launch/launcher-worker.ts',
+    find: '      this.#killGroup()\n      this.exited(',
+    put: '      this.exited(',
+  },
+  {
     breaks: 'launcher: a launcher process that has ended is asked for workers',
     file: 'src/pool/worker/launch/launcher-process.ts',
     find: 'if (current === undefined || current.hasEnded) current',

@@ -227,6 +227,8 @@ export class PromiseChecker {
       this.#neverStarted++
       return
     }
+    // Of one that is cut off the host may not even know the process id.
+    this.#check(!process.alive || process.isCutOff, () => `promise 11: worker ${worker} is counted as ended, and its process lives`)
     const { killed } = process
     if (expected || this.terminated || killed === undefined) return
     const { at, sinceFrame, recentGap } = killed

@@ -94,9 +94,8 @@ export class SimLauncherSystem implements LauncherSystem {
       const process = launcher.find(Math.abs(target))
       // Its number may be that of another process, once the launcher has waited for it.
       if (process !== undefined) history.check(!launcher.alive, () => `the host signals worker ${process.id}, whose launcher process lives`)
-      if (process === undefined) continue
-      process.isSignalled = true
-      process.signal()
+      // The host counts it as ended at once. It may: kill() returns when the signal is pending, and a process with a pending SIGKILL runs no more of its own code.
+      process?.die({ exitCode: null, signal: 'SIGKILL' })
     }
   }
 

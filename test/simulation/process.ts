@@ -81,8 +81,6 @@ export class SimProcess implements LaunchedProcess {
   pipeBroken = false
   /** Its launcher process died before the host had all its pipes. */
   isCutOff = false
-  /** The host has sent SIGKILL to it, and counts it as ended. */
-  isSignalled = false
   rss = 50e6
   /** The largest `rss` so far. */
   peakRss = 50e6

@@ -129,8 +129,8 @@ const launchers = (
 ): { launcher: Launcher; system: SimLauncherSystem | undefined } => {
   const { world, history, coverage } = context
   const start = (id: number, files: SimFiles, launcher?: SimLauncher): SimProcess => {
-    // One that is cut off ends when it runs again; SIGKILL takes a moment.
-    const alive = [...processes.values()].filter((process) => process.alive && !(process.isCutOff && process.frozen) && !process.isSignalled).length + 1
+    // One that is cut off ends when it runs again.
+    const alive = [...processes.values()].filter((process) => process.alive && !(process.isCutOff && process.frozen)).length + 1
     history.check(alive <= history.maxProcesses, () => `promise 11: ${alive} processes live; at most ${history.maxProcesses} may`)
     const process = new SimProcess(id, context, settings, faults.nextStart(), files, launcher)
     world.trace(`worker ${id} is started`)
@@ -146,7 +146,8 @@ const launchers = (
     if (killedEarly.has(id)) process.noteKill(0)
     return process
   })
-  const launch = launcherProcess(settings, system)
+  // With killTree, what is left of a worker is killed once more after its exit.
+  const launch = launcherProcess({ ...settings, killTree: config.seed % 2 === 0 }, system)
   const launcher = (id: number): ReturnType<Launcher> => {
     requestedAt.set(id, world.now)
     world.mayHaveSettled = true

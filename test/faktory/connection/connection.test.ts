@@ -136,7 +136,7 @@ describe.skipIf(!hasOpenssl)('TLS', () => {
   })
 })
 
-/** Linux shows the timers of its sockets: 02 is that of keepalive. */
+/** Linux shows the timers of its sockets: 02 is that of keepalive. A socket of an earlier test that used the same port may wait for its end. */
 describe.skipIf(process.platform !== 'linux')('keepalive', () => {
   const timersOf = (port: number): string[] =>
     readFileSync('/proc/net/tcp', 'utf8')
@@ -147,7 +147,7 @@ describe.skipIf(process.platform !== 'linux')('keepalive', () => {
   it('is set on a plain connection', async () => {
     const { url, port } = await lineServer()
     await open(url)
-    await until('nothing else is timed', () => timersOf(port)[0] === '02')
+    await until('nothing else is timed', () => timersOf(port).includes('02'))
   })
 
   it.skipIf(!hasOpenssl)('is set on one with TLS', async () => {
@@ -155,7 +155,7 @@ describe.skipIf(process.platform !== 'linux')('keepalive', () => {
     onTestFinished(() => certificates.remove())
     const { url, port } = await lineServer({ tls: { key: certificates.read('server.key'), cert: certificates.read('server.pem') } })
     await open(url, { tls: readTls('tls', { rejectUnauthorized: false }) })
-    await until('nothing else is timed', () => timersOf(port)[0] === '02')
+    await until('nothing else is timed', () => timersOf(port).includes('02'))
   })
 })
 

@@ -87,7 +87,8 @@ export class LauncherWorker implements LaunchedProcess {
     if (this.#exit !== undefined) return
     const lifeline = this.#lifelineSocket
     if (lifeline === undefined || !this.isHandedOver) {
-      // The pipes that have not come are gone with the launcher process, and the others are closed now: it leaves by itself.
+      // The pipes that have not come are gone with the launcher process, and the others are closed now: it leaves by itself, but not while it is stopped.
+      this.#killGroup()
       this.failed(error)
       return
     }
