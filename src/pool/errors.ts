@@ -134,8 +134,11 @@ export const startError = (worker: PoolWorker, attempts: number, settings: Setti
   const option = exit?.exitCode === INVALID_OPTION ? REFUSED_OPTION.exec(stderr)?.[1] : undefined
   if (option !== undefined) return refused(`Node.js ${process.version} says of its options (execArgv, NODE_OPTIONS): ${option}.`, error)
   const modules = settings.tasks.map((url) => fileURLToPath(url)).join(', ')
+  const ended = exit?.exitCode === 0 ? ', where something calls process.exit()' : ''
   const loading =
-    worker.upAt !== 0 || exit?.error !== undefined || (error instanceof StartTimeoutError && error.at !== undefined) ? '' : `. It was to load ${modules}.`
+    worker.upAt !== 0 || exit?.error !== undefined || (error instanceof StartTimeoutError && error.at !== undefined)
+      ? ''
+      : `. It was to load ${modules}${ended}.`
   const reason = error === undefined ? howItEnded(worker, settings) : lineOf(error)
   return refused(`${reason.replace(/\.$/, '')}${loading}`, error)
 }

@@ -1,4 +1,5 @@
 // Tasks that the command line's tests publish.
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export const add = (a, b) => a + b
@@ -7,6 +8,10 @@ export const wait = async (ms) => {
   console.log(`waiting ${ms} ms`)
   await sleep(ms)
   return ms
+}
+
+export const waitForFile = async (path) => {
+  while (!existsSync(path)) await sleep(5)
 }
 
 export const fail = (why) => {

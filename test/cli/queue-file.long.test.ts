@@ -1,9 +1,9 @@
 /** The built command line over a queue in a file, with no server. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { until } from '../fixtures/until.js'
 import { hasSqlite } from '../queue/store/sqlite/files.js'
 import { type Ended, jsonLines, PREFORK, Prefork, TASKS } from './processes.js'
@@ -14,10 +14,9 @@ describe('prefork over a queue in a file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'prefork-test-'))
   const broker = `sqlite:${join(folder, 'jobs.db')}`
   const started: Prefork[] = []
-  afterAll(() => {
-    for (const each of started) each.process.kill('SIGKILL')
-    rmSync(folder, { recursive: true, force: true })
-  })
+  // The next test counts the nodes.
+  afterEach(() => Promise.all(started.splice(0).map((each) => each.stop('SIGKILL'))))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const start = (...typed: string[]): Prefork => {
     const each = new Prefork(execa(process.execPath, [PREFORK, ...typed, '--broker', broker], { ...OPTIONS, env: { PATH: process.env.PATH, NO_COLOR: '1' } }))
     started.push(each)
@@ -47,9 +46,11 @@ describe('prefork over a queue in a file', () => {
     await until('it has failed again', async () => (await counts()).failed === 1)
     expect(await run('purge', '--dead', '--yes')).toMatchObject({ code: 0, stdout: 'default: 1 removed\n' })
 
-    const long = (await run('publish', 'wait', '[2000]')).stdout.trim()
+    const latch = join(folder, 'latch')
+    const long = (await run('publish', 'waitForFile', JSON.stringify([latch]))).stdout.trim()
     await until('it runs', async () => (await counts()).active === 1)
     await node.stop('SIGKILL')
+    writeFileSync(latch, '')
     const second = start('work', '--tasks', TASKS, '--workers', '1')
     await until('it has run again', async () => (await counts()).active === 0 && (await counts()).waiting === 0)
     expect(jsonLines((await run('queue', 'show', long)).stdout)).toMatchObject([{ state: 'completed', counts: { losses: 1 } }])

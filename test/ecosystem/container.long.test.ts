@@ -51,7 +51,7 @@ told.push(sleeps())
 console.log(JSON.stringify(told))
 `
 
-it.skipIf(refusal !== undefined)('answers, loses a worker and closes', async () => {
+it.skipIf(refusal !== undefined)('answers, loses a worker and closes', { timeout: 150_000 }, async () => {
   const { folder, remove } = makeProject()
   onTestFinished(remove)
   writeFileSync(join(folder, 'tasks.js'), TASKS)
@@ -66,7 +66,7 @@ it.skipIf(refusal !== undefined)('answers, loses a worker and closes', async () 
   container.all.setEncoding('utf8').on('data', (text: string) => {
     output += text
   })
-  await until('it has told all', () => output.includes('\n') || container.exitCode !== null)
+  await until('it has told all', () => output.includes('\n') || container.exitCode !== null, 120_000)
   const MB = 1024 * 1024
   // The child of the worker that died has ended with it. Nobody reaps it: that is for an init.
   expect(JSON.parse(output.split('\n')[0]!)).toEqual([1, 64 * MB, 'EROFS', Array(4).fill(100 * MB), 'SIGKILL', ['Z sleep']])

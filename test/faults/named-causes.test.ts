@@ -34,6 +34,7 @@ const folder = (): string => {
 
 it.each([
   ['prints and exits', "console.error('one\\ntwo'); process.exit(3)", /exited with code 3\. It was to load .*tasks\.mjs\.$/, 'one\ntwo'],
+  ['ends the process', 'process.exit(0)', /exited with code 0\. It was to load .*tasks\.mjs, where something calls process\.exit\(\)\.$/, ''],
   ['throws an error of several lines', "throw new Error('one\\ntwo')", /tasks\.mjs: one$/, ''],
 ])('the message of a start that failed has one line where a module %s', async (_, text, message, stderr) => {
   const tasks = join(folder(), 'tasks.mjs')

@@ -6,7 +6,7 @@ const busyLoop = (task: string): Fault => ({ task, args: ['/dev/null'], run: { t
 
 const SMALL_HEAP = { execArgv: ['--max-old-space-size=24'] }
 const LIMIT = { timeLimit: 300 }
-const SHORT_HEARTBEAT = { heartbeatTimeout: 1_000 }
+const SHORT_HEARTBEAT = { heartbeatTimeout: 2_000 }
 
 const FAULTS: Record<string, Fault> = {
   SIGKILL: { task: 'killSelf', args: ['SIGKILL'], pool: { workers: 2 }, outcome: signal('SIGKILL') },
@@ -28,7 +28,7 @@ const FAULTS: Record<string, Fault> = {
     pool: { cancelGrace: 200 },
     outcome: { name: 'SoftTimeLimitError' },
   },
-  'the event loop blocked past the heartbeat': { task: 'spinFor', args: [1_300], pool: SHORT_HEARTBEAT, outcome: { value: 1_300 } },
+  'the event loop blocked past the heartbeat': { task: 'spinFor', args: [2_600], pool: SHORT_HEARTBEAT, outcome: { value: 2_600 } },
   'the jobs pipe closed': { task: 'closeFd', args: [3], outcome: { value: 'closed' } },
   'the results pipe closed': { task: 'closeFd', args: [4], outcome: lost('protocol') },
   'the lifeline closed': { task: 'closeFd', args: [5], outcome: {} },

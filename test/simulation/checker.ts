@@ -243,8 +243,9 @@ export class PromiseChecker {
     const isBlocked = detachedHangSince !== undefined && at - detachedHangSince >= heartbeatTimeout
     // A frame that ends the gap may be in transit while the host decides.
     if (reason.includes('watchdog was silent')) checkReason(isSilent || (sinceFrame < MAX_TRANSIT_MS && recentGap >= heartbeatTimeout))
-    else if (reason.startsWith('No HELLO')) checkReason(seenAt(process.results, process.helloAt) > process.startedAt + deadlineOf(reason) - MAX_TRANSIT_MS)
-    else if (reason.startsWith('No WORKER_UP')) checkReason(seenAt(process.results, process.upAt) > process.helloAt! + deadlineOf(reason) - MAX_TRANSIT_MS)
+    else if (reason.startsWith('The process had not begun'))
+      checkReason(seenAt(process.results, process.helloAt) > process.startedAt + deadlineOf(reason) - MAX_TRANSIT_MS)
+    else if (reason.startsWith('The task modules')) checkReason(seenAt(process.results, process.upAt) > process.helloAt! + deadlineOf(reason) - MAX_TRANSIT_MS)
     else if (reason.includes('did not end within')) {
       const wasCancelled = ({ delivery }: Execution): boolean => killed.unread || process.watchdog.cancelRequests.has(delivery)
       checkReason(this.#unanswered(worker, at).some(({ job, execution }) => at >= graceEndsAt(job) - EPSILON && wasCancelled(execution)))

@@ -1,5 +1,5 @@
 import { HAND_OVER_ORDER, type LauncherReport, type LauncherRequest } from '../../src/pool/worker/launch/launcher.js'
-import type { LauncherChild, LauncherSystem, SharedFiles } from '../../src/pool/worker/launch/spawn-launcher.js'
+import type { FilesWithPaths, LauncherChild, LauncherSystem } from '../../src/pool/worker/launch/spawn-launcher.js'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../src/wire/messages.js'
 import type { Pollable } from './host.js'
 import { openFiles, type SimFiles } from './memory.js'
@@ -74,7 +74,7 @@ export class SimLauncherSystem implements LauncherSystem {
     return launcher
   }
 
-  openFiles(): SharedFiles {
+  openFiles(): FilesWithPaths {
     const { world, coverage } = this.#context
     const files = openFiles(world, coverage, this.#settings)
     const path = `/proc/1/fd/${++this.#opened}`

@@ -73,8 +73,8 @@ export class PhaseDeadline {
   expect(what: 'HELLO' | 'WORKER_UP', aliveTimeout: number, times: number, results: Reader, late: (error: StartTimeoutError) => void): void {
     const ms = times * aliveTimeout
     this.set(ms, [results], () => {
-      const behind = what === 'HELLO' ? 'the process had not got so far as to load the tasks' : 'the task modules and start hooks were not through'
-      late(new StartTimeoutError(`No ${what} within ${ms} ms: ${behind}`, { aliveTimeout, times }))
+      const behind = what === 'HELLO' ? 'The process had not begun to load the tasks' : 'The task modules and start hooks had not finished'
+      late(new StartTimeoutError(`${behind} within ${ms} ms`, { aliveTimeout, times }))
     })
   }
 

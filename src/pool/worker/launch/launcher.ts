@@ -55,6 +55,9 @@ export interface LaunchedProcess {
   killRest(): void
 }
 
+/** The files that a worker shares with its host. */
+export type SharedFiles = Pick<LaunchedProcess, 'record' | 'memory'>
+
 /** Starts worker processes. */
 export interface Launcher {
   (workerId: number): LaunchedProcess

@@ -2,17 +2,15 @@ import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../../wire/messages.js'
 import { FileRecord } from './acceptance-record.js'
-import type { FileMemory, PoolMemory } from './file-memory.js'
-import type { LaunchedProcess, Launcher } from './launcher.js'
-import { killQuietly, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
-
-type SharedFiles = Pick<LaunchedProcess, 'record' | 'memory'> & { readonly record: FileRecord | undefined; readonly memory: FileMemory | undefined }
+import type { PoolMemory } from './file-memory.js'
+import type { LaunchedProcess, Launcher, SharedFiles } from './launcher.js'
+import { killQuietly, type SharedDescriptors, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
 
 /** Starts workers as child processes of the host. */
 export const processLauncher = (options: SpawnOptions, memory: PoolMemory): Launcher => {
   const { killTree } = options.config
-  const launch = (id: number, files: SharedFiles): LaunchedProcess => {
-    const subprocess = spawnWorker(options, id, { record: files.record?.fd, memory: files.memory?.fd })
+  const launch = (id: number, files: SharedFiles, descriptors: SharedDescriptors): LaunchedProcess => {
+    const subprocess = spawnWorker(options, id, descriptors)
     const pid = subprocess.pid
     if (pid === undefined) return neverStarted(startError(subprocess, options.cwd), files)
     // After the start, an error means that the process could not be killed.
@@ -40,7 +38,7 @@ export const processLauncher = (options: SpawnOptions, memory: PoolMemory): Laun
     const record = FileRecord.open()
     const files = { record, memory: memory.open(record) }
     try {
-      return launch(id, files)
+      return launch(id, files, { record: record?.fd, memory: files.memory?.fd })
     } catch (error) {
       return neverStarted(Promise.resolve(error), files)
     }

@@ -4,11 +4,11 @@ import { type Clock, systemClock } from '../../../hub/index.js'
 import { FileRecord } from './acceptance-record.js'
 import type { PoolMemory } from './file-memory.js'
 import type { PipeSocket } from './late-stream.js'
-import type { LaunchedProcess, LauncherReport, LauncherRequest } from './launcher.js'
+import type { LauncherReport, LauncherRequest, SharedFiles } from './launcher.js'
 import { descriptorError, killQuietly, type SpawnOptions, startError } from './spawn-worker.js'
 
-/** What a worker shares with its host, and the paths by which its launcher process opens it. */
-export type SharedFiles = Pick<LaunchedProcess, 'record' | 'memory'> & {
+/** The files of a worker, and the paths by which its launcher process opens them. */
+export interface FilesWithPaths extends SharedFiles {
   readonly paths: { readonly record: string | undefined; readonly memory: string | undefined }
 }
 
@@ -28,7 +28,7 @@ export interface LauncherSystem {
   readonly clock: Pick<Clock, 'setTimer' | 'clearTimer'>
   /** Throws what spawn() throws. `pipe` is undefined where it could not be received. */
   spawn(onReport: (report: LauncherReport, pipe: PipeSocket | undefined) => void, onExit: (error: Error) => void): LauncherChild
-  openFiles(): SharedFiles
+  openFiles(): FilesWithPaths
   /** Undefined: `count` descriptors are free. */
   descriptorError(count: number): Error | undefined
   /** SIGKILL to a process, or with a negative number to a group. */
