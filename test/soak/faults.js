@@ -149,7 +149,7 @@ export class Faults {
       this.#signal(worker.pid, 'SIGKILL')
     } else if (kind === 'freeze') {
       this.#ledger.injected(target.name, worker.id, 'frozen')
-      this.#stop(target, worker, 5_000)
+      this.#stop(target, worker, 8_000)
     } else if (kind === 'exit') this.#fatalJob(target, 'exits', [random.int(0, 9)], {})
     else if (kind === 'segv') this.#fatalJob(target, 'signals', ['SIGSEGV'], {})
     else if (kind === 'killSelf') this.#fatalJob(target, 'signals', ['SIGKILL'], {})

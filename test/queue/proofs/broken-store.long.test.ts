@@ -31,5 +31,5 @@ describeProofs('a store that answers before COMMIT', () => {
     } finally {
       copy.remove()
     }
-  }, 120_000)
+  }, 400_000)
 })
