@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { createPool, PoolClosedError, QueueFullError } from 'prefork'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -133,18 +133,24 @@ describe('promise 9: the pool does not delay', () => {
 
   it('a job that runs again when no replacement starts: another worker takes it', async () => {
     const module = `${scratch()}/tasks.mjs`
-    const ends = `${scratch()}/ends`
+    const begun = `${scratch()}/begun`
     writeFileSync(
       module,
-      `import { existsSync } from 'node:fs'\nexport const wait = () => existsSync('${ends}') || new Promise((resolve) => setTimeout(resolve, 60_000))\n`,
+      `import { existsSync, writeFileSync } from 'node:fs'
+export const wait = () => {
+  if (existsSync('${begun}')) return true
+  writeFileSync('${begun}', '')
+  return new Promise((resolve) => setTimeout(resolve, 60_000))
+}
+`,
     )
     const pool = await createPool({ tasks: module, workers: 2, output: 'ignore' })
     onTestFinished(() => pool.terminate())
     await until('both are up', () => pool.stats().workers.filter(({ state }) => state === 'up').length === 2)
     writeFileSync(module, "throw new Error('a broken deploy')\n")
     const job = pool.submit('wait', [], { retryLost: 3 })
-    await job.began
-    writeFileSync(ends, '')
+    // It is accepted before its function is called.
+    await until('its function was called', () => existsSync(begun))
     process.kill(pool.stats().workers.find((worker) => worker.job !== undefined)!.pid!, 'SIGKILL')
     expect(await job.result).toBe(true)
     expect(job.attempt).toBe(2)
