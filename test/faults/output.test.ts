@@ -128,4 +128,11 @@ describe.each([true, false])('promise 2: with watchdog: %s', (watchdog) => {
     expect(await pidOf(pool)).toBe(pid)
     expect(pool.stats().workers[0]!.rss).toBeGreaterThan(1_000_000)
   })
+
+  it('a task that closes them while a heartbeat measures its memory does not end its worker', async () => {
+    const pool = await startPool({ workers: 1, watchdog, heartbeatInterval: 10, maxMemoryPerWorker: 4_000_000_000 })
+    const pid = await pidOf(pool)
+    expect(await pool.run('keepClosing', [1_500])).toBeUndefined()
+    expect(await pidOf(pool)).toBe(pid)
+  })
 })

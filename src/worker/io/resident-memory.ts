@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 
 /** The numbers of stdin, stdout and stderr end here. */
 const STDERR = 2
@@ -24,8 +24,23 @@ const fillStandardDescriptors = (): void => {
   }
 }
 
-/** The resident memory of this process, bytes. */
+/** The resident memory of this process, bytes. For the main thread: no task runs meanwhile. */
 export const residentMemory = (): number => {
   if (MAY_ABORT) fillStandardDescriptors()
   return process.memoryUsage.rss()
+}
+
+let last = 0
+
+/** The same for the watchdog's thread: beside it a task may close these descriptors at any moment, also that of the file that is being read. */
+export const residentMemoryBesideTasks = (): number => {
+  if (!MAY_ABORT || process.platform !== 'linux') return residentMemory()
+  fillStandardDescriptors()
+  try {
+    const kilobytes = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]
+    if (kilobytes !== undefined) last = Number(kilobytes) * 1024
+  } catch {
+    // It was closed, or no descriptor is free: the last value counts until the next heartbeat.
+  }
+  return last
 }

@@ -1,5 +1,5 @@
 import { monotonic, setTimeout } from '../../util/node-time.js'
-import { residentMemory } from '../io/resident-memory.js'
+import { residentMemoryBesideTasks } from '../io/resident-memory.js'
 import type { Lifeline } from './lifeline.js'
 import type { MainThread } from './main-thread.js'
 import { type SharedRecords, Time } from './shared-records.js'
@@ -18,7 +18,7 @@ export const untilBeat = (now: number, interval: number, host: number): number =
 
 /** Sends a HEARTBEAT at each interval: resident memory, the oldest running job, and whether the main thread's event loop turns. */
 export const startHeartbeats = (lifeline: Lifeline, main: MainThread, records: SharedRecords, interval: number): void => {
-  const send = (turnAge: number): void => lifeline.heartbeat(residentMemory(), turnAge, records.oldestDelivery())
+  const send = (turnAge: number): void => lifeline.heartbeat(residentMemoryBesideTasks(), turnAge, records.oldestDelivery())
   const beatIn = (ms: number): void => {
     setTimeout(() => {
       const turn = main.ping()
