@@ -1,17 +1,7 @@
-import { readdirSync, readlinkSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { sharedFiles } from '../fixtures/hosts/resources.js'
 import { allUp, fixture, pidOf, startPool, upPids } from '../fixtures/pools.js'
 import { failure, Journal, until } from '../fixtures/support.js'
-
-/** Acceptance records that this process holds open. */
-const records = (): number =>
-  readdirSync('/proc/self/fd').filter((fd) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`).startsWith('/dev/shm/')
-    } catch {
-      return false
-    }
-  }).length
 
 // The jobs of `run` that come alone: no ACCEPTED tells the host that they run.
 describe.skipIf(process.platform !== 'linux')('promises 1, 2: the only job of a worker, whose acceptance is recorded', () => {
@@ -96,13 +86,13 @@ describe.skipIf(process.platform !== 'linux')('promises 1, 2: the only job of a 
   })
 
   it('has a record for each worker, which is closed when the worker is gone', async () => {
-    const before = records()
+    const before = sharedFiles()
     const pool = await startPool({ workers: 2, sharedMemory: 0 })
     await allUp(pool, 2)
-    expect(records()).toBe(before + 2)
+    expect(sharedFiles()).toBe(before + 2)
     await pool.restart()
-    await until('two are left', () => records() === before + 2)
+    await until('two are left', () => sharedFiles() === before + 2)
     await pool.close()
-    expect(records()).toBe(before)
+    expect(sharedFiles()).toBe(before)
   })
 })
