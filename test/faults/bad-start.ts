@@ -29,7 +29,7 @@ export const neverLoaded = (names: readonly string[]): void => {
     expect(error.cause).toMatchObject({
       code: 'ERR_PREFORK_START_TIMEOUT',
       message: expect.stringMatching(
-        /^(No (HELLO|WORKER_UP) within \d+ ms: .+|\S+ had not loaded within \d+ ms: it was executing .+) The option 'aliveTimeout' is 250 ms(; this start had \d+ times as long)?\.$/,
+        /^(The (process had not begun to load the tasks|task modules and start hooks had not finished) within \d+ ms\.|\S+ had not loaded within \d+ ms: it was executing .+) The option 'aliveTimeout' is 250 ms(; this start had \d+ times as long)?\.$/,
       ),
     })
     // On a busy machine the start timeout may pass before the module writes its first line.

@@ -119,7 +119,7 @@ describe('promise 9: output of any kind', () => {
   logged(['inherit'])
 })
 
-/** ms after which a new worker is through with its start: before, Node 20 may abort when these descriptors are closed. */
+/** ms after which a new worker is through with its start: before, Node may abort when these descriptors are closed, as its watchdog's thread still reads files. */
 const STARTED = 500
 
 describe.each([true, false])('promise 2: with watchdog: %s', (watchdog) => {

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 const STDERR = 2
 
 /** libuv before 1.51 (Node 20 and the first versions of 22) aborts the process when the file from which it reads the memory gets one of these numbers. */
-const MAY_ABORT = ((): boolean => {
+const ABORTS_AT_STDIO = ((): boolean => {
   const [major = 0, minor = 0] = process.versions.uv.split('.').map(Number)
   return major === 1 && minor < 51
 })()
@@ -26,17 +26,21 @@ const fillStandardDescriptors = (): void => {
 
 /** The resident memory of this process, bytes. For the main thread: no task runs meanwhile. */
 export const residentMemory = (): number => {
-  if (MAY_ABORT) fillStandardDescriptors()
+  if (ABORTS_AT_STDIO) fillStandardDescriptors()
   return process.memoryUsage.rss()
 }
 
 let last = 0
 
-/** The same for the watchdog's thread: beside it a task may close these descriptors at any moment, also that of the file that is being read. */
+/**
+ * The same for the watchdog's thread. A task may close any descriptor at any moment, also that of the file which is being read.
+ * Every version of libuv aborts the process then (`uv__slurp`), so on Linux this reads the file itself.
+ */
 export const residentMemoryBesideTasks = (): number => {
-  if (!MAY_ABORT || process.platform !== 'linux') return residentMemory()
+  if (process.platform !== 'linux') return residentMemory()
   fillStandardDescriptors()
   try {
+    // Not as utf8: Node aborts when such a file is closed under it.
     const kilobytes = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]
     if (kilobytes !== undefined) last = Number(kilobytes) * 1024
   } catch {

@@ -197,14 +197,15 @@ class JobRules {
     if (old !== undefined) {
       this.#must(row.token >= old.token && row.token <= old.token + 1, () => `its token went from ${old.token} to ${row.token}`)
       if (old.state === 'active' && (row.state !== 'active' || row.token > old.token)) this.#claimEnded(old)
-      if (isEnded(old.state) && !isEnded(row.state)) this.#again(old)
+      if ((isEnded(old.state) && !isEnded(row.state)) || this.#endedMeanwhile(row)) this.#again(old)
       if (old.state === 'completed') this.#must(row.state === 'completed', () => 'it was completed')
       const wasCancelled = old.state === 'active' && old.cancel && !isEnded(row.state) && (row.state !== 'active' || row.token > old.token)
       this.#must(!wasCancelled || this.#batch.alters(old, 'retry'), () => `it was to be cancelled and is ${row.state}`)
       const leftWait = old.state === 'delayed' && (row.state === 'waiting' || row.state === 'active')
       if (leftWait) this.#due(old)
       if (old.state === 'blocked' && (row.state === 'waiting' || row.state === 'delayed' || row.state === 'active')) {
-        const unfinished = old.dependsOn.filter((seq) => this.#after.jobs.has(seq) && !isEnded(this.#after.jobs.get(seq)!.state))
+        const dependencies = old.dependsOn.flatMap((seq) => this.#after.jobs.get(seq) ?? [])
+        const unfinished = dependencies.filter((each) => !isEnded(each.state) && !this.#endedMeanwhile(each))
         this.#must(unfinished.length === 0, () => `it was released, and ${unfinished.length} that it depends on have not ended`)
       }
     } else if (!isOfTick(row.id)) {
@@ -248,6 +249,13 @@ class JobRules {
     this.#must(losses === old.begun && requeues === (old.begun > 0 ? 0 : 1), () => `begun: ${old.begun}, and ${losses} losses and ${requeues} requeues more`)
     const asked = this.#checker.beganAsked.has(`${old.seq} ${old.token}`)
     this.#must(losses === 0 || asked, () => 'a loss is counted, and it had not begun')
+  }
+
+  /** One commit may bring the end of a job and its retry: it is not ended before, nor after. A retry alone clears the time of expiry. */
+  #endedMeanwhile(row: SnapshotJob): boolean {
+    const old = this.#before.jobs.get(row.seq)
+    if (old === undefined || isEnded(old.state) || isEnded(row.state) || !this.#batch.alters(old, 'retry')) return false
+    return (old.expiresAt !== undefined && row.expiresAt === undefined) || this.#batch.alters(old, 'cancel')
   }
 
   /** A user lets it run again. */
