@@ -111,27 +111,30 @@ describe('promise 8: createPool with a task module', () => {
   })
 })
 
-it('promise 8: jobs that wait name a removed working directory, and run once it exists again', async () => {
-  const cwd = join(scratch(), 'work')
-  mkdirSync(cwd)
-  const pool = await startPool({ cwd })
-  rmSync(cwd, { recursive: true })
-  process.kill(upPids(pool)[0]!, 'SIGKILL')
-  const error = (await failure(pool.run('pid', []))) as WorkerStartError
-  expect(error).toBeInstanceOf(WorkerStartError)
-  const said = `No worker process could be started: its working directory is gone (${cwd}, the option 'cwd'). Make it again.`
-  expect(error.message).toContain(said.slice(0, -1))
-  expect(error.cause).toMatchObject({ message: said, cause: { code: 'ENOENT' } })
-  mkdirSync(cwd)
-  expect(
-    await until('the pool has recovered', () =>
-      pool.run('cwd', []).then(
-        (where) => where === realpathSync(cwd),
-        () => false,
+it.each(['host', 'process'] as const)(
+  'promise 8: with launcher: %s, jobs that wait name a removed working directory, and run once it exists again',
+  async (launcher) => {
+    const cwd = join(scratch(), 'work')
+    mkdirSync(cwd)
+    const pool = await startPool({ cwd, launcher })
+    rmSync(cwd, { recursive: true })
+    process.kill(upPids(pool)[0]!, 'SIGKILL')
+    const error = (await failure(pool.run('pid', []))) as WorkerStartError
+    expect(error).toBeInstanceOf(WorkerStartError)
+    const said = `No worker process could be started: its working directory is gone (${cwd}, the option 'cwd'). Make it again.`
+    expect(error.message).toContain(said.slice(0, -1))
+    expect(error.cause).toMatchObject({ message: said, cause: { code: 'ENOENT' } })
+    mkdirSync(cwd)
+    expect(
+      await until('the pool has recovered', () =>
+        pool.run('cwd', []).then(
+          (where) => where === realpathSync(cwd),
+          () => false,
+        ),
       ),
-    ),
-  ).toBe(true)
-})
+    ).toBe(true)
+  },
+)
 
 it('promise 8: a failed createPool does not prevent the next one', async () => {
   await refused({ tasks: fixture('no-such-module.js') })

@@ -214,7 +214,7 @@ export class SimLauncher implements LauncherChild {
     const system = this.#system
     if (system.failingStarts > 0) {
       system.failingStarts--
-      this.#report({ report: { op: 'failed', id, message: 'spawn EAGAIN', code: 'EAGAIN' }, pipe: undefined })
+      this.#report({ report: { op: 'failed', id, error: { message: 'spawn EAGAIN', code: 'EAGAIN', cause: undefined } }, pipe: undefined })
       return
     }
     const process = system.startWorker(this, id, path)

@@ -1,5 +1,5 @@
 import type { PipeSocket } from './late-stream.js'
-import type { Launcher, LauncherReport, LauncherRequest } from './launcher.js'
+import type { Launcher, LauncherReport, LauncherRequest, StartFailure } from './launcher.js'
 import { LauncherWorker } from './launcher-worker.js'
 import type { LauncherChild, LauncherSystem } from './spawn-launcher.js'
 import type { SpawnOptions } from './spawn-worker.js'
@@ -118,10 +118,7 @@ class LauncherProcess {
     else if (report.op === 'started') worker.started(report.pid)
     else if (report.op === 'pipe') worker.pipe(report.fd, pipe)
     else if (report.op === 'exited') worker.exited({ exitCode: report.exitCode, signal: report.signal })
-    else {
-      const error = Object.assign(new Error(report.message), report.code === undefined ? {} : { code: report.code })
-      worker.failed(error)
-    }
+    else worker.failed(errorOf(report.error))
   }
 
   #end(error: Error): void {
@@ -143,6 +140,11 @@ class LauncherProcess {
     await end
     clock.clearTimer(timer)
   }
+}
+
+const errorOf = ({ message, code, cause }: StartFailure): Error => {
+  const error = new Error(message, cause === undefined ? undefined : { cause: errorOf(cause) })
+  return code === undefined ? error : Object.assign(error, { code })
 }
 
 /** A worker that could not be started; `reason` may come later. */

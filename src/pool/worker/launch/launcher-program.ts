@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { HAND_OVER_ORDER, type LauncherReport, type LauncherRequest } from './launcher.js'
+import { HAND_OVER_ORDER, type LauncherReport, type LauncherRequest, type StartFailure } from './launcher.js'
 import { killQuietly, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
 
 /** What Node has no name for: stops reading from a socket that is to be handed over. What was read here would be lost. */
@@ -22,10 +22,12 @@ const report = (message: LauncherReport, socket?: Socket): void => {
   })
 }
 
-const failed = (id: number, error: unknown): void => {
-  const { message, code }: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error))
-  report({ op: 'failed', id, message, code })
+const startFailure = (error: unknown): StartFailure => {
+  const { message, code, cause }: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error))
+  return { message, code, cause: cause === undefined ? undefined : startFailure(cause) }
 }
+
+const failed = (id: number, error: unknown): void => report({ op: 'failed', id, error: startFailure(error) })
 
 /** Undefined: it cannot be opened, and the worker does without. */
 const openShared = (path: string | undefined): number | undefined => {

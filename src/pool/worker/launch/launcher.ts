@@ -98,4 +98,11 @@ export type LauncherReport =
   /** With the socket. `fd`: the number that the worker has it under. */
   | { readonly op: 'pipe'; readonly id: number; readonly fd: number }
   | { readonly op: 'exited'; readonly id: number; readonly exitCode: number | null; readonly signal: string | null }
-  | { readonly op: 'failed'; readonly id: number; readonly message: string; readonly code: string | undefined }
+  | { readonly op: 'failed'; readonly id: number; readonly error: StartFailure }
+
+/** Why a worker could not be started: an error, as JSON. */
+export interface StartFailure {
+  readonly message: string
+  readonly code: string | undefined
+  readonly cause: StartFailure | undefined
+}
