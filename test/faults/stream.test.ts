@@ -62,6 +62,34 @@ describe('stream', () => {
     expect(await pidOf(pool)).toBe(pid)
   })
 
+  it('interrupts a generator that computes after a break; other jobs of its worker go on', async () => {
+    const pool = await startPool({ tasks: fixture('streams.js'), concurrency: 2 })
+    const pid = await pidOf(pool)
+    const neighbour = journalOf()
+    const waits = collect(pool.stream('waits', [neighbour.path]))
+    await until('the neighbour runs', () => pool.stats().running === 1)
+    for await (const _ of pool.stream('computes', [30_000])) break
+    await until('it has ended', () => pool.stats().running === 1)
+    // What stands still now would be killed for it.
+    expect(await within(collect(pool.stream('upTo', [3])), 10_000)).toEqual([0, 1, 2])
+    expect(await pidOf(pool)).toBe(pid)
+    waits.catch(() => {})
+  })
+
+  it('interrupts a generator that computes when its signal aborts; the worker runs the next job', async () => {
+    const pool = await startPool({ tasks: fixture('streams.js'), cancelGrace: 20_000 })
+    const pid = await pidOf(pool)
+    const controller = new AbortController()
+    const consumed = failure(
+      (async () => {
+        for await (const _ of pool.stream('computes', [30_000], { signal: controller.signal })) controller.abort()
+      })(),
+    )
+    expect(await within(consumed, 10_000)).toMatchObject({ name: 'AbortError' })
+    expect(await within(collect(pool.stream('upTo', [3])), 10_000)).toEqual([0, 1, 2])
+    expect(await pidOf(pool)).toBe(pid)
+  })
+
   it('aborts the signal after a break while the generator waits, and runs its finally', async () => {
     const journal = journalOf()
     for await (const item of shared.pool.stream('waits', [journal.path])) {

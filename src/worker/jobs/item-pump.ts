@@ -34,6 +34,8 @@ export class ItemPump {
   #bytes = 0
   /** A call of `next()` is under way: there is one at a time. */
   #stepping = false
+  /** A synchronous call of the iterator is under way. Seen by a later callback: it was terminated, which runs no `finally`, and `discard()` follows. */
+  #calling = false
   #closing = false
   #done = false
 
@@ -51,7 +53,7 @@ export class ItemPump {
 
   /** Closes the iterator, which runs the generator's `finally`; the stream then ends. */
   close(): void {
-    if (this.#done || this.#closing) return
+    if (this.#done || this.#closing || this.#calling) return
     this.#closing = true
     this.#return(() => this.#end())
   }
@@ -62,10 +64,10 @@ export class ItemPump {
   }
 
   #run(): void {
-    while (!this.#stepping && !this.#done && !this.#closing && this.#items > 0 && this.#bytes > 0) {
+    while (!this.#stepping && !this.#calling && !this.#done && !this.#closing && this.#items > 0 && this.#bytes > 0) {
       let step: unknown
       try {
-        step = this.#port.call(() => this.#iterator.next())
+        step = this.#call(() => this.#iterator.next())
       } catch (error) {
         this.#fail(error)
         return
@@ -120,13 +122,22 @@ export class ItemPump {
     const iterator = this.#iterator
     let returned: unknown
     try {
-      returned = typeof iterator.return === 'function' ? this.#port.call(() => iterator.return?.()) : undefined
+      returned = typeof iterator.return === 'function' ? this.#call(() => iterator.return?.()) : undefined
     } catch (error) {
       this.#fail(error)
       return
     }
     if (isThenable(returned)) Promise.resolve(returned).then(then, (error) => this.#fail(error))
     else then()
+  }
+
+  #call(fn: () => unknown): unknown {
+    this.#calling = true
+    try {
+      return this.#port.call(fn)
+    } finally {
+      this.#calling = false
+    }
   }
 
   #end(): void {

@@ -70,6 +70,8 @@ export class Interruption {
         }
         this.#over = true
         clearTimeout(this.#graceTimer)
+        // The call has unwound: whoever enters another one of this job before it handles the message need not wait for the termination.
+        Atomics.store(this.#context.records.ints, Word.INTERRUPTED, 0)
         this.#context.main.interrupted(this.#delivery, this.#cause, this.#lastStack)
       },
     )

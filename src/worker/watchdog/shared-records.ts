@@ -1,7 +1,7 @@
 import { monotonic } from '../../util/node-time.js'
 /**
  * The memory that the main thread and its watchdog share. The main thread writes the records of its slots; the watchdog reads them.
- * Both write `CLAIM`, `SYNC`, `ARMED` and `INTERRUPTED`; `PROFILED` is the watchdog's. A plain store is used where a stale read causes no more than a small delay.
+ * Both write `CLAIM`, `SYNC` and `ARMED`; `INTERRUPTED` and `PROFILED` are the watchdog's. A plain store is used where a stale read causes no more than a small delay.
  */
 
 /** Int32 words. */
@@ -16,7 +16,7 @@ export const Word = {
   TURN: 3,
   /** When the watchdog next checks the deadlines, in ms since `Time.BASE`; NOT_ARMED: not before a message. */
   ARMED: 4,
-  /** The delivery whose synchronous call has been terminated, until the main thread has handled that message; 0: none. */
+  /** The delivery whose synchronous call is being terminated, until it has unwound; 0: none. */
   INTERRUPTED: 5,
   /** 1 while a session of the profiler is connected. */
   PROFILED: 6,

@@ -163,7 +163,7 @@ class ThreadLink implements WatchdogLink {
 
   /**
    * A termination takes effect at the next loop or call. If it is requested just before the task returns, it would terminate the
-   * worker's own code, so this waits for it.
+   * worker's own code, so this waits for it. If it is past (this is another call of the same job), the watchdog clears the word once it knows.
    */
   #awaitTermination(): void {
     while (this.#inside !== 0 && Atomics.load(this.#ints, Word.INTERRUPTED) === this.#inside);
@@ -186,7 +186,6 @@ class ThreadLink implements WatchdogLink {
         break
       case 'interrupted':
         // The call was terminated before it could clear these words, perhaps on its way into a write.
-        Atomics.store(this.#ints, Word.INTERRUPTED, 0)
         this.left()
         this.afterWrite()
         this.#staleStores?.clear()
