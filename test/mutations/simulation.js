@@ -503,12 +503,6 @@ export const mutations = [
 
   // ---- a launcher process
   {
-    breaks: 'launcher: the results of a worker are handed over before its lifeline',
-    file: 'src/pool/worker/launch/launcher.ts',
-    find: 'FD_JOBS, FD_LIFELINE, FD_RESULTS]',
-    put: 'FD_JOBS, FD_RESULTS, FD_LIFELINE]',
-  },
-  {
     breaks: 'launcher: a worker that the host has whole is failed with its launcher process',
     file: 'src/pool/worker/launch/launcher-worker.ts',
     find: '    if (lifeline === undefined || !this.isHandedOver) {',
@@ -519,6 +513,12 @@ export const mutations = [
     file: 'src/pool/worker/launch/launcher-worker.ts',
     find: '    const lifeline = this.#lifelineSocket\n',
     put: '    const lifeline = this.#lifelineSocket\n    if (lifeline === undefined) return\n',
+  },
+  {
+    breaks: 'launcher: a worker comes up although one of its pipes did not come',
+    file: 'src/pool/worker/launch/launcher-worker.ts',
+    find: '    if (stream === this.results && !this.#hasOtherPipes()) this.kill()\n',
+    put: '',
   },
   {
     breaks: 'launcher: a kill that the launcher process was asked for is forgotten at its end',
@@ -565,7 +565,7 @@ export const mutations = [
   {
     breaks: 'launcher: one that does not answer is not replaced',
     file: 'src/pool/worker/launch/launcher-process.ts',
-    find: '      if (!isAnswered() && !this.#ended) this.#child.kill()\n',
+    find: '      else this.#child.kill()\n',
     put: '',
   },
   {

@@ -59,6 +59,10 @@ export class PromiseChecker {
       this.#checkOrder(job)
       this.#writeAhead.check(record)
       this.#check(
+        this.#processes.get(record.holder)?.lacksPipe !== true,
+        () => `promise 2: job ${job.number} was sent to worker ${record.holder}, one of whose pipes the host never got`,
+      )
+      this.#check(
         this.#processes.get(record.holder)?.killed === undefined,
         () => `promise 2: job ${job.number} was sent to worker ${record.holder} after the pool had killed it`,
       )

@@ -45,6 +45,7 @@ export class SimLauncherSystem implements LauncherSystem {
   }
 
   readonly clock = {
+    now: (): number => this.#context.host.now(),
     setTimer: (fn: () => void, ms: number): unknown => {
       const timer = this.#context.host.setTimer(() => {
         this.#timers.delete(timer)
@@ -77,8 +78,8 @@ export class SimLauncherSystem implements LauncherSystem {
   openFiles(): FilesWithPaths {
     const { world, coverage } = this.#context
     const files = openFiles(world, coverage, this.#settings)
-    const path = `/proc/1/fd/${++this.#opened}`
-    this.#files.set(path, files)
+    const path = { path: `/proc/1/fd/${++this.#opened}`, identity: '' }
+    this.#files.set(path.path, files)
     return { ...files, paths: { record: files.record && path, memory: files.memory && path } }
   }
 
@@ -196,7 +197,7 @@ export class SimLauncher implements LauncherChild {
     if (request.op === 'setup') return
     const { id } = request
     if (request.op === 'start') {
-      this.#start(id, request.record)
+      this.#start(id, request.record?.path)
       return
     }
     if (request.op === 'kill rest') {
@@ -262,9 +263,9 @@ export class SimLauncher implements LauncherChild {
       world.trace(`the launcher process reports ${JSON.stringify(report)}`)
       if (report.op === 'pipe' && pipe !== undefined && this.#system.lostPipe === report.fd) {
         this.#system.lostPipe = undefined
-        this.#workers.get(report.id)!.pipeBroken = true
+        const worker = this.#workers.get(report.id)!
+        worker.pipeBroken = worker.lacksPipe = true
         pipe.destroy()
-        onReport(report, undefined)
       } else {
         if (pipe !== undefined) {
           this.#system.given.push(pipe)

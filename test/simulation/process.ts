@@ -79,6 +79,8 @@ export class SimProcess implements LaunchedProcess {
   diedAt: number | undefined
   /** A fault broke one of its pipes. */
   pipeBroken = false
+  /** One of its pipes was lost before the host had it. */
+  lacksPipe = false
   /** Its launcher process died before the host had all its pipes. */
   isCutOff = false
   rss = 50e6

@@ -6,8 +6,8 @@ import type { AcceptanceRecord } from './launcher.js'
 
 /** File systems in memory, on Linux. */
 export const MEMORY = '/dev/shm'
-/** Linux: a file without a name, which is gone when its last descriptor is closed. */
-const O_TMPFILE = 0o20200000
+/** Linux: makes a file without a name in a directory; it is gone when its last descriptor is closed (open(2)). Node names O_DIRECTORY alone, whose number depends on the processor. */
+const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY
 /** How often a record that is just being written is read again. */
 const TRIES = 3
 

@@ -4,7 +4,7 @@ import { LauncherWorker } from './launcher-worker.js'
 import type { LauncherChild, LauncherSystem } from './spawn-launcher.js'
 import type { SpawnOptions } from './spawn-worker.js'
 
-/** ms in which a launcher process has to hand over a worker, or to end one. One that does not is replaced. */
+/** ms in which a launcher process has to hand over a worker, or to end one, or has to report something else. One that does not is replaced. */
 const ANSWER_TIMEOUT = 8_000
 /** ms more, in which the host reads what may have come while its own event loop stood still. */
 const READ_TIME = 250
@@ -41,6 +41,7 @@ class LauncherProcess {
   readonly #captures: boolean
   readonly #workers = new Map<number, LauncherWorker>()
   #ended: boolean
+  #reportedAt = Number.NEGATIVE_INFINITY
   #onEnd = (): void => {}
 
   constructor({ killTree, output }: LauncherSettings, system: LauncherSystem) {
@@ -101,22 +102,27 @@ class LauncherProcess {
     if (!this.#ended) this.#child.send(request)
   }
 
-  /** Replaces the launcher process if it does not answer in time. */
-  #expect(isAnswered: () => boolean): void {
+  /** Replaces the launcher process if it does not answer in time. Any report counts: pipes come one by one, with a turn of the host's event loop for each. */
+  #expect(isAnswered: () => boolean, within = ANSWER_TIMEOUT): void {
     const { clock } = this.#system
+    const isOver = (): boolean => isAnswered() || this.#ended
     const check = (): void => {
-      if (!isAnswered() && !this.#ended) this.#child.kill()
+      if (isOver()) return
+      const left = this.#reportedAt + ANSWER_TIMEOUT - clock.now()
+      if (left > 0) this.#expect(isAnswered, left)
+      else this.#child.kill()
     }
     clock.setTimer(() => {
-      if (!isAnswered()) clock.setTimer(check, READ_TIME)
-    }, ANSWER_TIMEOUT)
+      if (!isOver()) clock.setTimer(check, READ_TIME)
+    }, within)
   }
 
   #receive(report: LauncherReport, pipe: PipeSocket | undefined): void {
+    this.#reportedAt = this.#system.clock.now()
     const worker = this.#workers.get(report.id)
     if (worker === undefined) pipe?.destroy()
     else if (report.op === 'started') worker.started(report.pid)
-    else if (report.op === 'pipe') worker.pipe(report.fd, pipe)
+    else if (report.op === 'pipe') worker.pipe(report.fd, pipe!)
     else if (report.op === 'exited') worker.exited({ exitCode: report.exitCode, signal: report.signal })
     else worker.failed(errorOf(report.error))
   }

@@ -3,10 +3,10 @@
  * start copies few pages. It ends with its host: then the workers do too, as their lifelines end.
  */
 import type { ChildProcess } from 'node:child_process'
-import { closeSync, constants, openSync } from 'node:fs'
+import { closeSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { HAND_OVER_ORDER, type LauncherReport, type LauncherRequest, type StartFailure } from './launcher.js'
-import { killQuietly, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
+import { HAND_OVER_ORDER, type LauncherReport, type LauncherRequest, type SharedPaths, type StartFailure } from './launcher.js'
+import { killQuietly, openFilePath, type SpawnOptions, spawnWorker, startError } from './spawn-worker.js'
 
 /** What Node has no name for: stops reading from a socket that is to be handed over. What was read here would be lost. */
 interface Handle {
@@ -29,18 +29,10 @@ const startFailure = (error: unknown): StartFailure => {
 
 const failed = (id: number, error: unknown): void => report({ op: 'failed', id, error: startFailure(error) })
 
-/** Undefined: it cannot be opened, and the worker does without. */
-const openShared = (path: string | undefined): number | undefined => {
-  try {
-    return path === undefined ? undefined : openSync(path, constants.O_RDWR)
-  } catch {
-    return undefined
-  }
-}
-
-const start = (id: number, paths: { readonly record: string | undefined; readonly memory: string | undefined }): void => {
-  const record = openShared(paths.record)
-  const memory = record === undefined ? undefined : openShared(paths.memory)
+const start = (id: number, paths: SharedPaths): void => {
+  // A worker whose files cannot be opened does without.
+  const record = openFilePath(paths.record)
+  const memory = record === undefined ? undefined : openFilePath(paths.memory)
   try {
     const subprocess = spawnWorker(options!, id, { record, memory })
     if (subprocess.pid === undefined) {

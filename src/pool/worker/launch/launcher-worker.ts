@@ -58,15 +58,19 @@ export class LauncherWorker implements LaunchedProcess {
     this.#pid = pid
   }
 
-  /** `socket` is undefined where it could not be received. */
-  pipe(fd: number, socket: PipeSocket | undefined): void {
-    socket?.unref()
+  pipe(fd: number, socket: PipeSocket): void {
+    socket.unref()
     const stream = { 1: this.stdout, 2: this.stderr, [FD_JOBS]: this.jobs, [FD_RESULTS]: this.results, [FD_LIFELINE]: this.lifeline }[fd]
+    // Its results come last. Where the host had no descriptor left, Node drops a pipe and reports nothing.
+    if (stream === this.results && !this.#hasOtherPipes()) this.kill()
     // One that is to be killed does not come up: it would take jobs.
-    if (stream === undefined || this.#killWanted) socket?.destroy()
-    else if (socket === undefined) this.kill()
+    if (stream === undefined || this.#killWanted) socket.destroy()
     else stream.attach(socket)
     if (fd === FD_LIFELINE) this.#lifelineSocket = socket
+  }
+
+  #hasOtherPipes(): boolean {
+    return [this.stdout, this.stderr, this.jobs, this.lifeline].every((stream) => stream === undefined || stream.isAttached)
   }
 
   exited(exit: ProcessExit): void {
@@ -94,7 +98,7 @@ export class LauncherWorker implements LaunchedProcess {
     }
     this.#isOrphan = true
     const ended = (): void => {
-      // The host, or a task, may have closed it before.
+      // The process may live: a task has closed this pipe, or the host has.
       this.#killGroup()
       this.exited({ exitCode: null, signal: null })
     }

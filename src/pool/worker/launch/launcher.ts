@@ -1,7 +1,7 @@
 import type { HubReadable, HubWritable } from '../../../hub/index.js'
 import type { SharedFile } from '../../../wire/arena/shared-file.js'
 import { FD_JOBS, FD_LIFELINE, FD_RESULTS } from '../../../wire/messages.js'
-import type { SpawnOptions } from './spawn-worker.js'
+import type { FilePath, SpawnOptions } from './spawn-worker.js'
 
 /** How a process ended. `error`: it could not be started at all. */
 export interface ProcessExit {
@@ -82,12 +82,18 @@ export const startedAhead = (launcher: Launcher): Launcher => {
  */
 export const HAND_OVER_ORDER = [1, 2, FD_JOBS, FD_LIFELINE, FD_RESULTS]
 
+/** By which the launcher process opens the files that a worker shares with its host. */
+export interface SharedPaths {
+  readonly record: FilePath | undefined
+  readonly memory: FilePath | undefined
+}
+
 /** What the host sends to its launcher process. */
 export type LauncherRequest =
   /** Comes first. */
   | ({ readonly op: 'setup' } & SpawnOptions)
   /** The paths of its acceptance record and of the memory for its arguments. */
-  | { readonly op: 'start'; readonly id: number; readonly record: string | undefined; readonly memory: string | undefined }
+  | ({ readonly op: 'start'; readonly id: number } & SharedPaths)
   | { readonly op: 'kill'; readonly id: number }
   /** What is left of the group of a worker that has ended. */
   | { readonly op: 'kill rest'; readonly id: number }

@@ -4,12 +4,12 @@ import { type Clock, systemClock } from '../../../hub/index.js'
 import { FileRecord } from './acceptance-record.js'
 import type { PoolMemory } from './file-memory.js'
 import type { PipeSocket } from './late-stream.js'
-import type { LauncherReport, LauncherRequest, SharedFiles } from './launcher.js'
-import { descriptorError, killQuietly, type SpawnOptions, startError } from './spawn-worker.js'
+import type { LauncherReport, LauncherRequest, SharedFiles, SharedPaths } from './launcher.js'
+import { descriptorError, filePathOf, killQuietly, type SpawnOptions, startError } from './spawn-worker.js'
 
 /** The files of a worker, and the paths by which its launcher process opens them. */
 export interface FilesWithPaths extends SharedFiles {
-  readonly paths: { readonly record: string | undefined; readonly memory: string | undefined }
+  readonly paths: SharedPaths
 }
 
 /** A launcher process, for its host. */
@@ -25,8 +25,8 @@ export interface LauncherChild {
 
 /** What `launcherProcess` needs of the operating system. The simulation passes its own. */
 export interface LauncherSystem {
-  readonly clock: Pick<Clock, 'setTimer' | 'clearTimer'>
-  /** Throws what spawn() throws. `pipe` is undefined where it could not be received. */
+  readonly clock: Pick<Clock, 'now' | 'setTimer' | 'clearTimer'>
+  /** Throws what spawn() throws. A report `pipe` comes with its pipe; one that could not be received never comes. */
   spawn(onReport: (report: LauncherReport, pipe: PipeSocket | undefined) => void, onExit: (error: Error) => void): LauncherChild
   openFiles(): FilesWithPaths
   /** Undefined: `count` descriptors are free. */
@@ -62,11 +62,8 @@ export const launcherSystem = (options: SpawnOptions, memory: PoolMemory, progra
   openFiles: () => {
     const record = FileRecord.open()
     const file = memory.open(record)
-    return { record, memory: file, paths: { record: pathOf(record), memory: pathOf(file) } }
+    return { record, memory: file, paths: { record: record && filePathOf(record), memory: file && filePathOf(file) } }
   },
   descriptorError,
   kill: killQuietly,
 })
-
-/** By which another process opens a file without a name. */
-const pathOf = (file: { readonly fd: number } | undefined): string | undefined => (file === undefined ? undefined : `/proc/${process.pid}/fd/${file.fd}`)

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, statSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { WorkerConfig } from '../../../wire/messages.js'
 
@@ -55,6 +55,34 @@ export const startError = async (subprocess: ChildProcess, cwd: string | undefin
 
 const tooManyFiles = (cause: NodeJS.ErrnoException): Error =>
   new Error(`No worker process could be started: too many files are open in this process (${cause.code}; see ulimit -n).`, { cause })
+
+/** By which another process opens a file without a name. */
+export interface FilePath {
+  readonly path: string
+  /** Device and inode: where /proc is that of another PID namespace, the path leads to a file of another process. */
+  readonly identity: string
+}
+
+export const filePathOf = ({ fd }: { readonly fd: number }): FilePath => ({ path: `/proc/${process.pid}/fd/${fd}`, identity: identityOf(fd) })
+
+/** Undefined: there is none, or it cannot be opened. */
+export const openFilePath = (file: FilePath | undefined): number | undefined => {
+  if (file === undefined) return undefined
+  let fd: number | undefined
+  try {
+    fd = openSync(file.path, constants.O_RDWR)
+    if (identityOf(fd) === file.identity) return fd
+  } catch {
+    // No such file, or not one that can be written.
+  }
+  if (fd !== undefined) closeSync(fd)
+  return undefined
+}
+
+const identityOf = (fd: number): string => {
+  const { dev, ino } = fstatSync(fd, { bigint: true })
+  return `${dev}:${ino}`
+}
 
 /** Undefined: this process can open `count` more files. A descriptor that is sent to a process without a free one is lost, so it is asked for before. */
 export const descriptorError = (count: number): Error | undefined => {
