@@ -3,7 +3,7 @@
 export type { ControlClient } from '../node/broker.js'
 export { PublishManyError } from '../node/connection/errors.js'
 export type { TlsOptions } from '../node/connection/tls-options.js'
-export type { FarmNode, NodeOptions, ShutdownReport } from '../node/index.js'
+export type { FarmNode, NodeOptions, ShutdownOptions, ShutdownReport } from '../node/index.js'
 export type { Backoff, Counts, HistoryEntry, SerializedError } from '../runtime/delivery.js'
 export type { JobMessage } from '../runtime/message/job.js'
 export type { Address, Answer, Command } from '../runtime/report/commands.js'

@@ -2,7 +2,7 @@
 
 export type { ControlClient } from '../node/broker.js'
 export type { TlsOptions } from '../node/connection/tls-options.js'
-export type { FarmNode, NodeOptions, ShutdownReport } from '../node/index.js'
+export type { FarmNode, NodeOptions, ShutdownOptions, ShutdownReport } from '../node/index.js'
 export type { Address, Answer, Command } from '../runtime/report/commands.js'
 export type { FarmEvent } from '../runtime/report/report.js'
 export { type ControlOptions, createControlClient } from './control/control-path.js'

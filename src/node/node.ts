@@ -2,15 +2,14 @@ import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { type Command, readRevocations } from '../runtime/report/commands.js'
 import type { FarmEvent, FarmEventBody, NodeSnapshot, NodeStats } from '../runtime/report/report.js'
-import { millisecondsOrZero } from '../util/checks.js'
 import { clearInterval, setInterval } from '../util/node-time.js'
 import { notify } from '../util/notify.js'
 import { deferred } from '../util/with-timeout.js'
 import { type CommandTarget, runCommand } from './command-handler.js'
 import { idleWorkers, type NodeParts, nodeStats, packageVersion, residentMemory, upWorkers } from './node-stats.js'
-import { drain, ShutdownDeadline } from './shutdown.js'
+import { drain, readShutdownOptions, ShutdownDeadline } from './shutdown.js'
 import { longestDelivery, startWarnings } from './start-warnings.js'
-import type { FarmNode, ShutdownReport } from './types.js'
+import type { FarmNode, ShutdownOptions, ShutdownReport } from './types.js'
 
 /** ms that a starting node waits for the revocations of others. What comes later counts from then on. */
 const REVOCATIONS_TIMEOUT = 500
@@ -195,9 +194,9 @@ export class Node implements FarmNode, CommandTarget {
     return this.#deadline !== undefined
   }
 
-  async shutdown({ grace, reason = 'shutdown()', error }: { grace?: number; reason?: string; error?: Error } = {}): Promise<ShutdownReport> {
+  async shutdown(options?: ShutdownOptions): Promise<ShutdownReport> {
+    const { grace: ms = this.parts.settings.shutdownGrace, reason, error } = readShutdownOptions(options)
     this.#error ??= error
-    const ms = grace === undefined ? this.parts.settings.shutdownGrace : millisecondsOrZero('grace', grace)
     if (this.#deadline === undefined) {
       this.#deadline = new ShutdownDeadline(ms)
       void this.#runShutdown(this.#deadline, reason)

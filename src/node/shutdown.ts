@@ -1,9 +1,12 @@
 import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { types } from 'node:util'
+import { type Check, millisecondsOrZero, plainObject, refusal } from '../util/checks.js'
 import { clearTimeout, setTimeout } from '../util/node-time.js'
+import { type OptionTable, option, readOptions } from '../util/option-table.js'
 import { deferred, withTimeout } from '../util/with-timeout.js'
 import type { NodeParts } from './node-stats.js'
-import type { ShutdownReport } from './types.js'
+import type { ShutdownOptions, ShutdownReport } from './types.js'
 
 /** ms that a task has to react to its aborted signal before its worker is killed. */
 const TERMINATE_TIMEOUT = 500
@@ -19,6 +22,26 @@ const END_TIMEOUT = 4_000
 const CLOSE_TIMEOUT = 500
 /** ms for the stop of the consumer and the requeue of deliveries whose settlement did not reach the broker. */
 const FINAL_TIMEOUT = 300
+
+const text: Check<string> = (name, value) => {
+  if (typeof value !== 'string') throw refusal(name, 'a string', value)
+  return value
+}
+
+const anError: Check<Error> = (name, value) => {
+  // An error of another realm is no instance.
+  if (!(value instanceof Error || types.isNativeError(value))) throw refusal(name, 'an Error', value)
+  return value
+}
+
+const SHUTDOWN_OPTIONS = {
+  grace: option('ms', millisecondsOrZero, undefined, 'time that jobs in flight have', '`shutdownGrace`'),
+  reason: option('text', text, 'shutdown()', 'why, for the log and the event `node.down`'),
+  error: option('error', anError, undefined, 'why the node cannot go on'),
+} satisfies OptionTable<ShutdownOptions>
+
+/** Validates the options of `node.shutdown`. Throws TypeError naming the option. */
+export const readShutdownOptions = (given: unknown) => readOptions(SHUTDOWN_OPTIONS, 'node.shutdown', given === undefined ? {} : plainObject('options', given))
 
 /** The end of a shutdown's grace. It can be brought forward, never put off. */
 export class ShutdownDeadline {

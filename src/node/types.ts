@@ -74,6 +74,16 @@ export interface NodeOptions {
   logger?: PoolLogger
 }
 
+/** An option given as `undefined` counts as absent. */
+export interface ShutdownOptions {
+  /** ms that jobs in flight have. Default `shutdownGrace` of the node. */
+  grace?: number | undefined
+  /** Why, for the log and the event `node.down`. Default 'shutdown()'. */
+  reason?: string | undefined
+  /** Why the node cannot go on; its report is not clean then. */
+  error?: Error | undefined
+}
+
 export interface ShutdownReport {
   /** Every job in flight ended by itself within the grace, or was given back. */
   clean: boolean
@@ -98,10 +108,10 @@ export interface FarmNode extends AsyncDisposable {
   /** Calls `listener` with each event of this node until the function it returns is called. */
   onEvent(listener: (event: FarmEvent) => void): () => void
   /**
-   * Stops taking jobs, drains, then ends what is left. `grace`: ms. A second call, with less grace, shortens the first. `error`: why the node cannot go on; its
-   * report is not clean then.
+   * Stops taking jobs, drains, then ends what is left. A second call, with less grace, shortens the first. Rejects with TypeError for options that cannot be
+   * used, and does nothing then.
    */
-  shutdown(options?: { grace?: number; reason?: string; error?: Error }): Promise<ShutdownReport>
+  shutdown(options?: ShutdownOptions): Promise<ShutdownReport>
   /** Resolves when the node has shut down, for whatever reason. */
   readonly done: Promise<ShutdownReport>
 }

@@ -7,7 +7,7 @@
 
 export type { ControlClient } from '../node/broker.js'
 export { ControlError } from '../node/control/socket-connection.js'
-export type { FarmNode, NodeOptions, ShutdownReport } from '../node/index.js'
+export type { FarmNode, NodeOptions, ShutdownOptions, ShutdownReport } from '../node/index.js'
 export type { Backoff, Counts, DeadReason, HistoryEntry, SerializedError } from '../runtime/delivery.js'
 export { RemoteError } from '../runtime/errors.js'
 export type { Address, Answer, Command } from '../runtime/report/commands.js'

@@ -68,6 +68,22 @@ describe('a shutdown', () => {
     expect(farm.server.ready.map(({ id }) => id).sort()).toEqual([...ids].sort())
   })
 
+  it.each([
+    [{ grce: 5 }, "Unknown option 'grce' of node.shutdown; did you mean 'grace'? It has: grace, reason, error."],
+    [{ grace: '5s' }, "Option 'grace' must be a number of milliseconds"],
+    [{ reason: 5 }, "Option 'reason' must be a string; it was given 5."],
+    [{ error: 'gone' }, "Option 'error' must be an Error; it was given 'gone'."],
+    [5, "Option 'options' must be an object; it was given 5."],
+    [null, "Option 'options' must be an object; it was given null."],
+  ])('does not begin with the options %j', async (options, message) => {
+    const { node } = await startNode()
+    const refused = await node.shutdown(options as never).catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(TypeError)
+    expect((refused as Error).message).toContain(message)
+    expect(node.stats().state).toBe('running')
+    expect(await node.shutdown({ grace: undefined, reason: undefined, error: undefined })).toEqual({ clean: true, requeued: 0, killed: 0 })
+  })
+
   it('is shortened by a second call with less grace', async () => {
     const farm = await startNode()
     const journal = new Journal()
