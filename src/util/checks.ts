@@ -21,12 +21,39 @@ export class OptionError extends TypeError {
   }
 }
 
+/** What people pass by mistake in place of an object of options, with the articles. Its own properties say nothing, so that it would count as no options. */
+const NO_OPTIONS: ReadonlyMap<string, string> = new Map([
+  ['AbortSignal', 'an AbortSignal'],
+  ['AbortController', 'an AbortController'],
+  ['Date', 'a Date'],
+  ['Map', 'a Map'],
+  ['Promise', 'a Promise'],
+  ['Set', 'a Set'],
+  ['URL', 'a URL'],
+])
+
+/** What an object is that cannot be options: `an AbortSignal`. Undefined: it can be. The tag also tells an object of another realm. */
+const otherKind = (value: object): string | undefined => NO_OPTIONS.get(Object.prototype.toString.call(value).slice(8, -1))
+
+/** False also for an array, a Map, an AbortSignal and the like. An instance of a class can be options. */
+export const canBeOptions = (value: unknown): value is object => {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // First, as each call with options takes this way.
+  if (prototype === Object.prototype || prototype === null) return true
+  return !Array.isArray(value) && otherKind(value) === undefined
+}
+
+/** The end of the message about options that are an AbortSignal, for a call with the option `signal`. */
+export const signalHint = (value: unknown, names: readonly string[]): string =>
+  value instanceof AbortSignal && names.includes('signal') ? ': pass { signal }' : ''
+
 export const shown = (value: unknown): string => {
   if (typeof value === 'string') return `'${shortName(value)}'`
   if (typeof value === 'function') return 'a function'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array'
   if (value instanceof Date && Number.isNaN(value.getTime())) return 'an invalid Date'
-  if (typeof value === 'object' && value !== null) return 'an object'
+  if (typeof value === 'object' && value !== null) return otherKind(value) ?? 'an object'
   return typeof value === 'bigint' ? `${value}n` : String(value)
 }
 
@@ -168,14 +195,15 @@ export const arrayOf = <T>(name: string, value: unknown, all: string, wants: str
 
 export const isString = (value: unknown): value is string => typeof value === 'string'
 
-export const plainObject = (name: string, value: unknown): Record<string, unknown> => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refusal(name, 'an object', value)
+/** `names`: of the options that it may have, for the message. */
+export const plainObject = (name: string, value: unknown, names: readonly string[] = []): Record<string, unknown> => {
+  if (!canBeOptions(value)) throw new OptionError(name, `must be an object; it was given ${shown(value)}${signalHint(value, names)}`)
   return value as Record<string, unknown>
 }
 
 /** An object that has no properties but these. */
 export const objectWith = (name: string, value: unknown, names: readonly string[]): Record<string, unknown> => {
-  const given = plainObject(name, value)
+  const given = plainObject(name, value, names)
   refuseUnknownNames(name, given, names)
   return given
 }

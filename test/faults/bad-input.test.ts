@@ -109,6 +109,9 @@ describe('promise 8: a call', () => {
     expect(await refusals({ timelimit: 1 })).toMatchObject(
       calls.map((call) => ({ message: expect.stringContaining(`'timelimit' of pool.${call}('echo', …)`) })),
     )
+    expect(await refusals(new AbortController().signal)).toMatchObject(
+      calls.map(() => ({ message: expect.stringContaining('an AbortSignal: pass { signal }') })),
+    )
     expect(await refusals([])).toMatchObject(calls.map((call) => ({ message: expect.stringContaining(`pool.${call}('echo', [arguments], {`) })))
   })
 
@@ -137,6 +140,7 @@ describe('promise 8: a call', () => {
   })
 
   it('says that an item of map is the arguments of one call, and shows how to write it', async () => {
+    expect(() => shared.pool.map('echo', [], new AbortController().signal as never)).toThrow('an AbortSignal: pass { signal }')
     await expect(shared.pool.map('echo', ['ab'] as never).next()).rejects.toThrow(
       "Each item of the source of pool.map('echo', source) is an array, the arguments of one call: ['ab'], not 'ab'.",
     )

@@ -110,8 +110,8 @@ describe('the option calls', () => {
     ['an array', [], "Option 'calls' must be a plain object of functions; it was given an empty array."],
     ['null', null, "Option 'calls' must be a plain object of functions; it was given null."],
     ['a function', double, "Option 'calls' must be a plain object of functions; it was given a function."],
-    ['an object of a class', new Map(), "Option 'calls' must be a plain object of functions; it was given an object."],
-    ['an entry that is no function', { double, lookUp: Promise.resolve(1) }, "Option 'calls.lookUp' must be a function; it was given an object."],
+    ['an object of a class', new Map(), "Option 'calls' must be a plain object of functions; it was given a Map."],
+    ['an entry that is no function', { double, lookUp: Promise.resolve(1) }, "Option 'calls.lookUp' must be a function; it was given a Promise."],
     ['an entry that is undefined', { double: undefined }, "Option 'calls.double' must be a function; it was given undefined."],
   ])('refuses %s', async (_, calls, message) => {
     const { pool } = shared

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkLimits, closeTimeout, refusal as optionRefusal } from '../../src/util/checks.js'
+import { checkLimits, closeTimeout, objectWith, refusal as optionRefusal, plainObject } from '../../src/util/checks.js'
 import { refusal } from '../pool/option-help.js'
 
 describe('the timeout of close', () => {
@@ -36,6 +36,9 @@ test.each([
   [Symbol('s'), 'Symbol(s)'],
   [Number.NaN, 'NaN'],
   [new Date(Number.NaN), 'an invalid Date'],
+  [new Date(0), 'a Date'],
+  [new Map(), 'a Map'],
+  [new AbortController().signal, 'an AbortSignal'],
   ['x'.repeat(300), `'${'x'.repeat(80)}…'`],
 ])('a refusal shows what was given: %s', (given, shown) => {
   expect(optionRefusal('x', 'something', given).message).toBe(`Option 'x' must be something; it was given ${shown}.`)
@@ -47,6 +50,15 @@ test('a refusal has the option and the reason as fields, and is a TypeError', ()
   expect(refused).toMatchObject({ name: 'TypeError', option: 'tls.ca', reason: 'must be a text; it was given 5' })
   expect(refused.message).toBe("Option 'tls.ca' must be a text; it was given 5.")
   expect(Object.keys(refused)).toEqual([])
+})
+
+test('options are refused where they are another kind of object; for a signal the message has the option, where there is one', () => {
+  const { signal } = new AbortController()
+  expect(refusal(() => closeTimeout(new Map()))).toBe("Option 'options' must be an object; it was given a Map.")
+  expect(refusal(() => plainObject('options', signal))).toBe("Option 'options' must be an object; it was given an AbortSignal.")
+  expect(refusal(() => objectWith('options', signal, ['timeout', 'signal']))).toBe(
+    "Option 'options' must be an object; it was given an AbortSignal: pass { signal }.",
+  )
 })
 
 test('a hard time limit below the soft one is refused; 0 and undefined are no limit', () => {

@@ -26,7 +26,7 @@ export const readMapOptions = (name: string, source: unknown, given: unknown, de
   if (typeof iterable?.[Symbol.asyncIterator] !== 'function' && (typeof iterable?.[Symbol.iterator] !== 'function' || typeof source === 'string')) {
     throw new TypeError(`pool.map wants an iterable of argument arrays: pool.map('${nameText(name)}', [[1], [2], [3]]).`)
   }
-  const options = plainObject('options', given ?? {})
+  const options = plainObject('options', given ?? {}, NAMES)
   refuseUnknownNames(`pool.map('${nameText(name)}', …)`, options, NAMES)
   const { ordered, concurrency = defaultAhead } = readKnown(OWN_OPTIONS, options)
   // The submission of each job checks the other options.

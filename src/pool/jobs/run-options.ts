@@ -1,6 +1,7 @@
 import {
   arrayOf,
   type Check,
+  canBeOptions,
   checkLimits,
   countFrom,
   milliseconds,
@@ -9,6 +10,8 @@ import {
   plainObject,
   refusal,
   refuseUnknownNames,
+  shown,
+  signalHint,
 } from '../../util/checks.js'
 import { MAX_JOB_NAME } from '../../util/limits.js'
 import { namesOf, type OptionTable, option } from '../../util/option-table.js'
@@ -148,8 +151,9 @@ export const mergeOptions = (settings: Settings, task: TaskInfo, given: unknown,
       calledAs: undefined,
     }
   }
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw new TypeError(`The options of a job are an object: pool.${call}('${task.name}', [arguments], { timeLimit: 5_000 }).`)
+  if (!canBeOptions(given)) {
+    const found = `they were given ${shown(given)}${signalHint(given, NAMES)}`
+    throw new TypeError(`The options of a job are an object: pool.${call}('${task.name}', [arguments], { timeLimit: 5_000 }); ${found}.`)
   }
   refuseUnknownNames(`pool.${call}('${task.name}', …)`, given, NAMES)
   const options = given as Record<string, unknown>

@@ -222,7 +222,7 @@ const BROADCAST_NAMES = namesOf(BROADCAST_OPTIONS)
 
 /** Refuses options that make sense for one job only (an id, memory that is moved). Throws TypeError. */
 export const checkBroadcastOptions = (name: unknown, given: unknown): void =>
-  refuseUnknownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}), BROADCAST_NAMES)
+  refuseUnknownNames(`pool.broadcast('${nameText(name)}', …)`, plainObject('options', given ?? {}, BROADCAST_NAMES), BROADCAST_NAMES)
 
 /** The id and the name that a refused call gives its job. Only texts count, because the options may be the reason for the refusal. */
 const namesIn = (given: unknown): { id: string | undefined; calledAs: string | undefined } => {

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { mergeOptions } from '../../../src/pool/jobs/run-options.js'
 import type { PoolOptions } from '../../../src/pool/types.js'
@@ -40,6 +41,39 @@ describe('limits', () => {
   })
 })
 
+describe('what are no options', () => {
+  test.each([
+    [new AbortController().signal, 'an AbortSignal: pass { signal }'],
+    [new AbortController(), 'an AbortController'],
+    [new Map([['timeLimit', 5]]), 'a Map'],
+    [new Set(), 'a Set'],
+    [new Date(), 'a Date'],
+    [Promise.resolve({}), 'a Promise'],
+    [new URL('https://x/y.js'), 'a URL'],
+    [[1], 'an array'],
+    [null, 'null'],
+    [5, '5'],
+    [runInNewContext('new Map()'), 'a Map'],
+  ])('%o is refused', (given, found) => {
+    expect(refusal(() => merge(given))).toBe(
+      `The options of a job are an object: pool.run('resize', [arguments], { timeLimit: 5_000 }); they were given ${found}.`,
+    )
+  })
+
+  class Options {
+    timeLimit = 5
+  }
+
+  test.each([
+    ['without a prototype', Object.assign(Object.create(null), { timeLimit: 5 })],
+    ['of a class', new Options()],
+    ['that inherits them', Object.create({ timeLimit: 5 })],
+    ['of another realm', runInNewContext('({ timeLimit: 5 })')],
+  ])('an object %s is', (_, given) => {
+    expect(merge(given).hardLimit).toBe(5)
+  })
+})
+
 describe('a call', () => {
   test('without options has the defaults', () => {
     const defaults = {
@@ -76,7 +110,7 @@ describe('a call', () => {
   test.each([
     [{ timeLimit: '5s' }, "Option 'timeLimit' must be a number of milliseconds"],
     [{ softTimeLimit: 0 }, "Option 'softTimeLimit' must be a number of milliseconds"],
-    [{ signal: new AbortController() }, "Option 'signal' must be an AbortSignal; it was given an object."],
+    [{ signal: new AbortController() }, "Option 'signal' must be an AbortSignal; it was given an AbortController."],
     [{ signal: null }, "Option 'signal' must be an AbortSignal"],
     [{ priority: 'high' }, "Option 'priority' must be a finite number (higher first)"],
     [{ priority: Number.NaN }, "Option 'priority' must be"],
