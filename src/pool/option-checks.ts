@@ -10,6 +10,9 @@ import type { Dispatch, PoolLogger } from './types.js'
 const ONE_MODULE = "a module: new URL('./tasks.js', import.meta.url), a file: URL or a path"
 export const MODULES = `${ONE_MODULE}, or a non-empty array of them`
 
+/** A URL as text that no worker imports. A path begins with such a scheme only by mistake, other than with the letter of a drive. */
+const OTHER_URL = /^(?!file:)(?:[a-z][a-z\d+.-]+:\/\/|(?:blob|data|node):)/i
+
 const urlOf = (module: string): string => (module.startsWith('file:') ? new URL(module).href : pathToFileURL(resolve(module)).href)
 
 /** Returns `file:` URLs, each once. */
@@ -23,6 +26,7 @@ export const modules: Check<string[]> = (name, given) => {
       return each.href
     }
     if (typeof each !== 'string' || each === '') throw refusal(place, Array.isArray(given) ? ONE_MODULE : MODULES, each)
+    if (OTHER_URL.test(each)) throw refusal(place, 'a file: URL or a path', each)
     return urlOf(each)
   })
   return [...new Set(urls)]

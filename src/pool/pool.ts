@@ -222,7 +222,10 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     return [...this.#state.tasks.keys()]
   }
 
-  /** The JavaScript stack of worker `id` right now, read by its watchdog even during a busy loop. The request alone does not keep an idle host alive. */
+  /**
+   * The JavaScript stack of worker `id` right now, read by its watchdog even during a busy loop; the text "the worker is gone" if it ends meanwhile. The
+   * request alone does not keep an idle host alive.
+   */
   stack(id: number): Promise<string> {
     try {
       return this.#livingWorker(id).lifeline.stack()

@@ -101,7 +101,7 @@ export const refuseUnknownNames = (what: string, given: object, names: readonly 
     if (names.includes(name) || !Object.hasOwn(given, name)) continue
     const unknown = Object.keys(given).filter((each) => !names.includes(each))
     const told = unknown.map((each, index) => `${index === 0 ? `Unknown option '${each}' of ${what}` : `Unknown, too: '${each}'`}${hintFor(each, names)}`)
-    throw new TypeError(`${told.join(' ')} It has: ${names.join(', ')}.`)
+    throw new TypeError(`${told.join(' ')} ${names.length === 0 ? 'It has no options' : `It has: ${names.join(', ')}`}.`)
   }
 }
 
@@ -133,8 +133,8 @@ export const bytes = (name: string, value: unknown): number => {
 const LEAST_MEMORY = 32 * 1024 * 1024
 
 export const bytesOrZero: Check<number> = (name, value) => {
-  if (typeof value !== 'number' || !(value >= 0) || !Number.isFinite(value)) throw refusal(name, 'a number of bytes, or 0 for none', value)
-  return value
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw refusal(name, 'a whole number of bytes, or 0 for none', value)
+  return value as number
 }
 
 /** The resident memory of a worker, bytes. */

@@ -206,6 +206,9 @@ describe('tasks', () => {
 
   test('the refusal names the element of an array, or that it is empty', () => {
     expect(refused({ tasks: [TASKS, ''] })).toMatch(/^Option 'tasks\[1\]' must be a module: .* or a path; it was given ''\.$/)
+    for (const url of ['https://example.org/t.js', 'HTTP://example.org/t.js', 'data:text/javascript,0', 'node:fs'])
+      expect(refused({ tasks: url })).toBe(`Option 'tasks' must be a file: URL or a path; it was given '${url}'.`)
+    expect(read({ tasks: ['FILE:///t.js', 'C:/t.js', './a:b.js'] }).tasks).toHaveLength(3)
     expect(refused({ tasks: [new URL('https://example.org/t.js')] })).toBe("Option 'tasks[0]' must be a file: URL; it was given 'https://example.org/t.js'.")
     expect(refused({ tasks: [] })).toMatch(/^Option 'tasks' must be .*, or a non-empty array of them; it was given an empty array\.$/)
   })
@@ -357,8 +360,8 @@ describe('names', () => {
   })
 })
 
-test('sharedMemory is a number of bytes, or 0', () => {
+test('sharedMemory is a whole number of bytes, or 0', () => {
   expect([read({ sharedMemory: 0 }).sharedMemory, read({ sharedMemory: 1_000_000 }).sharedMemory]).toEqual([0, 1_000_000])
-  for (const sharedMemory of [-5, Number.NaN, Number.POSITIVE_INFINITY, '64MB'])
-    expect(() => read({ sharedMemory } as object)).toThrow(/Option 'sharedMemory' must be a number of bytes, or 0 for none/)
+  for (const sharedMemory of [-5, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '64MB'])
+    expect(() => read({ sharedMemory } as object)).toThrow(/Option 'sharedMemory' must be a whole number of bytes, or 0 for none/)
 })

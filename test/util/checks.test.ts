@@ -61,6 +61,10 @@ test('options are refused where they are another kind of object; for a signal th
   )
 })
 
+test('an option of what has none is refused without a list', () => {
+  expect(refusal(() => objectWith('ping', { x: 1, y: 2 }, []))).toBe("Unknown option 'x' of ping. Unknown, too: 'y'. It has no options.")
+})
+
 test('a hard time limit below the soft one is refused; 0 and undefined are no limit', () => {
   for (const pair of [{}, { softTimeLimit: 0, timeLimit: 5 }, { softTimeLimit: 5, timeLimit: 0 }, { softTimeLimit: 5 }, { softTimeLimit: 5, timeLimit: 5 }])
     expect(() => checkLimits(pair)).not.toThrow()

@@ -67,7 +67,8 @@ async function listen() {
 async function stop() {
   const deadline = performance.now() + CLOSE_TIMEOUT
   const { queued, running } = pool.stats()
-  console.log(`\nfinishing ${queued + running} jobs (Ctrl-C again to stop at once)`)
+  const jobs = queued + running
+  console.log(`\nfinishing ${jobs} ${jobs === 1 ? 'job' : 'jobs'} (Ctrl-C again to stop at once)`)
   load.stop()
   feed.close()
   // The requests first, then the pool: a request that is still reading its body has not yet submitted its job.
