@@ -1,8 +1,8 @@
-import { PLACED_FROM, STAMP_BYTES, writePlace, writeStamp } from './place.js'
+import { PLACED_FROM, PLACED_UP_TO, STAMP_BYTES, writePlace, writeStamp } from './place.js'
 import { PlaceRing } from './place-ring.js'
 import { FIRST_PAGE, type SharedFile } from './shared-file.js'
 
-/** After a write that failed for want of memory, so many payloads go through the pipe; the number doubles up to the second. */
+/** After a write that failed for want of memory, FIRST_PAUSE payloads go through the pipe. The number doubles with each further failure, up to LONGEST_PAUSE. */
 const FIRST_PAUSE = 8
 const LONGEST_PAUSE = 4_096
 
@@ -42,7 +42,7 @@ export class PlaceWriter {
    * @param key frees the place, see `freeUpTo`
    */
   write(parts: readonly Uint8Array[], bytes: number, key = 0): boolean {
-    if (bytes < this.from || bytes > this.#ring.capacity / 2) return false
+    if (bytes < this.from || bytes > Math.min(PLACED_UP_TO, this.#ring.capacity / 2)) return false
     if (this.#skip > 0) {
       this.#skip--
       return false

@@ -26,6 +26,9 @@ export const STAMP_BYTES = 8
 /** Payloads below this go through the pipe: measured, a copy through the file pays from here on. */
 export const PLACED_FROM = 48 * 1024
 
+/** Payloads above this do too, bytes: the whole copy is made in one turn of the event loop. */
+export const PLACED_UP_TO = 16 * 1024 * 1024
+
 export const writePlace = (to: Buffer, at: number, position: number, bytes: number, stamp: number): void => {
   writeU32(to, at, position)
   writeU32(to, at + BYTES, bytes)

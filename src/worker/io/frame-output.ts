@@ -59,7 +59,9 @@ export class FrameOutput {
       // One large frame at a time: what waits takes memory.
       if (this.#chunks.length > 0) this.flush()
       this.#endSlice()
-      this.#chunks.push(body, ...binaries)
+      this.#chunks.push(body)
+      // Not spread: a value may have more Buffers than a call takes arguments.
+      for (const binary of binaries) this.#chunks.push(binary)
       return
     }
     this.#reserve(total)

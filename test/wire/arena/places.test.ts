@@ -42,6 +42,14 @@ describe('a payload by place', () => {
     expect(writer.write([payload(100, 1)], 100, 3)).toBe(true)
   })
 
+  it('goes through the pipe when its copy would hold up the event loop, whatever the memory', () => {
+    const file = { write: vi.fn(() => true), read: () => false }
+    const writer = new PlaceWriter(file, 1 << 30, 100)
+    expect(writer.write([], 16 * 1024 * 1024 + 1, 1)).toBe(false)
+    expect(file.write).not.toHaveBeenCalled()
+    expect(writer.write([], 16 * 1024 * 1024, 1)).toBe(true)
+  })
+
   it('goes through the pipe for a while after a write that failed, and takes no room by it', () => {
     const { writer, file } = setUp()
     file.isFull = true

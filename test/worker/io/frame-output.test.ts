@@ -76,3 +76,14 @@ describe('results by place', () => {
     expect(decode(frame.payload, 0)).toEqual(Buffer.alloc(40_000, 5))
   })
 })
+
+it('a result may hold more Buffers than a call takes arguments', () => {
+  const binaries = Array.from({ length: 200_000 }, () => Buffer.from('x'))
+  let written = 0
+  const output = new FrameOutput((chunks) => {
+    written += chunks.length
+  })
+  output.put(Kind.READY, 0, JOB, { body: Buffer.alloc(FRAME_HEAD), binaries, size: binaries.length })
+  output.flush()
+  expect(written).toBe(200_001)
+})
