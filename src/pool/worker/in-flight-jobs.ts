@@ -96,7 +96,7 @@ export class InFlightJobs {
     return this.#findsRoom && size >= this.#placedFrom && size <= this.#placedUpTo ? Math.ceil(size * this.#placedWeight) : size
   }
 
-  /** How the job that was just written went. While one for which there is no room goes through the pipe, all are counted as if they did. */
+  /** How the job that was just written went. If it found no room and went through the pipe, all jobs count with their full size from now on, those in `sent` too, until one goes by place again. */
   wentByPlace({ spec: { size } }: JobRecord, placed: boolean): void {
     if (size < this.#placedFrom || size > this.#placedUpTo || placed === this.#findsRoom) return
     this.#findsRoom = placed

@@ -29,6 +29,7 @@ export class PlaceRing {
     const first = this.#used[0]
     const last = this.#used.at(-1)
     if (first === undefined || last === undefined) return bytes <= this.capacity ? 0 : -1
+    // What is in use does not go round the end: what is free lies behind it and before it. Full to the byte counts as going round: nothing is free between.
     if (last.end > first.start) {
       if (last.end + bytes <= this.capacity) return last.end
       return bytes <= first.start ? 0 : -1

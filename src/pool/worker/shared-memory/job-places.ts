@@ -42,7 +42,7 @@ export class JobPlaces {
     this.jobs.freeUpTo(delivery)
   }
 
-  /** The deliveries after `claimed`, up to `upTo`, were taken back, and are never read. If later ones were written meanwhile, their acceptance frees all. */
+  /** The deliveries after `claimed`, up to `upTo`, were taken back, and are never read. Where later ones lie behind them, their acceptance frees all (`taken`). */
   takenBack(claimed: number, upTo: number): void {
     this.jobs.freeBetween(claimed, upTo)
   }
