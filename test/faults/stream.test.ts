@@ -66,14 +66,14 @@ describe('stream', () => {
     const pool = await startPool({ tasks: fixture('streams.js'), concurrency: 2 })
     const pid = await pidOf(pool)
     const neighbour = journalOf()
-    const waits = collect(pool.stream('waits', [neighbour.path]))
+    // Ended with the pool.
+    collect(pool.stream('waits', [neighbour.path])).catch(() => {})
     await until('the neighbour runs', () => pool.stats().running === 1)
     for await (const _ of pool.stream('computes', [30_000])) break
     await until('it has ended', () => pool.stats().running === 1)
     // What stands still now would be killed for it.
     expect(await within(collect(pool.stream('upTo', [3])), 10_000)).toEqual([0, 1, 2])
     expect(await pidOf(pool)).toBe(pid)
-    waits.catch(() => {})
   })
 
   it('interrupts a generator that computes when its signal aborts; the worker runs the next job', async () => {

@@ -1,4 +1,5 @@
 import { Deque } from '../../util/deque.js'
+import { placedUpTo } from '../../wire/arena/place.js'
 import { ProtocolError } from '../../wire/errors.js'
 import type { JobRecord } from '../jobs/job.js'
 
@@ -87,7 +88,7 @@ export class InFlightJobs {
   /** Jobs of these sizes go by place: MAX_AHEAD_BYTES of the pipe are as much as MAX_PLACED_AHEAD of that memory. To be called before the first job. */
   setPlaces(from: number, capacity: number): void {
     this.#placedFrom = from
-    this.#placedUpTo = capacity / 2
+    this.#placedUpTo = placedUpTo(capacity)
     this.#placedWeight = MAX_AHEAD_BYTES / Math.min(MAX_PLACED_AHEAD, this.#placedUpTo)
   }
 

@@ -1,4 +1,4 @@
-import { PLACED_FROM, PLACED_UP_TO, STAMP_BYTES, writePlace, writeStamp } from './place.js'
+import { PLACED_FROM, placedUpTo, STAMP_BYTES, writePlace, writeStamp } from './place.js'
 import { PlaceRing } from './place-ring.js'
 import { FIRST_PAGE, type SharedFile } from './shared-file.js'
 
@@ -11,6 +11,7 @@ export class PlaceWriter {
   readonly #file: SharedFile
   readonly #ring: PlaceRing
   readonly #head = Buffer.alloc(STAMP_BYTES)
+  readonly #upTo: number
   #stamp = 0
   #position = 0
   #written = 0
@@ -25,6 +26,7 @@ export class PlaceWriter {
   ) {
     this.#file = file
     this.#ring = new PlaceRing(capacity)
+    this.#upTo = placedUpTo(capacity)
   }
 
   get capacity(): number {
@@ -42,7 +44,7 @@ export class PlaceWriter {
    * @param key frees the place, see `freeUpTo`
    */
   write(parts: readonly Uint8Array[], bytes: number, key = 0): boolean {
-    if (bytes < this.from || bytes > Math.min(PLACED_UP_TO, this.#ring.capacity / 2)) return false
+    if (bytes < this.from || bytes > this.#upTo) return false
     if (this.#skip > 0) {
       this.#skip--
       return false

@@ -27,7 +27,10 @@ export const STAMP_BYTES = 8
 export const PLACED_FROM = 48 * 1024
 
 /** Payloads above this do too, bytes: the whole copy is made in one turn of the event loop. */
-export const PLACED_UP_TO = 16 * 1024 * 1024
+const MAX_COPY = 16 * 1024 * 1024
+
+/** The largest payload that goes by place, bytes: two of them find room. `capacity`: bytes for places. */
+export const placedUpTo = (capacity: number): number => Math.min(MAX_COPY, capacity / 2)
 
 export const writePlace = (to: Buffer, at: number, position: number, bytes: number, stamp: number): void => {
   writeU32(to, at, position)

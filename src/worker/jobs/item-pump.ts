@@ -34,7 +34,7 @@ export class ItemPump {
   #bytes = 0
   /** A call of `next()` is under way: there is one at a time. */
   #stepping = false
-  /** A synchronous call of the iterator is under way. Seen by a later callback: it was terminated, which runs no `finally`, and `discard()` follows. */
+  /** A synchronous call of the iterator is under way. If a later callback still finds this, the call was terminated (no `finally` runs then), and `discard()` follows. */
   #calling = false
   #closing = false
   #done = false

@@ -70,7 +70,7 @@ export class Interruption {
         }
         this.#over = true
         clearTimeout(this.#graceTimer)
-        // The call has unwound: whoever enters another one of this job before it handles the message need not wait for the termination.
+        // The call has unwound. The main thread may call code of this job again before it handles the message: it must not wait for a termination that is past.
         Atomics.store(this.#context.records.ints, Word.INTERRUPTED, 0)
         this.#context.main.interrupted(this.#delivery, this.#cause, this.#lastStack)
       },

@@ -46,6 +46,17 @@ describe('the jobs in flight of a worker', () => {
     expect(inFlight.sentBytes).toBe(0)
   })
 
+  test('do not count as without room when they are too large for any place, whatever the memory', () => {
+    const inFlight = new InFlightJobs()
+    inFlight.setPlaces(1_000, 1 << 30)
+    const large = makeJob(1, { size: (16 << 20) + 1 })
+    inFlight.write(large, 7)
+    inFlight.wentByPlace(large, false)
+    expect(inFlight.sentBytes).toBe((16 << 20) + 1)
+    inFlight.write(makeJob(2, { size: 10_000 }), 7)
+    expect(inFlight.sentBytes - large.spec.size).toBeLessThan(10_000)
+  })
+
   test('go through written, accepted and answered', () => {
     const { inFlight, jobs } = setUp(2)
     const [a, b] = jobs as [JobRecord, JobRecord]

@@ -6,8 +6,8 @@ import type { SharedMemory } from './launcher.js'
 
 /** The type of file systems that are memory (statfs(2)). */
 const TMPFS = 0x01021994
-/** One pool takes a quarter of the file system at most: others use it, too, and a full one makes their programs fail. */
-const POOLS = 4
+/** One pool takes one of so many parts of the file system at most: others use it, too, and a full one makes their programs fail. */
+const PARTS = 4
 /** A worker whose part is smaller uses pipes alone, bytes. */
 const LEAST = 128 * 1024
 
@@ -17,7 +17,7 @@ export const placeBytes = (total: number, workers: number, directory = MEMORY): 
   try {
     const { type, bsize, blocks } = statfsSync(directory)
     if (type !== TMPFS) return 0
-    const each = Math.min(total, (bsize * blocks) / POOLS) / workers / 2
+    const each = Math.min(total, (bsize * blocks) / PARTS) / workers / 2
     return each < LEAST ? 0 : Math.min(LARGEST, Math.floor(each / FIRST_PAGE) * FIRST_PAGE)
   } catch {
     return 0
