@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Broker, Consumption, WorkAhead } from '../node/broker.js'
+import type { Broker, Consumption, QueueBacklog, WorkAhead } from '../node/broker.js'
 import { RetryWarnings } from '../node/connection/retry-warnings.js'
 import type { Delivery } from '../runtime/delivery.js'
 import { AdminChannel } from './connection/admin-channel.js'
@@ -139,7 +139,7 @@ export class AmqpBroker implements Broker {
     )
   }
 
-  consume(capacity: number, receive: (delivery: Delivery) => void): Consumption {
+  consume(capacity: number, receive: (delivery: Delivery) => void, _giveBack?: (queue: string) => void, slots?: number): Consumption {
     if (this.#consumption !== undefined) throw new BrokerError('A broker consumes once: use resume() of the consumption that there is.')
     const { queues, shape, consumerTimeout } = this.#settings
     const timeout = consumerTimeout ?? consumerTimeoutFor(this.#longestDelivery)
@@ -157,20 +157,32 @@ export class AmqpBroker implements Broker {
       givenBack: settlement.givenBack,
       warn: (message) => this.#warn(message),
     })
-    this.#consumption.setCapacity(capacity)
+    this.#consumption.setCapacity(capacity, slots)
     return this.#consumption
   }
 
-  depth(): Promise<number> {
+  async depth(): Promise<number> {
+    return (await this.backlog()).reduce((sum, { ready }) => sum + ready, 0)
+  }
+
+  backlog(): Promise<QueueBacklog[]> {
     const { queues, shape } = this.#settings
     return this.#admin.runNow(async (channel) => {
-      let depth = 0
-      for (const queue of queues.flatMap((base) => queuesBehind(base, shape))) {
-        const { messageCount } = await channel.checkQueue(queue)
-        this.#consumption?.check(queue, messageCount)
-        depth += messageCount
+      const backlog: QueueBacklog[] = []
+      for (const queue of queues) {
+        let ready = 0
+        let consumers = 0
+        let own = 0
+        for (const behind of queuesBehind(queue, shape)) {
+          const { messageCount, consumerCount } = await channel.checkQueue(behind)
+          ready += messageCount
+          consumers += consumerCount
+          own += this.#consumption?.check(behind, messageCount) ?? 0
+        }
+        // A consumer that has just begun, or is being cancelled, may be missing in either number.
+        backlog.push({ queue, ready, share: consumers <= own ? 1 : Math.max(1, own) / consumers })
       }
-      return depth
+      return backlog
     })
   }
 

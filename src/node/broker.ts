@@ -17,8 +17,8 @@ export interface Broker {
   /** True: it tries jobs again, and keeps those that are dead, by its own rules. The node's retry policy is off. Default false. */
   readonly retries?: boolean
   /**
-   * False: a job that was delivered cannot go back as it is. It runs, also after a pause and while the node shuts down. The node takes no
-   * job ahead of its time, and a job that waits for a rate limit takes up room. Only what has not ended with the grace is settled as requeued. Default true.
+   * False: a job that was delivered cannot go back as it is. It runs, also after a pause and while the node shuts down, and where it is held ahead of a free
+   * slot. A job that waits for a rate limit takes up room. Only what has not ended with the grace is settled as requeued. Default true.
    */
   readonly canRequeue?: boolean
   /** Whether the broker is connected now. */
@@ -37,11 +37,17 @@ export interface Broker {
    * Takes jobs from the node's queues, at most `capacity` unsettled at once. A delivery counts until it is settled. If its `gone` aborts
    * before that, it counts until its `ended` is called; without an `ended` it no longer counts. Recovers by itself from a lost
    * connection, a closed channel and a consumer that the server cancelled. A job that is claimed when there is no capacity for it any more is given back, not delivered.
-   * `giveBack` settles, as requeued, what was delivered from a queue and has not begun: for a queue that was paused.
+   * `giveBack` settles, as requeued, what was delivered from a queue and has not begun: for a queue that was paused. `slots`: how many of the jobs can run at
+   * once (default all). A broker that has to divide `capacity` among consumers gives each of them room for all of these.
    */
-  consume(capacity: number, receive: (delivery: Delivery) => void, giveBack: (queue: string) => void): Consumption
+  consume(capacity: number, receive: (delivery: Delivery) => void, giveBack: (queue: string) => void, slots?: number): Consumption
   /** Jobs that are ready in the node's queues, without delayed ones and those of a paused queue. Rejects when the broker cannot be asked. */
   depth(): Promise<number>
+  /**
+   * The same for each queue, with what is known of the other nodes: asked in place of `depth` where it is there, up to four times a second while each slot is
+   * taken. Absent: others may consume the queues, and how many is not known.
+   */
+  backlog?(): Promise<readonly QueueBacklog[]>
   /**
    * Limits how often jobs of a queue are taken, by all nodes together; null lifts it. Absent: the node limits itself, and holds the jobs
    * that wait. Rejects when it cannot be set.
@@ -58,6 +64,15 @@ export interface Broker {
   close(within?: number): Promise<void>
 }
 
+/** What waits in a queue of the node. */
+export interface QueueBacklog {
+  readonly queue: string
+  /** Jobs that are ready. */
+  readonly ready: number
+  /** This node's share of the consumers of the queue, above 0: 1 where it is the only one, 0.5 where there are two. Undefined: not known. */
+  readonly share: number | undefined
+}
+
 /** The node that the broker works for, and the work that the broker's own timeouts must not cut short. */
 export interface WorkAhead {
   /** ms that one delivery may stay unsettled: the largest hard time limit of the node and its tasks, plus the grace of a shutdown. Undefined: there is no hard limit. */
@@ -68,8 +83,8 @@ export interface WorkAhead {
 }
 
 export interface Consumption {
-  /** How many deliveries may be unsettled at once from now on. When more are held, none is delivered until enough are settled. */
-  setCapacity(capacity: number): void
+  /** How many deliveries may be unsettled at once from now on, and how many of them can run (default all). When more are held, none is delivered until enough are settled. */
+  setCapacity(capacity: number, slots?: number): void
   /** Nothing is delivered after it resolves. Deliveries held can still be settled. `resume` undoes it. */
   pause(): Promise<void>
   resume(): void

@@ -1,17 +1,19 @@
+import { performance } from 'node:perf_hooks'
 import { createPool, makePool, whenUp } from '../pool/create-pool.js'
 import type { Pool } from '../pool/pool.js'
 import type { PoolLogger } from '../pool/types.js'
 import type { RuntimeOptions } from '../runtime/options.js'
 import { Runtime } from '../runtime/runtime.js'
+import { availableCpus } from '../util/available-cpus.js'
 import { OptionError } from '../util/checks.js'
 import type { Broker } from './broker.js'
 import { connectOrProbe, isTransient } from './connect-or-probe.js'
 import { Node } from './node.js'
-import { NodeAutoscaler } from './node-autoscaler.js'
 import { upWorkers } from './node-stats.js'
 import { type NodeSettings, readNodeOptions } from './options.js'
 import { poolOptions } from './pool-options.js'
-import { PrefetchControl } from './prefetch-control.js'
+import { NodeAutoscaler } from './scaling/node-autoscaler.js'
+import { PrefetchControl } from './scaling/prefetch-control.js'
 import type { FarmNode, NodeOptions } from './types.js'
 
 /**
@@ -72,12 +74,13 @@ const warnOnce = (broker: Broker): (() => void) => {
 }
 
 const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
-  const prefetch = new PrefetchControl(broker, settings.prefetchPerWorker)
-  const scale = new NodeAutoscaler(settings, (workers) => {
+  const prefetch = new PrefetchControl(broker, settings)
+  const system = { cpus: availableCpus(), now: performance.now() }
+  const scale = new NodeAutoscaler(settings, system, (workers) => {
     pool.resize(workers)
     prefetch.workersChanged(upWorkers(pool.stats().workers), workers)
   })
-  return new Node((report, hasListeners) => ({
+  const node: Node = new Node((report, hasListeners) => ({
     settings,
     broker,
     pool,
@@ -86,11 +89,13 @@ const nodeOf = (settings: NodeSettings, broker: Broker, pool: Pool): Node => {
       retries: broker.retries === true ? 'broker' : 'node',
       onWaiting: (jobs) => prefetch.setWaiting(jobs),
       onIntake: (intake) => prefetch.setIntake(intake),
+      onMeasured: () => node.scaling.measured(),
       revocationSpent: ({ id, queue, key }) => broker.control.tellNodes?.({ command: 'revocation_spent', id, queue, key, node: settings.name }),
     }),
     prefetch,
     scale,
   }))
+  return node
 }
 
 const runtimeOptions = (settings: NodeSettings, report: RuntimeOptions['report'], heard: () => boolean): RuntimeOptions => {

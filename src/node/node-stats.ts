@@ -7,9 +7,9 @@ import type { NodeStats, NodeWorker } from '../runtime/report/report.js'
 import type { Runtime } from '../runtime/runtime.js'
 import { ownFile } from '../util/own-files.js'
 import type { Broker } from './broker.js'
-import type { NodeAutoscaler } from './node-autoscaler.js'
 import type { NodeSettings } from './options.js'
-import type { PrefetchControl } from './prefetch-control.js'
+import type { NodeAutoscaler } from './scaling/node-autoscaler.js'
+import type { PrefetchControl } from './scaling/prefetch-control.js'
 
 let version: string | undefined
 
@@ -24,10 +24,6 @@ export const upWorkers = (workers: readonly WorkerStats[]): number => workers.fi
 
 /** Bytes of resident memory of this process and the workers, as far as these have told. */
 export const residentMemory = (pool: Pool): number => pool.stats().workers.reduce((sum, { rss }) => sum + (rss ?? 0), process.memoryUsage.rss())
-
-/** Workers that hold no job. */
-export const idleWorkers = (workers: readonly WorkerStats[]): number =>
-  workers.filter(({ state, running, writtenAhead }) => state === 'up' && running === 0 && writtenAhead === 0).length
 
 export interface NodeParts {
   readonly settings: NodeSettings

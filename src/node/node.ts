@@ -6,7 +6,8 @@ import { clearInterval, setInterval } from '../util/node-time.js'
 import { notify } from '../util/notify.js'
 import { deferred } from '../util/with-timeout.js'
 import { type CommandTarget, runCommand } from './command-handler.js'
-import { idleWorkers, type NodeParts, nodeStats, packageVersion, residentMemory, upWorkers } from './node-stats.js'
+import { type NodeParts, nodeStats, packageVersion, residentMemory, upWorkers } from './node-stats.js'
+import { Scaling } from './scaling/scaling.js'
 import { drain, readShutdownOptions, ShutdownDeadline } from './shutdown.js'
 import { longestDelivery, startWarnings } from './start-warnings.js'
 import type { FarmNode, ShutdownOptions, ShutdownReport } from './types.js'
@@ -17,12 +18,10 @@ const REVOCATIONS_TIMEOUT = 500
 /** The supervisor of a pool under a broker: consumes jobs, scales the pool, reports events, executes commands, and shuts down without losing a job. */
 export class Node implements FarmNode, CommandTarget {
   readonly parts: NodeParts
+  readonly scaling: Scaling
   readonly #listeners = new Set<(event: FarmEvent) => void>()
   readonly #startedAt = performance.now()
   #state: NodeStats['state'] = 'starting'
-  #depth: number | undefined
-  #depthRequested = false
-  #scaleTimer: NodeJS.Timeout | undefined
   #heartbeatTimer: NodeJS.Timeout | undefined
   /** Why it cannot go on. */
   #error: Error | undefined
@@ -35,6 +34,8 @@ export class Node implements FarmNode, CommandTarget {
       (event) => this.#emit(event),
       () => this.hasListeners,
     )
+    // A quiet or paused node takes no jobs, nor does one that runs a job alone.
+    this.scaling = new Scaling(this.parts, () => this.#state === 'running' && this.parts.prefetch.intake === 'all')
   }
 
   get name(): string {
@@ -67,7 +68,7 @@ export class Node implements FarmNode, CommandTarget {
       (delivery) => runtime.receive(delivery),
       (queue) => runtime.giveBack(queue),
     )
-    this.#scaleTimer = setInterval(() => void this.#scale(), settings.scaleCheckInterval)
+    this.scaling.start()
     this.#heartbeatTimer = setInterval(() => this.#heartbeat(), settings.heartbeatInterval)
     logger?.info({ node: name, queues: broker.queues, tasks: runtime.tasks }, 'node up')
   }
@@ -93,21 +94,6 @@ export class Node implements FarmNode, CommandTarget {
     })
     pool.on('workerExit', ({ worker, pid, reason, expected, jobs }) => this.#emit({ type: 'worker.exit', worker, pid, reason, expected, jobs }))
     pool.on('output', ({ worker, line }) => settings.logger?.info({ worker, stream: line.stream, at: line.time }, line.text))
-  }
-
-  async #scale(): Promise<void> {
-    // One request at a time, however slowly the broker answers.
-    if (this.#depthRequested) return
-    this.#depthRequested = true
-    const { broker, pool, prefetch, scale } = this.parts
-    const depth = await broker.depth().catch(() => undefined)
-    this.#depthRequested = false
-    if (this.#shuttingDown) return
-    this.#depth = depth ?? this.#depth
-    const { workers } = pool.stats()
-    // A quiet or paused node takes no jobs, nor does one that runs a job alone: the backlog is no reason to scale.
-    if (this.#state === 'running' && prefetch.intake === 'all') scale.check(depth, idleWorkers(workers))
-    prefetch.check(upWorkers(workers), scale.wanted)
   }
 
   #heartbeat(): void {
@@ -148,7 +134,7 @@ export class Node implements FarmNode, CommandTarget {
   }
 
   stats(): NodeStats {
-    return nodeStats(this.parts, { state: this.#state, depth: this.#depth, startedAt: this.#startedAt })
+    return nodeStats(this.parts, { state: this.#state, depth: this.scaling.depth, startedAt: this.#startedAt })
   }
 
   snapshot({ id }: { id?: string | undefined } = {}): NodeSnapshot {
@@ -207,7 +193,7 @@ export class Node implements FarmNode, CommandTarget {
   async #runShutdown(deadline: ShutdownDeadline, reason: string): Promise<void> {
     const { broker, settings } = this.parts
     this.#state = 'draining'
-    clearInterval(this.#scaleTimer)
+    this.scaling.stop()
     settings.logger?.info({ reason, grace: Math.round(deadline.left) }, 'node shuts down')
     const { report: ended, closeWithin } = await drain(this.parts, deadline)
     const report = this.#error === undefined ? ended : { ...ended, clean: false, error: this.#error }

@@ -66,7 +66,7 @@ const workers = countFrom(1, LIMITS.workers)
 const jobsPerWorker = countFrom(1, LIMITS.jobsPerWorker)
 
 const atLeastMin = ({ minWorkers }: { minWorkers: number }): number => Math.max(10, minWorkers)
-const allHeld = ({ prefetchPerWorker }: { prefetchPerWorker: number }): number => prefetchPerWorker
+const atLeastConcurrency = ({ concurrency }: { concurrency: number }): number => Math.max(10, concurrency)
 
 /** The options of a node, whatever its broker. */
 export const NODE_OPTIONS = {
@@ -83,11 +83,19 @@ export const NODE_OPTIONS = {
   name: option('text', nodeName, defaultNodeName, "the node's name, unique among all nodes: letters, digits and `.` `_` `@` `:` `-`", 'generated'),
   minWorkers: option('workers', workers, 1, 'minimum number of workers'),
   maxWorkers: option('workers', workers, atLeastMin, 'maximum number of workers; the default is `minWorkers` if that is more'),
-  scaleUpBatch: option('workers', workers, 2, 'workers started at once when there is a backlog'),
+  concurrency: option('jobs', jobsPerWorker, 1, 'jobs that run at once in each worker; above 1, the jobs share a process and its death'),
+  prefetchPerWorker: option(
+    'jobs',
+    jobsPerWorker,
+    atLeastConcurrency,
+    'jobs that the node holds for each worker, at most; the default is `concurrency` if that is more',
+    '10',
+  ),
+  scaleUpAfter: option('ms', milliseconds, 250, 'time that jobs must have waited before a worker is started for them'),
+  scaleUpBatch: option('workers', workers, 2, 'workers that start at once, at most; or as many as there are CPUs'),
+  keepAlive: option('ms', milliseconds, 30_000, 'a worker above `minWorkers` that was not needed for so long is retired'),
   scaleDownBatch: option('workers', workers, 1, 'idle workers retired at once'),
-  scaleCheckInterval: option('ms', milliseconds, 1_000, 'time between two checks of the backlog'),
-  prefetchPerWorker: option('jobs', jobsPerWorker, 10, 'jobs that the node holds for each worker'),
-  concurrency: option('jobs', jobsPerWorker, allHeld, 'jobs that run at once in each worker, at most `prefetchPerWorker`', 'as many as held'),
+  scaleCheckInterval: option('ms', milliseconds, 1_000, 'time between two checks of the backlog while a slot is free, and between two retirements'),
   softTimeLimit: option('ms', milliseconds, undefined, "time until a task's signal aborts, unless its message or the task sets one"),
   timeLimit: option('ms', milliseconds, undefined, "time until a task's worker is killed, unless its message or the task sets one"),
   ...JOB_OPTIONS,
@@ -126,7 +134,7 @@ export const readNodeOptions = (given: unknown): NodeSettings => {
     throw new OptionError('tasks', "is missing: the module or modules whose exported functions are the tasks (or 'roots', below which messages name them)")
   if (maxWorkers < minWorkers) throw refusal('maxWorkers', `at least minWorkers, ${minWorkers}`, maxWorkers)
   if (concurrency > prefetchPerWorker)
-    throw refusal('concurrency', `at most prefetchPerWorker, ${prefetchPerWorker} (a worker cannot run more than it holds)`, concurrency)
+    throw refusal('concurrency', `at most prefetchPerWorker, ${prefetchPerWorker} (a worker cannot run more than the node holds for it)`, concurrency)
   checkLimits(settings)
   return settings
 }

@@ -20,16 +20,23 @@ export interface NodeOptions {
   minWorkers?: number
   /** Maximum number of workers. Default 10, or `minWorkers` if that is more. */
   maxWorkers?: number
-  /** Workers started at once when there is a backlog. Default 2. */
+  /** Jobs that run at once in each worker, for tasks that mostly wait. Above 1, the jobs share a process and its death. Default 1. */
+  concurrency?: number
+  /**
+   * Deliveries that the node holds for each worker, at most. It holds as many as can run, and as many more as begin within half a second, by how long the
+   * tasks ran lately. Default 10, or `concurrency` if that is more.
+   */
+  prefetchPerWorker?: number
+  /** ms that jobs must have waited before a worker is started for them. Default 250. */
+  scaleUpAfter?: number
+  /** Workers that start at once, at most; or as many as there are CPUs, if that is more. Default 2. */
   scaleUpBatch?: number
+  /** ms: a worker above `minWorkers` that was not needed for so long is retired. Default 30,000. */
+  keepAlive?: number
   /** Idle workers retired at once. Default 1. */
   scaleDownBatch?: number
-  /** ms between two checks of the backlog. Default 1,000. */
+  /** ms between two checks of the backlog while a slot is free, and between two retirements. Default 1,000. */
   scaleCheckInterval?: number
-  /** Deliveries that the node holds for each worker. Default 10. */
-  prefetchPerWorker?: number
-  /** Jobs that run at once in each worker, at most `prefetchPerWorker`. Default `prefetchPerWorker`. */
-  concurrency?: number
   /** ms from the start of a job until the signal of its task aborts, unless message or task sets one. Default none. */
   softTimeLimit?: number
   /** ms from the start of a job until its worker is killed, unless message or task sets one. Default none. */

@@ -39,6 +39,8 @@ export class PoolState {
   queued = 0
   /** Unsettled jobs that a worker has accepted. */
   running = 0
+  /** The most that `running` was since `pool.load()` read it last. */
+  peakRunning = 0
   readonly totals: PoolStats['totals'] = {
     submitted: 0,
     succeeded: 0,

@@ -22,7 +22,7 @@ import { Dispatcher } from './queue/dispatcher.js'
 import { JobIntake } from './queue/job-intake.js'
 import { QueueCapacity } from './queue/queue-capacity.js'
 import { PoolShutdown } from './shutdown.js'
-import { poolStats } from './stats.js'
+import { type PoolLoad, poolLoad, poolStats } from './stats.js'
 import type { BroadcastOptions, CloseOptions, Job, MapOptions, PoolEvents, PoolStats, RunOptions } from './types.js'
 import type { Launcher } from './worker/launch/launcher.js'
 import { profileError } from './worker/lifeline.js'
@@ -268,6 +268,11 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
     if (typeof reason !== 'string' || reason === '') throw new TypeError("pool.end(id, 'reason'): say why, for the errors of its jobs.")
     const worker = this.#livingWorker(id)
     worker.killFor('killed by the pool', new Error(reason), 'caller')
+  }
+
+  /** @internal What a node scales by. `peakRunning` is that since the last call. */
+  load(): PoolLoad {
+    return poolLoad(this.#state, this.#fleet.starting)
   }
 
   /** @internal The options that `defineTask` gave a task. */

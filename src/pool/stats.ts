@@ -10,6 +10,7 @@ const workerStats = (worker: PoolWorker, now: number): WorkerStats => {
     state: worker.state(worker.jobs.inFlight),
     spare: worker.spare,
     rss: worker.heartbeats.rss,
+    cpu: worker.heartbeats.cpu,
     uptime: now - worker.startedAt,
     jobs: worker.jobs.done,
     job: oldest && { id: oldest.id, name: oldest.name, age: oldest.acceptedAt === 0 ? 0 : now - oldest.acceptedAt, attempt: oldest.attempt },
@@ -43,4 +44,26 @@ export const poolStats = (pool: PoolState): PoolStats => {
     latency: { wait: pool.waitTimes.stats(), run: pool.runTimes.stats(), roundTrip: pool.roundTrips.stats() },
     writes: writesStats(pool),
   }
+}
+
+/** What a node scales its pool by. */
+export interface PoolLoad {
+  /** Jobs that run. */
+  readonly running: number
+  /** The most jobs that ran at once since the last look. */
+  readonly peakRunning: number
+  /** Workers that start. */
+  readonly starting: number
+  /** Mean time of a start, ms; undefined: no worker was up yet. */
+  readonly startTime: number | undefined
+  /** The last start has failed. */
+  readonly startsFail: boolean
+}
+
+/** `starting`: workers that start. The next call has the peak since this one. */
+export const poolLoad = (pool: PoolState, starting: number): PoolLoad => {
+  pool.findAccepted()
+  const { running, peakRunning, starts } = pool
+  pool.peakRunning = running
+  return { running, peakRunning: Math.max(running, peakRunning), starting, startTime: starts.time, startsFail: starts.failing }
 }

@@ -233,6 +233,8 @@ export interface WorkerStats {
   spare: boolean
   /** Resident bytes, by the last measurement. */
   rss: number
+  /** CPU time that its process has used, user and system, ms, by the last heartbeat; undefined before the first. Processes that its tasks started are not included. */
+  cpu: number | undefined
   /** ms since its process was started. */
   uptime: number
   /** Jobs settled here. */

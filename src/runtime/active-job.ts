@@ -11,6 +11,7 @@ import { DeliveryGoneError } from './errors.js'
 import type { JobMessage } from './message/job.js'
 import type { WorkerCounts } from './report/report.js'
 import type { TaskEntry } from './report/task-history.js'
+import type { TaskRuns } from './run-times.js'
 
 /** The task that the pool runs for a message. */
 export interface Target {
@@ -25,6 +26,8 @@ export type Intent =
   /** Its delivery is gone, and it had not begun or was to run again. The next consumer of the message runs it. */
   | 'gone'
   | 'requeue'
+  /** It waits for a worker while another node may have one free. */
+  | 'held'
   | 'expired'
   | 'revoked'
   /** The node shuts down and its grace period is over. */
@@ -98,6 +101,10 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   hasBegun = false
   /** When the last run of the job began, ms since the epoch; 0 before the first. */
   startedAt = 0
+  /** The run times of its task, while a run of the job is measured. */
+  runs: TaskRuns | undefined
+  /** When that run began, ms on the clock of `performance.now()`. */
+  runsSince = 0
   /** Runs on this node whose worker died. */
   losses = 0
   /** Entries that are added to the message's history if it is published again. */
@@ -154,6 +161,11 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   /** Runs whose worker died, those of earlier deliveries included. */
   get totalLosses(): number {
     return this.counts.losses + this.losses
+  }
+
+  /** It waits for nothing but a worker: submitted to the pool, and never begun here. */
+  get waitsForWorker(): boolean {
+    return this.phase === 'submitted' && this.beginnings === 0 && this.intent === undefined && this.poolJob?.accepted === false
   }
 
   /** ms since its last run began; 0 before the first. */

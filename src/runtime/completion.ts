@@ -50,11 +50,12 @@ export class Completion implements ActiveJobObserver {
     this.#release(job)
   }
 
-  requeue(job: ActiveJob): void {
+  /** `uncounted`: see Settlement. */
+  requeue(job: ActiveJob, uncounted = false): void {
     if (job.isRevoked) this.revoked(job)
     else {
       if (job.historyEntry !== undefined) this.#state.tasks.remove(job.historyEntry)
-      this.#settle(job, { kind: 'requeue' })
+      this.#settle(job, uncounted ? { kind: 'requeue', uncounted } : { kind: 'requeue' })
     }
   }
 
@@ -105,6 +106,7 @@ export class Completion implements ActiveJobObserver {
     job.worker = worker
     job.workerCounts = this.#state.countsOf(worker)
     job.startedAt = Date.now()
+    this.#state.runTimes.began(job)
     job.beginnings++
     this.#actions.began(job)
     this.#state.callHooks(job, 'began', job.beginnings)
@@ -193,8 +195,9 @@ export class Completion implements ActiveJobObserver {
     const { intent } = job
     job.intent = undefined
     if (intent === 'expired') this.deadLetter(job, 'expired', new ExpiredError(job.headers.expiresAt))
-    else if (intent !== 'gone') this.requeue(job)
+    else if (intent !== 'gone') this.requeue(job, intent === 'held')
     else if (job.deliveries.length > 0) {
+      this.#state.runTimes.ended(job)
       job.prepareAgain()
       this.#actions.readmit(job)
     } else if (!job.hasBegun) this.forget(job)
@@ -247,6 +250,7 @@ export class Completion implements ActiveJobObserver {
   /** Counts and reports one run whose worker died, whether or not the job runs again. `text`: for its history. */
   countLoss(job: ActiveJob, worker: number | undefined, reason: string, text = reason): void {
     job.running = false
+    this.#state.runTimes.ended(job)
     job.losses++
     job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: text })
     this.#state.totals.lost++
@@ -337,6 +341,7 @@ export class Completion implements ActiveJobObserver {
   #release(job: ActiveJob): void {
     job.phase = 'done'
     job.stopTimers()
+    this.#state.runTimes.ended(job)
     for (const { gone } of job.deliveries) this.#state.channels.forget(gone)
     for (const { gone } of job.waitingDeliveries) this.#state.channels.forget(gone)
     this.#state.active.delete(job.key)

@@ -59,8 +59,11 @@ export type Settlement =
   | { readonly kind: 'acknowledge' }
   /** An operator revoked the job: it did not run, or was ended. Remove the message; a broker that records outcomes records this one. */
   | { readonly kind: 'revoked' }
-  /** The job did not begin: return the message to its queue unchanged. */
-  | { readonly kind: 'requeue' }
+  /**
+   * The job did not begin: return the message to its queue unchanged. `uncounted`: it waited in this node while others may have been free. That may happen
+   * often, so the broker must not count it as a return (`Delivery.returned`).
+   */
+  | { readonly kind: 'requeue'; readonly uncounted?: boolean }
   /** Publish it again (confirmed) after `delay` ms with these counts and history, then acknowledge. */
   | {
       readonly kind: 'republish'

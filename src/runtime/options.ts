@@ -43,6 +43,8 @@ export interface RuntimeOptions {
    * at once. Default none.
    */
   onIntake?: (intake: Intake) => void | Promise<void>
+  /** Called when a task has been measured for the first time: jobs of tasks that were never measured are not held ahead. Default none. */
+  onMeasured?: () => void
   /** False: no listener just now; the most frequent events (received, started, succeeded) are not made. Default: always true. */
   heard?: () => boolean
   /** Real paths of the folders below which `module/path#export` may name a task. Default none. */
@@ -150,6 +152,7 @@ const listener = functionThat<(event: FarmEventBody) => void>('gets each event')
 const revocationListener = functionThat<(spent: SpentRevocation) => void>('gets each revocation that has met its job')
 const waitingListener = functionThat<(jobs: number) => void>('gets the number of jobs that wait')
 const intakeListener = functionThat<(intake: Intake) => void | Promise<void>>('gets how much may be delivered while jobs are to run alone')
+const measuredListener = functionThat<() => void>('takes note of a task that was measured for the first time')
 const predicate = functionThat<() => boolean>('returns true or false')
 
 const paths: Check<readonly string[]> = (name, value) => arrayOf(name, value, 'an array of paths', 'a path', isString)
@@ -212,6 +215,7 @@ export const RUNTIME_OPTIONS = {
     "gets 'none' when nothing more is to be delivered, as a job is to run alone, then 'one' (one unsettled job at a time) or 'all'",
     'none',
   ),
+  onMeasured: option('function', measuredListener, (): (() => void) => () => {}, 'called when a task has been measured for the first time', 'none'),
   heard: option('function', predicate, () => (): boolean => true, 'false: no listener just now; the most frequent events are not made', 'always true'),
   roots: option('folders', paths, (): readonly string[] => [], 'real paths below which `module/path#export` may name a task', 'no folder'),
   ...JOB_OPTIONS,

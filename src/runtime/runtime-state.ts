@@ -11,6 +11,7 @@ import { PathOptions } from './path-tasks/path-options.js'
 import type { FarmEventBody, NodeStats, WorkerCounts } from './report/report.js'
 import { TaskHistory } from './report/task-history.js'
 import { RetryPolicy } from './retry-policy.js'
+import { RunTimes } from './run-times.js'
 import { type Outcome, Settler, UnsentReplies } from './settler.js'
 
 /** For the log. */
@@ -34,6 +35,7 @@ export class RuntimeState {
   /** The jobs of each live worker that has run one. */
   readonly byWorker = new Map<number, WorkerCounts>()
   readonly limits = new RateLimits()
+  readonly runTimes: RunTimes
   readonly tasks: TaskHistory
   readonly pathOptions: PathOptions
   readonly policy: RetryPolicy
@@ -51,6 +53,7 @@ export class RuntimeState {
     this.tasks = new TaskHistory(settings.taskHistory, settings.showArguments)
     this.pathOptions = new PathOptions(pool)
     this.policy = new RetryPolicy(settings)
+    this.runTimes = new RunTimes(settings.onMeasured)
     this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory), ({ settlement: { kind } }, delivery) => {
       this.totals.refused++
       const job = { job: delivery?.id, queue: delivery?.queue }

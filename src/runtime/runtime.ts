@@ -8,6 +8,7 @@ import { type Delivery, notifyEnded } from './delivery.js'
 import { DeliveryGoneError, RevokedError } from './errors.js'
 import { type RuntimeOptions, type RuntimePool, runtimeSettings } from './options.js'
 import type { NodeStats, TaskRecord, WorkerCounts } from './report/report.js'
+import type { RunTimes } from './run-times.js'
 import { RuntimeState } from './runtime-state.js'
 import type { Outcome } from './settler.js'
 
@@ -227,6 +228,30 @@ export class Runtime {
 
   resume(): void {
     if (this.#state.phase === 'paused') this.#state.phase = 'open'
+  }
+
+  /** The jobs that nothing but the want of a worker holds back: how many of each task, and how long the first of them has waited, ms. */
+  waiting(now: number): { readonly jobs: ReadonlyMap<string, number>; readonly longest: number } {
+    const jobs = new Map<string, number>()
+    let longest = 0
+    for (const job of this.#state.active.values()) {
+      if (!job.waitsForWorker) continue
+      jobs.set(job.name, (jobs.get(job.name) ?? 0) + 1)
+      longest = Math.max(longest, now - job.poolJob!.spec.submittedAt)
+    }
+    return { jobs, longest }
+  }
+
+  /** Requeues the jobs of a queue that have waited for a worker since `since`, ms on the clock of `performance.now()`. Returns how many. */
+  giveBackHeld(queue: string, since: number): number {
+    const held = this.#state.active.values().filter((job) => job.waitsForWorker && job.queue === queue && job.poolJob!.spec.submittedAt <= since)
+    for (const job of held) job.withdraw('held')
+    return held.length
+  }
+
+  /** How long the tasks run. */
+  get runTimes(): RunTimes {
+    return this.#state.runTimes
   }
 
   get stats(): { totals: NodeStats['totals']; held: number; rateLimits: Record<string, string> } {

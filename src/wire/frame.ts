@@ -145,16 +145,19 @@ export const writeRequestedLimit = (to: Buffer, payload: number, limit: number):
 export const requestedLimitOf = (bytes: Buffer, payload: number): number => bytes.readUInt32LE(payload)
 
 /**
- * HEARTBEAT: resident bytes f64 | age of the main thread's last turn in ms f64 (0: it turned when it was pinged just now) | oldest
- * accepted delivery u32 (0: none; nothing reads it).
+ * HEARTBEAT: resident bytes f64 | age of the main thread's last turn in ms f64 (0: it turned when it was pinged just now) | CPU time of the
+ * process so far in ms f64 | oldest accepted delivery u32 (0: none; nothing reads it).
  */
-export const HEARTBEAT_BYTES = 20
+export const HEARTBEAT_BYTES = 28
 const TURN_AGE = 8
-const OLDEST = 16
-export const writeHeartbeat = (to: Buffer, payload: number, rss: number, turnAge: number, oldest: number): void => {
+const CPU = 16
+const OLDEST = 24
+export const writeHeartbeat = (to: Buffer, payload: number, rss: number, turnAge: number, cpu: number, oldest: number): void => {
   to.writeDoubleLE(rss, payload)
   to.writeDoubleLE(turnAge, payload + TURN_AGE)
+  to.writeDoubleLE(cpu, payload + CPU)
   to.writeUInt32LE(oldest, payload + OLDEST)
 }
 export const heartbeatRssOf = (bytes: Buffer, payload: number): number => bytes.readDoubleLE(payload)
+export const heartbeatCpuOf = (bytes: Buffer, payload: number): number => bytes.readDoubleLE(payload + CPU)
 export const heartbeatTurnAgeOf = (bytes: Buffer, payload: number): number => bytes.readDoubleLE(payload + TURN_AGE)

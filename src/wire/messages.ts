@@ -1,7 +1,7 @@
 /** The messages between the pool and a worker: their kinds, flags and payloads. Their layout in bytes is in frame.ts. */
 
 /** Version of this protocol and of the package: a worker of another build is refused at HELLO. */
-export const PROTOCOL_VERSION = 3
+export const PROTOCOL_VERSION = 4
 
 /**
  * What the fixed part and the payload of a message mean where its name does not say it:

@@ -76,8 +76,9 @@ test('the numbers of CANCEL and SOFT_LIMIT_REQUEST', () => {
   expect(frame.requestedLimitOf(Buffer.from(limit), 0)).toBe(80_000)
 })
 
-test('a HEARTBEAT: resident bytes, age of the last turn, oldest delivery', () => {
-  const bytes = bytesOf(frame.HEARTBEAT_BYTES, (to) => frame.writeHeartbeat(to, 0, 1.5e9, 20.5, 70_000))
-  expect(bytes).toEqual([...f64(1.5e9), ...f64(20.5), ...u32(70_000)])
-  expect([frame.heartbeatRssOf(Buffer.from(bytes), 0), frame.heartbeatTurnAgeOf(Buffer.from(bytes), 0)]).toEqual([1.5e9, 20.5])
+test('a HEARTBEAT: resident bytes, age of the last turn, CPU time, oldest delivery', () => {
+  const bytes = bytesOf(frame.HEARTBEAT_BYTES, (to) => frame.writeHeartbeat(to, 0, 1.5e9, 20.5, 812.25, 70_000))
+  expect(bytes).toEqual([...f64(1.5e9), ...f64(20.5), ...f64(812.25), ...u32(70_000)])
+  const read = Buffer.from(bytes)
+  expect([frame.heartbeatRssOf(read, 0), frame.heartbeatTurnAgeOf(read, 0), frame.heartbeatCpuOf(read, 0)]).toEqual([1.5e9, 20.5, 812.25])
 })

@@ -49,7 +49,7 @@ export interface AmqpChannel {
     queue: string,
     options: { durable: boolean; exclusive?: boolean; autoDelete?: boolean; arguments?: Readonly<Record<string, unknown>> },
   ): Promise<{ queue: string }>
-  checkQueue(queue: string): Promise<{ messageCount: number }>
+  checkQueue(queue: string): Promise<{ messageCount: number; consumerCount: number }>
   purgeQueue(queue: string): Promise<{ messageCount: number }>
   bindQueue(queue: string, exchange: string, key: string): Promise<unknown>
   assertExchange(exchange: string, type: string, options?: { durable?: boolean }): Promise<unknown>

@@ -71,6 +71,13 @@ export class ChannelGeneration {
     return this.#deliveries
   }
 
+  /** Consumers that were not cancelled. */
+  get consumers(): number {
+    let consumers = 0
+    for (const { cancelled } of this.#consumers) if (!cancelled) consumers++
+    return consumers
+  }
+
   /** The channel consumes, and holds no unsettled delivery. */
   get isIdle(): boolean {
     const consumers = [...this.#consumers]

@@ -24,18 +24,24 @@ export class AmqpConsumption implements Consumption {
     )
   }
 
-  /** Divides the capacity evenly; the first queues get the remainder, and each queue at least 1. */
-  setCapacity(capacity: number): void {
+  /**
+   * Each queue may use all slots: a share of them would not be lent to another queue. What is held ahead is divided evenly; the first queues get the
+   * remainder.
+   */
+  setCapacity(capacity: number, slots = capacity): void {
     const count = this.#consumers.length
+    const ahead = Math.max(0, capacity - slots)
     this.#consumers.forEach((consumer, index) => {
-      const share = Math.floor(capacity / count) + (index < capacity % count ? 1 : 0)
-      consumer.setCapacity(capacity <= 0 ? 0 : Math.max(1, share))
+      const share = Math.floor(ahead / count) + (index < ahead % count ? 1 : 0)
+      consumer.setCapacity(Math.min(capacity, slots) + share)
     })
   }
 
-  /** `ready`: messages that are ready in `queue`, one of the queues behind a name. */
-  check(queue: string, ready: number): void {
-    this.#consumers.find((each) => each.queue === queue)?.check(ready)
+  /** `ready`: messages that are ready in `queue`, one of the queues behind a name. Returns how many of its consumers are this node's. */
+  check(queue: string, ready: number): number {
+    const consumer = this.#consumers.find((each) => each.queue === queue)
+    consumer?.check(ready)
+    return consumer?.consumers ?? 0
   }
 
   async pause(): Promise<void> {

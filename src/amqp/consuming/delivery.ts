@@ -89,7 +89,7 @@ export class AmqpDelivery implements Delivery {
   #settle(settlement: Settlement): SettleResult | Promise<SettleResult> {
     if (settlement.kind === 'acknowledge' || settlement.kind === 'revoked') return this.#settleOnChannel('ack') ? SETTLED : NOT_SETTLED
     if (settlement.kind !== 'requeue') return this.#publishAndAcknowledge(settlement)
-    return this.returned === 0 ? this.#requeue() : this.#publishUnchanged()
+    return this.returned === 0 && settlement.uncounted !== true ? this.#requeue() : this.#publishUnchanged()
   }
 
   #requeue(): SettleResult {

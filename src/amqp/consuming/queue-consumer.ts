@@ -67,6 +67,11 @@ export class QueueConsumer {
     return this.#settings.queue
   }
 
+  /** Consumers of this node, as RabbitMQ counts them. */
+  get consumers(): number {
+    return this.#generation?.consumers ?? 0
+  }
+
   /**
    * When a quorum queue is deleted and declared again at once, RabbitMQ 3 goes on delivering to its consumers, but loses these messages until
    * the consumers' channel is closed. This shows when their prefetch is used up: messages are ready, none arrives, and there is room. `ready`: messages

@@ -91,6 +91,11 @@ export class CommandConnections extends EventEmitter<CommandEvents> {
     return this.#connections[0]!.start()
   }
 
+  /** Connections, also those that are down. */
+  get size(): number {
+    return this.#connections.length
+  }
+
   get connected(): boolean {
     return this.#connected > 0
   }

@@ -1,12 +1,13 @@
 import { EventEmitter } from 'node:events'
 import { performance } from 'node:perf_hooks'
-import type { Broker, Consumption, WorkAhead } from '../../node/broker.js'
+import type { Broker, Consumption, QueueBacklog, WorkAhead } from '../../node/broker.js'
 import { RetryWarnings } from '../../node/connection/retry-warnings.js'
 import { ControlSocket } from '../../node/control/control-socket.js'
 import type { Delivery } from '../../runtime/delivery.js'
 import { CommandConnections } from '../connection/command-connections.js'
 import type { ConnectionSettings } from '../connection/connection.js'
 import type { Endpoint } from '../connection/open-socket.js'
+import { readInfo } from '../operations/server-info.js'
 import { UNSUPPORTED } from '../options.js'
 import type { WorkerIdentity } from '../protocol/greeting.js'
 import type { PasswordHashes } from '../protocol/password-hash.js'
@@ -170,11 +171,17 @@ export class FaktoryBroker extends EventEmitter implements Broker {
     receive(delivery)
   }
 
-  /** The server does not tell which queues are paused: their jobs count. */
   async depth(): Promise<number> {
-    const info = JSON.parse((await this.#commands.command('INFO')) ?? '{}') as { faktory?: { queues?: Record<string, unknown> } }
-    const sizes = info.faktory?.queues ?? {}
-    return this.queues.reduce((sum, queue) => sum + (Number(sizes[queue] ?? 0) || 0), 0)
+    return (await this.backlog()).reduce((sum, { ready }) => sum + ready, 0)
+  }
+
+  /** The server does not tell who fetches from a queue. Its connections are those of all workers and publishers: this node's part of them is the least that its share can be. */
+  async backlog(): Promise<QueueBacklog[]> {
+    const { faktory, server } = readInfo(await this.#commands.command('INFO'))
+    const connections = Number(server?.connections)
+    const own = this.#commands.size + (this.#fetchers?.size ?? 0)
+    const share = connections > 0 ? Math.min(1, Math.max(1, own) / connections) : undefined
+    return this.queues.map((queue) => ({ queue, ready: Number(faktory?.queues?.[queue] ?? 0) || 0, share }))
   }
 
   async close(within = CLOSE_TIMEOUT): Promise<void> {

@@ -108,6 +108,11 @@ export class Fetchers implements Consumption {
     return this.#fetchers.length === 0 || this.#fetchers.some(({ isDown }) => !isDown)
   }
 
+  /** Connections, also those that are down. */
+  get size(): number {
+    return this.#fetchers.length
+  }
+
   /** Makes the connections that are missing. */
   connect(): void {
     for (const { connection } of this.#fetchers) connection.proceed()

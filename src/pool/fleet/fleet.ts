@@ -199,15 +199,21 @@ export class Fleet {
   }
 
   up(worker: PoolWorker): void {
-    this.#starts.up(this.#pool.hub.now())
+    const now = this.#pool.hub.now()
+    this.#starts.up(now, now - worker.startedAt)
     this.#restarts.up(worker)
     if (!worker.spare) worker.replace(this.#workers.withoutSuccessor())
     this.#pool.requestBalance()
   }
 
+  /** Workers that start, without spare ones. */
+  get starting(): number {
+    return this.#workers.serving().filter((worker) => worker.isStarting).length
+  }
+
   /** Jobs wait and no worker has room for them. */
   growForBacklog(): void {
-    this.scale.growForBacklog(this.#workers.serving().filter((worker) => worker.isStarting).length)
+    this.scale.growForBacklog(this.starting)
   }
 
   /** Workers above `min` that have been idle for `keepAlive` are retired. */

@@ -10,6 +10,8 @@ const MAX_BACK_OFF_MS = 30_000
 const MAX_OTHER_BACK_OFF_MS = 1_000
 /** The second worker starts when the first job settles, or after this time, ms. */
 const FIRST_JOB_MS = 20
+/** Weight of the newest start in the mean time of a start. */
+const ALPHA = 1 / 4
 /** Each start that follows a timeout gets twice the time. The factor grows no further than this. */
 const MAX_TIMEOUT_FACTOR = 8
 
@@ -29,10 +31,21 @@ export class StartRecord {
   #failedStarts = 0
   /** Failures in a row that do not blame the task modules. */
   #otherFailures = 0
+  #time: number | undefined
 
   /** The circuit breaker: starts fail again and again. */
   get broken(): boolean {
     return this.#failedStarts >= MAX_FAILED_STARTS || this.#otherFailures >= MAX_OTHER_FAILURES
+  }
+
+  /** The last start has failed. */
+  get failing(): boolean {
+    return this.#failedStarts > 0 || this.#otherFailures > 0
+  }
+
+  /** Mean time from the start of a process until its worker is up, recent ones first, ms; undefined: none was up yet. */
+  get time(): number | undefined {
+    return this.#time
   }
 
   /** Failures in a row, of the kind that does or does not blame the task modules. */
@@ -40,7 +53,9 @@ export class StartRecord {
     return modulesNotAtFault ? this.#otherFailures : this.#failedStarts
   }
 
-  up(now: number): void {
+  /** `time`: ms from the start of its process. */
+  up(now: number, time: number): void {
+    this.#time = this.#time === undefined ? time : this.#time + ALPHA * (time - this.#time)
     if (!this.everUp) this.firstJobUntil = now + FIRST_JOB_MS
     this.everUp = true
     this.timeoutFactor = 1

@@ -84,7 +84,7 @@ export class JobLifecycle implements JobOwner {
     job.state = 'accepted'
     job.acceptedAt = now
     pool.queued--
-    pool.running++
+    if (++pool.running > pool.peakRunning) pool.peakRunning = pool.running
     if (job.attempt === 1) pool.waitTimes.record(now - job.spec.submittedAt)
     if (job.limits.softLimit > 0 || job.limits.hardLimit > 0) this.#timeLimits.watch(worker, job)
     if (pool.events.wants('jobAccepted')) pool.events.emit('jobAccepted', { id: job.id, name: job.name, worker: worker.id, attempt: job.attempt })

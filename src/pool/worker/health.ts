@@ -8,6 +8,7 @@ export class Heartbeats {
   #lastAt: number
   #mainAge = 0
   #rss = 0
+  #cpu: number | undefined
 
   constructor(now: number) {
     this.#lastAt = now
@@ -27,15 +28,21 @@ export class Heartbeats {
     return this.#rss
   }
 
+  /** CPU time that the process has used, ms; undefined until a heartbeat has told. */
+  get cpu(): number | undefined {
+    return this.#cpu
+  }
+
   /** A message has come. */
   received(now: number): void {
     this.#lastAt = now
   }
 
   /** A HEARTBEAT has come. */
-  beat(now: number, rss: number, mainAge: number): void {
+  beat(now: number, rss: number, mainAge: number, cpu: number): void {
     this.#lastAt = now
     this.#mainAge = mainAge
+    this.#cpu = cpu
     this.measured(rss)
   }
 

@@ -7,6 +7,7 @@ import {
   FIXED_BYTES,
   flagsOf,
   HEARTBEAT_BYTES,
+  heartbeatCpuOf,
   heartbeatRssOf,
   heartbeatTurnAgeOf,
   jobOf,
@@ -47,7 +48,7 @@ export interface WorkerMessageHandler {
   log(delivery: number, lines: LogLine[]): void
   fault(fault: Fault): void
   bye(): void
-  heartbeat(rss: number, mainAge: number): void
+  heartbeat(rss: number, mainAge: number, cpu: number): void
   recalled(claimed: number, upTo: number): void
   /** STACK and PROFILE. */
   requestAnswered(kind: AnswerKind, request: number, flags: number, payload: Buffer): void
@@ -126,7 +127,7 @@ export const lifelineDecoder =
     switch (kindOf(bytes, start)) {
       case Kind.HEARTBEAT:
         if (end - payloadAt < HEARTBEAT_BYTES) throw new ProtocolError('A HEARTBEAT frame that is too short.')
-        handler.heartbeat(heartbeatRssOf(bytes, payloadAt), heartbeatTurnAgeOf(bytes, payloadAt))
+        handler.heartbeat(heartbeatRssOf(bytes, payloadAt), heartbeatTurnAgeOf(bytes, payloadAt), heartbeatCpuOf(bytes, payloadAt))
         return
       case Kind.RECALLED:
         handler.recalled(delivery, jobOf(bytes, start))

@@ -280,8 +280,8 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.retire()
   }
 
-  heartbeat(rss: number, mainAge: number): void {
-    this.heartbeats.beat(this.#hub.now(), rss, mainAge)
+  heartbeat(rss: number, mainAge: number, cpu: number): void {
+    this.heartbeats.beat(this.#hub.now(), rss, mainAge, cpu)
     this.recorded.acceptIfRecorded()
     this.#pipes.places?.rest(this.holdsNothing, this.jobs.deliveries)
     this.#listener.onHeartbeat(this)

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Broker, Consumption } from '../../node/broker.js'
+import type { Broker, Consumption, QueueBacklog } from '../../node/broker.js'
 import { ControlSocket } from '../../node/control/control-socket.js'
 import type { Delivery } from '../../runtime/delivery.js'
 import { exponentialDelay } from '../../util/backoff.js'
@@ -159,9 +159,14 @@ export class QueueBroker extends EventEmitter implements Broker {
   }
 
   async depth(): Promise<number> {
-    const counts = await this.#store.counts(this.queues)
+    return (await this.backlog()).reduce((sum, { ready }) => sum + ready, 0)
+  }
+
+  /** Which queues the other nodes claim from is not stored: each counts for all of them. */
+  async backlog(): Promise<QueueBacklog[]> {
+    const [counts, sessions] = await Promise.all([this.#store.counts(this.queues), this.#store.sessionCount()])
     const states = await Promise.all(this.queues.map(async (queue) => ({ queue, ...(await this.#store.queue(queue)) })))
-    return states.reduce((sum, { queue, paused }) => sum + (paused ? 0 : counts[queue]!.waiting), 0)
+    return states.map(({ queue, paused }) => ({ queue, ready: paused ? 0 : counts[queue]!.waiting, share: 1 / Math.max(1, sessions) }))
   }
 
   async limit(queue: string, rate: string | null): Promise<void> {

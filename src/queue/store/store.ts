@@ -18,6 +18,8 @@ export interface Store {
    * answer. Rejects with `ERR_PREFORK_UNKNOWN_DEPENDENCY` when one depends on a job that is neither in its queue nor earlier in `jobs`.
    */
   add(jobs: readonly NewJob[]): Promise<readonly AddedJob[]>
+  /** How many sessions there are, of all processes: nodes that claim jobs. */
+  sessionCount(): Promise<number>
   /** Registers a process that will claim jobs. */
   openSession(info: SessionInfo): Promise<StoreSession>
   /**

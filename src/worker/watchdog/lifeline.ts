@@ -73,10 +73,10 @@ export class Lifeline {
     this.#socket.unref()
   }
 
-  heartbeat(rss: number, turnAge: number, oldest: number): void {
+  heartbeat(rss: number, turnAge: number, cpu: number, oldest: number): void {
     if (this.#socket.writableLength > UNREAD_LIMIT) return
     const payload = Buffer.alloc(frame.HEARTBEAT_BYTES)
-    frame.writeHeartbeat(payload, 0, rss, turnAge, oldest)
+    frame.writeHeartbeat(payload, 0, rss, turnAge, cpu, oldest)
     this.#send(Kind.HEARTBEAT, 0, 0, 0, payload)
   }
 

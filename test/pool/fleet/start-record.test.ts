@@ -5,10 +5,10 @@ describe('the record of starts', () => {
   test('the first job delays the second start, the first time a worker comes up', () => {
     const starts = new StartRecord()
     expect(starts.settled()).toBe(false)
-    starts.up(1_000)
+    starts.up(1_000, 100)
     expect(starts.firstJobUntil).toBe(1_020)
     expect([starts.settled(), starts.firstJobUntil]).toEqual([true, 0])
-    starts.up(2_000)
+    starts.up(2_000, 100)
     expect([starts.settled(), starts.firstJobUntil]).toEqual([false, 0])
   })
 
@@ -40,7 +40,7 @@ describe('the record of starts', () => {
     const starts = new StartRecord()
     for (let i = 0; i < 5; i++) starts.failed(0, false, true)
     expect(starts.timeoutFactor).toBe(8)
-    starts.up(0)
+    starts.up(0, 100)
     expect(starts.timeoutFactor).toBe(1)
   })
 })

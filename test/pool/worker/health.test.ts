@@ -21,10 +21,11 @@ test('a job is held since it was written, or since the worker last accepted or a
 
 test('a delay of the host is taken off the silence of a worker, and memory that was not measured stays as it was', () => {
   const heartbeats = new Heartbeats(100)
-  heartbeats.beat(200, 5, 3)
+  expect(heartbeats.cpu).toBeUndefined()
+  heartbeats.beat(200, 5, 3, 7)
   heartbeats.measured(0)
   heartbeats.extendForHostDelay(50, 1_000)
-  expect([heartbeats.lastAt, heartbeats.rss, heartbeats.mainAge]).toEqual([250, 5, 3])
+  expect([heartbeats.lastAt, heartbeats.rss, heartbeats.mainAge, heartbeats.cpu]).toEqual([250, 5, 3, 7])
   heartbeats.extendForHostDelay(5_000, 1_000)
   expect(heartbeats.lastAt).toBe(1_000)
 })

@@ -19,6 +19,7 @@ export class AskingStore implements Store {
   readonly find = notAsked
   readonly read = notAsked
   readonly counts = notAsked
+  readonly sessionCount = notAsked
   readonly schedule = notAsked
   readonly schedules = notAsked
   readonly watch = notAsked

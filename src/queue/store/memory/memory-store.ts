@@ -92,6 +92,10 @@ export class MemoryStore implements Store {
     })
   }
 
+  sessionCount(): Promise<number> {
+    return this.#run(() => this.#database.sessions.size)
+  }
+
   counts(queues?: readonly string[]): Promise<Record<string, Record<JobState, number>>> {
     return this.#run(() => this.#database.jobs.table.counts(queues))
   }

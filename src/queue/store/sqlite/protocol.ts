@@ -28,6 +28,7 @@ export type Operation =
   | { readonly op: 'read'; readonly queue: string; readonly id: string }
   | { readonly op: 'counts'; readonly queues: readonly string[] | undefined }
   | { readonly op: 'readQueue'; readonly name: string }
+  | { readonly op: 'sessionCount' }
   | { readonly op: 'schedules'; readonly queue: string }
   | { readonly op: 'watch'; readonly on: boolean }
   | { readonly op: 'close' }

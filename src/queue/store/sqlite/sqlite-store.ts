@@ -144,6 +144,10 @@ export class SqliteStore implements Store {
     return this.#openThread().request({ op: 'read', queue, id })
   }
 
+  async sessionCount(): Promise<number> {
+    return this.#openThread().request({ op: 'sessionCount' })
+  }
+
   async counts(queues?: readonly string[]): Promise<Record<string, Record<JobState, number>>> {
     return this.#openThread().request({ op: 'counts', queues })
   }

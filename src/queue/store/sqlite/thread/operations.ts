@@ -30,7 +30,7 @@ export interface Beat {
 }
 
 /** Operations that change nothing, and need no transaction. */
-const READS: ReadonlySet<AnyOperation['op']> = new Set(['find', 'read', 'counts', 'readQueue', 'schedules'])
+const READS: ReadonlySet<AnyOperation['op']> = new Set(['find', 'read', 'counts', 'readQueue', 'schedules', 'sessionCount'])
 
 export const isRead = ({ op }: AnyOperation): boolean => READS.has(op)
 
@@ -105,6 +105,8 @@ export const apply = (context: StoreContext, state: ThreadState, operation: AnyO
       return counts(context, operation.queues)
     case 'readQueue':
       return context.queues.state(operation.name)
+    case 'sessionCount':
+      return sessions(context).length
     case 'schedules':
       return schedulesOf(context, operation.queue)
     case 'watch':

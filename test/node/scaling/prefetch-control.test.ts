@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { Broker } from '../../src/node/broker.js'
-import { PrefetchControl } from '../../src/node/prefetch-control.js'
+import type { Broker } from '../../../src/node/broker.js'
+import { PrefetchControl } from '../../../src/node/scaling/prefetch-control.js'
 
 const none = (): void => {}
 
 describe('the prefetch of a node', () => {
-  const start = () => {
+  const start = (settings = { concurrency: 5, prefetchPerWorker: 5 }) => {
     const calls: string[] = []
     const consumption = {
       setCapacity: (capacity: number) => calls.push(`capacity ${capacity}`),
@@ -18,7 +18,7 @@ describe('the prefetch of a node', () => {
       return consumption
     }
     const broker = { consume } as unknown as Broker
-    return { calls, control: new PrefetchControl(broker, 5) }
+    return { calls, control: new PrefetchControl(broker, settings) }
   }
 
   it('is that of the workers that are up, at most that of the wanted ones', () => {
@@ -29,6 +29,28 @@ describe('the prefetch of a node', () => {
     it.workersChanged(3, 2)
     expect(calls).toEqual(['consume 5', 'capacity 10', 'capacity 15', 'capacity 10'])
     expect(it.capacity).toBe(10)
+  })
+
+  it('is what can run, and what is held ahead for each slot, up to prefetchPerWorker', () => {
+    const slots: (number | undefined)[] = []
+    const broker = {
+      consume: (_capacity: number, _receive: unknown, _giveBack: unknown, given?: number) => {
+        slots.push(given)
+        return { setCapacity: (_next: number, to?: number) => slots.push(to) }
+      },
+    } as unknown as Broker
+    const it = new PrefetchControl(broker, { concurrency: 2, prefetchPerWorker: 9 })
+    it.start(1, 3, () => {}, none)
+    const capacities = [it.capacity]
+    for (const ahead of [0.5, 1, 2, 99]) {
+      it.setAhead(ahead)
+      capacities.push(it.capacity)
+    }
+    it.workersChanged(2, 3)
+    it.setWaiting(1)
+    capacities.push(it.capacity)
+    expect(capacities).toEqual([2, 3, 4, 6, 9, 36])
+    expect([it.slots, ...slots]).toEqual([4, 2, 2, 2, 2, 2, 4, 4])
   })
 
   it('includes a worker that died until the second check', () => {

@@ -1,22 +1,26 @@
-import type { Intake } from '../runtime/admission/isolation.js'
-import type { Delivery } from '../runtime/delivery.js'
-import type { Broker, Consumption } from './broker.js'
+import type { Intake } from '../../runtime/admission/isolation.js'
+import type { Delivery } from '../../runtime/delivery.js'
+import type { Broker, Consumption } from '../broker.js'
+import type { NodeSettings } from '../options.js'
 
-/** Jobs that wait for a rate limit take up no room: as many other jobs may come. This bounds their number, in multiples of the workers' room. */
+/** Jobs that wait for a rate limit take up no room: as many other jobs may come. This bounds their number, in multiples of `prefetchPerWorker` for each worker. */
 const MOST_WAITING = 9
 
-/** Sets the prefetch of the node: how many unsettled deliveries its workers have room for. */
+/** Sets the prefetch of the node: how many unsettled deliveries it has room for. Those that can run, and those that it holds ahead. */
 export class PrefetchControl {
   readonly #broker: Broker
+  readonly #concurrency: number
   readonly #prefetchPerWorker: number
   #consumption: Consumption | undefined
   #receive: ((delivery: Delivery) => void) | undefined
   #giveBack: (queue: string) => void = () => {}
-  /** Workers whose prefetch is included in the capacity. */
+  /** Workers whose slots are included in the capacity. */
   #workers = 0
+  /** Jobs held ahead for each slot. */
+  #ahead = 0
   /** Jobs that wait for a rate limit. */
   #waiting = 0
-  /** Room for other jobs in place of the waiting ones, in multiples of the workers' room. */
+  /** Room for other jobs in place of the waiting ones, in multiples of `prefetchPerWorker` for each worker. */
   #extra = 0
   /** The previous check already found fewer workers than `#workers`. */
   #fewerBefore = false
@@ -25,19 +29,35 @@ export class PrefetchControl {
   #intake: Intake = 'all'
   /** The capacity that the consumption was given last. */
   #given = 0
+  #givenSlots = 0
   /** The consumption is paused. */
   #paused = false
   /** The last pause, until it has taken effect. */
   #pausing: Promise<void> = Promise.resolve()
   #stopped = false
 
-  constructor(broker: Broker, prefetchPerWorker: number) {
+  constructor(broker: Broker, { concurrency, prefetchPerWorker }: Pick<NodeSettings, 'concurrency' | 'prefetchPerWorker'>) {
     this.#broker = broker
+    this.#concurrency = concurrency
     this.#prefetchPerWorker = prefetchPerWorker
   }
 
+  /** Unsettled deliveries, at most. */
   get capacity(): number {
-    return this.#intake === 'one' ? 1 : this.#workers * this.#prefetchPerWorker * (1 + this.#extra)
+    if (this.#intake === 'one') return 1
+    const forWorker = Math.min(this.#prefetchPerWorker, Math.floor(this.#concurrency * (1 + this.#ahead)))
+    return this.#workers * (forWorker + this.#extra * this.#prefetchPerWorker)
+  }
+
+  /** Those of them that can run at once. */
+  get slots(): number {
+    return this.#intake === 'one' ? 1 : this.#workers * this.#concurrency
+  }
+
+  /** `jobs`: held ahead for each slot. */
+  setAhead(jobs: number): void {
+    this.#ahead = jobs
+    this.#giveCapacity()
   }
 
   /** The capacity grows at once, and shrinks at the next `check`. */
@@ -100,10 +120,11 @@ export class PrefetchControl {
 
   /** A capacity of 0 is a pause: in AMQP, a prefetch of 0 means no limit. */
   #giveCapacity(): void {
-    const { capacity } = this
-    if (this.#workers === 0 || this.#stopped || capacity === this.#given) return
+    const { capacity, slots } = this
+    if (this.#workers === 0 || this.#stopped || (capacity === this.#given && slots === this.#givenSlots)) return
     this.#given = capacity
-    this.#consumption?.setCapacity(capacity)
+    this.#givenSlots = slots
+    this.#consumption?.setCapacity(capacity, slots)
   }
 
   /** Takes no more jobs, for good. */
@@ -117,7 +138,8 @@ export class PrefetchControl {
     this.#workers = workers
     if (this.#consumption === undefined && workers > 0 && this.#receive !== undefined) {
       this.#given = this.capacity
-      this.#consumption = this.#broker.consume(this.#given, this.#receive, this.#giveBack)
+      this.#givenSlots = this.slots
+      this.#consumption = this.#broker.consume(this.#given, this.#receive, this.#giveBack, this.#givenSlots)
       this.#apply().catch(() => {})
       return
     }

@@ -1,0 +1,38 @@
+import type { WorkerStats } from '../../pool/types.js'
+import type { QueueBacklog } from '../broker.js'
+import type { NodeParts } from '../node-stats.js'
+import type { Load } from './growth.js'
+import type { Workers } from './node-autoscaler.js'
+import type { WorkerCpu } from './worker-cpu.js'
+
+/** ms for a start, where none has been measured. */
+const START_TIME = 500
+
+/** What the node knows of its load and its workers. `workers`: those that are up. `since`: when the node began to take jobs. */
+export const loadOf = (
+  { pool, runtime, settings }: NodeParts,
+  { backlog, workers, cpu, since, now }: { backlog: readonly QueueBacklog[]; workers: readonly WorkerStats[]; cpu: WorkerCpu; since: number; now: number },
+): { load: Load; workers: Workers } => {
+  const { running, peakRunning, starting, startTime = START_TIME, startsFail } = pool.load()
+  const { runTimes } = runtime
+  const { jobs, longest } = runtime.waiting(now)
+  const load: Load = {
+    now,
+    waiting: [...jobs].map(([name, count]) => ({ jobs: count, runTime: runTimes.mean(name) })),
+    waited: longest,
+    // Which tasks they are of is not known.
+    ready: { jobs: backlog.reduce((sum, { ready, share = 1 }) => sum + ready * share, 0), runTime: runTimes.all.mean },
+    shared: backlog.some(({ share }) => share !== 1),
+    running,
+    lastBegan: runTimes.lastBegan ?? since,
+    up: workers.length,
+    starting,
+    startTime,
+    startsFail,
+    cpuFree: cpu.isFree(workers),
+  }
+  const { concurrency } = settings
+  const idle = workers.filter((worker) => worker.running === 0 && worker.writtenAhead === 0).length
+  const atOnce = Math.ceil(peakRunning / concurrency)
+  return { load, workers: { idle, needed: Math.max(atOnce, cpu.needed(workers, concurrency)) } }
+}

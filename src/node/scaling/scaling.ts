@@ -1,0 +1,125 @@
+import { performance } from 'node:perf_hooks'
+import type { WorkerStats } from '../../pool/types.js'
+import { availableCpus } from '../../util/available-cpus.js'
+import { clearInterval, setInterval } from '../../util/node-time.js'
+import type { QueueBacklog } from '../broker.js'
+import { type NodeParts, upWorkers } from '../node-stats.js'
+import { ConcurrencyAdvice } from './advice.js'
+import { HeldJobs } from './held-jobs.js'
+import { Hold, LATELY } from './hold.js'
+import { loadOf } from './load.js'
+import { WorkerCpu } from './worker-cpu.js'
+
+const isUp = ({ state }: WorkerStats): boolean => state === 'up' || state === 'busy'
+
+/** Looks at the load of a node again and again: starts and retires workers, holds more or fewer jobs, and gives back what another node can run. */
+export class Scaling {
+  readonly #parts: NodeParts
+  readonly #takesJobs: () => boolean
+  readonly #hold: Hold
+  readonly #cpu = new WorkerCpu(availableCpus())
+  readonly #heldJobs: HeldJobs
+  readonly #advice = new ConcurrencyAdvice()
+  #timer: NodeJS.Timeout | undefined
+  #since = 0
+  #askedAt = Number.NEGATIVE_INFINITY
+  #checkedAt = 0
+  #isAsking = false
+  /** Jobs that are ready in the node's queues, as last told. */
+  depth: number | undefined
+
+  /** `takesJobs`: false while the node is quiet, paused or runs a job alone: the backlog is no reason to scale then. */
+  constructor(parts: NodeParts, takesJobs: () => boolean) {
+    const { concurrency, prefetchPerWorker } = parts.settings
+    this.#parts = parts
+    this.#takesJobs = takesJobs
+    this.#hold = new Hold((prefetchPerWorker - concurrency) / concurrency)
+    this.#heldJobs = new HeldJobs(parts.runtime)
+  }
+
+  start(): void {
+    const { scaleUpAfter, scaleCheckInterval } = this.#parts.settings
+    this.#since = performance.now()
+    this.#timer = setInterval(() => void this.#look(), Math.min(scaleUpAfter, scaleCheckInterval))
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** A task was measured for the first time: jobs may be held ahead. */
+  measured(): void {
+    if (this.#timer !== undefined) this.#updateHold(performance.now())
+  }
+
+  async #look(): Promise<void> {
+    const now = performance.now()
+    const workers = this.#upWorkers
+    this.#cpu.look(workers, now)
+    this.#updateHold(now)
+    this.#advise()
+    const backlog = this.#isToAsk(workers, now) ? await this.#ask(now) : undefined
+    if (this.#timer === undefined) return
+    if (this.#takesJobs()) this.#apply(backlog)
+    const { pool, prefetch, scale, settings } = this.#parts
+    if (now - this.#checkedAt < settings.scaleCheckInterval) return
+    this.#checkedAt = now
+    prefetch.check(upWorkers(pool.stats().workers), scale.wanted)
+  }
+
+  get #upWorkers(): WorkerStats[] {
+    return this.#parts.pool.stats().workers.filter(isUp)
+  }
+
+  /** One request at a time, however slowly the broker answers. */
+  #isToAsk(workers: readonly WorkerStats[], now: number): boolean {
+    if (this.#isAsking) return false
+    const { runtime, settings } = this.#parts
+    const { concurrency, scaleUpAfter, scaleCheckInterval } = settings
+    const running = workers.reduce((sum, worker) => sum + worker.running, 0)
+    // A main thread that does not turn leaves its slots free.
+    const isFull = running >= workers.length * concurrency || runtime.waiting(now).longest >= scaleUpAfter
+    return isFull || now - this.#askedAt >= scaleCheckInterval
+  }
+
+  /** Undefined: the broker cannot be asked. */
+  async #ask(now: number): Promise<readonly QueueBacklog[] | undefined> {
+    const { broker } = this.#parts
+    this.#isAsking = true
+    this.#askedAt = now
+    try {
+      const backlog = broker.backlog === undefined ? [{ queue: '', ready: await broker.depth(), share: undefined }] : await broker.backlog()
+      this.depth = backlog.reduce((sum, { ready }) => sum + ready, 0)
+      return backlog
+    } catch {
+      return undefined
+    } finally {
+      this.#isAsking = false
+    }
+  }
+
+  #apply(backlog: readonly QueueBacklog[] = []): void {
+    const now = performance.now()
+    const { load, workers } = loadOf(this.#parts, { backlog, workers: this.#upWorkers, cpu: this.#cpu, since: this.#since, now })
+    this.#parts.scale.check(load, workers)
+    // Now: what goes back would come to this node again.
+    if (this.#parts.broker.canRequeue !== false && this.#heldJobs.giveBack(backlog, now) > 0 && this.#hold.clear(now)) this.#setAhead()
+  }
+
+  #updateHold(now: number): void {
+    if (this.#hold.update(this.#parts.runtime.runTimes.since(now - LATELY), now)) this.#setAhead()
+  }
+
+  #setAhead(): void {
+    this.#parts.prefetch.setAhead(this.#hold.ahead)
+  }
+
+  #advise(): void {
+    const { runtime, settings } = this.#parts
+    if (settings.concurrency > 1) return
+    const { succeeded, failed, retried } = runtime.stats.totals
+    const text = this.#advice.text(succeeded + failed + retried, this.#cpu.shareOfBusyTime)
+    if (text !== undefined) settings.logger?.info({}, text)
+  }
+}

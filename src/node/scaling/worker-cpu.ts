@@ -1,0 +1,98 @@
+import type { WorkerStats } from '../../pool/types.js'
+
+/** The part of a worker's statistics that is read. */
+export type WorkerSample = Pick<WorkerStats, 'id' | 'state' | 'running' | 'cpu' | 'stalled'>
+
+interface Measured {
+  /** As last told, ms. */
+  cpu: number
+  at: number
+  /** Looks since, and those among them that found a job running. */
+  looks: number
+  busy: number
+  /** CPU time in each ms of busy time; undefined: not known for the jobs of now. */
+  share: number | undefined
+}
+
+/** A main thread that has not turned for so long is held, ms: heartbeats tell 0 where it turned when it was asked. */
+const HELD = 100
+/** Looks that must have found a job running before the CPU time of a worker says something. */
+const LEAST_BUSY = 2
+
+/** What the CPU time of the workers, which their heartbeats carry, says about the jobs that they run. Times in ms on one monotonic clock. */
+export class WorkerCpu {
+  readonly #measured = new Map<number, Measured>()
+  readonly #cpus: number
+  /** Together, since the first look. */
+  #cpu = 0
+  #busy = 0
+
+  /** `cpus`: those that the node may use. */
+  constructor(cpus: number) {
+    this.#cpus = cpus
+  }
+
+  /** To be called at each look, with the workers that are up. */
+  look(workers: readonly WorkerSample[], now: number): void {
+    const seen = new Set<number>()
+    for (const worker of workers) {
+      if (worker.cpu === undefined) continue
+      seen.add(worker.id)
+      this.#lookAt(worker, worker.cpu, now)
+    }
+    for (const id of this.#measured.keys()) if (!seen.has(id)) this.#measured.delete(id)
+  }
+
+  #lookAt({ id, running }: WorkerSample, cpu: number, now: number): void {
+    const known = this.#measured.get(id)
+    if (known === undefined) {
+      this.#measured.set(id, { cpu, at: now, looks: 0, busy: 0, share: undefined })
+      return
+    }
+    known.looks++
+    if (running > 0) known.busy++
+    if (cpu === known.cpu) return
+    const busyTime = (now - known.at) * (known.busy / known.looks)
+    const used = cpu - known.cpu
+    // What an idle worker used, for its heartbeats and what its modules do, says nothing about jobs.
+    known.share = known.busy < LEAST_BUSY ? undefined : Math.min(1, used / busyTime)
+    if (known.busy > 0) {
+      this.#cpu += used
+      this.#busy += busyTime
+    }
+    known.cpu = cpu
+    known.at = now
+    known.looks = 0
+    known.busy = 0
+  }
+
+  /** CPUs that the workers use now. A job whose CPU time is not known yet counts as the others do; where none is known, as one that computes. */
+  used(workers: readonly WorkerSample[]): number {
+    const running = workers.filter((worker) => worker.running > 0)
+    const shares = running.flatMap(({ id }) => this.#measured.get(id)?.share ?? [])
+    const known = shares.reduce((sum, share) => sum + share, 0)
+    return shares.length === 0 ? running.length : known * (running.length / shares.length)
+  }
+
+  /** Whether another worker finds a CPU that the workers leave free; of a single CPU, half. */
+  isFree(workers: readonly WorkerSample[]): boolean {
+    return this.used(workers) <= Math.max(this.#cpus - 1, this.#cpus / 2)
+  }
+
+  /**
+   * Workers that `concurrency` and the CPU time make necessary: a worker is needed as a whole where its slots are taken, where it computes all the time, or
+   * where its main thread is held.
+   */
+  needed(workers: readonly WorkerSample[], concurrency: number): number {
+    const needed = workers.reduce((sum, { id, running, stalled }) => {
+      if (running === 0) return sum
+      return sum + (stalled >= HELD ? 1 : Math.max(running / concurrency, this.#measured.get(id)?.share ?? 0))
+    }, 0)
+    return Math.ceil(needed)
+  }
+
+  /** CPU time for each ms in which a worker had jobs, since the first look; undefined: nothing was measured yet. */
+  get shareOfBusyTime(): number | undefined {
+    return this.#busy === 0 ? undefined : this.#cpu / this.#busy
+  }
+}
