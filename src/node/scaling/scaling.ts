@@ -4,11 +4,10 @@ import { availableCpus } from '../../util/available-cpus.js'
 import { clearInterval, setInterval } from '../../util/node-time.js'
 import type { QueueBacklog } from '../broker.js'
 import { type NodeParts, upWorkers } from '../node-stats.js'
-import { ConcurrencyAdvice } from './advice.js'
 import { HeldJobs } from './held-jobs.js'
 import { Hold, LATELY } from './hold.js'
 import { loadOf } from './load.js'
-import { WorkerCpu } from './worker-cpu.js'
+import { ConcurrencyAdvice, WorkerCpu } from './worker-cpu.js'
 
 const isUp = ({ state }: WorkerStats): boolean => state === 'up' || state === 'busy'
 

@@ -1,5 +1,4 @@
 import { monotonic, setTimeout } from '../../util/node-time.js'
-import { cpuTime } from '../io/cpu-time.js'
 import { residentMemoryBesideTasks } from '../io/resident-memory.js'
 import type { Lifeline } from './lifeline.js'
 import type { MainThread } from './main-thread.js'
@@ -19,7 +18,7 @@ export const untilBeat = (now: number, interval: number, host: number): number =
 
 /** Sends a HEARTBEAT at each interval: resident memory, CPU time, the oldest running job, and whether the main thread's event loop turns. */
 export const startHeartbeats = (lifeline: Lifeline, main: MainThread, records: SharedRecords, interval: number): void => {
-  const send = (turnAge: number): void => lifeline.heartbeat(residentMemoryBesideTasks(), turnAge, cpuTime(), records.oldestDelivery())
+  const send = (turnAge: number): void => lifeline.heartbeat(residentMemoryBesideTasks(), turnAge, records.oldestDelivery())
   const beatIn = (ms: number): void => {
     setTimeout(() => {
       const turn = main.ping()

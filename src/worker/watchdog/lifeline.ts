@@ -41,6 +41,12 @@ export const killProcess = (tree: boolean): void => {
   process.kill(process.pid, 'SIGKILL')
 }
 
+/** CPU time that this process has used so far, user and system, of all threads, ms (getrusage(2)). Processes that a task started are not included. */
+const cpuTime = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
+
 /** The worker's end of the lifeline. Exactly one thread creates it; nothing else reads or writes the descriptor. */
 export class Lifeline {
   readonly #socket: Socket
@@ -73,10 +79,10 @@ export class Lifeline {
     this.#socket.unref()
   }
 
-  heartbeat(rss: number, turnAge: number, cpu: number, oldest: number): void {
+  heartbeat(rss: number, turnAge: number, oldest: number): void {
     if (this.#socket.writableLength > UNREAD_LIMIT) return
     const payload = Buffer.alloc(frame.HEARTBEAT_BYTES)
-    frame.writeHeartbeat(payload, 0, rss, turnAge, cpu, oldest)
+    frame.writeHeartbeat(payload, 0, rss, turnAge, cpuTime(), oldest)
     this.#send(Kind.HEARTBEAT, 0, 0, 0, payload)
   }
 

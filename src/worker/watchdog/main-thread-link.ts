@@ -3,7 +3,6 @@ import { setInterval } from '../../util/node-time.js'
 import { decode } from '../../wire/codec/index.js'
 import { NO_STACK, NO_WATCHDOG, type WorkerConfig } from '../../wire/messages.js'
 import { Claimer, Recaller } from '../claim.js'
-import { cpuTime } from '../io/cpu-time.js'
 import { residentMemory } from '../io/resident-memory.js'
 import type { LinkEvents, WatchdogLink } from '../link.js'
 import { killProcess, Lifeline, resultsLostText } from './lifeline.js'
@@ -96,6 +95,6 @@ export class MainThreadLink implements WatchdogLink {
 
   #beat(): void {
     const running = this.#running.filter((delivery) => delivery > 0)
-    this.#lifeline.heartbeat(residentMemory(), 0, cpuTime(), running.length === 0 ? 0 : Math.min(...running))
+    this.#lifeline.heartbeat(residentMemory(), 0, running.length === 0 ? 0 : Math.min(...running))
   }
 }
