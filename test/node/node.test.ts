@@ -29,8 +29,8 @@ it('a job goes from the broker to a worker, and is acknowledged when it is done'
 })
 
 describe('workers', () => {
-  it('grow with the backlog by batches up to the maximum, and the prefetch with them; idle ones are retired down to the minimum', async () => {
-    const farm = await startNode({ minWorkers: 1, maxWorkers: 3, prefetchPerWorker: 2, scaleUpBatch: 1 })
+  it('grow by what waits up to the maximum, and the prefetch with them; those that are not needed are retired down to the minimum', async () => {
+    const farm = await startNode({ minWorkers: 1, maxWorkers: 3, prefetchPerWorker: 2, keepAlive: 500 })
     const { node, server, broker } = farm
     expect(node.stats()).toMatchObject({ prefetch: 2, scale: { min: 1, max: 3, wanted: 1, alive: 1, auto: true } })
     const journal = new Journal()

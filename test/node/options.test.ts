@@ -9,8 +9,10 @@ describe('the options of a node', () => {
       minWorkers: 1,
       maxWorkers: 10,
       prefetchPerWorker: 10,
-      concurrency: 10,
+      concurrency: 1,
+      scaleUpAfter: 250,
       scaleUpBatch: 2,
+      keepAlive: 30_000,
       scaleDownBatch: 1,
       scaleCheckInterval: 1_000,
       cancelGrace: 1_000,
@@ -27,7 +29,8 @@ describe('the options of a node', () => {
       maxBodySize: 64 * 1024 * 1024,
     })
     expect(read().name).toMatch(/-\d+-[a-z]{4}$/)
-    expect(read({ maxWorkers: undefined, prefetchPerWorker: 4 })).toMatchObject({ maxWorkers: 10, concurrency: 4 })
+    expect(read({ maxWorkers: undefined, prefetchPerWorker: 4 })).toMatchObject({ maxWorkers: 10, concurrency: 1 })
+    expect([read({ concurrency: 4 }).prefetchPerWorker, read({ concurrency: 40 }).prefetchPerWorker]).toEqual([10, 40])
     expect(read({ imports: ['./boot.js', 'tsx'], tasks: undefined, roots: '/' }).imports).toEqual([expect.stringMatching(/^file:.*boot\.js$/), 'tsx'])
   })
 
@@ -37,7 +40,9 @@ describe('the options of a node', () => {
     [{ tasks: 5 }, /Option 'tasks' must be/],
     [{ minWorkers: 0 }, /Option 'minWorkers' must be a whole number from 1/],
     [{ minWorkers: 5, maxWorkers: 4 }, /Option 'maxWorkers' must be at least minWorkers, 5/],
-    [{ concurrency: 11 }, /Option 'concurrency' must be at most prefetchPerWorker, 10/],
+    [{ concurrency: 11, prefetchPerWorker: 10 }, /Option 'concurrency' must be at most prefetchPerWorker, 10/],
+    [{ scaleUpAfter: -1 }, /Option 'scaleUpAfter' must be a number of milliseconds/],
+    [{ keepAlive: 0 }, /Option 'keepAlive' must be a number of milliseconds/],
     [{ cancelGrace: 0 }, /Option 'cancelGrace' must be a number of milliseconds/],
     [{ shutdownGrace: -1 }, /Option 'shutdownGrace' must be a number of milliseconds/],
     [{ scaleCheckInterval: 0 }, /Option 'scaleCheckInterval' must be/],
