@@ -5,12 +5,12 @@ import { defaultNodeName, NODE_OPTIONS } from '../node/options.js'
 import { arrayOf, type Check, countFrom, milliseconds, millisecondsOrZero, OptionError, plainObject, refusal, refuseUnknownNames } from '../util/checks.js'
 import { namesOf, type OptionTable, option, readKnown } from '../util/option-table.js'
 import { CONTROL_OPTIONS, type ControlOptions, controlPath } from './control/control-path.js'
-import { CONNECTION_OPTIONS, type ConnectionOptions, endpointOf, NO_PREFETCH, UNSUPPORTED } from './options.js'
+import { CONNECTION_OPTIONS, type ConnectionOptions, endpointOf, UNSUPPORTED } from './options.js'
 import { FaktoryBroker } from './worker/faktory-broker.js'
 import { DEFAULT_QUEUE, type QueueList, QueueOrder, queueList, queueName } from './worker/queue-order.js'
 
 /** Options of a node that Faktory has no use for; they are refused with the reason. */
-type Refused = 'maxAttempts' | 'backoff' | 'taskDefaults' | 'unknownTask' | 'unknownTaskTimeout' | 'prefetchPerWorker'
+type Refused = 'maxAttempts' | 'backoff' | 'taskDefaults' | 'unknownTask' | 'unknownTaskTimeout'
 
 /** Times in milliseconds. An option given as `undefined` counts as absent. */
 export interface WorkerOptions extends Omit<NodeOptions, Refused>, ConnectionOptions, ControlOptions {
@@ -74,7 +74,7 @@ const OWN_OPTIONS = {
 export const WORKER_OPTIONS = { ...NODE_OPTIONS, ...OWN_OPTIONS } satisfies OptionTable<WorkerOptions>
 
 /** Its rows that a user may give. */
-export const WORKER_NAMES = namesOf(WORKER_OPTIONS).filter((name) => name !== 'prefetchPerWorker' && UNSUPPORTED[name as keyof NodeOptions] === undefined)
+export const WORKER_NAMES = namesOf(WORKER_OPTIONS).filter((name) => UNSUPPORTED[name as keyof NodeOptions] === undefined)
 
 /** The others: each is refused with its reason. */
 const REFUSED: ReadonlySet<string> = new Set(namesOf(WORKER_OPTIONS).filter((name) => !WORKER_NAMES.includes(name)))
@@ -90,14 +90,10 @@ const REFUSED: ReadonlySet<string> = new Set(namesOf(WORKER_OPTIONS).filter((nam
 export const createWorker = async (options: WorkerOptions): Promise<FarmNode> => {
   const given = plainObject('options', options)
   refuseUnknownNames('createWorker', Object.fromEntries(Object.entries(given).filter(([name]) => !REFUSED.has(name))), WORKER_NAMES)
-  if (given.prefetchPerWorker !== undefined) throw new OptionError('prefetchPerWorker', `is no option of a node under 'faktory': ${NO_PREFETCH}`)
   const { url, tls, queue, queues = [queue], fetchers, reserveMargin, labels, control, shutdownGrace } = readKnown(OWN_OPTIONS, given)
   if (given.queue !== undefined && given.queues !== undefined)
     throw new TypeError("Option 'queue' and option 'queues' were both given: name the queues in one of them.")
-  const { concurrency, maxBodySize, cancelGrace } = readKnown(
-    { concurrency: CONCURRENCY, maxBodySize: NODE_OPTIONS.maxBodySize, cancelGrace: NODE_OPTIONS.cancelGrace },
-    given,
-  )
+  const { maxBodySize, cancelGrace } = readKnown({ maxBodySize: NODE_OPTIONS.maxBodySize, cancelGrace: NODE_OPTIONS.cancelGrace }, given)
   if (cancelGrace + reserveMargin >= LEAST_RESERVATION)
     throw new OptionError(
       'cancelGrace',
@@ -116,8 +112,5 @@ export const createWorker = async (options: WorkerOptions): Promise<FarmNode> =>
     control: control === undefined ? undefined : await controlPath(control),
     name,
   })
-  return createNode(broker, { ...forNode, name, shutdownGrace, concurrency, prefetchPerWorker: concurrency })
+  return createNode(broker, { ...forNode, name, shutdownGrace })
 }
-
-/** As many as under the other brokers. */
-const CONCURRENCY = { ...NODE_OPTIONS.concurrency, default: 10 }

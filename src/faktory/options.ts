@@ -62,6 +62,3 @@ export const UNSUPPORTED: Partial<Readonly<Record<keyof NodeOptions, string>>> =
   unknownTask: UNKNOWN,
   unknownTaskTimeout: UNKNOWN,
 }
-
-/** Why a node takes no job ahead of its time. */
-export const NO_PREFETCH = 'a job that is fetched is reserved for a time that runs. A node fetches as many as it runs: see `concurrency`'

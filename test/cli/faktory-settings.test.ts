@@ -94,7 +94,6 @@ describe('flags without effect', () => {
     [{ priorityLevels: '2' }, /^--priority-levels has no effect under Faktory/],
     [{ controlExchange: 'c' }, /^--control-exchange has no effect under Faktory/],
     [{ workerExchange: 'w' }, /^--worker-exchange has no effect under Faktory/],
-    [{ prefetch: '5' }, /^--prefetch has no effect under Faktory: leave it out\. A node fetches as many jobs as it runs: see --concurrency\.$/],
     [{ maxAttempts: '5' }, /^--max-attempts has no effect under Faktory/],
     [{ unknownTask: 'retry' }, /^--unknown-task has no effect under Faktory/],
     [{ unknownTaskTimeout: '5' }, /^--unknown-task-timeout has no effect under Faktory/],
@@ -139,7 +138,7 @@ describe('flags without effect', () => {
   test('the help of work names the defaults under Faktory, and what has no effect there', () => {
     const help = Object.fromEntries(nodeFlags().map(([usage, text]) => [usage.split(' ')[0], text]))
     expect(help['--grace']).toMatch(/; default 15s, Faktory: 25s \(WORKER_SHUTDOWN_GRACE_S\)$/)
-    for (const flag of ['--prefetch', '--max-attempts', '--unknown-task', '--unknown-task-timeout']) expect(help[flag]).toContain('; not for Faktory')
+    for (const flag of ['--max-attempts', '--unknown-task', '--unknown-task-timeout']) expect(help[flag]).toContain('; not for Faktory')
     expect(help['--max-losses']).not.toContain('Faktory')
     expect(Object.fromEntries(VARIABLES.map(([name, fallback]) => [name, fallback]))).toMatchObject({
       WORKER_SHUTDOWN_GRACE_S: '15, Faktory: 25',
@@ -150,11 +149,10 @@ describe('flags without effect', () => {
   test('the others are options of the node, and of the job', () => {
     const { broker, node } = work(
       { broker: URL_, control: './x', fetchers: '5', reserveMargin: '2s', labels: 'a, b', concurrency: '50', grace: '5' },
-      { PREFETCH_PER_WORKER: '7' },
+      { PREFETCH_PER_WORKER: '70' },
     )
     expect(broker).toMatchObject({ control: './x', fetchers: 5, reserveMargin: 2_000, labels: ['a', 'b'] })
-    expect(node).toMatchObject({ concurrency: 50, shutdownGrace: 5_000 })
-    expect(node).not.toHaveProperty('prefetchPerWorker')
+    expect(node).toMatchObject({ concurrency: 50, prefetchPerWorker: 70, shutdownGrace: 5_000 })
     expect(readPublishOptions({ delay: '90d', retry: '-1', reserveFor: '2m', backtrace: '5', custom: '{"a":1}', jid: 'jid-00001' }, {}, URL_)).toEqual({
       delay: 90 * 86_400_000,
       retry: -1,

@@ -31,7 +31,7 @@ test('the defaults', () => {
 })
 
 test.each([
-  ['PREFETCH_PER_WORKER', '20', { prefetchPerWorker: 20 }],
+  ['PREFETCH_PER_WORKER', '20', { prefetchPerWorker: 20, concurrency: 20 }],
   ['SCALE_UP_BATCH_SIZE', '4', { scaleUpBatch: 4 }],
   ['SCALE_DOWN_BATCH_SIZE', '3', { scaleDownBatch: 3 }],
   ['SCALE_CHECK_INTERVAL_S', '0.5', { scaleCheckInterval: 500 }],
@@ -48,8 +48,17 @@ test.each([
   expect(read({}, { [variable]: '' }).node).toEqual(read().node)
 })
 
+test('a prefetch that is given as a flag says nothing about the concurrency, nor the other way round', () => {
+  expect(read({ prefetch: '7' }).node).not.toHaveProperty('concurrency')
+  expect(read({ prefetch: '7' }, { PREFETCH_PER_WORKER: '20' }).node).not.toHaveProperty('concurrency')
+  expect(read({ concurrency: '30' }).node).not.toHaveProperty('prefetchPerWorker')
+})
+
 test.each([
   [{ prefetch: '7' }, { PREFETCH_PER_WORKER: '20' }, { prefetchPerWorker: 7 }],
+  [{ concurrency: '3' }, { PREFETCH_PER_WORKER: '20' }, { prefetchPerWorker: 20, concurrency: 3 }],
+  [{ concurrency: '30' }, {}, { concurrency: 30 }],
+  [{ scaleUpAfter: '100ms', keepAlive: '2m' }, {}, { scaleUpAfter: 100, keepAlive: 120_000 }],
   [{ workers: '4' }, { MIN_WORKERS: '2', MAX_WORKERS: '3' }, { minWorkers: 4, maxWorkers: 4 }],
   [{ autoscale: '2,6' }, { MAX_WORKERS: '3' }, { minWorkers: 2, maxWorkers: 6 }],
   [{ cancelGrace: '5s' }, {}, { cancelGrace: 5_000 }],
@@ -165,7 +174,9 @@ test.each<[Flags, Environment, RegExp]>([
   [{}, { ASYNC_FARM_CONTROL_EXCHANGE: 'two words' }, /^ASYNC_FARM_CONTROL_EXCHANGE must/],
   [{ workers: '2', autoscale: '1,2' }, {}, /^--workers and --autoscale exclude/],
   [{ autoscale: '4,2' }, {}, /^--autoscale must be two whole numbers from 1 to 10000, least and most/],
-  [{ concurrency: '11' }, {}, /^--concurrency must be at most the 10 jobs that a worker holds/],
+  [{ concurrency: '11', prefetch: '10' }, {}, /^--concurrency must be at most the 10 jobs that the node holds for each worker \(--prefetch\)/],
+  [{ concurrency: '11' }, { PREFETCH_PER_WORKER: '10' }, /^--concurrency must be at most the 10 jobs that the node holds/],
+  [{ scaleUpAfter: '-1' }, {}, /^--scale-up-after must be/],
   [{ timeLimit: '4s', softTimeLimit: '5s' }, {}, /^--time-limit must be at least/],
   [{ launcher: 'docker' }, {}, /^--launcher must be 'host' or 'process'; it was given 'docker'\.$/],
   [

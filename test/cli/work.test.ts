@@ -156,8 +156,8 @@ test('on a terminal: a banner without the password, and readable lines', async (
   await code
   expect(stdout.text).toMatch(/prefork 1\.2\.3, Node /)
   expect(stdout.text).toMatch(/broker +amqp:\/\/me:\*\*\*@rabbit\/v/)
-  expect(stdout.text).toMatch(/workers +2 to 6, by the backlog/)
-  expect(stdout.text).toMatch(/per worker +10 held, 10 at once, nice 5\n/)
+  expect(stdout.text).toMatch(/workers +2 to 6, by what waits/)
+  expect(stdout.text).toMatch(/per worker +1 at once, up to 10 held, nice 5\n/)
   expect(stdout.text).toMatch(/limits +hard 60 s/)
   expect(stdout.text).toMatch(/\d\d:\d\d:\d\d\.\d{3} INFO {2}Stopped: every job in flight has ended/)
   expect(stdout.text).toMatch(/ WARN {2}a name\\nof two lines task="add\\n\\u202e"\n/)

@@ -16,7 +16,7 @@ describe('createWorker', () => {
     ['taskDefaults', {}, /rate_limit/],
     ['unknownTask', 'retry', /an unknown task fails/],
     ['unknownTaskTimeout', 5, /an unknown task fails/],
-    ['prefetchPerWorker', 5, /reserved for a time that runs.*concurrency/],
+    ['prefetchPerWorker', 0, /Option 'prefetchPerWorker' must be/],
     ['fetchers', 0, /from 1 to 1000/],
     ['reserveMargin', 30_001, /at most 30000/],
     ['cancelGrace', 55_000, /leaves no time for a job: with reserveMargin \(5000 ms\) it must be below the shortest reservation, 60000 ms/],
@@ -36,14 +36,14 @@ describe('createWorker', () => {
   })
 
   it('has every option of a node but those that it refuses', () => {
-    expect(WORKER_NAMES).toEqual(expect.arrayContaining(['tasks', 'queues', 'concurrency', 'maxLosses', 'shutdownGrace', 'control']))
+    expect(WORKER_NAMES).toEqual(expect.arrayContaining(['tasks', 'queues', 'concurrency', 'prefetchPerWorker', 'maxLosses', 'shutdownGrace', 'control']))
     expect(WORKER_NAMES).not.toContain('maxAttempts')
   })
 
   it('names no option that it refuses to one who has misspelt another', async () => {
     const { message } = (await failure(createWorker({ tasks: TASKS, fetcher: 5 } as unknown as WorkerOptions))) as Error
     expect(message).toMatch(/It has: .*fetchers/)
-    expect(message).not.toMatch(/maxAttempts|prefetchPerWorker|unknownTask/)
+    expect(message).not.toMatch(/maxAttempts|unknownTask/)
   })
 
   it('rejects with a wrong password, and shows none', async () => {

@@ -22,12 +22,12 @@ export const configuration = (settings: WorkSettings, folder: string): [name: st
   const { broker, node, http } = settings
   const kind = brokerKind(broker.url)
   const isFaktory = kind === 'Faktory'
-  const { minWorkers, maxWorkers, prefetchPerWorker, niceness, maxLosses, shutdownGrace } = {
+  const { minWorkers, maxWorkers, concurrency, niceness, maxLosses, shutdownGrace } = {
     ...NODE_DEFAULTS,
     ...(isFaktory ? FAKTORY_DEFAULTS : {}),
     ...node,
   }
-  const atOnce = node.concurrency ?? prefetchPerWorker
+  const held = node.prefetchPerWorker ?? Math.max(NODE_DEFAULTS.prefetchPerWorker, concurrency)
   const lines: [string, string | undefined][] = [
     ['node', node.name ?? `(generated) on ${hostname()}, process ${process.pid}`],
     ['broker', kind === 'a queue in a file' ? broker.url : withoutPassword(broker.url)],
@@ -42,8 +42,8 @@ export const configuration = (settings: WorkSettings, folder: string): [name: st
     ['tasks', pathsOf(node.tasks, folder)],
     ['roots', pathsOf(node.roots, folder)],
     ['imports', pathsOf(node.imports, folder)],
-    ['workers', minWorkers === maxWorkers ? String(minWorkers) : `${minWorkers} to ${maxWorkers}, by the backlog`],
-    ['per worker', `${isFaktory ? '' : `${prefetchPerWorker} held, `}${atOnce} at once${niceness === 0 ? '' : `, nice ${niceness}`}`],
+    ['workers', minWorkers === maxWorkers ? String(minWorkers) : `${minWorkers} to ${maxWorkers}, by what waits`],
+    ['per worker', `${concurrency} at once, up to ${held} held${niceness === 0 ? '' : `, nice ${niceness}`}`],
     [
       'limits',
       [

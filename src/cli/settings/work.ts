@@ -23,6 +23,8 @@ interface NodeFlag {
 const FLAGS = {
   prefetchPerWorker: { usage: '--prefetch <count>', variable: 'PREFETCH_PER_WORKER' },
   concurrency: { usage: '-c, --concurrency <count>' },
+  scaleUpAfter: { usage: '--scale-up-after <time>' },
+  keepAlive: { usage: '--keep-alive <time>' },
   scaleUpBatch: { usage: '--scale-up-batch <count>', variable: 'SCALE_UP_BATCH_SIZE' },
   scaleDownBatch: { usage: '--scale-down-batch <count>', variable: 'SCALE_DOWN_BATCH_SIZE' },
   scaleCheckInterval: { usage: '--scale-interval <time>', variable: 'SCALE_CHECK_INTERVAL_S' },
@@ -77,7 +79,7 @@ const helpOf = (option: FlagOption, { variable }: NodeFlag): string => {
 }
 
 /** Defaults that are others under Faktory. In seconds where it is a time. */
-const FAKTORY_DEFAULTS: { readonly [K in keyof typeof NODE_OPTIONS]?: number } = { shutdownGrace: 25, concurrency: 10 }
+const FAKTORY_DEFAULTS: { readonly [K in keyof typeof NODE_OPTIONS]?: number } = { shutdownGrace: 25 }
 
 const faktoryDefault = (option: keyof typeof NODE_OPTIONS, unit = ''): string =>
   FAKTORY_DEFAULTS[option] === undefined ? '' : `, Faktory: ${FAKTORY_DEFAULTS[option]}${unit}`
@@ -124,7 +126,6 @@ const FAKTORY_UNKNOWN = 'A job of an unknown task fails, and is tried again.'
 
 /** Flags of `prefork work` that have no effect under Faktory, with what happens instead. */
 const NOT_FOR_FAKTORY: readonly (readonly [flag: string, reason: string])[] = [
-  [flagOf('prefetchPerWorker'), 'A node fetches as many jobs as it runs: see --concurrency.'],
   [flagOf('maxAttempts'), FAKTORY_RETRIES],
   [flagOf('unknownTask'), FAKTORY_UNKNOWN],
   [flagOf('unknownTaskTimeout'), FAKTORY_UNKNOWN],
@@ -137,12 +138,12 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
     const value = readSetting(setting, flags, env)
     if (value !== undefined) node[option] = value
   }
+  // As in async farm, where the variable comes from: it says how many jobs a process runs.
+  if (flags.prefetch === undefined && node.concurrency === undefined && node.prefetchPerWorker !== undefined) node.concurrency = node.prefetchPerWorker
   const broker = readBroker(flags, env)
   const isFaktory = brokerKind(broker.url) === 'Faktory'
   if (isFaktory) {
     for (const [flag, reason] of NOT_FOR_FAKTORY) refuseFlags([flag], flags, broker.url, reason)
-    // Its variable may be meant for another broker.
-    delete node.prefetchPerWorker
   }
   const options: NodeOptions = node
   if (flags.arguments === false) options.showArguments = false
@@ -152,9 +153,11 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
   if (options.tasks === undefined && options.roots === undefined) {
     throw new UsageError('Which tasks? Name the module that exports them: prefork work --tasks ./tasks.js')
   }
-  const { prefetchPerWorker = NODE_DEFAULTS.prefetchPerWorker, concurrency } = options
-  if (!isFaktory && concurrency !== undefined && concurrency > prefetchPerWorker) {
-    throw new UsageError(`--concurrency must be at most the ${prefetchPerWorker} jobs that a worker holds (--prefetch); it was given ${concurrency}.`)
+  const { prefetchPerWorker, concurrency = NODE_DEFAULTS.concurrency } = options
+  if (prefetchPerWorker !== undefined && concurrency > prefetchPerWorker) {
+    throw new UsageError(
+      `--concurrency must be at most the ${prefetchPerWorker} jobs that the node holds for each worker (--prefetch); it was given ${concurrency}.`,
+    )
   }
   checkLimits(options)
   return {
