@@ -23,7 +23,7 @@ export const throughFault = async ({ url, nodeUrl = url, queueType, redelivered 
   const directory = mkdtempSync(join(tmpdir(), 'prefork-test-'))
   const [journal, releaseFile] = [join(directory, 'journal'), join(directory, 'release')]
   const lines = (): string[] => (existsSync(journal) ? readFileSync(journal, 'utf8').split('\n').slice(0, -1) : [])
-  const node = await createWorker({ url: nodeUrl, queue, queueType, ...exchanges, tasks: fixture('farm-tasks.js'), maxWorkers: 1 })
+  const node = await createWorker({ url: nodeUrl, queue, queueType, ...exchanges, tasks: fixture('farm-tasks.js'), maxWorkers: 1, concurrency: 10 })
   const out = await createPublisher({ url, queue, queueType })
   const { onChannel, close } = await admin(url)
   /** The outcome of a job whose message is gone is taken by nobody. */

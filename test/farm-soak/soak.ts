@@ -112,6 +112,7 @@ class Soak {
         eventExchange: `${this.#queue}.events`,
         minWorkers: WORKERS,
         maxWorkers: WORKERS,
+        concurrency: PREFETCH_PER_WORKER,
         prefetchPerWorker: PREFETCH_PER_WORKER,
         maxLosses: MAX_LOSSES,
       }

@@ -10,7 +10,7 @@ import { Member, type MemberError } from './member.js'
 import { ProofFolder } from './proof-folder.js'
 import type { ProofReport } from './report.js'
 
-const NODE = { minWorkers: 1, maxWorkers: 1, prefetchPerWorker: 5 }
+const NODE = { minWorkers: 1, maxWorkers: 1, concurrency: 5, prefetchPerWorker: 5 }
 
 /** Undefined: a small disk cannot be mounted here. */
 export const fullDisk = async (seconds: number): Promise<ProofReport | undefined> => {

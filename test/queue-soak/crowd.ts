@@ -8,7 +8,7 @@ import type { ProofReport } from './report.js'
 
 const KEEP = { completed: { count: 1_000_000 } }
 
-const nodeOf = (prefetchPerWorker: number): object => ({ minWorkers: 1, maxWorkers: 1, prefetchPerWorker })
+const nodeOf = (prefetchPerWorker: number): object => ({ minWorkers: 1, maxWorkers: 1, concurrency: prefetchPerWorker, prefetchPerWorker })
 
 const startMembers = (folder: ProofFolder, count: number): Promise<Member[]> => Promise.all(Array.from({ length: count }, () => Member.start(folder)))
 

@@ -11,7 +11,7 @@ import type { ProofReport } from './report.js'
 /** The journal and the states are to tell of every job. */
 const KEEP = { completed: { count: 1_000_000 }, failed: { count: 1_000_000 } }
 
-const NODE = { minWorkers: 1, maxWorkers: 1, prefetchPerWorker: 15, maxLosses: 100, backoff: { kind: 'fixed', delay: 5 } }
+const NODE = { minWorkers: 1, maxWorkers: 1, concurrency: 15, prefetchPerWorker: 15, maxLosses: 100, backoff: { kind: 'fixed', delay: 5 } }
 
 const countsOf = (client: Member): Promise<Record<JobState, number>> => client.queue('default', 'counts')
 

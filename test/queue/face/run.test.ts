@@ -186,6 +186,11 @@ describe('a node', () => {
     onTestFinished(async () => void (await own.shutdown({ grace: 0 })))
     const [queue, beside] = [await open('held'), await open('beside')]
     const journal = new Journal()
+    // Jobs of a task that was never measured are not claimed ahead.
+    const opened = new Latch()
+    opened.open()
+    await (await queue.add('hold', [opened.path, new Journal().path, 0])).result()
+    await queue.clean()
     const latch = new Latch()
     const jobs = await queue.addBulk(Array.from({ length: 5 }, (_, n) => ({ task: 'hold', args: [latch.path, journal.path, n] })))
     await until('two run and three wait in the node', async () => journal.lines.length === 2 && (await queue.counts()).active === 5)
