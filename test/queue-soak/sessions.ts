@@ -10,7 +10,13 @@ import { type ProofReport, percentile } from './report.js'
 /** ms; default of the store is 30 s. */
 const LEASE = 1_500
 
-const nodeOf = (prefetchPerWorker: number, workers = 1): object => ({ minWorkers: workers, maxWorkers: workers, concurrency: prefetchPerWorker, prefetchPerWorker, maxLosses: 3 })
+const nodeOf = (prefetchPerWorker: number, workers = 1): object => ({
+  minWorkers: workers,
+  maxWorkers: workers,
+  concurrency: prefetchPerWorker,
+  prefetchPerWorker,
+  maxLosses: 3,
+})
 
 const begun = (folder: ProofFolder, count: number): Promise<boolean> => until(`${count} runs have begun`, () => folder.ids('begun').length >= count)
 
