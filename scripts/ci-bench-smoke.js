@@ -9,6 +9,8 @@ const TRIES = 3
 /** Few enough that three tries take less than a minute. */
 const ROUNDS = 2
 const TRY_MS = 60_000
+/** Several times what its smoke takes. */
+const SCALING_MS = 180_000
 const POOL = 'prefork'
 const BARE = 'fork-advanced'
 
@@ -38,4 +40,13 @@ for (let attempt = 1; attempt <= TRIES && !ok; attempt++) {
 const faktory = fileURLToPath(new URL('../native-bench/faktory/run.js', import.meta.url))
 const env = { FAKTORY_URL: undefined }
 const { exitCode } = await execa(process.execPath, [faktory, '--smoke'], { stdio: ['ignore', 'inherit', 'inherit'], reject: false, timeout: TRY_MS, env })
-process.exitCode = ok && exitCode === 0 ? 0 : 1
+
+// The same for the benchmark of scaling: with RabbitMQ where it is reached, and the queue in a file on a Node that has it.
+const scaling = fileURLToPath(new URL('../native-bench/scaling/run.js', import.meta.url))
+const { exitCode: scalingCode } = await execa(process.execPath, [scaling, '--smoke'], {
+  stdio: ['ignore', 'inherit', 'inherit'],
+  reject: false,
+  timeout: SCALING_MS,
+  env,
+})
+process.exitCode = ok && exitCode === 0 && scalingCode === 0 ? 0 : 1
