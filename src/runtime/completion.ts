@@ -4,9 +4,10 @@ import { WorkerLostError } from '../wire/errors.js'
 import type { LogLine } from '../wire/messages.js'
 import type { ActiveJob, ActiveJobObserver } from './active-job.js'
 import { type DeadReason, type HistoryEntry, notifyEnded, type Settlement } from './delivery.js'
+import { endedWith, isStartError } from './ended-run.js'
 import { DeliveryGoneError, ExpiredError, generatorError, isReturnedFunction, NodeShutdownError, RevokedError, returnedFunctionError } from './errors.js'
 import { answerOf, encodeAnswer, type JobReply, unsendable } from './message/reply.js'
-import { errorLine } from './message/serialized-error.js'
+import { errorLine, lineOf } from './message/serialized-error.js'
 import { reportable, type TaskStatus } from './report/report.js'
 import { endEntry } from './report/task-history.js'
 import { failureOutcome } from './retry-policy.js'
@@ -96,7 +97,7 @@ export class Completion implements ActiveJobObserver {
       this.#state.log?.info({ job: id, task: name, queue: job.queue, worker }, 'job revoked')
       this.#state.report({ type: 'task.revoked', id, name, ...run })
     }
-    this.#settle(job, { kind: 'revoked' }, { reply: { ok: false, error }, onSettled })
+    this.#settle(job, job.recordedAs('revoked'), { reply: { ok: false, error }, onSettled })
   }
 
   began(job: ActiveJob, worker: number): void {
@@ -107,7 +108,7 @@ export class Completion implements ActiveJobObserver {
     job.startedAt = Date.now()
     job.beginnings++
     this.#actions.began(job)
-    this.#state.callHooks(job, 'began', job.beginnings)
+    this.#state.callHooks(job, 'began', job.beginnings, job.record?.history)
     // It began before it could be withdrawn.
     const { intent } = job
     job.intent = intent === 'killed' ? intent : undefined
@@ -164,7 +165,7 @@ export class Completion implements ActiveJobObserver {
       log?.debug({ job: id, task: name, worker, ms: duration }, 'job succeeded')
       if (hasListeners) this.#state.report({ type: 'task.succeeded', id, name, worker, duration })
     }
-    this.#settle(job, { kind: 'acknowledge' }, { reply, onSettled })
+    this.#settle(job, job.recordedAs('acknowledge'), { reply, onSettled })
   }
 
   /** `resultUnsendable`: the task has returned, but its value cannot be sent. */
@@ -225,7 +226,9 @@ export class Completion implements ActiveJobObserver {
     if (outcome === 'hard_timeout' || outcome === 'soft_timeout') this.#state.report({ type: `task.${outcome}`, ...about })
     this.#addHistory(job, outcome, error)
     const status = outcome === 'hard_timeout' || outcome === 'soft_timeout' ? outcome : undefined
-    this.#retryOrDeadLetter(job, this.#state.policy.failed(job, error), error, status)
+    const settlement = this.#state.policy.failed(job, error)
+    this.#state.unheeded.checkDelay(job, error, settlement)
+    this.#retryOrDeadLetter(job, settlement, error, status)
   }
 
   /** The job's worker died, or one worker after another died before the job could begin. */
@@ -238,19 +241,16 @@ export class Completion implements ActiveJobObserver {
 
   /** `running`: the job was running when it was lost, and that loss is not counted yet. */
   #lost(job: ActiveJob, error: unknown, running: boolean): void {
-    if (running) this.countLoss(job, job.worker, error instanceof WorkerLostError ? error.reason : errorLine(error), errorLine(error))
+    if (running) this.countLoss(job, job.worker, endedWith(job) ?? errorLine(error))
     const settlement = this.#state.policy.lost(job, job.target?.options.retryLost, error)
     if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'lost')
     else this.#retried(job, settlement, error, 'retried')
   }
 
-  /** Counts and reports one run whose worker died, whether or not the job runs again. `text`: for its history. */
-  countLoss(job: ActiveJob, worker: number | undefined, reason: string, text = reason): void {
-    job.running = false
-    job.losses++
-    job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: text })
+  /** Counts and reports one run whose worker died, whether or not the job runs again. */
+  countLoss(job: ActiveJob, worker: number | undefined, reason: string): void {
+    job.addLoss(this.#state.settings.node, lineOf(reason))
     this.#state.totals.lost++
-    if (job.historyEntry !== undefined) job.historyEntry.record.counts = { ...job.counts, losses: job.totalLosses }
     this.#state.log?.error({ job: job.id, task: job.name, queue: job.queue, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
     this.#state.report({ type: 'task.lost', id: job.id, name: job.name, worker, duration: job.duration, reason, losses: job.totalLosses })
   }
@@ -346,5 +346,3 @@ export class Completion implements ActiveJobObserver {
     job.representative = undefined
   }
 }
-
-const isStartError = (error: unknown): boolean => (error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_WORKER_START'

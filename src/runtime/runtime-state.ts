@@ -10,6 +10,7 @@ import type { RuntimePool, RuntimeSettings } from './options.js'
 import { PathOptions } from './path-tasks/path-options.js'
 import type { FarmEventBody, NodeStats, WorkerCounts } from './report/report.js'
 import { TaskHistory } from './report/task-history.js'
+import { UnheededWishes } from './report/unheeded-wishes.js'
 import { RetryPolicy } from './retry-policy.js'
 import { type Outcome, Settler, UnsentReplies } from './settler.js'
 
@@ -39,6 +40,7 @@ export class RuntimeState {
   readonly policy: RetryPolicy
   readonly settler: Settler
   readonly channels: DeliveryChannels
+  readonly unheeded: UnheededWishes
 
   constructor(
     readonly pool: RuntimePool,
@@ -50,6 +52,7 @@ export class RuntimeState {
     this.revocations = new Revocations(settings.memory, settings.revocationSpent)
     this.tasks = new TaskHistory(settings.taskHistory, settings.showArguments)
     this.pathOptions = new PathOptions(pool)
+    this.unheeded = new UnheededWishes(settings.logger, settings.retries === 'broker')
     this.policy = new RetryPolicy(settings)
     this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory), ({ settlement: { kind } }, delivery) => {
       this.totals.refused++
@@ -84,12 +87,12 @@ export class RuntimeState {
   callHooks<Name extends 'began' | 'progress'>(
     { id, deliveries }: Pick<ActiveJob, 'id' | 'deliveries'>,
     name: Name,
-    value: Parameters<NonNullable<Delivery[Name]>>[0],
+    ...args: Parameters<NonNullable<Delivery[Name]>>
   ): void {
     for (const delivery of deliveries) {
       if (delivery[name] === undefined) continue
       try {
-        const returned = (delivery as { [N in Name]: (value: unknown) => unknown })[name](value)
+        const returned = (delivery as { [N in Name]: (...args: unknown[]) => unknown })[name](...args)
         if (returned instanceof Promise) returned.catch((err: unknown) => this.#hookFailed(id, name, err))
       } catch (err) {
         this.#hookFailed(id, name, err)

@@ -1,5 +1,7 @@
 /** The messages between the pool and a worker: their kinds, flags and payloads. Their layout in bytes is in frame.ts. */
 
+import type { Backoff } from '../util/backoff.js'
+
 /** Version of this protocol and of the package: a worker of another build is refused at HELLO. */
 export const PROTOCOL_VERSION = 3
 
@@ -143,6 +145,9 @@ export interface TaskInfo {
   timeLimit?: number
   softTimeLimit?: number
   retryLost?: number
+  /** For a node; a pool ignores it. */
+  maxAttempts?: number
+  backoff?: Backoff
 }
 
 export interface WorkerUp {

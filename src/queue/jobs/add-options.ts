@@ -1,17 +1,5 @@
-import type { Backoff } from '../../runtime/delivery.js'
-import { backoffOf } from '../../runtime/options.js'
-import {
-  type Check,
-  checkLimits,
-  choice,
-  countFrom,
-  milliseconds,
-  millisecondsOrZero,
-  OptionError,
-  objectWith,
-  plainObject,
-  refusal,
-} from '../../util/checks.js'
+import { type Backoff, backoff } from '../../util/backoff.js'
+import { type Check, checkLimits, choice, countFrom, milliseconds, OptionError, objectWith, plainObject, refusal } from '../../util/checks.js'
 import { LIMITS } from '../../util/limits.js'
 import { type OptionTable, type OptionValues, option, readOptions } from '../../util/option-table.js'
 import type { Retention } from '../store/store.js'
@@ -111,7 +99,7 @@ export const JOB_DEFAULTS = {
   ttl: option('ms', positiveDuration, undefined, 'a job that has not begun after this time, a delay included, expires'),
   priority: option('number', countFrom(-1_000_000, 1_000_000), undefined, 'higher first', '0'),
   maxAttempts: option('attempts', countFrom(1, LIMITS.attempts), undefined, 'attempts in all, the first included', "the node's"),
-  backoff: option('object', backoffOf(millisecondsOrZero, milliseconds), undefined, 'the wait between attempts', "the node's"),
+  backoff: option('object', backoff, undefined, 'the wait between attempts', "the node's"),
   timeLimit: option('ms', milliseconds, undefined, "time until the task's worker is killed", "the task's"),
   softTimeLimit: option('ms', milliseconds, undefined, "time until the task's signal aborts", "the task's"),
   retryLost: option('times', countFrom(0), undefined, 'how often the job is run again after its worker or its node died', "the task's"),

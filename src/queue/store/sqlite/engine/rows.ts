@@ -80,7 +80,7 @@ export const optionsText = (options: StoredOptions): string | null => textOf(opt
 
 export const historyText = (history: readonly HistoryEntry[]): string | null => textOf(history)
 
-const historyOf = (text: string | null): HistoryEntry[] => (text === null ? [] : (JSON.parse(text) as HistoryEntry[]))
+export const historyOf = (text: string | null): HistoryEntry[] => (text === null ? [] : (JSON.parse(text) as HistoryEntry[]))
 
 export const errorOf = (text: unknown): SerializedError | undefined =>
   typeof text === 'string' ? ({ stack: undefined, code: undefined, ...JSON.parse(text) } as SerializedError) : undefined
