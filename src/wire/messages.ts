@@ -120,7 +120,7 @@ export interface JobMeta {
 export interface JobDelivery {
   /** The broker has handed it out before: it may have begun elsewhere. */
   readonly redelivered: boolean
-  /** Counts from 1; a retry after a failure adds one. */
+  /** The attempt of a user's job, from 1: a retry after a failure adds one. `currentJob().attempt` counts the runs in one pool. */
   readonly attempt: number
   /** Times it began on a worker that died, before this delivery. */
   readonly losses: number
