@@ -112,7 +112,11 @@ describe.each(['memory', 'sqlite'] as const)('in the store %s', (kind) => {
     process.kill(node.stats().workers[0]!.pid!, 'SIGKILL')
     await journal.seen('a2')
     await until('it is stored', async () => (await job.details())!.history.length === 1)
-    expect(await job.details()).toMatchObject({ state: 'active', history: [{ outcome: 'lost', error: expect.stringContaining('SIGKILL') }] })
+    expect(await job.details()).toMatchObject({
+      state: 'active',
+      counts: { losses: 1 },
+      history: [{ outcome: 'lost', error: expect.stringContaining('SIGKILL') }],
+    })
     await node.shutdown({ grace: 0 })
     expect(await job.details()).toMatchObject({
       state: 'waiting',

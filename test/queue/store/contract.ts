@@ -383,7 +383,7 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         session.began(often!)
         session.began(often!, 2, true, [LOST])
         await nothing(session, ['none'])
-        expect(await store.read('q', 'often')).toMatchObject({ state: 'active', history: [LOST] })
+        expect(await store.read('q', 'often')).toMatchObject({ state: 'active', counts: { losses: 1 }, history: [LOST] })
         await shared.lose(session)
         const jobs = await claim(await openSession(), 3)
         const ofNode = { attempt: 1, at: expect.any(Number), node: 'node-7', outcome: 'lost', error: expect.stringMatching(/^ended with node 'node-7': /) }

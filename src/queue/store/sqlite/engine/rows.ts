@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { Counts, HistoryEntry, SerializedError } from '../../../../runtime/delivery.js'
+import { shownCounts } from '../../ended-jobs.js'
 import { type ClaimedJob, JOB_STATES, type JobState, type StoredJob, type StoredOptions } from '../../store.js'
 import type { Row } from '../database/node-sqlite.js'
 
@@ -118,7 +119,7 @@ export const storedJob = (row: JobRow, queue: string, shift: number, error: Seri
   expiresAt: row.expires_at ?? undefined,
   createdAt: row.created_at,
   endedAt: row.ended_at ?? undefined,
-  counts: countsOf(row),
+  counts: shownCounts(countsOf(row), stateName(row.state), row.begun),
   history: historyOf(row.history),
   reason: row.reason ?? undefined,
   error,
