@@ -17,7 +17,7 @@ const howItEnded = (worker: PoolWorker, settings: Settings): string => {
   const pid = `worker ${worker.id} (pid ${worker.pid ?? 'none'})`
   if (killReason !== undefined && !endedByItself(worker)) return `${pid} was ended: ${killReason.error?.message ?? `${killReason.reason}.`}`
   const cause = deathCause(worker, settings)
-  if (cause !== undefined) return `${pid} ${cause}.`
+  if (cause !== undefined) return `${pid} ${cause.sentence}.`
   if (exit?.signal) return `${pid} was killed by ${exit.signal}.`
   if (exit?.exitCode !== undefined && exit.exitCode !== null) return `${pid} exited with code ${exit.exitCode}.`
   return `${pid} is gone.`
@@ -27,6 +27,21 @@ export const lostReason = (worker: PoolWorker): WorkerLostError['reason'] => {
   if (worker.killReason !== undefined && !endedByItself(worker)) return worker.killReason.reason
   return worker.exit?.signal ? 'signal' : 'exit'
 }
+
+/** The end of a run with its worker, for the history of its job. It names the job because of which the pool killed the worker, where there is one. */
+export const endedWith = (worker: PoolWorker, settings: Settings): string => `ended with worker ${worker.id}: ${briefCause(worker, settings)}`
+
+const briefCause = (worker: PoolWorker, settings: Settings): string => {
+  const { exit, killReason } = worker
+  if (killReason !== undefined && !endedByItself(worker)) return killReason.brief ?? killReason.error?.message.replace(/\.$/, '') ?? killReason.reason
+  const cause = deathCause(worker, settings)
+  if (cause !== undefined) return cause.brief
+  if (exit?.signal) return `killed by ${exit.signal}`
+  return exit?.exitCode === undefined || exit.exitCode === null ? 'it is gone' : `it exited with code ${exit.exitCode}`
+}
+
+/** A job in the reason of a kill. */
+export const jobInBrief = ({ id, name }: JobRecord): string => `job '${id}' (task '${name}')`
 
 /** Why the worker ended, in short. */
 export const deathReason = (worker: PoolWorker): string => worker.killReason?.error?.message ?? lostReason(worker)

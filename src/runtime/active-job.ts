@@ -2,16 +2,18 @@ import { AsyncResource } from 'node:async_hooks'
 import { performance } from 'node:perf_hooks'
 import type { JobFollower, JobRecord } from '../pool/jobs/job.js'
 import type { Job } from '../pool/types.js'
+import { MAX_TIMER } from '../util/limits.js'
 import { clearTimeout } from '../util/node-time.js'
 import type { LogLine } from '../wire/messages.js'
 import type { TaskOptions } from '../worker/tasks/define-task.js'
 import type { SpentRevocation } from './admission/revocations.js'
-import type { Counts, Delivery, HistoryEntry, JobHeaders } from './delivery.js'
+import type { TaskRuns } from './collections/run-times.js'
+import { ACKNOWLEDGE, type Counts, type Delivery, type HistoryEntry, type JobHeaders, type RunRecord, type Settlement } from './delivery.js'
 import { DeliveryGoneError } from './errors.js'
 import type { JobMessage } from './message/job.js'
+import { withHistory } from './message/serialized-error.js'
 import type { WorkerCounts } from './report/report.js'
 import type { TaskEntry } from './report/task-history.js'
-import type { TaskRuns } from './run-times.js'
 
 /** The task that the pool runs for a message. */
 export interface Target {
@@ -107,7 +109,7 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   runsSince = 0
   /** Runs on this node whose worker died. */
   losses = 0
-  /** Entries that are added to the message's history if it is published again. */
+  /** Entries that are added to the message's history when the job is settled. */
   newHistory: readonly HistoryEntry[] = NO_HISTORY
   intent: Intent | undefined
   /** A revocation has met the job: it does not begin, and is not tried again. */
@@ -166,6 +168,11 @@ export class ActiveJob extends AsyncResource implements JobFollower {
   /** It waits for nothing but a worker: submitted to the pool, and never begun here. */
   get waitsForWorker(): boolean {
     return this.phase === 'submitted' && this.beginnings === 0 && this.intent === undefined && this.poolJob?.accepted === false
+  }
+
+  /** ms: the longest delay before another delivery. */
+  get maxDelay(): number {
+    return this.deliveries[0]?.maxDelay ?? MAX_TIMER
   }
 
   /** ms since its last run began; 0 before the first. */
@@ -251,6 +258,29 @@ export class ActiveJob extends AsyncResource implements JobFollower {
 
   addHistory(entry: HistoryEntry): void {
     this.newHistory = [...this.newHistory, entry]
+  }
+
+  /** A run has ended with its worker. `reason`: for the history. */
+  addLoss(node: string, reason: string): void {
+    this.running = false
+    this.losses++
+    this.addHistory({ attempt: this.counts.attempt, at: Date.now(), node, outcome: 'lost', error: reason })
+    if (this.historyEntry === undefined) return
+    this.historyEntry.record.counts = { ...this.counts, losses: this.totalLosses }
+    this.historyEntry.record.attempts = this.record?.history
+  }
+
+  /** What its end adds to what the broker knows. Undefined: nothing, as for nearly every job. */
+  get record(): RunRecord | undefined {
+    if (this.newHistory.length === 0) return undefined
+    return { counts: { ...this.counts, losses: this.totalLosses }, history: withHistory(this.headers.history, ...this.newHistory) }
+  }
+
+  /** The settlement of a job that is not tried again, with its record where there is one. */
+  recordedAs(kind: 'acknowledge' | 'revoked'): Settlement {
+    const { record } = this
+    if (record !== undefined) return { kind, record }
+    return kind === 'acknowledge' ? ACKNOWLEDGE : { kind }
   }
 
   /** Returns `waitingDeliveries` and clears it. */

@@ -4,9 +4,10 @@ import { WorkerLostError } from '../wire/errors.js'
 import type { LogLine } from '../wire/messages.js'
 import type { ActiveJob, ActiveJobObserver } from './active-job.js'
 import { type DeadReason, type HistoryEntry, notifyEnded, type Settlement } from './delivery.js'
+import { endedWith, isStartError } from './ended-run.js'
 import { DeliveryGoneError, ExpiredError, generatorError, isReturnedFunction, NodeShutdownError, RevokedError, returnedFunctionError } from './errors.js'
 import { answerOf, encodeAnswer, type JobReply, unsendable } from './message/reply.js'
-import { errorLine } from './message/serialized-error.js'
+import { errorLine, lineOf } from './message/serialized-error.js'
 import { reportable, type TaskStatus } from './report/report.js'
 import { endEntry } from './report/task-history.js'
 import { failureOutcome } from './retry-policy.js'
@@ -50,7 +51,6 @@ export class Completion implements ActiveJobObserver {
     this.#release(job)
   }
 
-  /** `uncounted`: see Settlement. */
   requeue(job: ActiveJob, uncounted = false): void {
     if (job.isRevoked) this.revoked(job)
     else {
@@ -97,7 +97,7 @@ export class Completion implements ActiveJobObserver {
       this.#state.log?.info({ job: id, task: name, queue: job.queue, worker }, 'job revoked')
       this.#state.report({ type: 'task.revoked', id, name, ...run })
     }
-    this.#settle(job, { kind: 'revoked' }, { reply: { ok: false, error }, onSettled })
+    this.#settle(job, job.recordedAs('revoked'), { reply: { ok: false, error }, onSettled })
   }
 
   began(job: ActiveJob, worker: number): void {
@@ -109,7 +109,7 @@ export class Completion implements ActiveJobObserver {
     this.#state.runTimes.began(job)
     job.beginnings++
     this.#actions.began(job)
-    this.#state.callHooks(job, 'began', job.beginnings)
+    this.#state.callHooks(job, 'began', job.beginnings, job.record?.history)
     // It began before it could be withdrawn.
     const { intent } = job
     job.intent = intent === 'killed' ? intent : undefined
@@ -166,7 +166,7 @@ export class Completion implements ActiveJobObserver {
       log?.debug({ job: id, task: name, worker, ms: duration }, 'job succeeded')
       if (hasListeners) this.#state.report({ type: 'task.succeeded', id, name, worker, duration })
     }
-    this.#settle(job, { kind: 'acknowledge' }, { reply, onSettled })
+    this.#settle(job, job.recordedAs('acknowledge'), { reply, onSettled })
   }
 
   /** `resultUnsendable`: the task has returned, but its value cannot be sent. */
@@ -224,11 +224,12 @@ export class Completion implements ActiveJobObserver {
     }
     job.nameDeadline(error)
     const outcome = failureOutcome(error, poolJob.softTimedOut)
-    const about = { id: job.id, name: job.name, worker: job.worker, duration: job.duration }
-    if (outcome === 'hard_timeout' || outcome === 'soft_timeout') this.#state.report({ type: `task.${outcome}`, ...about })
-    this.#addHistory(job, outcome, error)
     const status = outcome === 'hard_timeout' || outcome === 'soft_timeout' ? outcome : undefined
-    this.#retryOrDeadLetter(job, this.#state.policy.failed(job, error), error, status)
+    if (status !== undefined) this.#state.report({ type: `task.${status}`, id: job.id, name: job.name, worker: job.worker, duration: job.duration })
+    this.#addHistory(job, outcome, error)
+    const settlement = this.#state.policy.failed(job, error)
+    this.#state.ignoredOptions.checkDelay(job, error, settlement)
+    this.#retryOrDeadLetter(job, settlement, error, status)
   }
 
   /** The job's worker died, or one worker after another died before the job could begin. */
@@ -241,20 +242,17 @@ export class Completion implements ActiveJobObserver {
 
   /** `running`: the job was running when it was lost, and that loss is not counted yet. */
   #lost(job: ActiveJob, error: unknown, running: boolean): void {
-    if (running) this.countLoss(job, job.worker, error instanceof WorkerLostError ? error.reason : errorLine(error), errorLine(error))
+    if (running) this.countLoss(job, job.worker, endedWith(job) ?? errorLine(error))
     const settlement = this.#state.policy.lost(job, job.target?.options.retryLost, error)
     if (settlement.kind === 'dead-letter') this.#deadLettered(job, settlement, error, 'lost')
     else this.#retried(job, settlement, error, 'retried')
   }
 
-  /** Counts and reports one run whose worker died, whether or not the job runs again. `text`: for its history. */
-  countLoss(job: ActiveJob, worker: number | undefined, reason: string, text = reason): void {
-    job.running = false
+  /** Counts and reports one run whose worker died, whether or not the job runs again. */
+  countLoss(job: ActiveJob, worker: number | undefined, reason: string): void {
     this.#state.runTimes.ended(job)
-    job.losses++
-    job.addHistory({ attempt: job.counts.attempt, at: Date.now(), node: this.#state.settings.node, outcome: 'lost', error: text })
+    job.addLoss(this.#state.settings.node, lineOf(reason))
     this.#state.totals.lost++
-    if (job.historyEntry !== undefined) job.historyEntry.record.counts = { ...job.counts, losses: job.totalLosses }
     this.#state.log?.error({ job: job.id, task: job.name, queue: job.queue, worker, losses: job.totalLosses, reason }, 'job lost with its worker')
     this.#state.report({ type: 'task.lost', id: job.id, name: job.name, worker, duration: job.duration, reason, losses: job.totalLosses })
   }
@@ -265,12 +263,10 @@ export class Completion implements ActiveJobObserver {
     for (const job of this.#killed.splice(0)) {
       // The cancellation may have overtaken the `began` callback, so the pool's own record is asked too.
       const begunUnreported = !job.hasBegun && job.poolJob?.accepted === true
-      if (!job.hasBegun && !begunUnreported) {
-        this.requeue(job)
-        continue
-      }
-      lost++
-      this.#lost(job, new NodeShutdownError(), job.running || begunUnreported)
+      if (job.hasBegun || begunUnreported) {
+        lost++
+        this.#lost(job, new NodeShutdownError(), job.running || begunUnreported)
+      } else this.requeue(job)
     }
     return lost
   }
@@ -351,5 +347,3 @@ export class Completion implements ActiveJobObserver {
     job.representative = undefined
   }
 }
-
-const isStartError = (error: unknown): boolean => (error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_WORKER_START'

@@ -1,6 +1,9 @@
+import type { Backoff } from '../util/backoff.js'
 import { microtask } from '../util/node-time.js'
 import type { Calls } from '../worker/current-job.js'
 import type { JobMessage } from './message/job.js'
+
+export type { Backoff }
 
 /** How often a message has been tried. Each republication raises one of the counts, so id and counts together identify one job to be run. */
 export interface Counts {
@@ -21,7 +24,7 @@ export interface HistoryEntry {
   readonly at: number
   readonly node: string
   readonly outcome: 'failed' | 'hard_timeout' | 'soft_timeout' | 'memory_limit' | 'lost' | 'unknown_task' | 'requeued'
-  /** Name and message of the error, cut to 500 characters. */
+  /** Name and message of the error, cut to 500 characters. Of a run that was lost: with which worker or node it ended, and why. */
   readonly error: string
 }
 
@@ -45,20 +48,18 @@ export interface JobHeaders {
   readonly history: readonly HistoryEntry[]
 }
 
-/** The wait before attempt n + 1. ms; `jitter` is a share of the wait, 0 to 1, taken off at random. */
-export interface Backoff {
-  readonly kind: 'fixed' | 'exponential'
-  readonly delay: number
-  readonly maxDelay?: number
-  readonly jitter?: number
+/** The counts and the history of a job, those of this delivery included. */
+export interface RunRecord {
+  readonly counts: Counts
+  readonly history: readonly HistoryEntry[]
 }
 
 /** How a delivery is settled. */
 export type Settlement =
-  /** Remove the message. */
-  | { readonly kind: 'acknowledge' }
+  /** Remove the message. `record`: runs were lost under this delivery before the one that succeeded; a broker that keeps ended jobs keeps it with them. */
+  | { readonly kind: 'acknowledge'; readonly record?: RunRecord }
   /** An operator revoked the job: it did not run, or was ended. Remove the message; a broker that records outcomes records this one. */
-  | { readonly kind: 'revoked' }
+  | { readonly kind: 'revoked'; readonly record?: RunRecord }
   /**
    * The job did not begin: return the message to its queue unchanged. `uncounted`: it waited in this node while others may have been free. That may happen
    * often, so the broker must not count it as a return (`Delivery.returned`).
@@ -79,10 +80,14 @@ export type Settlement =
       readonly kind: 'dead-letter'
       readonly reason: DeadReason
       readonly error: SerializedError
+      /** For a broker that `retries`: the task has said that the job must not be tried again, whatever the rules of the broker are. */
+      readonly noRetry?: true
       /** The final counts, losses on this node included. */
       readonly counts: Counts
       readonly history: readonly HistoryEntry[]
     }
+
+export const ACKNOWLEDGE: Settlement = { kind: 'acknowledge' }
 
 /** 'lost': its worker died. 'untried': it did not begin here, for a reason that is not its own. */
 export type RepublishReason = 'failed' | 'lost' | 'unknown_task' | 'untried'
@@ -164,6 +169,8 @@ export interface Delivery {
   readonly deadline?: number
   /** What ends at `deadline`, for messages. Default 'the time of its delivery'. */
   readonly deadlineOf?: string
+  /** ms: the longest delay of a republication that the broker can keep. Absent: 2,147,483,647 (24.8 days). */
+  readonly maxDelay?: number
   /** True: what the broker does with a job that is given up is to forget it: no dead letter of it is kept. Absent: one is. */
   readonly isForgotten?: boolean
   /** More fields of `currentJob().delivery`, by which the broker describes the job to its task. */
@@ -194,8 +201,11 @@ export interface Delivery {
    * is stored. The job waits until the promise resolves. When it rejects, the job is requeued.
    */
   beforeBegin?(): Promise<unknown>
-  /** The job has begun, for the `beginnings`th time under this delivery: more than once when its worker died and it ran again. Not waited for. */
-  began?(beginnings: number): void
+  /**
+   * The job has begun, for the `beginnings`th time under this delivery: more than once when its worker died and it ran again. `history`: then, with the runs that
+   * were lost. Not waited for.
+   */
+  began?(beginnings: number, history?: readonly HistoryEntry[]): void
   /** The task has reported progress. Not waited for. */
   progress?(value: unknown): void
   /** Sends the reply to `replyTo`; does not wait for a consumer of it. Does nothing without `replyTo`. */

@@ -1,6 +1,6 @@
 /** `prefork/runtime`: runs delivered jobs on a pool, for brokers other than AMQP. */
 
-export type { Backoff, Counts, DeadReason, Delivery, HistoryEntry, JobHeaders, SerializedError, Settlement, SettleResult } from './delivery.js'
+export type { Backoff, Counts, DeadReason, Delivery, HistoryEntry, JobHeaders, RunRecord, SerializedError, Settlement, SettleResult } from './delivery.js'
 export { UndecodableError } from './errors.js'
 export { decodeJob, type EncodedJob, encodeJob, type JobMessage } from './message/job.js'
 export { decodeReply, encodeReply, type Reply } from './message/reply.js'

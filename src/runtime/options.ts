@@ -1,6 +1,7 @@
 import { logger } from '../pool/option-checks.js'
 import type { Pool } from '../pool/pool.js'
 import type { PoolLogger } from '../pool/types.js'
+import { type Backoff, backoff, maxAttempts } from '../util/backoff.js'
 import {
   arrayOf,
   bytes,
@@ -10,7 +11,6 @@ import {
   flag,
   isString,
   milliseconds,
-  millisecondsOrZero,
   nonEmptyString,
   objectWith,
   plainObject,
@@ -21,7 +21,6 @@ import { type OptionTable, type OptionValues, option, readOptions } from '../uti
 import type { Intake } from './admission/isolation.js'
 import { parseRate } from './admission/rate-limits.js'
 import type { SpentRevocation } from './admission/revocations.js'
-import type { Backoff } from './delivery.js'
 import type { FarmEventBody } from './report/report.js'
 
 /** Defaults for options that a task's messages do not set. */
@@ -86,33 +85,6 @@ type AnyPool = Pool<any>
 /** The pool, as far as the runtime needs it. `Extract`: what is internal is not in the declarations of the package. */
 export type RuntimePool = Pick<AnyPool, 'submit' | 'on' | 'off' | 'tasks' | Extract<keyof AnyPool, 'submitFollowed' | 'taskInfo'>>
 
-const share: Check<number> = (name, value) => {
-  if (typeof value !== 'number' || !(value >= 0 && value <= 1)) throw refusal(name, 'a share from 0 to 1', value)
-  return value
-}
-
-const backoffKind = choice('fixed', 'exponential')
-
-const BACKOFF_NAMES = ['kind', 'delay', 'maxDelay', 'jitter'] as const satisfies readonly (keyof Backoff)[]
-
-/** The check of a backoff whose times these checks take. */
-export const backoffOf =
-  (delayOf: Check<number>, maxDelayOf: Check<number>): Check<Backoff> =>
-  (name, value) => {
-    const { kind, delay, maxDelay, jitter } = objectWith(name, value, BACKOFF_NAMES)
-    const first = delayOf(`${name}.delay`, delay)
-    const longest = maxDelay === undefined ? undefined : maxDelayOf(`${name}.maxDelay`, maxDelay)
-    if (longest !== undefined && longest < first) throw refusal(`${name}.maxDelay`, `at least the delay of ${first} ms`, maxDelay)
-    return {
-      kind: backoffKind(`${name}.kind`, kind),
-      delay: first,
-      ...(longest === undefined ? undefined : { maxDelay: longest }),
-      ...(jitter === undefined ? undefined : { jitter: share(`${name}.jitter`, jitter) }),
-    }
-  }
-
-const backoff = backoffOf(millisecondsOrZero, milliseconds)
-
 /** A rate limit. */
 export const rateText: Check<string> = (name, value) => {
   try {
@@ -122,8 +94,6 @@ export const rateText: Check<string> = (name, value) => {
     throw refusal(name, "starts per second, minute or hour: '10/s', '600/m', '1000/h'", value)
   }
 }
-
-const maxAttempts = countFrom(1)
 
 const taskDefaults: Check<TaskDefaults> = (name, value) =>
   Object.fromEntries(

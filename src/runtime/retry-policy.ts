@@ -2,6 +2,7 @@ import { exponentialDelay, jittered } from '../util/backoff.js'
 import { MAX_TIMER } from '../util/limits.js'
 import type { ActiveJob } from './active-job.js'
 import type { Backoff, DeadReason, JobHeaders, RepublishReason, Settlement } from './delivery.js'
+import { isNonRetryable, retryAfterOf } from './ended-run.js'
 import { serializeError, withHistory } from './message/serialized-error.js'
 
 export interface PolicyOptions {
@@ -19,7 +20,7 @@ export interface PolicyOptions {
 }
 
 /** The part of a job that the policy reads. */
-export type TriedJob = Pick<ActiveJob, 'counts' | 'headers' | 'name' | 'newHistory' | 'totalLosses'>
+export type TriedJob = Pick<ActiveJob, 'counts' | 'headers' | 'name' | 'newHistory' | 'totalLosses'> & Partial<Pick<ActiveJob, 'target' | 'maxDelay'>>
 
 /** A message that has come back so often runs alone. Until then something else may have ended its nodes, so only further returns count as losses. */
 export const UNCOUNTED_RETURNS = 2
@@ -68,9 +69,10 @@ export class RetryPolicy {
     return counts.requeues > this.#options.maxRequeues ? 'redelivered' : undefined
   }
 
-  /** The job began and failed: another attempt after a delay, or a dead letter. A generator cannot be run as a job, however often it is tried. */
+  /** The job began and failed: another attempt after a delay, or a dead letter, as its task may say by the error. A generator cannot be run as a job, however often it is tried. */
   failed(job: TriedJob, error: unknown): Settlement {
     if ((error as { code?: unknown } | null | undefined)?.code === 'ERR_PREFORK_STREAM') return this.giveUp(job, 'refused', error)
+    if (isNonRetryable(error)) return this.#dead(job, 'failed', error, this.#options.retries === 'broker')
     return this.#retry(job, error)
   }
 
@@ -129,11 +131,12 @@ export class RetryPolicy {
     return this.#options.retries === 'broker' ? this.#retry(job, error, reason) : this.#dead(job, reason, error)
   }
 
-  #dead(job: TriedJob, reason: DeadReason, error: unknown): Settlement {
+  #dead(job: TriedJob, reason: DeadReason, error: unknown, noRetry = false): Settlement {
     return {
       kind: 'dead-letter',
       reason,
       error: serializeError(error),
+      ...(noRetry ? { noRetry } : undefined),
       counts: { ...job.counts, losses: job.totalLosses },
       history: withHistory(job.headers.history, ...job.newHistory),
     }
@@ -141,13 +144,18 @@ export class RetryPolicy {
 
   #retry(job: TriedJob, error: unknown, reason: DeadReason = 'failed'): Settlement {
     const { headers, counts, name } = job
-    const ofTask = Object.hasOwn(this.#options.taskDefaults, name) ? this.#options.taskDefaults[name] : undefined
-    if (counts.attempt >= (headers.maxAttempts ?? ofTask?.maxAttempts ?? this.#options.maxAttempts)) return this.#dead(job, reason, error)
+    const ofNode = Object.hasOwn(this.#options.taskDefaults, name) ? this.#options.taskDefaults[name] : undefined
+    // Where the broker decides, its job says how often it is tried.
+    const ofTask = job.target?.options
+    if (counts.attempt >= (headers.maxAttempts ?? ofNode?.maxAttempts ?? ofTask?.maxAttempts ?? this.#options.maxAttempts))
+      return this.#dead(job, reason, error)
+    const after = retryAfterOf(error)
+    const backoff = headers.backoff ?? ofNode?.backoff ?? ofTask?.backoff ?? this.#options.backoff
     return {
       kind: 'republish',
       why: WHY[reason] ?? 'untried',
       error: serializeError(error),
-      delay: retryDelay(headers.backoff ?? ofTask?.backoff ?? this.#options.backoff, counts.attempt),
+      delay: after === undefined ? retryDelay(backoff, counts.attempt) : Math.min(after, job.maxDelay ?? MAX_TIMER),
       counts: { ...counts, attempt: counts.attempt + 1, losses: job.totalLosses },
       history: withHistory(headers.history, ...job.newHistory),
     }

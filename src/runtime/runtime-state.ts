@@ -4,14 +4,15 @@ import { RateLimits } from './admission/rate-limits.js'
 import { Revocations } from './admission/revocations.js'
 import { BoundedMap } from './collections/bounded-map.js'
 import { DeliveryChannels } from './collections/delivery-channels.js'
+import { RunTimes } from './collections/run-times.js'
 import { SlotMap } from './collections/slot-map.js'
 import type { Delivery } from './delivery.js'
 import type { RuntimePool, RuntimeSettings } from './options.js'
 import { PathOptions } from './path-tasks/path-options.js'
+import { IgnoredRetryOptions } from './report/ignored-retry-options.js'
 import type { FarmEventBody, NodeStats, WorkerCounts } from './report/report.js'
 import { TaskHistory } from './report/task-history.js'
 import { RetryPolicy } from './retry-policy.js'
-import { RunTimes } from './run-times.js'
 import { type Outcome, Settler, UnsentReplies } from './settler.js'
 
 /** For the log. */
@@ -41,6 +42,7 @@ export class RuntimeState {
   readonly policy: RetryPolicy
   readonly settler: Settler
   readonly channels: DeliveryChannels
+  readonly ignoredOptions: IgnoredRetryOptions
 
   constructor(
     readonly pool: RuntimePool,
@@ -52,6 +54,7 @@ export class RuntimeState {
     this.revocations = new Revocations(settings.memory, settings.revocationSpent)
     this.tasks = new TaskHistory(settings.taskHistory, settings.showArguments)
     this.pathOptions = new PathOptions(pool)
+    this.ignoredOptions = new IgnoredRetryOptions(settings.logger, settings.retries === 'broker')
     this.policy = new RetryPolicy(settings)
     this.runTimes = new RunTimes(settings.onMeasured)
     this.settler = new Settler(settings.logger, new UnsentReplies(settings.logger, 2 * settings.memory), ({ settlement: { kind } }, delivery) => {
@@ -87,12 +90,12 @@ export class RuntimeState {
   callHooks<Name extends 'began' | 'progress'>(
     { id, deliveries }: Pick<ActiveJob, 'id' | 'deliveries'>,
     name: Name,
-    value: Parameters<NonNullable<Delivery[Name]>>[0],
+    ...args: Parameters<NonNullable<Delivery[Name]>>
   ): void {
     for (const delivery of deliveries) {
       if (delivery[name] === undefined) continue
       try {
-        const returned = (delivery as { [N in Name]: (value: unknown) => unknown })[name](value)
+        const returned = (delivery as { [N in Name]: (...args: unknown[]) => unknown })[name](...args)
         if (returned instanceof Promise) returned.catch((err: unknown) => this.#hookFailed(id, name, err))
       } catch (err) {
         this.#hookFailed(id, name, err)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolLogger } from '../pool/types.js'
 import { exponentialDelay } from '../util/backoff.js'
-import { type Delivery, type JobAnswer, notifyEnded, type Settlement, type SettleResult } from './delivery.js'
+import { ACKNOWLEDGE, type Delivery, type JobAnswer, notifyEnded, type Settlement, type SettleResult } from './delivery.js'
 
 /** The outcome of a job. Kept until the broker has taken its settlement, and longer to recognise redeliveries. */
 export interface Outcome {
@@ -17,8 +17,6 @@ export interface Outcome {
   /** The settlement in progress. A redelivery waits for it. */
   settling: Promise<void> | undefined
 }
-
-const ACKNOWLEDGE: Settlement = { kind: 'acknowledge' }
 
 /** Attempts to settle before the message is requeued, and the first and longest delay between them, ms. */
 const ATTEMPTS = 6
@@ -83,7 +81,7 @@ export class Settler {
     this.#reply(delivery, outcome)
     let result: SettleResult | Promise<SettleResult>
     try {
-      result = delivery.settle(ACKNOWLEDGE, outcome.answer)
+      result = delivery.settle(outcome.settlement, outcome.answer)
     } catch (error) {
       result = Promise.reject(error)
     }
@@ -100,7 +98,7 @@ export class Settler {
       },
       async () => {
         try {
-          this.#reportSettled(outcome, delivery, await this.#settleOne(delivery, ACKNOWLEDGE, outcome.answer, first))
+          this.#reportSettled(outcome, delivery, await this.#settleOne(delivery, outcome.settlement, outcome.answer, first))
         } finally {
           this.#over(work, outcome)
         }

@@ -2,6 +2,7 @@
  * Reads the messages about a worker itself. A task can write into its worker's pipes, so a payload that does not have the shape
  * of its message is refused here, before the pool acts on it, with a ProtocolError, for which the pool kills the worker.
  */
+import { backoff } from '../util/backoff.js'
 import { decode } from './codec/index.js'
 import { ProtocolError } from './errors.js'
 import type { Fault, Hello, LogLine, StartFailed, TaskInfo, WorkerUp } from './messages.js'
@@ -26,12 +27,23 @@ const fieldsOf = (bytes: Buffer, what: string): Fields => {
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 const isLimit = (value: unknown): boolean => value === undefined || (typeof value === 'number' && value > 0 && value <= 0xffff_ffff)
 
+const isBackoff = (value: unknown): boolean => {
+  try {
+    backoff('backoff', value)
+    return true
+  } catch {
+    return false
+  }
+}
+
 const isTask = (value: unknown): value is TaskInfo =>
   isFields(value) &&
   typeof value.name === 'string' &&
   isLimit(value.timeLimit) &&
   isLimit(value.softTimeLimit) &&
-  (value.retryLost === undefined || isCount(value.retryLost))
+  (value.retryLost === undefined || isCount(value.retryLost)) &&
+  (value.maxAttempts === undefined || isCount(value.maxAttempts)) &&
+  (value.backoff === undefined || isBackoff(value.backoff))
 
 const STREAMS: readonly unknown[] = ['stdout', 'stderr', 'log']
 

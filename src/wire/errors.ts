@@ -129,6 +129,35 @@ export class ProtocolError extends PreforkError {
   }
 }
 
+/**
+ * A task throws it to say that no further attempt can help: under a node its job fails at once, and becomes a dead letter. Under a pool without a broker it is
+ * an error as any. A subclass means the same; so does an error of any class whose `name` is 'UnrecoverableError', as under BullMQ.
+ */
+export class NonRetryableError extends PreforkError {
+  constructor(message?: string, options?: ErrorOptions) {
+    super('ERR_PREFORK_NON_RETRYABLE', message ?? '', options)
+  }
+}
+
+/**
+ * A task throws it to say when the next attempt is to be. Under a node the attempt counts as failed, as with any error, and `delay` takes the place of the
+ * backoff. Under a pool without a broker it is an error as any.
+ */
+export class RetryAfterError extends PreforkError {
+  /** ms before the next attempt. A broker that cannot wait so long waits as long as it can. */
+  readonly delay: number
+  /** Throws TypeError for a delay that is no finite number of at least 0. */
+  constructor(message: string, options: ErrorOptions & { readonly delay: number }) {
+    const delay: unknown = (options as { readonly delay?: unknown } | null | undefined)?.delay
+    if (typeof delay !== 'number' || !(delay >= 0) || delay === Number.POSITIVE_INFINITY)
+      throw new TypeError(
+        `new RetryAfterError(message, { delay }): 'delay' must be the milliseconds before the next attempt, a finite number of 0 or more; it was given ${typeof delay === 'object' && delay !== null ? 'an object' : String(delay)}.`,
+      )
+    super('ERR_PREFORK_RETRY_AFTER', message, options)
+    this.delay = delay
+  }
+}
+
 /** The classes of this file by name. Their order is sent (see codec/error-classes.ts): append only. */
 export const ERROR_CLASSES = {
   PreforkError,
@@ -142,6 +171,8 @@ export const ERROR_CLASSES = {
   SerializationError,
   PoolClosedError,
   ProtocolError,
+  NonRetryableError,
+  RetryAfterError,
 }
 
 // Set here, not in the classes: a bundler renames a class that refers to itself, and stacks would show that name.

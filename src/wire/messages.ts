@@ -1,5 +1,7 @@
 /** The messages between the pool and a worker: their kinds, flags and payloads. Their layout in bytes is in frame.ts. */
 
+import type { Backoff } from '../util/backoff.js'
+
 /** Version of this protocol and of the package: a worker of another build is refused at HELLO. */
 export const PROTOCOL_VERSION = 4
 
@@ -118,7 +120,7 @@ export interface JobMeta {
 export interface JobDelivery {
   /** The broker has handed it out before: it may have begun elsewhere. */
   readonly redelivered: boolean
-  /** Counts from 1; a retry after a failure adds one. */
+  /** The attempt of a user's job, from 1: a retry after a failure adds one. `currentJob().attempt` counts the runs in one pool. */
   readonly attempt: number
   /** Times it began on a worker that died, before this delivery. */
   readonly losses: number
@@ -143,6 +145,9 @@ export interface TaskInfo {
   timeLimit?: number
   softTimeLimit?: number
   retryLost?: number
+  /** For a node; a pool ignores it. */
+  maxAttempts?: number
+  backoff?: Backoff
 }
 
 export interface WorkerUp {

@@ -24,7 +24,10 @@ export type CallResult<C, N extends CallName<C>> = C[N] extends (...args: never[
 export interface CurrentJob<C = Calls> {
   readonly id: string
   readonly name: string
-  /** Counts from 1; a retry after the loss of a worker adds one. */
+  /**
+   * Counts the runs in one pool, from 1: each run after the loss of a worker adds one. Under a broker, the attempt of a user's job is `delivery.attempt`: a retry
+   * after a failure adds one.
+   */
   readonly attempt: number
   /** Aborts on cancellation, with its reason, and at the soft time limit, with a `SoftTimeLimitError`. */
   readonly signal: AbortSignal

@@ -125,7 +125,7 @@ describe("promise 4: a job with cancel: 'ask' that is cancelled while it runs", 
     expect(error).toBeInstanceOf(WorkerLostError)
     expect(error).toMatchObject({
       reason: 'killed by the pool',
-      message: expect.stringContaining("The cancelled job 'ignoreAbort' did not end within 200 ms."),
+      message: expect.stringContaining(`The cancelled job 'ignoreAbort' (${job.id}) did not end within 200 ms.`),
     })
     expect(await failure(job.result)).toBe('enough')
   })

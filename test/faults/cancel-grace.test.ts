@@ -22,7 +22,7 @@ describe('promise 4: job.cancel() with a grace of 0', () => {
     expect(await failure(job.result)).toBe('enough')
     await gone([pid], 10_000)
     expect(await pidOf(pool)).not.toBe(pid)
-    expect(exits).toEqual(["The job 'ignoreAbort' was cancelled with a grace of 0 ms."])
+    expect(exits).toEqual([`The job 'ignoreAbort' (${job.id}) was cancelled with a grace of 0 ms.`])
     expect(journal.lines).toEqual(['begun'])
   })
 
@@ -65,7 +65,7 @@ describe('promise 4: job.cancel() with a grace of 0', () => {
     expect(error).toMatchObject({
       reason: 'killed by the pool',
       accepted: true,
-      message: expect.stringContaining("'ignoreAbort' was cancelled with a grace of 0"),
+      message: expect.stringContaining(`'ignoreAbort' (${job.id}) was cancelled with a grace of 0`),
     })
     expect(await within(again.result, 10_000)).toBe('survived')
     expect(again.attempt).toBe(2)

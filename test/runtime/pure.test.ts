@@ -175,6 +175,36 @@ describe('the policy', () => {
     expect(policy().failed(tried(), generator)).toMatchObject({ kind: 'dead-letter', reason: 'refused', counts: { attempt: 1 } })
   })
 
+  it('obeys the task: no further attempt, or one after its own delay, as far as the broker can wait', () => {
+    const coded = (code: string, more: object = {}): Error => Object.assign(new Error('x'), { code, ...more })
+    const final = coded('ERR_PREFORK_NON_RETRYABLE')
+    expect(policy().failed(tried(), final)).toMatchObject({ kind: 'dead-letter', reason: 'failed', counts: { attempt: 1 } })
+    expect(policy().failed(tried(), final)).not.toHaveProperty('noRetry')
+    expect(policy({ retries: 'broker' }).failed(tried(), final)).toMatchObject({ kind: 'dead-letter', noRetry: true })
+    const named = Object.assign(new Error('x'), { name: 'UnrecoverableError' })
+    expect(policy().failed(tried(), named)).toMatchObject({ kind: 'dead-letter' })
+    for (const other of [new Error('x', { cause: final }), { code: 'ERR_PREFORK_NON_RETRYABLE' }, { name: 'UnrecoverableError' }, 'UnrecoverableError', null])
+      expect(policy().failed(tried(), other)).toMatchObject({ kind: 'republish' })
+    const retriedAfter = (delay: unknown, job: TriedJob = tried()) => policy().failed(job, coded('ERR_PREFORK_RETRY_AFTER', { delay }))
+    expect(retriedAfter(1.5)).toMatchObject({ kind: 'republish', why: 'failed', delay: 2, counts: { attempt: 2 } })
+    expect(retriedAfter(0)).toMatchObject({ delay: 0 })
+    expect(retriedAfter(1e12)).toMatchObject({ delay: 0x7fff_ffff })
+    expect(retriedAfter(1e12, { ...tried(), maxDelay: 1_000 })).toMatchObject({ delay: 1_000 })
+    expect(retriedAfter(5, tried({ attempt: 3 }))).toMatchObject({ kind: 'dead-letter' })
+    // Whoever has made such an error without the class.
+    for (const delay of [undefined, -1, Number.NaN, Number.POSITIVE_INFINITY, '5']) expect(retriedAfter(delay)).toMatchObject({ delay: 5 })
+  })
+
+  it('takes what a task says of itself after the message and taskDefaults, and before the node', () => {
+    const ofTask = (options: object): TriedJob => ({ ...tried({ attempt: 2 }), target: { name: 't', args: [], options } })
+    expect(policy().failed(ofTask({ maxAttempts: 2 }), 'x')).toMatchObject({ kind: 'dead-letter' })
+    expect(policy().failed(ofTask({ backoff: { kind: 'fixed', delay: 9 } }), 'x')).toMatchObject({ delay: 9 })
+    const ofNode = { t: { maxAttempts: 3, backoff: { kind: 'fixed', delay: 7 } } } as const
+    expect(policy({ taskDefaults: ofNode }).failed(ofTask({ maxAttempts: 2, backoff: { kind: 'fixed', delay: 9 } }), 'x')).toMatchObject({ delay: 7 })
+    const job = { ...ofTask({ maxAttempts: 2 }), headers: { ...NO_HEADERS, maxAttempts: 3 } }
+    expect(policy().failed(job, 'x')).toMatchObject({ kind: 'republish' })
+  })
+
   it('counts attempts and keeps the losses', () => {
     expect(policy().failed(tried({ attempt: 2 }, {}, 1), new Error('x'))).toMatchObject({
       kind: 'republish',

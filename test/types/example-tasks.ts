@@ -1,4 +1,4 @@
-import { currentJob, defineTask, onWorkerStart, onWorkerStop } from 'prefork/worker'
+import { currentJob, defineTask, NonRetryableError, onWorkerStart, onWorkerStop, RetryAfterError } from 'prefork/worker'
 
 onWorkerStart(async () => {})
 onWorkerStop(() => {})
@@ -10,6 +10,22 @@ export const resize = defineTask({ timeLimit: 10_000, retryLost: 2 }, async (ima
   progress({ width })
   return image.subarray(0, width)
 })
+export const decides = defineTask({ maxAttempts: 2, backoff: { kind: 'exponential', delay: 5, maxDelay: 9, jitter: 0.5 } }, (kind: string): void => {
+  const cause = new Error('inside')
+  if (kind === 'final') throw new NonRetryableError('never', { cause })
+  if (kind === 'later') throw new RetryAfterError('busy', { delay: 5, cause })
+  // @ts-expect-error: no delay
+  if (kind === 'no delay') throw new RetryAfterError('busy')
+  // @ts-expect-error: a number of ms
+  if (kind === 'text') throw new RetryAfterError('busy', { delay: '5' })
+  class NoSuchCustomer extends NonRetryableError {
+    readonly customer = 7
+  }
+  const { code, customer }: { code: string; customer: number } = new NoSuchCustomer()
+  void [code, customer]
+})
+// @ts-expect-error: no such kind
+export const undecided = defineTask({ backoff: { kind: 'linear', delay: 5 } }, () => {})
 export interface HostFunctions {
   lookUp(id: number): Promise<string>
   save: (key: string, value?: unknown) => void

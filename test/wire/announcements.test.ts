@@ -9,7 +9,12 @@ const bytes = (value: unknown): Buffer => {
 }
 
 const line = { time: 1, stream: 'log', text: 'a line' }
-const up = { pid: 7, tasks: [{ name: 'work', timeLimit: 5, softTimeLimit: undefined, retryLost: 0 }], rss: 1, places: true }
+const up = {
+  pid: 7,
+  tasks: [{ name: 'work', timeLimit: 5, softTimeLimit: undefined, retryLost: 0, maxAttempts: 2, backoff: { kind: 'fixed', delay: 7 } }],
+  rss: 1,
+  places: true,
+}
 
 describe('messages of a worker about itself', () => {
   it.each([
@@ -45,6 +50,9 @@ describe('messages of a worker about itself', () => {
         { ...up, tasks: [{ name: 'work', timeLimit: Number.NaN }] },
         { ...up, tasks: [{ name: 'work', softTimeLimit: -1 }] },
         { ...up, tasks: [{ name: 'work', retryLost: 0.5 }] },
+        { ...up, tasks: [{ name: 'work', maxAttempts: -1 }] },
+        { ...up, tasks: [{ name: 'work', backoff: { kind: 'fixed' } }] },
+        { ...up, tasks: [{ name: 'work', backoff: null }] },
         { ...up, rss: '1' },
         { ...up, pid: {} },
       ],

@@ -16,6 +16,7 @@ import {
 } from '../headers/message-headers.js'
 import type { ConfirmingPublisher } from '../publishing/confirming-publisher.js'
 import type { JobPublisher } from '../publishing/job-publisher.js'
+import { MAX_DELAY } from '../topology/delay-steps.js'
 import type { Consumer } from './channel-generation.js'
 import type { GivenBackJobs } from './given-back.js'
 
@@ -78,6 +79,10 @@ export class AmqpDelivery implements Delivery {
     this.redelivered = redelivered || this.returned > 0
     this.countedHere = countedHere && redelivered
     this.gone = consumer.generation.gone
+  }
+
+  get maxDelay(): number {
+    return MAX_DELAY
   }
 
   settle(settlement: Settlement): SettleResult | Promise<SettleResult> {

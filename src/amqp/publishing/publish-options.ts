@@ -1,6 +1,6 @@
 import type { Backoff } from '../../runtime/delivery.js'
 import type { Compression } from '../../runtime/message/compression.js'
-import { backoffOf } from '../../runtime/options.js'
+import { backoffOf } from '../../util/backoff.js'
 import { type Check, checkLimits, choice, countFrom, milliseconds, plainObject, refusal, refuseUnknownNames } from '../../util/checks.js'
 import { LIMITS } from '../../util/limits.js'
 import { namesOf, type OptionTable, option } from '../../util/option-table.js'

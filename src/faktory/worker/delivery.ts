@@ -45,6 +45,13 @@ const resultOf = (isTaken: boolean): SettleResult => (isTaken ? SETTLED : NOT_SE
 const isInterruption = (settlement: Exclude<Settlement, { kind: 'acknowledge' | 'revoked' | 'requeue' }>): boolean =>
   (settlement.kind === 'republish' ? settlement.why : settlement.reason) === 'lost' && settlement.error.code === 'ERR_PREFORK_NODE_SHUTDOWN'
 
+/** How the runs of this reservation ended that were lost before the last one: FAIL has one error. */
+const lostBefore = (settlement: Extract<Settlement, { kind: 'republish' | 'dead-letter' }>): string[] => {
+  const lost = settlement.history.flatMap(({ outcome, error }) => (outcome === 'lost' ? [error] : []))
+  const isLast = (settlement.kind === 'republish' ? settlement.why : settlement.reason) === 'lost'
+  return isLast ? lost.slice(0, -1) : lost
+}
+
 let number = 0
 
 /** A reserved job as the runtime takes it. */
@@ -137,12 +144,30 @@ export class FaktoryDelivery implements Delivery {
       case 'requeue':
         return this.#interrupted(serializeError(new PreforkError('ERR_PREFORK_NODE_SHUTDOWN', 'The node ended before the job had begun.')), 'begun')
       default:
-        return isInterruption(settlement) ? this.#interrupted(settlement.error, 'ended') : this.#fail(settlement.error)
+        if (isInterruption(settlement)) return this.#interrupted(settlement.error, 'ended')
+        return settlement.kind === 'dead-letter' && settlement.noRetry === true
+          ? this.#failForGood(settlement.error, lostBefore(settlement))
+          : this.#fail(settlement.error, lostBefore(settlement))
     }
   }
 
-  #fail(error: SerializedError): Promise<SettleResult> {
-    return this.#context.reports.fail(failureOf(this.#job, error), this.#reservedUntil).then(resultOf)
+  #fail(error: SerializedError, lost: readonly string[] = []): Promise<SettleResult> {
+    return this.#context.reports.fail(failureOf(this.#job, error, lost), this.#reservedUntil).then(resultOf)
+  }
+
+  /** The task has said that the job must not be tried again: what a FAIL has put among the retries is killed there. */
+  async #failForGood(error: SerializedError, lost: readonly string[]): Promise<SettleResult> {
+    const result = await this.#fail(error, lost)
+    if (!result.settled || !hasRetryLeft(this.#job)) return result
+    const { jobtype, jid } = this.#job
+    let why = 'the server did not answer in time'
+    try {
+      if (await this.#context.reports.kill(this.#job)) return result
+    } catch (failure) {
+      why = (failure as Error).message
+    }
+    this.#context.warn(`The job ${jid} ('${jobtype}') has failed for good, and could not be put into the dead set: ${why}. Faktory tries it again.`)
+    return result
   }
 
   /**

@@ -34,15 +34,19 @@ export const cutToBytes = (text: string, max: number): string => {
 /** The lines of a stack that name places, without the message above them. */
 const placesIn = (stack: string | undefined): string[] => (stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
 
-/** `error` as the server stores it with the job. */
-export const failureOf = ({ jid, backtrace }: Pick<FaktoryJob, 'jid' | 'backtrace'>, { name, message, stack, code }: SerializedError): string => {
+/** `error` as the server stores it with the job. `lost`: how runs ended with their worker before that one. */
+export const failureOf = (
+  { jid, backtrace }: Pick<FaktoryJob, 'jid' | 'backtrace'>,
+  { name, message, stack, code }: SerializedError,
+  lost: readonly string[] = [],
+): string => {
   const type = (code === undefined ? undefined : TYPES[code]) ?? (name === '' ? 'Error' : name)
   const lines = Math.min(MAX_LINES, Math.max(0, backtrace))
   const places = lines === 0 ? [] : placesIn(stack).slice(0, lines)
   return JSON.stringify({
     jid,
     errtype: cutToBytes(type, MAX_TYPE),
-    message: cutToBytes(message, MAX_MESSAGE),
+    message: cutToBytes(lost.length === 0 ? message : `${message} (Runs before it: ${lost.join('; ')}.)`, MAX_MESSAGE),
     backtrace: places.map((line) => cutToBytes(line.trim(), MAX_LINE)),
   })
 }

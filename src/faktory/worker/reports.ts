@@ -5,6 +5,7 @@ import { exponentialDelay, jittered } from '../../util/backoff.js'
 import { withTimeout } from '../../util/with-timeout.js'
 import type { CommandConnections } from '../connection/command-connections.js'
 import { BrokerError, ConnectionLostError, FaktoryError } from '../errors.js'
+import { mutateArgument, ofJob } from '../operations/mutate.js'
 
 /** ms that the server has for an answer. */
 const TIMEOUT = 10_000
@@ -19,6 +20,8 @@ const isUnknown = (error: FaktoryError): boolean => /job not found/i.test(error.
 
 /** What is refused for good. Anything else passes: a restart, a storage that fails. */
 const isFinal = (error: FaktoryError): boolean => /^(invalid|missing|unknown command)/i.test(error.serverMessage)
+
+type Verb = 'ACK' | 'FAIL' | 'MUTATE'
 
 /**
  * ACK and FAIL. A report that could not be sent is kept and sent again, also after a restart of the server: reservations outlive it. The number of kept
@@ -66,8 +69,16 @@ export class Reports {
     return this.#report('FAIL', failure, until)
   }
 
+  /**
+   * Moves a job that has just failed from the retries of the server to its dead set, by MUTATE. Sent again for as long as the server leaves it among the retries.
+   * Resolves with false when the server could not be told by then. Rejects with OptionError when the jid cannot be written in the command.
+   */
+  async kill(job: { readonly jid: string; readonly queue: string }): Promise<boolean> {
+    return await this.#report('MUTATE', mutateArgument({ cmd: 'kill', target: 'retries', filter: ofJob(job) }), performance.now() + this.#shortestRetry)
+  }
+
   /** One that is taken at the first attempt costs one promise besides the command's. */
-  #report(verb: 'ACK' | 'FAIL', argument: string, until: number): Promise<boolean> {
+  #report(verb: Verb, argument: string, until: number): Promise<boolean> {
     const begun = performance.now()
     if (begun >= until || this.#closed.signal.aborted) return Promise.resolve(false)
     this.#open++
@@ -80,7 +91,7 @@ export class Reports {
     })
   }
 
-  #attempt(verb: 'ACK' | 'FAIL', argument: string, left: number): Promise<string | null> {
+  #attempt(verb: Verb, argument: string, left: number): Promise<string | null> {
     return this.#commands.command(verb, argument, { timeout: TIMEOUT, sendTimeout: Math.min(TIMEOUT, left) })
   }
 
@@ -97,7 +108,7 @@ export class Reports {
   }
 
   /** `error`: of the first attempt, which began at `begun`. */
-  async #sendAgain(verb: 'ACK' | 'FAIL', argument: string, until: number, error: unknown, begun: number): Promise<boolean> {
+  async #sendAgain(verb: Verb, argument: string, until: number, error: unknown, begun: number): Promise<boolean> {
     const { signal } = this.#closed
     const limits = { until, mayBeTaken: false }
     let outcome = this.#outcomeOf(verb, error, begun, limits)
@@ -116,7 +127,7 @@ export class Reports {
   }
 
   /** Whether the server has taken a report that failed with `error`; undefined: it is to be sent again. Throws what is final. */
-  #outcomeOf(verb: 'ACK' | 'FAIL', error: unknown, begun: number, limits: { until: number; mayBeTaken: boolean }): boolean | undefined {
+  #outcomeOf(verb: Verb, error: unknown, begun: number, limits: { until: number; mayBeTaken: boolean }): boolean | undefined {
     if (error instanceof FaktoryError) {
       // The attempt whose answer was lost has been taken.
       if (isUnknown(error)) return limits.mayBeTaken

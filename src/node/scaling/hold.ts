@@ -1,4 +1,4 @@
-import type { TaskRuns } from '../../runtime/run-times.js'
+import type { TaskRuns } from '../../runtime/collections/run-times.js'
 
 /** A job is held ahead only if it begins within this time, ms. */
 const BEGINS_WITHIN = 500

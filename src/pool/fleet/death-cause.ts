@@ -19,10 +19,21 @@ const heapLimit = ({ env, execArgv }: NodeOptions): string => {
   return given === undefined ? '(--max-old-space-size raises its limit)' : `(--max-old-space-size, ${given} MB)`
 }
 
+/** A cause with a name. */
+export interface DeathCause {
+  /** What the worker did, for a sentence about it. */
+  readonly sentence: string
+  /** For the record of its jobs. */
+  readonly brief: string
+}
+
 /** What the kernel or V8 did to the worker. Undefined: nothing that has a name. */
-export const deathCause = (worker: PoolWorker, settings: NodeOptions): string | undefined => {
-  if (ABORT_SIGNALS.includes(worker.exit?.signal) && OUT_OF_HEAP.test(worker.stderr)) return `ran out of JavaScript heap ${heapLimit(settings)}`
-  return worker.oomKilled ? 'was killed by the kernel for memory (SIGKILL)' : undefined
+export const deathCause = (worker: PoolWorker, settings: NodeOptions): DeathCause | undefined => {
+  if (ABORT_SIGNALS.includes(worker.exit?.signal) && OUT_OF_HEAP.test(worker.stderr)) {
+    const limit = heapLimit(settings)
+    return { sentence: `ran out of JavaScript heap ${limit}`, brief: `heap out of memory ${limit}` }
+  }
+  return worker.oomKilled ? { sentence: 'was killed by the kernel for memory (SIGKILL)', brief: 'killed by the kernel for memory (SIGKILL)' } : undefined
 }
 
 const FLAGS: Readonly<Record<string, string>> = {

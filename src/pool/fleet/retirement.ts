@@ -57,14 +57,18 @@ export class Retirement {
     worker.drainUntil(hub.callLater(next, check))
   }
 
-  /** The worker's main thread does not turn. The worker gets no new job, gives back the jobs that have not begun, and is killed after `cancelGrace`. */
-  markUnresponsive(worker: PoolWorker): void {
+  /**
+   * The worker's main thread does not turn. The worker gets no new job, gives back the jobs that have not begun, and is killed after `cancelGrace`.
+   * `brief`: what it did not obey, where that is known, with the job.
+   */
+  markUnresponsive(worker: PoolWorker, brief?: string): void {
     const { hub, settings } = this.#pool
     if (!worker.alive || worker.unresponsive) return
     worker.markDefective('unresponsive')
     worker.drain('unresponsive')
     worker.recall()
-    const kill = (): void => worker.killFor('killed by the pool', new Error('Its main thread did not turn after a time limit or a cancellation.'))
+    const error = new Error('Its main thread did not turn after a time limit or a cancellation.')
+    const kill = (): void => worker.killFor('killed by the pool', error, undefined, brief)
     hub.deadlineAfterRead(settings.cancelGrace, () => worker.readers, kill)
     this.#pool.requestBalance()
   }

@@ -1,3 +1,4 @@
+import { jobInBrief } from '../errors.js'
 import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { JobRecord } from './job.js'
@@ -18,8 +19,11 @@ export class CancelGrace {
     const readers = (): PoolWorker['readers'] => worker.readers
     const over = (): void => {
       if (!worker.alive || worker.jobs.running.get(job.delivery) !== job) return
-      const why = grace === 0 ? `The job '${job.name}' was cancelled with a grace of 0 ms.` : `The cancelled job '${job.name}' did not end within ${grace} ms.`
-      worker.killFor('killed by the pool', new Error(why))
+      const why =
+        grace === 0
+          ? `The job '${job.name}' (${job.id}) was cancelled with a grace of 0 ms.`
+          : `The cancelled job '${job.name}' (${job.id}) did not end within ${grace} ms.`
+      worker.killFor('killed by the pool', new Error(why), undefined, `cancellation of ${jobInBrief(job)}`)
     }
     cancellation.endsAt = hub.now() + grace
     // At once, but after the pipes are read: an answer that has come counts, and the worker may run another job by now.

@@ -6,8 +6,8 @@ import type { CancelOptions } from '../types.js'
 /** How a job has ended. */
 export type JobOutcome = { readonly state: 'succeeded'; readonly value: unknown } | JobFailure
 
-/** `unhandled`: the result is not marked as handled. */
-export type JobFailure = { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown; readonly unhandled?: boolean }
+/** `unhandled`: the result is not marked as handled. `endedWith`: of a job that was lost with its worker, for its history. */
+export type JobFailure = { readonly state: 'failed' | 'cancelled' | 'lost'; readonly error: unknown; readonly unhandled?: boolean; readonly endedWith?: string }
 
 /** The second argument of `job.cancel`. */
 export const CANCEL_OPTIONS = {

@@ -2,7 +2,7 @@ import { decode } from '../../wire/codec/index.js'
 import { SerializationError } from '../../wire/errors.js'
 import { FLAG_ERROR, FLAG_INTERRUPTED, FLAG_SOFT, FLAG_UNSENDABLE, LimitStage } from '../../wire/messages.js'
 import { decodeError } from '../../wire/remote-error/index.js'
-import { poolClosedError } from '../errors.js'
+import { jobInBrief, poolClosedError } from '../errors.js'
 import type { Retirement } from '../fleet/retirement.js'
 import type { PoolState } from '../pool-state.js'
 import type { QueueCapacity } from '../queue/queue-capacity.js'
@@ -147,7 +147,7 @@ export class JobLifecycle implements JobOwner {
       } else if (stage === LimitStage.HARD) this.#timeLimits.reached(worker, job, stack)
       else {
         if (!job.isSettled && job.cancellation === undefined) this.#timeLimits.failSoft(job, stack)
-        this.#retirement.markUnresponsive(worker)
+        this.#retirement.markUnresponsive(worker, `${job.cancellation === undefined ? 'soft time limit' : 'cancellation'} of ${jobInBrief(job)}`)
       }
     }
     this.#pool.hub.whenReadEmpty(() => worker.readers, act)

@@ -63,7 +63,7 @@ export interface JobFollower {
   succeeded(job: Job, value: unknown): void
   /** The job did not succeed. Called later, with the error with which `result` rejects. `resultUnsendable`: the task returned a value that cannot be sent. */
   ended(job: Job, error: unknown, resultUnsendable: boolean): void
-  /** The job's worker died, and the job is to run again. */
+  /** The job's worker died, and the job is to run again. `reason`: for its history, "ended with worker 3: …". */
   retried?(job: Job, worker: number, reason: string): void
   progressed?(job: Job, value: unknown): void
   /** Lines that the job has written to stdout and stderr. */

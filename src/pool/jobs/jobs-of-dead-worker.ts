@@ -1,5 +1,5 @@
 import { MemoryLimitError } from '../../wire/errors.js'
-import { deathReason, lostError, poolClosedError, putBackTooOften } from '../errors.js'
+import { deathReason, endedWith, lostError, poolClosedError, putBackTooOften } from '../errors.js'
 import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { JobRecord } from './job.js'
@@ -34,7 +34,7 @@ export const settleOrRequeueJobs = (pool: PoolState, jobs: JobLifecycle, worker:
     else if (terminating) jobs.settle(job, { state: 'lost', error: poolClosedError(job, true) })
     else if (mayRunAgain(worker, job)) again.push(job)
     else if (worker.killReason?.error instanceof MemoryLimitError) jobs.fail(job, worker.killReason.error)
-    else jobs.settle(job, { state: 'lost', error: lostError(worker, job, pool.settings) })
+    else jobs.settle(job, { state: 'lost', error: lostError(worker, job, pool.settings), endedWith: endedWith(worker, pool.settings) })
   }
   worker.jobs.running.clear()
   for (const job of again) {
@@ -51,7 +51,7 @@ export const settleOrRequeueJobs = (pool: PoolState, jobs: JobLifecycle, worker:
     job.acceptedAt = 0
     job.endAttempt()
     const reason = deathReason(worker)
-    job.notify((follower) => follower.retried?.(job, worker.id, reason))
+    job.notify((follower) => follower.retried?.(job, worker.id, endedWith(worker, pool.settings)))
     if (pool.events.wants('jobRetried')) pool.events.emit('jobRetried', { id: job.id, name: job.name, attempt: job.attempt, worker: worker.id, reason })
     pool.log?.warn({ job: job.id, task: job.name, attempt: job.attempt }, 'job runs again after its worker died')
   }

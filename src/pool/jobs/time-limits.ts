@@ -1,5 +1,6 @@
 import { SoftTimeLimitError, TimeLimitError } from '../../wire/errors.js'
 import { NO_STACK, SOFT_TO_KILL } from '../../wire/messages.js'
+import { jobInBrief } from '../errors.js'
 import type { PoolState } from '../pool-state.js'
 import type { PoolWorker } from '../worker/worker.js'
 import type { JobRecord } from './job.js'
@@ -44,8 +45,9 @@ export class TimeLimits {
       if (hardLimit > 0) this.#fail(job, new TimeLimitError(`The job '${job.name}' ran longer than its time limit of ${hardLimit} ms.`, hardLimit, stack))
       else this.failSoft(job, stack)
     }
-    const limit = hardLimit > 0 ? `time limit of ${hardLimit}` : `soft time limit of ${softLimit}`
-    worker.killFor('killed by the pool', new Error(`The job '${job.name}' ran longer than its ${limit} ms.`))
+    const kind = hardLimit > 0 ? 'time limit' : 'soft time limit'
+    const error = new Error(`The job '${job.name}' (${job.id}) ran longer than its ${kind} of ${hardLimit > 0 ? hardLimit : softLimit} ms.`)
+    worker.killFor('killed by the pool', error, undefined, `${kind} of ${jobInBrief(job)}`)
   }
 
   softReached(job: JobRecord, worker?: PoolWorker): void {

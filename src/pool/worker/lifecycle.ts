@@ -44,6 +44,8 @@ export interface KillReason {
   readonly error: Error | undefined
   /** 'caller': `pool.end` asked for it. 'start timeout': HELLO or WORKER_UP did not come in time. */
   readonly cause: 'caller' | 'start timeout' | undefined
+  /** The error in short, where it is one job's: it names this job by its id. For the record of the other jobs. */
+  readonly brief: string | undefined
 }
 
 /** Why a worker gets no more jobs, whatever its mode: its claim word is closed for good, or its main thread does not turn (during a job, or without one). */
@@ -205,8 +207,8 @@ export abstract class WorkerLifecycle {
   }
 
   /** The first reason stays. */
-  protected setKillReason(reason: LostReason, error: Error | undefined, cause: KillReason['cause']): void {
-    this.#killReason ??= { reason, error, cause }
+  protected setKillReason(reason: LostReason, error: Error | undefined, cause: KillReason['cause'], brief: string | undefined): void {
+    this.#killReason ??= { reason, error, cause, brief }
   }
 
   #mayBecome(next: WorkerModeName): boolean {

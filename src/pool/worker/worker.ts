@@ -208,9 +208,9 @@ export class PoolWorker extends WorkerLifecycle implements WorkerMessageHandler 
     this.killFor('killed by the pool')
   }
 
-  /** The first reason stays. */
-  killFor(reason: LostReason, error?: Error, cause?: KillReason['cause']): void {
-    this.setKillReason(reason, error, cause)
+  /** The first reason stays. `brief`: see KillReason. */
+  killFor(reason: LostReason, error?: Error, cause?: KillReason['cause'], brief?: string): void {
+    this.setKillReason(reason, error, cause, brief)
     if (this.alive) this.#process.kill()
   }
 

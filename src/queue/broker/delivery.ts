@@ -1,8 +1,9 @@
-import type { Counts, Delivery, JobAnswer, JobHeaders, Settlement, SettleResult } from '../../runtime/delivery.js'
+import type { Counts, Delivery, HistoryEntry, JobAnswer, JobHeaders, Settlement, SettleResult } from '../../runtime/delivery.js'
 import { CONTENT_TYPE, SCHEMA_VERSION } from '../../runtime/message/job.js'
 import { encodeReply } from '../../runtime/message/reply.js'
 import { UNCOUNTED_RETURNS } from '../../runtime/retry-policy.js'
 import { SerializationError } from '../../wire/errors.js'
+import { FOREVER } from '../jobs/add-options.js'
 import type { ClaimedJob, StoreSession } from '../store/store.js'
 import type { HeldClaim } from './claims.js'
 import { type AnswerLimits, bufferOf, outcomeOf, resultsOf } from './outcome.js'
@@ -69,6 +70,10 @@ export class QueueDelivery implements Delivery {
     this.results = resultsOf(job.results)
   }
 
+  get maxDelay(): number {
+    return FOREVER
+  }
+
   settle(settlement: Settlement, answer?: JobAnswer): Promise<SettleResult> {
     const outcome = outcomeOf(this.#job, settlement, answer, this.#limits)
     const result = settlement.kind === 'republish' || settlement.kind === 'dead-letter' ? PUBLISHED : SETTLED
@@ -91,8 +96,8 @@ export class QueueDelivery implements Delivery {
   }
 
   /** A job that has come back, or has ended its worker, may be what ends its node next: that must find it begun so often. */
-  began(beginnings: number): void {
-    this.#session.began(this.#job, beginnings, this.redelivered || beginnings > 1)
+  began(beginnings: number, history?: readonly HistoryEntry[]): void {
+    this.#session.began(this.#job, beginnings, this.redelivered || beginnings > 1, history)
   }
 
   progress(value: unknown): void {

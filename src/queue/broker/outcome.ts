@@ -1,4 +1,4 @@
-import type { JobAnswer, Settlement } from '../../runtime/delivery.js'
+import type { JobAnswer, RunRecord, Settlement } from '../../runtime/delivery.js'
 import type { UndecodableError } from '../../runtime/errors.js'
 import { decodeReply, encodeAnswer, encodeReply } from '../../runtime/message/reply.js'
 import { SerializationError } from '../../wire/errors.js'
@@ -17,9 +17,9 @@ export interface AnswerLimits {
 export const outcomeOf = (job: ClaimedJob, settlement: Settlement, answer: JobAnswer | undefined, limits: AnswerLimits): Outcome => {
   switch (settlement.kind) {
     case 'acknowledge':
-      return { as: 'completed', answer: storedAnswer(job, answer ?? { ok: true, value: undefined }, limits) }
+      return { as: 'completed', answer: storedAnswer(job, answer ?? { ok: true, value: undefined }, limits), ...recordOf(settlement) }
     case 'revoked':
-      return { as: 'cancelled', reason: 'cancelled', error: CANCELLED.error, counts: job.counts, history: job.history }
+      return { as: 'cancelled', reason: 'cancelled', error: CANCELLED.error, ...(settlement.record ?? { counts: job.counts, history: job.history }) }
     case 'requeue':
       return { as: 'release' }
     case 'republish': {
@@ -32,6 +32,9 @@ export const outcomeOf = (job: ClaimedJob, settlement: Settlement, answer: JobAn
     }
   }
 }
+
+/** Without the property where there is nothing: the request of nearly every job has its shortest form then. */
+const recordOf = ({ record }: { readonly record?: RunRecord }): { readonly record?: RunRecord } | undefined => (record === undefined ? undefined : { record })
 
 const storedAnswer = (job: ClaimedJob, answer: JobAnswer, { maxResultSize, onUnstorable }: AnswerLimits): Uint8Array => {
   const warn = (error: unknown): void => onUnstorable(job, (error as Error).message)

@@ -1,17 +1,5 @@
-import type { Backoff } from '../../runtime/delivery.js'
-import { backoffOf } from '../../runtime/options.js'
-import {
-  type Check,
-  checkLimits,
-  choice,
-  countFrom,
-  milliseconds,
-  millisecondsOrZero,
-  OptionError,
-  objectWith,
-  plainObject,
-  refusal,
-} from '../../util/checks.js'
+import { type Backoff, backoff } from '../../util/backoff.js'
+import { type Check, checkLimits, choice, countFrom, milliseconds, OptionError, objectWith, plainObject, refusal } from '../../util/checks.js'
 import { LIMITS } from '../../util/limits.js'
 import { type OptionTable, type OptionValues, option, readOptions } from '../../util/option-table.js'
 import type { Retention } from '../store/store.js'
@@ -25,9 +13,9 @@ export interface JobDefaults {
   ttl?: number
   /** Higher first: a whole number from -1,000,000 to 1,000,000. Default 0. */
   priority?: number
-  /** Attempts in all, the first included. Default the node's. */
+  /** Attempts in all, the first included. Default the task's or the node's. */
   maxAttempts?: number
-  /** The wait between attempts. Default the node's. */
+  /** The wait between attempts. Default the task's or the node's. */
   backoff?: Backoff
   /** ms from the start until the task's worker is killed. Default the task's or the node's. */
   timeLimit?: number
@@ -110,8 +98,8 @@ export const JOB_DEFAULTS = {
   delay: option('ms', duration, undefined, 'time until the job may begin; not with `runAt`'),
   ttl: option('ms', positiveDuration, undefined, 'a job that has not begun after this time, a delay included, expires'),
   priority: option('number', countFrom(-1_000_000, 1_000_000), undefined, 'higher first', '0'),
-  maxAttempts: option('attempts', countFrom(1, LIMITS.attempts), undefined, 'attempts in all, the first included', "the node's"),
-  backoff: option('object', backoffOf(millisecondsOrZero, milliseconds), undefined, 'the wait between attempts', "the node's"),
+  maxAttempts: option('attempts', countFrom(1, LIMITS.attempts), undefined, 'attempts in all, the first included', "the task's"),
+  backoff: option('object', backoff, undefined, 'the wait between attempts', "the task's"),
   timeLimit: option('ms', milliseconds, undefined, "time until the task's worker is killed", "the task's"),
   softTimeLimit: option('ms', milliseconds, undefined, "time until the task's signal aborts", "the task's"),
   retryLost: option('times', countFrom(0), undefined, 'how often the job is run again after its worker or its node died', "the task's"),

@@ -1,5 +1,6 @@
 /** Jobs that have ended: why by something else than their task, and how long they are kept. The same in every store. */
-import type { SerializedError } from '../../runtime/delivery.js'
+import type { Counts, HistoryEntry, SerializedError } from '../../runtime/delivery.js'
+import { withHistory } from '../../runtime/message/serialized-error.js'
 import type { JobState, Retention, StoredOptions } from './store.js'
 
 const HOUR = 3_600_000
@@ -50,3 +51,11 @@ export const SESSION_LOST: SerializedError = errorOf(
   'ERR_PREFORK_NODE_LOST',
   'The process that ran it died, or was taken for dead: the job runs again.',
 )
+
+/** The counts of a job as they are shown: while it runs, with the runs of its claim that were lost. `begun`: how often it has begun under that claim. */
+export const shownCounts = (counts: Counts, state: JobState, begun: number): Counts =>
+  state === 'active' && begun > 1 ? { ...counts, losses: counts.losses + begun - 1 } : counts
+
+/** The history of a job whose last run ended with its session. `node`: the name of the session's node. */
+export const withSessionLoss = (history: readonly HistoryEntry[], { attempt }: Counts, node: string, at: number): readonly HistoryEntry[] =>
+  withHistory(history, { attempt, at, node, outcome: 'lost', error: `ended with node '${node}': its process died, or was taken for dead` })

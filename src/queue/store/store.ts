@@ -1,4 +1,4 @@
-import type { Counts, DeadReason, HistoryEntry, SerializedError } from '../../runtime/delivery.js'
+import type { Counts, DeadReason, HistoryEntry, RunRecord, SerializedError } from '../../runtime/delivery.js'
 
 /**
  * What a queue and its workers ask of a store: `sqlite/` keeps jobs in a file, `memory/` in this process. Both pass the same contract tests.
@@ -58,10 +58,11 @@ export interface StoreSession {
   /** Ends the claim of a job. False: the claim was lost, and nothing has changed; or the job was cancelled before, and has ended so. Waits while the store is full or locked, for as long as the session lives. */
   settle(lease: Lease, outcome: Outcome): Promise<boolean>
   /**
-   * The job has begun, for the `beginnings`th time under this claim (default 1). Stored soon, `atOnce` with the next commit; not waited for. A job whose
-   * session dies counts a loss for each beginning, and a requeue if it had not begun.
+   * The job has begun, for the `beginnings`th time under this claim (default 1). Stored soon, `atOnce` with the next commit; not waited for. `history`: the job's
+   * from now on, with the runs of this claim that were lost. A job whose session dies counts a loss for each beginning, and a requeue if it had not begun. Its
+   * history then gets an entry for the run that ended with the session.
    */
-  began(lease: Lease, beginnings?: number, atOnce?: boolean): void
+  began(lease: Lease, beginnings?: number, atOnce?: boolean, history?: readonly HistoryEntry[]): void
   /** The job is about to begin: resolves when that is stored as its beginning, or the claim is over. */
   beginning(lease: Lease): Promise<void>
   /** Stores the last progress of a job soon; not waited for. */
@@ -164,7 +165,8 @@ export interface Claim {
 }
 
 export type Outcome =
-  | { readonly as: 'completed'; readonly answer: Uint8Array }
+  /** `record`: runs of this claim were lost before the one that succeeded. Absent: counts and history stay as they are. */
+  | { readonly as: 'completed'; readonly answer: Uint8Array; readonly record?: RunRecord }
   /** It runs again after `delay` ms. */
   | { readonly as: 'retry'; readonly delay: number; readonly counts: Counts; readonly history: readonly HistoryEntry[]; readonly error: SerializedError }
   | {

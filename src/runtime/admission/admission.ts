@@ -187,6 +187,7 @@ export class Admission {
 
   #found(job: ActiveJob, target: Target): void {
     job.target = target
+    this.#state.ignoredOptions.checkOptions(job.name, target.options)
     if (!this.#isExhausted(job, target.options.retryLost)) this.check(job)
   }
 

@@ -41,8 +41,11 @@ export const serializeError = (thrown: unknown): SerializedError => {
 /** Name and message of an error for people, cut to 500 characters, without the passwords in URLs. */
 export const errorLine = (thrown: unknown): string => {
   const { name, message } = serializeError(thrown)
-  return truncate(textWithoutPasswords(`${name}: ${message}`), MAX_LINE)
+  return lineOf(`${name}: ${message}`)
 }
+
+/** A text for a history, cut to 500 characters, without the passwords in URLs. */
+export const lineOf = (text: string): string => truncate(textWithoutPasswords(text), MAX_LINE)
 
 /** The history with entries added. The newest `MAX_HISTORY` are kept. */
 export const withHistory = (history: readonly HistoryEntry[], ...added: readonly HistoryEntry[]): readonly HistoryEntry[] =>

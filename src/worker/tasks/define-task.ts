@@ -1,3 +1,4 @@
+import { type Backoff, backoff, maxAttempts } from '../../util/backoff.js'
 import { MAX_TIMER } from '../../util/limits.js'
 import { nearest } from '../../util/nearest.js'
 import { workerState } from '../state.js'
@@ -10,12 +11,19 @@ export interface TaskOptions {
   softTimeLimit?: number
   /** How often a job may run again after its worker died; only for an idempotent task. Default: the pool's. */
   retryLost?: number
+  /**
+   * Attempts of a job in all, the first included, where neither the job nor `taskDefaults` of the node says. Default: the node's. Without effect in a pool
+   * without a broker, and under Faktory.
+   */
+  maxAttempts?: number
+  /** The wait between attempts, where neither the job nor `taskDefaults` of the node says. Default: the node's. Without effect as `maxAttempts`. */
+  backoff?: Backoff
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: any function may be a task; `unknown` would refuse those that take parameters.
 type AnyFunction = (...args: any[]) => unknown
 
-const KNOWN = ['timeLimit', 'softTimeLimit', 'retryLost']
+const KNOWN = ['timeLimit', 'softTimeLimit', 'retryLost', 'maxAttempts', 'backoff'] as const satisfies readonly (keyof TaskOptions)[]
 
 /** Gives a task defaults of its own. A plain exported function is a task, too. Throws a TypeError for options or a function that cannot be used. */
 export function defineTask<F extends AnyFunction>(fn: F): F
@@ -36,7 +44,7 @@ const checked = (options: TaskOptions): TaskOptions => {
   if (typeof options !== 'object' || options === null || Array.isArray(options))
     throw new TypeError(`The options of defineTask() are ${String(options)}, not an object`)
   for (const name of Object.keys(options)) {
-    if (KNOWN.includes(name)) continue
+    if ((KNOWN as readonly string[]).includes(name)) continue
     const near = nearest(name, KNOWN)
     throw new TypeError(`defineTask() has no option '${name}'${near === undefined ? '.' : `; did you mean '${near}'?`} It has: ${KNOWN.join(', ')}.`)
   }
@@ -47,7 +55,13 @@ const checked = (options: TaskOptions): TaskOptions => {
     throw new TypeError(`retryLost is ${String(retryLost)}; it is a number of runs, 0 or more`)
   if (timeLimit !== undefined && softTimeLimit !== undefined && timeLimit < softTimeLimit)
     throw new TypeError(`timeLimit (${timeLimit} ms) is below softTimeLimit (${softTimeLimit} ms): the task could never be asked before it is ended`)
-  return { timeLimit, softTimeLimit, retryLost }
+  return {
+    timeLimit,
+    softTimeLimit,
+    retryLost,
+    ...(options.maxAttempts === undefined ? undefined : { maxAttempts: maxAttempts('maxAttempts', options.maxAttempts) }),
+    ...(options.backoff === undefined ? undefined : { backoff: backoff('backoff', options.backoff) }),
+  }
 }
 
 const limit = (name: string, value: number | undefined): void => {

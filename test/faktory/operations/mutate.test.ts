@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { mutateArgument } from '../../../src/faktory/operations/mutate.js'
+import { mutateArgument, ofJob } from '../../../src/faktory/operations/mutate.js'
 
 it('writes commands without a space', () => {
   expect(mutateArgument({ cmd: 'clear', target: 'dead' })).toBe('{"cmd":"clear","target":"dead"}')
@@ -22,4 +22,10 @@ it.each([
   [{ cmd: 'kill', target: 'retries', fitler: {} }, "Unknown option 'fitler' of mutate; did you mean 'filter'?"],
 ])('refuses %j', (command, message) => {
   expect(() => mutateArgument(command)).toThrow(expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(message) }))
+})
+
+it('fits one job by the beginning of its text, and by its id where no pattern can spell that', () => {
+  expect(ofJob({ jid: 'Ab-1_2.c', queue: 'mail' })).toEqual({ regexp: '*,"jid":"Ab-1_2.c","queue":"mail","jobtype":*' })
+  for (const jid of ['a*', 'a?', 'a[b]', 'a"b', 'a\\b', 'a b', 'é', 'a<b']) expect(ofJob({ jid, queue: 'mail' })).toEqual({ jids: [jid] })
+  expect(ofJob({ jid: 'a', queue: 'é' })).toEqual({ jids: ['a'] })
 })

@@ -40,6 +40,13 @@ describe('the argument of FAIL', () => {
     expect(types).toEqual(['WorkerLost', 'WorkerLost', 'TimeLimit', 'SoftTimeLimit', 'MemoryLimit', 'NodeShutdown'])
   })
 
+  it('names the runs that were lost before, at the end', () => {
+    const { message } = JSON.parse(failureOf({ jid: 'j', backtrace: 0 }, { name: 'Error', message: 'm', stack, code: undefined }, ['one', 'two'])) as {
+      message: string
+    }
+    expect(message).toBe('m (Runs before it: one; two.)')
+  })
+
   it('has the places of the stack alone, as many as the job wants, 30 at most', () => {
     expect(failed({}, 0).backtrace).toEqual([])
     expect(failed({}, -1).backtrace).toEqual([])

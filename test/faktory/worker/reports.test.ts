@@ -49,6 +49,19 @@ describe('Reports', () => {
     expect(await reports.ack('x')).toBe(true)
   })
 
+  it('kills a job among the retries, and again while that is refused for now', async () => {
+    const { reports, sent } = await setUp((_line, nth) => (nth === 1 ? '-ERR shutdown in progress\r\n' : '+OK\r\n'))
+    expect(await reports.kill({ jid: 'x', queue: 'q' })).toBe(true)
+    const command = 'MUTATE {"cmd":"kill","target":"retries","filter":{"regexp":"*,\\"jid\\":\\"x\\",\\"queue\\":\\"q\\",\\"jobtype\\":*"}}'
+    expect(sent('MUTATE')).toEqual([command, command])
+    await expect(reports.kill({ jid: 'a b', queue: 'q' })).rejects.toThrow('must have no space')
+  })
+
+  it('gives a kill up when the server may have handed the job out again', async () => {
+    const { reports } = await setUp(() => '-ERR shutdown in progress\r\n', { shortestRetry: 300 })
+    expect(await reports.kill({ jid: 'x', queue: 'q' })).toBe(false)
+  })
+
   it('sends again what was lost with its connection', async () => {
     const { reports, sent, server } = await setUp((_line, nth) => (nth === 1 ? undefined : '+OK\r\n'))
     const acknowledged = reports.ack('x')

@@ -30,7 +30,7 @@ test('its worker is killed when the grace of a job is over', () => {
   clock.advance(499)
   expect(killed).toEqual([])
   clock.advance(1)
-  expect(killed).toEqual(["The cancelled job 'deaf' did not end within 500 ms."])
+  expect(killed).toEqual(["The cancelled job 'deaf' (test-1) did not end within 500 ms."])
 })
 
 test('a job that has ended, or whose worker is gone, costs no worker', () => {
@@ -54,7 +54,7 @@ test('with a grace of 0 its worker is killed after a poll, without a timer', () 
   cancelGrace.begin(worker, job)
   expect(killed).toEqual([])
   clock.pollUntilQuiet()
-  expect([killed, clock.timersSet]).toEqual([["The job 'deaf' was cancelled with a grace of 0 ms."], 0])
+  expect([killed, clock.timersSet]).toEqual([["The job 'deaf' (test-1) was cancelled with a grace of 0 ms."], 0])
 })
 
 test('only a shorter grace counts, from the time of that cancellation', () => {
@@ -68,7 +68,7 @@ test('only a shorter grace counts, from the time of that cancellation', () => {
   clock.advance(99)
   expect(killed).toEqual([])
   clock.advance(1)
-  expect(killed).toEqual(["The cancelled job 'deaf' did not end within 100 ms."])
+  expect(killed).toEqual(["The cancelled job 'deaf' (test-1) did not end within 100 ms."])
   clock.advance(1_000)
   expect(killed).toHaveLength(1)
 })
@@ -100,7 +100,7 @@ test('before the job is known to run its grace does not begin, and can be shorte
   expect(killed).toEqual([])
   cancelGrace.begin(worker, job)
   clock.advance(50)
-  expect(killed).toEqual(["The cancelled job 'deaf' did not end within 50 ms."])
+  expect(killed).toEqual(["The cancelled job 'deaf' (test-1) did not end within 50 ms."])
 })
 
 test('a job that was never cancelled, or has been answered, has no grace to shorten', () => {

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events'
 import { StoreError, type StoreErrorCode } from '../../../src/queue/store/errors.js'
 import type { Operation } from '../../../src/queue/store/sqlite/protocol.js'
 import type { Claim, Lease, Outcome, QueueState, SessionInfo, Store, StoreCondition, StoreSession } from '../../../src/queue/store/store.js'
+import type { HistoryEntry } from '../../../src/runtime/delivery.js'
 import type { SimProcess } from './process.js'
 
 const notAsked = (): never => {
@@ -103,8 +104,9 @@ export class AskingSession implements StoreSession {
     return this.#store.ask({ op: 'settle', session: this.id, lease: { seq, token }, outcome })
   }
 
-  began({ seq, token }: Lease, beginnings = 1, atOnce = false): void {
-    this.#store.process.ask({ op: 'began', session: this.id, lease: { seq, token }, beginnings, atOnce })
+  began({ seq, token }: Lease, beginnings = 1, atOnce = false, history?: readonly HistoryEntry[]): void {
+    const lost = history === undefined ? undefined : { history }
+    this.#store.process.ask({ op: 'began', session: this.id, lease: { seq, token }, beginnings, atOnce, ...lost })
   }
 
   beginning({ seq, token }: Lease): Promise<void> {

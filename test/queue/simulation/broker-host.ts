@@ -4,10 +4,10 @@ import type { Consumption } from '../../../src/node/broker.js'
 import { NodeHooks } from '../../../src/queue/broker/hooks.js'
 import { QueueBroker } from '../../../src/queue/broker/queue-broker.js'
 import type { Lease } from '../../../src/queue/store/store.js'
-import type { Delivery, Settlement } from '../../../src/runtime/delivery.js'
+import type { Delivery, RunRecord, Settlement } from '../../../src/runtime/delivery.js'
 import { type AskingSession, AskingStore } from './asking-store.js'
 import { contexts, type TimeContext } from './clock.js'
-import { ERROR, HISTORY, type Host, type HostSettings, MAX_LOSSES, MAX_REQUEUES } from './host.js'
+import { ERROR, type Host, type HostSettings, MAX_LOSSES, MAX_REQUEUES, recordOf } from './host.js'
 import type { SimProcess } from './process.js'
 
 interface ActiveJob {
@@ -16,6 +16,8 @@ interface ActiveJob {
   /** For how long its process had been stopped when it came. */
   readonly stoppedFor: number
   begun: boolean
+  /** It has lost runs under this delivery. */
+  record: RunRecord | undefined
   settling: boolean
   /** How it is to be settled is decided: it does not begin any more. */
   isDecided: boolean
@@ -186,14 +188,14 @@ export class BrokerHost implements Host {
     checker.check(!delivery.gone.aborted, () => `${what}, and its session is lost`)
     checker.check(!this.#isPaused, () => `${what}, which takes none`)
     const session = [...this.#store.sessions.values()].find(({ lost }) => lost === delivery.gone)!
-    const held: ActiveJob = { delivery, session, stoppedFor: this.process.stoppedFor, begun: false, settling: false, isDecided: false }
+    const held: ActiveJob = { delivery, session, stoppedFor: this.process.stoppedFor, begun: false, record: undefined, settling: false, isDecided: false }
     this.#held.add(held)
     delivery.gone.addEventListener('abort', () => this.#gone(held))
     // What it depended on was run here, or by a host that answers with 1.
     for (const [id, value] of Object.entries(delivery.results ?? {}))
       checker.check(value === id || value === 1, () => `${what} with the answer ${JSON.stringify(value)} of ${id}`)
     const { losses, requeues } = delivery.counts
-    if (losses > MAX_LOSSES || requeues > MAX_REQUEUES) this.#settle(held, this.#dead(delivery, 'lost'))
+    if (losses > MAX_LOSSES || requeues > MAX_REQUEUES) this.#settle(held, this.#dead(delivery, 'lost', undefined))
     else if ((delivery.returned ?? 0) < 2) this.#beginLater(held)
     else {
       delivery.beforeBegin!().then(
@@ -230,23 +232,35 @@ export class BrokerHost implements Host {
     this.#checker.check(!isCancelled, () => `${delivery.id} (${seq}) begins in ${this.process.name}, which was told that somebody cancels it`)
     held.begun = true
     delivery.began?.(1)
+    if (this.#random.chance(0.2)) {
+      held.record = recordOf({ counts: delivery.counts, history: delivery.headers.history }, 1)
+      delivery.began?.(2, held.record!.history)
+    }
     if (this.#random.chance(0.1)) delivery.progress?.(1)
     if (task === 'poison') this.#later(this.#random.pick([0, 5, 50]), () => this.process.kill())
     else this.#while(held, task === 'slow' ? this.#random.between(200, 3_000) : this.#random.pick([0, 1, 5, 30]), () => this.#finish(held, task))
   }
 
   #finish(held: ActiveJob, task: string): void {
-    const { delivery } = held
-    const { attempt } = delivery.counts
-    const counts = { ...delivery.counts, attempt: attempt + 1 }
+    const { delivery, record } = held
+    const { counts, history } = record ?? { counts: delivery.counts, history: delivery.headers.history }
+    const { attempt } = counts
     const fails = task === 'bad' || (task === 'flaky' && attempt < 3)
-    if (!fails) this.#settle(held, { kind: 'acknowledge' })
-    else if (attempt >= 3) this.#settle(held, this.#dead(delivery, 'failed'))
-    else this.#settle(held, { kind: 'republish', why: 'failed', error: ERROR, delay: this.#random.pick([0, 20, 300, 2_000]), counts, history: HISTORY })
+    if (!fails) this.#settle(held, { kind: 'acknowledge', ...recorded(held) })
+    else if (attempt >= 3) this.#settle(held, this.#dead(delivery, 'failed', record))
+    else
+      this.#settle(held, {
+        kind: 'republish',
+        why: 'failed',
+        error: ERROR,
+        delay: this.#random.pick([0, 20, 300, 2_000]),
+        counts: { ...counts, attempt: attempt + 1 },
+        history,
+      })
   }
 
-  #dead({ counts }: Delivery, reason: 'lost' | 'failed'): Settlement {
-    return { kind: 'dead-letter', reason, error: ERROR, counts, history: HISTORY }
+  #dead({ counts, headers: { history } }: Delivery, reason: 'lost' | 'failed', record: RunRecord | undefined): Settlement {
+    return { kind: 'dead-letter', reason, error: ERROR, counts, history, ...record }
   }
 
   /** A settlement that the store refuses is tried again while its claim stands. */
@@ -273,7 +287,7 @@ export class BrokerHost implements Host {
     if (!held.begun) this.#drop(held)
     else
       this.#later(this.#random.pick([0, 50, 1_500]), () => {
-        if (this.#random.chance(0.3)) this.#settle(held, { kind: 'acknowledge' })
+        if (this.#random.chance(0.3)) this.#settle(held, { kind: 'acknowledge', ...recorded(held) })
         else this.#drop(held)
       })
   }
@@ -295,7 +309,7 @@ export class BrokerHost implements Host {
       if (held.delivery.key !== key) continue
       this.#checker.coverage.add('broker: a job is cancelled')
       // What has not begun ends at once.
-      if (held.begun) this.#while(held, this.#random.pick([1, 50]), () => this.#settle(held, { kind: 'revoked' }))
+      if (held.begun) this.#while(held, this.#random.pick([1, 50]), () => this.#settle(held, { kind: 'revoked', ...recorded(held) }))
       else if (!held.settling && !held.delivery.gone.aborted) this.#settle(held, { kind: 'revoked' })
     }
   }
@@ -308,3 +322,5 @@ export class BrokerHost implements Host {
     })
   }
 }
+
+const recorded = ({ record }: ActiveJob): { readonly record?: RunRecord } | undefined => (record === undefined ? undefined : { record })

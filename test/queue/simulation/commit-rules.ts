@@ -1,11 +1,12 @@
 /** What one transaction may change, and what holds after each. */
 import { isEnded, retentionOf } from '../../../src/queue/store/ended-jobs.js'
 import type { Operation } from '../../../src/queue/store/sqlite/protocol.js'
-import type { JobChange, NewJob } from '../../../src/queue/store/store.js'
+import type { JobChange, NewJob, Outcome } from '../../../src/queue/store/store.js'
+import { MAX_HISTORY } from '../../../src/runtime/message/serialized-error.js'
 import type { Checker } from './checker.js'
 import { LEASE } from './file-process.js'
 import type { SimProcess } from './process.js'
-import type { Snapshot, SnapshotJob } from './snapshot.js'
+import { lostRuns, type Snapshot, type SnapshotJob } from './snapshot.js'
 import { checkTicks, isOfTick } from './tick-rules.js'
 
 /** What the transaction may contain: what its process has asked for, and has no answer to. */
@@ -73,6 +74,7 @@ const checkState = (checker: Checker, { jobs, counts, sessions }: Snapshot): voi
     found[row.queue]![row.state] = (found[row.queue]![row.state] ?? 0) + 1
     const isHeld = row.session !== undefined && sessions.has(row.session)
     if (row.state === 'active' && !isHeld) checker.violate(`${row.id} is active in the session ${row.session}`)
+    if (row.lostRuns < row.losses) checker.violate(`${row.id} has lost ${row.losses} runs, and its history has ${row.lostRuns} of them`)
     if (row.state !== 'active' && row.session !== undefined) checker.violate(`${row.id} is ${row.state}, and held by ${row.session}`)
     const unfinished = row.dependsOn.filter((seq) => jobs.has(seq) && !isEnded(jobs.get(seq)!.state))
     if (row.state === 'blocked') {
@@ -195,6 +197,7 @@ class JobRules {
     const old = this.#old
     const row = this.#row
     if (old !== undefined) {
+      this.#must(row.lostRuns >= old.lostRuns, () => `its history had ${old.lostRuns} lost runs, and has ${row.lostRuns}`)
       this.#must(row.token >= old.token && row.token <= old.token + 1, () => `its token went from ${old.token} to ${row.token}`)
       if (old.state === 'active' && (row.state !== 'active' || row.token > old.token)) this.#claimEnded(old)
       if ((isEnded(old.state) && !isEnded(row.state)) || this.#endedMeanwhile(row)) this.#again(old)
@@ -230,6 +233,7 @@ class JobRules {
     const isClosed = isOwner && session?.dead !== false && row.state !== outcome?.as && this.#checker.ownerOf(old.session!)?.isClosing === true
     if (outcome !== undefined && isOwner && !isClosed) {
       this.#checker.settledAs.set(`${old.seq} ${old.token}`, outcome.as)
+      this.#lostRunsKept(outcome)
       const again = outcome.as === 'retry' || outcome.as === 'release'
       if (row.state === 'active') this.#must(again, () => `it was settled as ${outcome.as} and is claimed again`)
       else if (again) this.#must(!isEnded(row.state) || row.state === 'cancelled' || row.state === 'expired', () => `it was settled as ${outcome.as}`)
@@ -249,6 +253,20 @@ class JobRules {
     this.#must(losses === old.begun && requeues === (old.begun > 0 ? 0 : 1), () => `begun: ${old.begun}, and ${losses} losses and ${requeues} requeues more`)
     const asked = this.#checker.beganAsked.has(`${old.seq} ${old.token}`)
     this.#must(losses === 0 || asked, () => 'a loss is counted, and it had not begun')
+    const added = row.lostRuns - old.lostRuns
+    this.#must(added === (old.begun > 0 ? 1 : 0) || row.lostRuns === MAX_HISTORY, () => `begun: ${old.begun}, and ${added} lost runs more in its history`)
+  }
+
+  /** What a settlement says of lost runs is stored, also with a job that succeeds. A user who retries it in the same transaction resets the count. */
+  #lostRunsKept(outcome: Outcome): void {
+    const row = this.#row
+    const record = outcome.as === 'completed' ? outcome.record : outcome.as === 'release' ? undefined : outcome
+    if (record === undefined) return
+    if (outcome.as === 'completed') this.#checker.coverage.add('completed after a lost run')
+    const lost = lostRuns(record.history)
+    this.#must(row.lostRuns === lost, () => `its settlement has ${lost} lost runs in its history, and ${row.lostRuns} are stored`)
+    const isReset = this.#batch.alters(row, 'retry')
+    this.#must(row.losses === record.counts.losses || isReset, () => `its settlement counts ${record.counts.losses} losses, and ${row.losses} are stored`)
   }
 
   /** One commit may bring the end of a job and its retry: it is not ended before, nor after. A retry alone clears the time of expiry. */

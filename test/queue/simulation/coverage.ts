@@ -46,6 +46,7 @@ const MEMORY = [
   'completed → gone',
   'failed → gone',
   'settled: completed',
+  'completed after a lost run',
   'settled: retry',
   'settled: release',
   'refused a settlement',

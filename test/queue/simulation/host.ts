@@ -1,8 +1,9 @@
 /** What a process does with its store: it claims jobs, begins them and settles them, as a node would. */
 
 import type { Claim, ClaimedJob, Lease, Outcome } from '../../../src/queue/store/store.js'
-import type { HistoryEntry } from '../../../src/runtime/delivery.js'
+import type { HistoryEntry, RunRecord } from '../../../src/runtime/delivery.js'
 import { encodeReply } from '../../../src/runtime/message/reply.js'
+import { withHistory } from '../../../src/runtime/message/serialized-error.js'
 import type { Answer, SimProcess } from './process.js'
 
 export const QUEUES = ['a', 'b', 'c'] as const
@@ -28,13 +29,22 @@ export const TASKS = [
 export const ERROR = { name: 'Error', message: 'it fails', stack: undefined, code: undefined }
 const EMPTY = new Uint8Array(0)
 const ANSWER = encodeReply({ ok: true, value: 1 })
-export const HISTORY: readonly HistoryEntry[] = []
+
+/** The record of a job that has lost so many runs under its claim; none: undefined. */
+export const recordOf = ({ counts, history }: RunRecord, lost: number): RunRecord | undefined => {
+  if (lost === 0) return undefined
+  const entry = { attempt: counts.attempt, at: 0, node: 'n', outcome: 'lost', error: 'ended with worker 1: killed by SIGKILL' } as const
+  return { counts: { ...counts, losses: counts.losses + lost }, history: withHistory(history, ...new Array<HistoryEntry>(lost).fill(entry)) }
+}
+
 /** A job that has taken so many processes with it is not run again. */
 export const MAX_LOSSES = 2
 export const MAX_REQUEUES = 8
 
 interface Active {
   readonly job: ClaimedJob
+  /** It has lost runs under this claim. */
+  record: RunRecord | undefined
   isSettling: boolean
 }
 
@@ -140,11 +150,11 @@ export class SimHost implements Host {
   // ---- jobs
 
   #begin(job: ClaimedJob): void {
-    const active: Active = { job, isSettling: false }
+    const active: Active = { job, record: undefined, isSettling: false }
     this.#active.set(keyOf(job), active)
     const { losses, requeues } = job.counts
     if (losses > MAX_LOSSES || requeues > MAX_REQUEUES) {
-      this.#settle(active, { as: 'failed', reason: 'lost', error: ERROR, counts: job.counts, history: HISTORY })
+      this.#settle(active, { as: 'failed', reason: 'lost', error: ERROR, counts: job.counts, history: job.history })
       return
     }
     this.#later(active, this.#random.pick([0, 0, 1, 10, 100]), () => {
@@ -152,7 +162,10 @@ export class SimHost implements Host {
         this.#settle(active, { as: 'release' })
         return
       }
-      this.process.ask({ op: 'began', session: this.#session!, lease: leaseOf(job), beginnings: this.#random.pick([1, 1, 1, 3]), atOnce: job.redelivered })
+      const beginnings = this.#random.pick([1, 1, 1, 3])
+      active.record = recordOf(job, beginnings - 1)
+      const lost = active.record === undefined ? undefined : { history: active.record.history }
+      this.process.ask({ op: 'began', session: this.#session!, lease: leaseOf(job), beginnings, atOnce: job.redelivered, ...lost })
       if (this.#random.chance(0.1)) this.process.ask({ op: 'progress', session: this.#session!, lease: leaseOf(job), value: EMPTY })
       if (job.task === 'poison') this.process.inHost(this.#random.pick([0, 5, 50]), () => this.process.kill())
       else this.#later(active, job.task === 'slow' ? this.#random.between(200, 3_000) : this.#random.pick([0, 1, 5, 30]), () => this.#finish(active))
@@ -167,22 +180,23 @@ export class SimHost implements Host {
   }
 
   #finish(active: Active): void {
-    const { job } = active
-    const { attempt } = job.counts
+    const { job, record } = active
+    const { counts, history } = record ?? job
+    const { attempt } = counts
     if (job.task === 'twice' && attempt === 1) {
       // Its first claim is over, and is settled when the second stands.
-      this.#settle(active, { as: 'retry', delay: 0, counts: { ...job.counts, attempt: 2 }, history: HISTORY, error: ERROR })
+      this.#settle(active, { as: 'retry', delay: 0, counts: { ...counts, attempt: 2 }, history, error: ERROR })
       this.#settleLate(job, this.#session!, this.#random.pick([1, 5, 30]))
       return
     }
     const fails = job.task === 'bad' || (job.task === 'flaky' && attempt < 3)
     if (!fails) {
-      this.#settle(active, { as: 'completed', answer: ANSWER })
+      this.#settle(active, { as: 'completed', answer: ANSWER, ...(record === undefined ? undefined : { record }) })
       if (job.task === 'twice') this.#settleLate(job, this.#session!, 0)
     } else if (attempt < 3) {
-      const counts = { ...job.counts, attempt: attempt + 1 }
-      this.#settle(active, { as: 'retry', delay: this.#random.pick([0, 20, 300, 2_000]), counts, history: HISTORY, error: ERROR })
-    } else this.#settle(active, { as: 'failed', reason: 'failed', error: ERROR, counts: job.counts, history: HISTORY })
+      const next = { ...counts, attempt: attempt + 1 }
+      this.#settle(active, { as: 'retry', delay: this.#random.pick([0, 20, 300, 2_000]), counts: next, history, error: ERROR })
+    } else this.#settle(active, { as: 'failed', reason: 'failed', error: ERROR, counts, history })
   }
 
   #settle(active: Active, outcome: Outcome): void {
@@ -198,7 +212,8 @@ export class SimHost implements Host {
     const active = this.#active.get(`${seq} ${token}`)
     if (session !== this.#session || active === undefined || this.#random.chance(0.7)) return
     this.#later(active, this.#random.pick([1, 50]), () => {
-      this.#settle(active, { as: 'cancelled', reason: 'cancelled', error: ERROR, counts: active.job.counts, history: HISTORY })
+      const { counts, history } = active.record ?? active.job
+      this.#settle(active, { as: 'cancelled', reason: 'cancelled', error: ERROR, counts, history })
     })
   }
 

@@ -79,7 +79,7 @@ export class MemoryProcess extends SimProcess {
       case 'settle':
         return this.#sessions.get(operation.session)?.settle(operation.lease, operation.outcome) ?? false
       case 'began':
-        this.#sessions.get(operation.session)?.began(operation.lease, operation.beginnings)
+        this.#sessions.get(operation.session)?.began(operation.lease, operation.beginnings, operation.atOnce, operation.history)
         // Not a transaction of the store: what is seen is to be up to date nevertheless.
         return this.#database.committed(this)
       case 'progress':

@@ -3,6 +3,7 @@ import type { MemoryDatabase } from '../../../src/queue/store/memory/memory-data
 import type { Database, Row, Statement } from '../../../src/queue/store/sqlite/database/node-sqlite.js'
 import { TIMING } from '../../../src/queue/store/sqlite/engine/rows.js'
 import { JOB_STATES, type JobState, type QueueState, type StoredOptions } from '../../../src/queue/store/store.js'
+import type { HistoryEntry } from '../../../src/runtime/delivery.js'
 
 export interface SnapshotJob {
   readonly seq: number
@@ -14,6 +15,8 @@ export interface SnapshotJob {
   readonly dueAt: number | undefined
   readonly expiresAt: number | undefined
   readonly losses: number
+  /** Entries of its history for runs that were lost. */
+  readonly lostRuns: number
   readonly requeues: number
   readonly token: number
   /** The name of the session that holds it. */
@@ -43,6 +46,8 @@ export interface Snapshot {
 }
 
 export const NO_SNAPSHOT: Snapshot = { jobs: new Map(), counts: {}, sessions: new Map(), queues: new Map(), schedules: new Map(), shift: 0 }
+
+export const lostRuns = (history: readonly HistoryEntry[]): number => history.filter(({ outcome }) => outcome === 'lost').length
 
 const text = (value: unknown): string | undefined => (value === null ? undefined : (value as string))
 const number = (value: unknown): number | undefined => (value === null ? undefined : (value as number))
@@ -86,6 +91,7 @@ export class FileReader {
         dueAt: row.run_at === null ? undefined : (row.run_at as number) + (row.timing === TIMING.at ? 0 : shift),
         expiresAt: number(row.expires_at),
         losses: row.losses as number,
+        lostRuns: row.history === null ? 0 : lostRuns(JSON.parse(row.history as string) as HistoryEntry[]),
         requeues: row.requeues as number,
         token: row.token as number,
         session: row.session === null ? undefined : (sessionNames.get(row.session!) ?? `of number ${row.session}, which is gone`),
@@ -150,6 +156,7 @@ export const readMemory = (database: MemoryDatabase, queues: readonly string[]):
       dueAt: row.runAt === undefined || row.timing === 'at' ? row.runAt : row.runAt + shift,
       expiresAt: row.expiresAt,
       losses: row.counts.losses,
+      lostRuns: lostRuns(row.history),
       requeues: row.counts.requeues,
       token: row.token,
       session: row.session === undefined ? undefined : (database.sessions.get(row.session as never)?.name ?? 'that is gone'),

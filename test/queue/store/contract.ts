@@ -55,6 +55,7 @@ export const newJob = (given: Partial<NewJob> = {}): NewJob => ({
 const COMPLETED: Outcome = { as: 'completed', answer: bytes('answer') }
 const ERROR = { name: 'Error', message: 'no luck', stack: undefined, code: 'E_LUCK' }
 const ENTRY = { attempt: 1, at: 1, node: 'n', outcome: 'failed', error: 'Error: no luck' } as const
+const LOST = { attempt: 1, at: 2, node: 'n', outcome: 'lost', error: 'ended with worker 3: killed by SIGSEGV' } as const
 const FAILED: Outcome = { as: 'failed', reason: 'failed', error: ERROR, counts: { attempt: 3, losses: 0, requeues: 0 }, history: [ENTRY] }
 const retryAfter = (ms: number): Outcome => ({ as: 'retry', delay: ms, counts: { attempt: 2, losses: 1, requeues: 0 }, history: [ENTRY], error: ERROR })
 
@@ -278,6 +279,28 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         expect(job!.endedAt).toBeGreaterThanOrEqual(job!.createdAt)
       })
 
+      it('completes a job with the runs that it lost before, and leaves counts and history alone where it lost none', async () => {
+        const counts = { attempt: 1, losses: 2, requeues: 0 }
+        await end('a', { ...COMPLETED, record: { counts, history: [ENTRY, LOST] } } as Outcome)
+        const job = await store.read('q', 'a')
+        expect(job).toMatchObject({ state: 'completed', counts, history: [ENTRY, LOST] })
+        expect(text(job!.answer)).toBe('answer')
+        await add({ id: 'b' })
+        const session = await openSession()
+        await session.settle(await claimOne(session), { as: 'retry', delay: 0, counts: { ...counts, requeues: 3 }, history: [ENTRY, LOST], error: ERROR })
+        await session.settle(await claimOne(session), COMPLETED)
+        expect(await store.read('q', 'b')).toMatchObject({ state: 'completed', counts: { ...counts, requeues: 3 }, history: [ENTRY, LOST] })
+      })
+
+      it('keeps the lost runs of a job that was cancelled before it completed', async () => {
+        await add({ id: 'a' })
+        const session = await openSession()
+        const job = await claimOne(session)
+        await store.alter({ queue: 'q', ids: ['a'] }, 'cancel')
+        expect(await session.settle(job, { ...COMPLETED, record: { counts: { ...job.counts, losses: 1 }, history: [LOST] } } as Outcome)).toBe(false)
+        expect(await store.read('q', 'a')).toMatchObject({ state: 'cancelled', counts: { losses: 1 }, history: [LOST] })
+      })
+
       it.each(['failed', 'expired', 'cancelled'] as const)('ends a job as %s, with reason, error, counts and history', async (as) => {
         await end('a', { ...FAILED, as, reason: as })
         expect(await store.read('q', 'a')).toMatchObject({ state: as, reason: as, error: ERROR, counts: FAILED.counts, history: [ENTRY], answer: undefined })
@@ -350,6 +373,25 @@ export const storeContract = (name: string, share: () => SharedJobs | Promise<Sh
         expect(await session.settle(begun!, COMPLETED)).toBe(false)
         expect(await session.settle(unbegun!, COMPLETED)).toBe(false)
         expect((await session.claim(['q'], 1).catch(() => ({ jobs: [] }))).jobs).toEqual([])
+      })
+
+      it('has an entry in the history for the run that ended with the session, beside those that the session has told of', async () => {
+        await add({ id: 'begun' }, { id: 'unbegun' }, { id: 'often' })
+        const session = await openSession({ name: 'node-7' })
+        const [begun, , often] = await claim(session, 3)
+        session.began(begun!)
+        session.began(often!)
+        session.began(often!, 2, true, [LOST])
+        await nothing(session, ['none'])
+        expect(await store.read('q', 'often')).toMatchObject({ state: 'active', counts: { losses: 1 }, history: [LOST] })
+        await shared.lose(session)
+        const jobs = await claim(await openSession(), 3)
+        const ofNode = { attempt: 1, at: expect.any(Number), node: 'node-7', outcome: 'lost', error: expect.stringMatching(/^ended with node 'node-7': /) }
+        expect(jobs.map(({ id, counts: { losses }, history }) => [id, losses, history])).toEqual([
+          ['begun', 1, [ofNode]],
+          ['unbegun', 0, []],
+          ['often', 2, [LOST, ofNode]],
+        ])
       })
 
       it('has stored a beginning that was reported before a settlement', async () => {

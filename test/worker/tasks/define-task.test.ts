@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { currentJob, defineTask, onJobEnd, onJobStart, onWorkerStart, onWorkerStop } from '../../../src/worker/index.js'
+import { currentJob, defineTask, NonRetryableError, onJobEnd, onJobStart, onWorkerStart, onWorkerStop, RetryAfterError } from '../../../src/worker/index.js'
 import { workerState } from '../../../src/worker/state.js'
 
 describe('defineTask', () => {
@@ -9,6 +9,13 @@ describe('defineTask', () => {
     expect(defined).toBe(task)
     expect(workerState().tasks.get(defined)).toMatchObject({ timeLimit: 10, softTimeLimit: 5 })
     expect(workerState().tasks.get(defineTask(() => 1))).toBeDefined()
+  })
+
+  test('keeps maxAttempts and backoff for a node, and announces neither where they are not given', () => {
+    const given = { maxAttempts: 2, backoff: { kind: 'exponential', delay: 5, maxDelay: 9, jitter: 0.5 } } as const
+    expect(workerState().tasks.get(defineTask(given, () => 1))).toMatchObject(given)
+    const plain = workerState().tasks.get(defineTask({ retryLost: 1 }, () => 1))
+    expect(Object.keys(plain!)).toEqual(['timeLimit', 'softTimeLimit', 'retryLost'])
   })
 
   test('a function defined twice is two tasks', async () => {
@@ -29,6 +36,12 @@ describe('defineTask', () => {
     [{ timeLimit: 5, softTimeLimit: 6 }, /below softTimeLimit/],
     [{ retryLost: 1.5 }, /retryLost is 1.5/],
     [{ retryLost: -1 }, /retryLost is -1/],
+    [{ maxAttempts: 0 }, /'maxAttempts' must be a whole number of at least 1; it was given 0/],
+    [{ maxAttempt: 2 }, /'maxAttempt'.*'maxAttempts'/],
+    [{ backoff: 'fixed' }, /'backoff' must be an object/],
+    [{ backoff: { kind: 'linear', delay: 1 } }, /'backoff.kind' must be 'fixed' or 'exponential'/],
+    [{ backoff: { kind: 'fixed', delay: 5, maxdelay: 1 } }, /'maxdelay' of backoff; did you mean 'maxDelay'/],
+    [{ backoff: { kind: 'exponential', delay: 5, maxDelay: 4 } }, /'backoff.maxDelay' must be at least the delay of 5 ms/],
   ])('refuses %o', (options, message) => {
     expect(() => defineTask(options, () => 1)).toThrow(message)
     expect(() => defineTask(options, () => 1)).toThrow(TypeError)
@@ -38,6 +51,36 @@ describe('defineTask', () => {
     expect(() => defineTask({ timeLimit: undefined }, () => 1)).not.toThrow()
     expect(() => defineTask({}, 5 as unknown as () => void)).toThrow(TypeError)
     expect(() => defineTask(null as unknown as object, () => 1)).toThrow(TypeError)
+  })
+})
+
+describe('the errors by which a task decides about its retries', () => {
+  test('are errors as any, with a code', () => {
+    const cause = new Error('inside')
+    const error = new NonRetryableError('never', { cause })
+    expect(error).toBeInstanceOf(Error)
+    expect(error).toMatchObject({ name: 'NonRetryableError', message: 'never', code: 'ERR_PREFORK_NON_RETRYABLE', cause })
+    expect(new NonRetryableError().message).toBe('')
+    const later = new RetryAfterError('busy', { delay: 1.5, cause })
+    expect(later).toMatchObject({ name: 'RetryAfterError', message: 'busy', code: 'ERR_PREFORK_RETRY_AFTER', delay: 1.5, cause })
+    expect(new RetryAfterError('busy', { delay: 0 }).delay).toBe(0)
+  })
+
+  test.each([
+    [undefined],
+    [null],
+    [5],
+    [{}],
+    [{ delay: '5' }],
+    [{ delay: -1 }],
+    [{ delay: Number.NaN }],
+    [{ delay: Number.POSITIVE_INFINITY }],
+    [{ delay: 5n }],
+  ])('a RetryAfterError takes no %o', (options) => {
+    expect(() => new RetryAfterError('busy', options as never)).toThrow(TypeError)
+    expect(() => new RetryAfterError('busy', options as never)).toThrow(
+      /'delay' must be the milliseconds before the next attempt, a finite number of 0 or more/,
+    )
   })
 })
 

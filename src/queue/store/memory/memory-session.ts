@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import type { HistoryEntry } from '../../../runtime/delivery.js'
 import { microtask } from '../../../util/node-time.js'
 import { notify } from '../../../util/notify.js'
 import { storeClosed } from '../errors.js'
@@ -43,9 +44,11 @@ export class MemorySession implements StoreSession, DatabaseSession {
     return this.#database.run((now) => jobs.settle(row, outcome, now))
   }
 
-  began(lease: Lease, beginnings = 1): void {
+  began(lease: Lease, beginnings = 1, _atOnce = false, history?: readonly HistoryEntry[]): void {
     const row = this.#database.jobs.held(lease, this)
-    if (row !== undefined) row.begun = beginnings
+    if (row === undefined) return
+    row.begun = beginnings
+    if (history !== undefined) row.history = history
   }
 
   async beginning(lease: Lease): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Counts, HistoryEntry, SerializedError } from '../../../runtime/delivery.js'
 import { runAtOf } from '../clock-jumps.js'
-import { isEnded } from '../ended-jobs.js'
+import { isEnded, shownCounts } from '../ended-jobs.js'
 import type { ClaimedJob, JobSelector, JobState, NewJob, StoredJob, StoredJobData, StoredOptions } from '../store.js'
 
 /** What `runAt` is: a time that a user chose, the end of a delay that a user chose, or the end of the wait before a retry. */
@@ -120,7 +120,7 @@ export const storedJob = (row: Row, shift: number): StoredJob => ({
   expiresAt: row.expiresAt,
   createdAt: row.createdAt,
   endedAt: row.endedAt,
-  counts: row.counts,
+  counts: shownCounts(row.counts, row.state, row.begun),
   history: row.history,
   reason: row.reason,
   error: row.error,

@@ -1,6 +1,6 @@
 import type { SerializedError } from '../../../runtime/delivery.js'
 import { monotonicNow } from '../clock-jumps.js'
-import { CANCELLED, dependencyFailed, type EndState, EXPIRED, isEnded, SESSION_LOST } from '../ended-jobs.js'
+import { CANCELLED, dependencyFailed, type EndState, EXPIRED, isEnded, SESSION_LOST, withSessionLoss } from '../ended-jobs.js'
 import { unknownDependency } from '../errors.js'
 import type { AddedJob, JobChange, JobSelector, Lease, NewJob, Outcome } from '../store.js'
 import { JobTable, nextMatching } from './job-table.js'
@@ -112,6 +112,10 @@ export class Transitions {
     const refused = row.cancelRequested && (outcome.as === 'completed' || outcome.as === 'failed' || outcome.as === 'expired')
     if (outcome.as === 'release') this.#release(row, now)
     else if (outcome.as === 'completed') {
+      if (outcome.record !== undefined) {
+        row.counts = outcome.record.counts
+        row.history = outcome.record.history
+      }
       this.#end(row, refused ? 'cancelled' : 'completed', refused ? CANCELLED : { reason: undefined, error: undefined, answer: outcome.answer }, now)
     } else {
       row.counts = outcome.counts
@@ -155,6 +159,7 @@ export class Transitions {
     row.counts = begun > 0 ? { ...counts, losses: counts.losses + begun } : { ...counts, requeues: counts.requeues + 1 }
     if (begun > 0) {
       row.error = SESSION_LOST
+      row.history = withSessionLoss(row.history, counts, row.node ?? '', now)
       this.table.emit(row, 'stalled')
     }
     this.#release(row, now)

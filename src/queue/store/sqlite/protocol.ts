@@ -1,4 +1,5 @@
 /** What the host and the thread of a store say to each other. */
+import type { HistoryEntry } from '../../../runtime/delivery.js'
 import type { Claim, ClaimedJob, JobChange, JobSelector, Lease, NewJob, Outcome, QueueState, StoreCondition, StoredSchedule, StoreEvent } from '../store.js'
 
 /** What the host gives to the thread at its start. */
@@ -22,7 +23,14 @@ export type Operation =
   | { readonly op: 'closeSession'; readonly session: number }
   | { readonly op: 'claim'; readonly session: number; readonly queues: readonly string[]; readonly max: number }
   | { readonly op: 'settle'; readonly session: number; readonly lease: Lease; readonly outcome: Outcome }
-  | { readonly op: 'began'; readonly session: number; readonly lease: Lease; readonly beginnings: number; readonly atOnce: boolean }
+  | {
+      readonly op: 'began'
+      readonly session: number
+      readonly lease: Lease
+      readonly beginnings: number
+      readonly atOnce: boolean
+      readonly history?: readonly HistoryEntry[]
+    }
   | { readonly op: 'progress'; readonly session: number; readonly lease: Lease; readonly value: Uint8Array }
   | { readonly op: 'find'; readonly selector: JobSelector }
   | { readonly op: 'read'; readonly queue: string; readonly id: string }
@@ -40,14 +48,14 @@ export interface Request {
 }
 
 /**
- * A request to settle a job that has completed, which most requests are: its values alone. To copy an object to another thread costs more for the names
+ * A request to settle a job that has completed and has lost no run, which most requests are: its values alone. To copy an object to another thread costs more for the names
  * in it than for the values.
  */
 export type PackedCompletion = readonly [id: number, session: number, seq: number, token: number, answer: Uint8Array]
 
 export const packRequest = (request: Request): Request | PackedCompletion => {
   const { id, operation } = request
-  if (operation.op !== 'settle' || operation.outcome.as !== 'completed') return request
+  if (operation.op !== 'settle' || operation.outcome.as !== 'completed' || operation.outcome.record !== undefined) return request
   return [id, operation.session, operation.lease.seq, operation.lease.token, operation.outcome.answer]
 }
 

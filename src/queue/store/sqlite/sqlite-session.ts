@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import type { HistoryEntry } from '../../../runtime/delivery.js'
 import { notify } from '../../../util/notify.js'
 import { storeClosed } from '../errors.js'
 import type { Claim, Lease, Outcome, StoreSession } from '../store.js'
@@ -36,12 +37,13 @@ export class SqliteSession implements StoreSession, SessionEvents {
 
   settle({ seq, token }: Lease, outcome: Outcome): Promise<boolean> {
     if (this.#closed !== undefined || this.#lost.signal.aborted) return Promise.resolve(false)
-    const own = outcome.as === 'completed' ? { as: outcome.as, answer: ownBytes(outcome.answer) } : outcome
+    const own = outcome.as === 'completed' ? { ...outcome, answer: ownBytes(outcome.answer) } : outcome
     return this.#thread.request({ op: 'settle', session: this.id, lease: { seq, token }, outcome: own })
   }
 
-  began({ seq, token }: Lease, beginnings = 1, atOnce = false): void {
-    this.#thread.post({ op: 'began', session: this.id, lease: { seq, token }, beginnings, atOnce })
+  began({ seq, token }: Lease, beginnings = 1, atOnce = false, history?: readonly HistoryEntry[]): void {
+    const began = { op: 'began', session: this.id, lease: { seq, token }, beginnings, atOnce } as const
+    this.#thread.post(history === undefined ? began : { ...began, history })
   }
 
   async beginning({ seq, token }: Lease): Promise<void> {

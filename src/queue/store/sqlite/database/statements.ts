@@ -47,7 +47,10 @@ export const SQL = {
   /** Nobody cancels it or depends on it. */
   completeKnown: `UPDATE job SET state = 4, session = NULL, ended_at = ?3, kept_until = ?4, kept_to = ?5, answer = ?6, answer_checksum = ?7
     WHERE seq = ?1 AND token = ?2 AND state = 2 AND cancel = 0 AND awaited = 0`,
+  /** Runs were lost before the one that completed it. */
+  setRecord: 'UPDATE job SET losses = ?2, history = ?3 WHERE seq = ?1',
   began: 'UPDATE job SET begun = ?3 WHERE seq = ?1 AND token = ?2 AND state = 2',
+  beganAgain: 'UPDATE job SET begun = ?3, history = ?4 WHERE seq = ?1 AND token = ?2 AND state = 2',
   giveBack: `UPDATE job SET state = ?2, timing = ?3, run_at = ?4, session = NULL, node = NULL, begun = 0, cancel = 0,
     attempt = ?5, losses = ?6, requeues = ?7, unknown_for = ?8, history = ?9 WHERE seq = ?1`,
   end: `UPDATE job SET state = ?2, session = NULL, cancel = 0, ended_at = ?3, kept_until = ?4, kept_to = ?5, reason = ?6,

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { Counts, HistoryEntry, SerializedError } from '../../../../runtime/delivery.js'
+import { shownCounts } from '../../ended-jobs.js'
 import { type ClaimedJob, JOB_STATES, type JobState, type StoredJob, type StoredOptions } from '../../store.js'
 import type { Row } from '../database/node-sqlite.js'
 
@@ -80,7 +81,7 @@ export const optionsText = (options: StoredOptions): string | null => textOf(opt
 
 export const historyText = (history: readonly HistoryEntry[]): string | null => textOf(history)
 
-const historyOf = (text: string | null): HistoryEntry[] => (text === null ? [] : (JSON.parse(text) as HistoryEntry[]))
+export const historyOf = (text: string | null): HistoryEntry[] => (text === null ? [] : (JSON.parse(text) as HistoryEntry[]))
 
 export const errorOf = (text: unknown): SerializedError | undefined =>
   typeof text === 'string' ? ({ stack: undefined, code: undefined, ...JSON.parse(text) } as SerializedError) : undefined
@@ -118,7 +119,7 @@ export const storedJob = (row: JobRow, queue: string, shift: number, error: Seri
   expiresAt: row.expires_at ?? undefined,
   createdAt: row.created_at,
   endedAt: row.ended_at ?? undefined,
-  counts: countsOf(row),
+  counts: shownCounts(countsOf(row), stateName(row.state), row.begun),
   history: historyOf(row.history),
   reason: row.reason ?? undefined,
   error,

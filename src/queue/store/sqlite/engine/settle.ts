@@ -1,8 +1,9 @@
-import { CANCELLED, SESSION_LOST } from '../../ended-jobs.js'
+import type { HistoryEntry, RunRecord } from '../../../../runtime/delivery.js'
+import { CANCELLED, SESSION_LOST, withSessionLoss } from '../../ended-jobs.js'
 import type { Lease, Outcome } from '../../store.js'
 import type { StoreContext } from './context.js'
 import { end, ended, keep } from './end.js'
-import { checksumOf, countColumns, countsOf, type EndingRow, type HeldRow, historyText, type JobRow, STATE, TIMING } from './rows.js'
+import { checksumOf, countColumns, countsOf, type EndingRow, type HeldRow, historyOf, historyText, type JobRow, STATE, TIMING } from './rows.js'
 
 /** Undefined: the claim is over. */
 const heldRow = ({ sql }: StoreContext, { seq, token }: Lease): HeldRow | undefined => sql.claimed.get(seq, token) as unknown as HeldRow | undefined
@@ -10,14 +11,14 @@ const heldRow = ({ sql }: StoreContext, { seq, token }: Lease): HeldRow | undefi
 /** Ends a claim. False: it is over already, or the job was cancelled before and has ended so. */
 export const settle = (context: StoreContext, lease: Lease, outcome: Outcome): boolean => {
   const known = context.claimed.take(lease)
-  if (outcome.as === 'completed' && known !== undefined && completeKnown(context, known, lease, outcome.answer)) return true
+  if (outcome.as === 'completed' && outcome.record === undefined && known !== undefined && completeKnown(context, known, lease, outcome.answer)) return true
   const row = heldRow(context, lease)
   if (row === undefined) return false
   if (row.cancel === 1 && (outcome.as === 'completed' || outcome.as === 'failed' || outcome.as === 'expired')) {
-    end(context, row, STATE.cancelled, outcome.as === 'completed' ? CANCELLED : { ...outcome, ...CANCELLED })
+    end(context, row, STATE.cancelled, { ...(outcome.as === 'completed' ? outcome.record : outcome), ...CANCELLED })
     return false
   }
-  if (outcome.as === 'completed') complete(context, row, outcome.answer)
+  if (outcome.as === 'completed') complete(context, row, outcome.answer, outcome.record)
   else if (outcome.as === 'release') giveBack(context, row)
   else if (outcome.as === 'retry') retry(context, row, outcome)
   else end(context, row, STATE[outcome.as], outcome)
@@ -37,12 +38,13 @@ const setAnswer = ({ sql }: StoreContext, seq: number, answer: Uint8Array): void
   sql.setAnswer.run(seq, checksumOf(answer), answer)
 }
 
-const complete = (context: StoreContext, row: HeldRow, answer: Uint8Array): void => {
+const complete = (context: StoreContext, row: HeldRow, answer: Uint8Array, record: RunRecord | undefined): void => {
   const { sql, clock } = context
   const { seq } = row
   const { until, to, count } = keep(context, row.queue, STATE.completed, row.options)
   const { short, checksum } = storedAnswer(answer)
   sql.complete.run(seq, clock.now, until, to, short, checksum)
+  if (record !== undefined) sql.setRecord.run(seq, record.counts.losses, historyText(record.history))
   if (short === null) setAnswer(context, seq, answer)
   context.counters.hasEnded(row.queue, STATE.completed, count)
   ended(context, row, STATE.active, STATE.completed)
@@ -75,13 +77,15 @@ const retry = (context: StoreContext, row: HeldRow, { delay, counts, history, er
   if (state === STATE.waiting) context.ready(row.queue)
 }
 
-/** It waits again as before; a job that is to be cancelled ends. */
-export const giveBack = (context: StoreContext, row: HeldRow, counts = countsOf(row)): void => {
+/** It waits again as before; a job that is to be cancelled ends. `record`: what has changed of it. */
+export const giveBack = (context: StoreContext, row: HeldRow, record?: RunRecord): void => {
   if (row.cancel === 1) {
-    end(context, row, STATE.cancelled, { ...CANCELLED, counts })
+    end(context, row, STATE.cancelled, { ...CANCELLED, ...record })
     return
   }
-  context.sql.giveBack.run(row.seq, STATE.waiting, row.timing, row.run_at, ...countColumns(counts), row.history)
+  const { counts = countsOf(row), history } = record ?? {}
+  const text = history === undefined ? row.history : historyText(history)
+  context.sql.giveBack.run(row.seq, STATE.waiting, row.timing, row.run_at, ...countColumns(counts), text)
   context.counters.moved(row.queue, STATE.active, STATE.waiting)
   context.emit('waiting', row.queue, row.id, row.seq)
   context.ready(row.queue)
@@ -89,16 +93,23 @@ export const giveBack = (context: StoreContext, row: HeldRow, counts = countsOf(
 
 /** The session that held it is dead: what had begun counts a loss for each beginning, what had not a requeue. The node that claims it next admits or ends it. */
 export const lose = (context: StoreContext, row: JobRow): void => {
-  const { losses, requeues, ...rest } = countsOf(row)
-  if (row.begun > 0) {
-    context.sql.setError.run(row.seq, JSON.stringify(SESSION_LOST))
-    context.emit('stalled', row.queue, row.id, row.seq)
+  const counts = countsOf(row)
+  const history = historyOf(row.history)
+  if (row.begun === 0) {
+    giveBack(context, row, { counts: { ...counts, requeues: counts.requeues + 1 }, history })
+    return
   }
-  giveBack(context, row, { ...rest, losses: losses + row.begun, requeues: requeues + (row.begun > 0 ? 0 : 1) })
+  context.sql.setError.run(row.seq, JSON.stringify(SESSION_LOST))
+  context.emit('stalled', row.queue, row.id, row.seq)
+  giveBack(context, row, {
+    counts: { ...counts, losses: counts.losses + row.begun },
+    history: withSessionLoss(history, counts, row.node ?? '', context.clock.now),
+  })
 }
 
-export const began = ({ sql }: StoreContext, { seq, token }: Lease, beginnings: number): void => {
-  sql.began.run(seq, token, beginnings)
+export const began = ({ sql }: StoreContext, { seq, token }: Lease, beginnings: number, history: readonly HistoryEntry[] | undefined): void => {
+  if (history === undefined) sql.began.run(seq, token, beginnings)
+  else sql.beganAgain.run(seq, token, beginnings, historyText(history))
 }
 
 export const progress = (context: StoreContext, { seq, token }: Lease, value: Uint8Array): void => {

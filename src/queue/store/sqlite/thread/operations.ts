@@ -94,7 +94,7 @@ export const apply = (context: StoreContext, state: ThreadState, operation: AnyO
     case 'settle':
       return settle(context, operation.lease, operation.outcome)
     case 'began':
-      return began(context, operation.lease, operation.beginnings)
+      return began(context, operation.lease, operation.beginnings, operation.history)
     case 'progress':
       return progress(context, operation.lease, operation.value)
     case 'find':

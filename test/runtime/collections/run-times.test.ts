@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type MeasuredJob, RunTimes, TaskRuns } from '../../src/runtime/run-times.js'
+import { type MeasuredJob, RunTimes, TaskRuns } from '../../../src/runtime/collections/run-times.js'
 
 const measured = (times: readonly number[]): TaskRuns => {
   const runs = new TaskRuns()

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { BoundedMap } from './collections/bounded-map.js'
+import { BoundedMap } from './bounded-map.js'
 
 /** The newest runs of a task that count. */
 const KEPT = 32
