@@ -26,8 +26,8 @@ export const mutations = [
   {
     breaks: 'beginnings are not stored',
     file: 'src/queue/store/sqlite/engine/settle.ts',
-    find: '  sql.began.run(seq, token, beginnings)\n',
-    put: '  sql.jobBySeq.get(seq, token)\n',
+    find: '  if (history === undefined) sql.began.run(seq, token, beginnings)\n',
+    put: '  if (history === undefined) sql.jobBySeq.get(seq)\n',
     proof: ['poison-node'],
   },
   {

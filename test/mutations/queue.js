@@ -66,16 +66,46 @@ export const mutations = [
     put: 'token = max(token, 1), begun = 0',
   },
   {
-    breaks: 'losses are counted by claims',
+    breaks: 'a job that had not begun when its session died counts no requeue',
     file: 'src/queue/store/sqlite/engine/settle.ts',
-    find: 'losses: losses + row.begun, requeues: requeues + (row.begun > 0 ? 0 : 1)',
-    put: 'losses: losses + 1, requeues',
+    find: '  if (row.begun === 0) {\n',
+    put: '  if (row.begun < 0) {\n',
   },
   {
     breaks: 'several beginnings under one claim count one loss',
     file: 'src/queue/store/sqlite/engine/settle.ts',
-    find: 'losses: losses + row.begun, requeues: requeues',
-    put: 'losses: losses + Math.min(row.begun, 1), requeues: requeues',
+    find: 'losses: counts.losses + row.begun',
+    put: 'losses: counts.losses + Math.min(row.begun, 1)',
+  },
+  {
+    breaks: 'a run that ended with its session is not in the history of its job',
+    file: 'src/queue/store/sqlite/engine/settle.ts',
+    find: "history: withSessionLoss(history, counts, row.node ?? '', context.clock.now)",
+    put: 'history',
+  },
+  {
+    breaks: 'a job that completes forgets the runs that it lost',
+    file: 'src/queue/store/sqlite/engine/settle.ts',
+    find: '  if (record !== undefined) sql.setRecord.run(seq, record.counts.losses, historyText(record.history))\n',
+    put: '',
+  },
+  {
+    breaks: 'the runs that a job lost under its claim are not stored when it begins again',
+    file: 'src/queue/store/sqlite/engine/settle.ts',
+    find: '  if (history === undefined) sql.began.run',
+    put: '  if (history !== null) sql.began.run',
+  },
+  {
+    breaks: 'in memory, a run that ended with its session is not in the history of its job',
+    file: 'src/queue/store/memory/transitions.ts',
+    find: "      row.history = withSessionLoss(row.history, counts, row.node ?? '', now)\n",
+    put: '',
+  },
+  {
+    breaks: 'in memory, a job that completes forgets the runs that it lost',
+    file: 'src/queue/store/memory/transitions.ts',
+    find: '      if (outcome.record !== undefined) {\n',
+    put: '      if (outcome.record === null) {\n',
   },
   {
     breaks: 'a queue that is paused is claimed from',
@@ -92,7 +122,7 @@ export const mutations = [
   {
     breaks: 'a job that is to be cancelled waits again when it is released or its session dies',
     file: 'src/queue/store/sqlite/engine/settle.ts',
-    find: '  if (row.cancel === 1) {\n    end(context, row, STATE.cancelled, { ...CANCELLED, counts })\n    return\n  }\n',
+    find: '  if (row.cancel === 1) {\n    end(context, row, STATE.cancelled, { ...CANCELLED, ...record })\n    return\n  }\n',
     put: '',
   },
   {
