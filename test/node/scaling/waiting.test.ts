@@ -28,12 +28,13 @@ describe('a node starts no worker', () => {
   }
 
   it('for jobs that share one which awaits', async () => {
-    const { node, server, broker } = await startNode({ maxWorkers: 3, concurrency: 10, scaleUpAfter: 20 })
+    const { node, server, broker } = await startNode({ maxWorkers: 3, concurrency: 10, scaleUpAfter: 1_000 })
     const journal = new Journal()
     const latch = new Latch()
     for (let index = 0; index < 10; index++) server.add('hold', [latch.path, journal.path, index])
-    await until('all run', () => journal.lines.length === 10)
-    await looks(broker)
+    await until('all run', () => node.stats().running === 10)
+    // For longer than scaleUpAfter: a look each 50 ms.
+    await looks(broker, 25)
     expect(node.stats().scale.wanted).toBe(1)
     latch.open()
   })
