@@ -64,7 +64,7 @@ export interface Outcome {
 
 /** A project with `prefork`, these packages and these files; it ends with the test. */
 export const projectOf = async (names: readonly string[], files: Readonly<Record<string, string>>) => {
-  await installPackages()
+  if (names.length > 0) await installPackages()
   const { folder, remove } = makeProject()
   onTestFinished(remove)
   linkPackages(folder, names)

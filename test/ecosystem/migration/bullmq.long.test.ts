@@ -1,5 +1,5 @@
 /** The examples of the page for BullMQ, run by BullMQ on a Redis and by a queue in a file: the same attempts, the same ends. */
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -10,6 +10,7 @@ import { INSTALL_TIMEOUT, installPackages } from '../packages.js'
 import { withRedis } from '../redis.js'
 import { bullmqSide } from './bullmq-side.js'
 import type { JobRequest } from './ended.js'
+import { MEETING, meeting } from './meeting.js'
 import { codeOf, literal, rowsOf, sectionOf } from './page.js'
 import { preforkSide } from './prefork-side.js'
 
@@ -27,37 +28,7 @@ const JOBS = rowsOf(PAGE, 'Attempts and outcomes', JOB).map(([name, data, attemp
 const [FLOW] = rowsOf(PAGE, 'Attempts and outcomes', /^\| `total` with the children `price` of (.*?) +\| 1 +\| completed: `(\d+)`/)
 const FORMS = rowsOf(PAGE, 'Concurrency', new RegExp(`^\\| \`new Worker\\(name, (.*?), ({.*?})\\)\` +\\| ${CODE} +\\| in (\\d+) process`))
 
-/** Each run writes a line; it ends when so many have begun, or, with a file, when that is there. The one that is to crash kills its process once. */
-const MEETING = `import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
-
-export const meet = async ({ journal, id, count, go, crash }) => {
-  appendFileSync(journal, \`\${id}\\n\`)
-  const begun = () => new Set(readFileSync(journal, 'utf8').split('\\n')).size - 1
-  while (begun() < count) await sleep(20)
-  if (crash !== undefined && !existsSync(crash)) {
-    writeFileSync(crash, '')
-    process.kill(process.pid, 'SIGKILL')
-  }
-  while (go !== undefined && !existsSync(go)) await sleep(20)
-  return process.pid
-}
-
-export default ({ data }) => meet(data)
-`
-
 const EIGHT = Array.from({ length: 8 }, (_, id) => id)
-
-/** Eight jobs that wait for each other. */
-const meeting = (folder: string, more: Readonly<Record<string, string>> = {}): { jobs: JobRequest[]; begun: () => number[] } => {
-  const journal = join(folder, 'journal')
-  appendFileSync(journal, '')
-  const runs = (): number[] => readFileSync(journal, 'utf8').split('\n').slice(0, -1).map(Number)
-  return {
-    jobs: EIGHT.map((id) => ({ name: 'meet', data: { journal, id, count: EIGHT.length, ...(id === 0 ? more : { ...more, crash: undefined }) }, attempts: 2 })),
-    begun: () => EIGHT.map((id) => runs().filter((each) => each === id).length),
-  }
-}
 
 it('the page has what is read here', () => {
   expect(JOBS).toHaveLength(3)
@@ -103,7 +74,7 @@ withRedis('BullMQ', () => {
   it.each(FORMS)('runs eight jobs at once: %s, %s', { timeout: TIMEOUT }, async (processor, options, _own, processes) => {
     const { folder, work, run } = await bullmqSide({ 'meeting.js': MEETING })
     await work('meeting.js', { isFile: processor === "'./processor.js'", ...literal(options!) })
-    const ended = await run(meeting(folder).jobs)
+    const ended = await run(meeting(folder, 8).jobs)
     expect(ended.map(({ state }) => state)).toEqual(EIGHT.map(() => 'completed'))
     expect(new Set(ended.map(({ value }) => value)).size).toBe(Number(processes))
   })
@@ -113,7 +84,7 @@ withRedis('BullMQ', () => {
     const options = { concurrency: 8, lockDuration: 1_000, stalledInterval: 500 }
     const [go, crash] = ['go', 'crash'].map((name) => join(folder, name)) as [string, string]
     const { ended: killed } = await work('meeting.js', options)
-    const { jobs, begun } = meeting(folder, { go, crash })
+    const { jobs, begun } = meeting(folder, 8, { go, crash })
     const ended = run(jobs)
     await killed
     writeFileSync(go, '')
@@ -126,7 +97,7 @@ withRedis('BullMQ', () => {
     const { folder, work, run } = await bullmqSide({ 'meeting.js': MEETING })
     const [go, crash] = ['go', 'crash'].map((name) => join(folder, name)) as [string, string]
     await work('meeting.js', { isFile: true, concurrency: 8 })
-    const { jobs, begun } = meeting(folder, { go, crash })
+    const { jobs, begun } = meeting(folder, 8, { go, crash })
     const ended = run(jobs)
     await until('the job has begun again', () => begun()[0] === 2)
     writeFileSync(go, '')
@@ -182,7 +153,7 @@ describe.skipIf(!hasSqlite)('prefork/queue', () => {
   it.each(FORMS)('runs eight jobs at once as BullMQ does: %s, %s', { timeout: TIMEOUT }, async (_processor, _options, own, processes) => {
     const { folder, work, run } = await preforkSide({ 'meeting.js': MEETING })
     await work('meeting.js', literal(`{ ${own} }`))
-    const ended = await run(meeting(folder).jobs)
+    const ended = await run(meeting(folder, 8).jobs)
     expect(ended.map(({ state }) => state)).toEqual(EIGHT.map(() => 'completed'))
     expect(new Set(ended.map(({ value }) => value)).size).toBe(Number(processes))
   })
@@ -194,7 +165,7 @@ describe.skipIf(!hasSqlite)('prefork/queue', () => {
     const { folder, work, run } = await preforkSide({ 'meeting.js': MEETING })
     const [go, crash] = ['go', 'crash'].map((name) => join(folder, name)) as [string, string]
     await work('meeting.js', options)
-    const { jobs, begun } = meeting(folder, { go, crash })
+    const { jobs, begun } = meeting(folder, 8, { go, crash })
     const ended = run(jobs)
     await until('a job has begun again', () => begun().some((count) => count === 2))
     writeFileSync(go, '')

@@ -44,5 +44,5 @@ export const preforkSide = async (files: Readonly<Record<string, string>>, packa
     return await endOf(await queue.addFlow({ task: name, args: [{}], children: below }))
   }
 
-  return { folder, work, run, runFlow }
+  return { folder, store, work, run, runFlow }
 }
