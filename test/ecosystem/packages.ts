@@ -41,7 +41,8 @@ export const installPackages = async (): Promise<void> => {
   )
   if (!mine) return
   try {
-    await execa('npm', ['ci', '--prefix', packagesFolder, '--no-audit', '--no-fund', '--loglevel=error'], { stdin: 'ignore', timeout: INSTALL_TIMEOUT })
+    const env = { NODE_EXTRA_CA_CERTS: process.env.PREFORK_TEST_CA_CERTS || undefined }
+    await execa('npm', ['ci', '--prefix', packagesFolder, '--no-audit', '--no-fund', '--loglevel=error'], { env, stdin: 'ignore', timeout: INSTALL_TIMEOUT })
   } finally {
     rmSync(lock, { recursive: true, force: true })
   }
