@@ -2,6 +2,8 @@ import { defaultExclude, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Nothing here needs more authorities than its own, and Node 20 reads such a bundle at every start: 50 ms for each of some 1,500 processes.
+// npm needs them, where a proxy stands before the registry: `test/ecosystem/packages.ts` hands them on.
+process.env.PREFORK_TEST_CA_CERTS ??= process.env.NODE_EXTRA_CA_CERTS ?? ''
 delete process.env.NODE_EXTRA_CA_CERTS
 
 /** The longest first, or the last of them runs on alone when all else is done. */

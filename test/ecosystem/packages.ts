@@ -1,5 +1,5 @@
 /** Packages that prefork is tried with: they are installed at their first use, in a folder of their own. */
-import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
@@ -7,7 +7,8 @@ import { onTestFinished } from 'vitest'
 import { makeProject } from '../docs/document.js'
 import { until } from '../fixtures/until.js'
 
-const here = fileURLToPath(new URL('./packages/', import.meta.url))
+/** `node_modules` of this folder has them, once they are installed. */
+export const packagesFolder = fileURLToPath(new URL('./packages/', import.meta.url))
 
 /** ms. A slow registry is no failure. */
 export const INSTALL_TIMEOUT = 300_000
@@ -23,8 +24,11 @@ const take = (lock: string): boolean => {
 
 /** Of several processes that need the packages, one installs them and the others wait. */
 export const installPackages = async (): Promise<void> => {
-  const isInstalled = (): boolean => existsSync(join(here, 'node_modules', '.package-lock.json'))
-  const lock = join(here, 'node_modules.lock')
+  const { dependencies } = JSON.parse(readFileSync(join(packagesFolder, 'package.json'), 'utf8')) as { dependencies: Record<string, string> }
+  // npm writes the lock last. The folder may be older than a package that was added since.
+  const wanted = ['.package-lock.json', ...Object.keys(dependencies)]
+  const isInstalled = (): boolean => wanted.every((name) => existsSync(join(packagesFolder, 'node_modules', name)))
+  const lock = join(packagesFolder, 'node_modules.lock')
   let mine = false
   await until(
     `packages are installed; if no process installs them, remove ${lock}`,
@@ -37,7 +41,8 @@ export const installPackages = async (): Promise<void> => {
   )
   if (!mine) return
   try {
-    await execa('npm', ['ci', '--prefix', here, '--no-audit', '--no-fund', '--loglevel=error'], { stdin: 'ignore', timeout: INSTALL_TIMEOUT })
+    const env = { NODE_EXTRA_CA_CERTS: process.env.PREFORK_TEST_CA_CERTS || undefined }
+    await execa('npm', ['ci', '--prefix', packagesFolder, '--no-audit', '--no-fund', '--loglevel=error'], { env, stdin: 'ignore', timeout: INSTALL_TIMEOUT })
   } finally {
     rmSync(lock, { recursive: true, force: true })
   }
@@ -48,7 +53,7 @@ const own = fileURLToPath(new URL('../../node_modules/', import.meta.url))
 /** Makes packages importable in a project: those of this folder, or of the project itself. */
 export const linkPackages = (folder: string, names: readonly string[]): void => {
   for (const name of names) {
-    const tried = join(here, 'node_modules', name)
+    const tried = join(packagesFolder, 'node_modules', name)
     symlinkSync(existsSync(tried) ? tried : join(own, name), join(folder, 'node_modules', name))
   }
 }
@@ -60,7 +65,7 @@ export interface Outcome {
 
 /** A project with `prefork`, these packages and these files; it ends with the test. */
 export const projectOf = async (names: readonly string[], files: Readonly<Record<string, string>>) => {
-  await installPackages()
+  if (names.length > 0) await installPackages()
   const { folder, remove } = makeProject()
   onTestFinished(remove)
   linkPackages(folder, names)
