@@ -1,0 +1,183 @@
+import { waitBound } from './bound.js'
+import type { SimBroker } from './broker.js'
+import type { Clock } from './clock.js'
+import type { FarmConfig, Outcome } from './farm.js'
+import type { Job } from './job.js'
+import type { SimNode } from './node.js'
+import type { PoolEvents } from './pool.js'
+import { Restarts } from './restarts.js'
+
+/** What is known of a node. */
+interface Watched {
+  readonly node: SimNode
+  readonly restarts: Restarts
+  /** Since when a CPU has been free while fewer workers than the most were up, and starts did not fail. */
+  freeSince: number | undefined
+}
+
+/** Watches a run, and says what was wrong. */
+export class Checker {
+  ended = 0
+  readonly #clock: Clock
+  readonly #config: FarmConfig
+  readonly #broker: SimBroker
+  #watched: Watched[] = []
+  readonly #faults: string[] = []
+  /** By queue: published, not begun. */
+  readonly #waiting: Set<Job>[]
+  /** By queue: published. */
+  readonly #published: number[]
+  #unended = 0
+  #starts = 0
+  #retired = 0
+  #workers = 0
+  #peakWorkers = 0
+  #workerTime = 0
+  #workersSince = 0
+  #nearest = 0
+
+  constructor(clock: Clock, config: FarmConfig, broker: SimBroker) {
+    this.#clock = clock
+    this.#config = config
+    this.#broker = broker
+    this.#waiting = Array.from({ length: config.queues }, () => new Set())
+    this.#published = this.#waiting.map(() => 0)
+  }
+
+  eventsOf(index: number): PoolEvents {
+    return {
+      began: (job) => this.#began(job, index),
+      ended: (job) => {
+        job.endedAt = this.#clock.now
+        this.ended++
+        this.#unended--
+      },
+      started: () => this.#started(index),
+      up: () => {},
+      retired: () => {
+        this.#retired++
+        this.#watched[index]!.restarts.retired(this.#clock.now)
+      },
+      changed: () => this.#changed(index),
+    }
+  }
+
+  watch(nodes: readonly SimNode[]): void {
+    this.#watched = nodes.map((node) => ({ node, restarts: new Restarts(node.config), freeSince: undefined }))
+    this.#watched.forEach(({ node }, index) => {
+      node.onLook = () => this.#look(index)
+      this.#changed(index)
+    })
+    for (const { node } of this.#watched)
+      node.cpus.onChange = () =>
+        this.#watched.forEach((each, index) => {
+          if (each.node.cpus === node.cpus) this.#freeChanged(index)
+        })
+  }
+
+  published(job: Job): void {
+    this.#waiting[job.queue]!.add(job)
+    this.#published[job.queue]!++
+    job.ahead = this.#unended++
+  }
+
+  #began(job: Job, index: number): void {
+    job.beganAt = this.#clock.now
+    this.#waiting[job.queue]!.delete(job)
+    for (const watched of this.#watched) if (watched.node.config.queues.includes(job.queue)) this.#checkWait(watched, job)
+    const { node, restarts } = this.#watched[index]!
+    restarts.runs(node.pool.running, this.#clock.now)
+  }
+
+  #changed(index: number): void {
+    const watched = this.#watched[index]
+    if (watched === undefined) return
+    const { pool, settings } = watched.node
+    const { now } = this.#clock
+    const workers = this.#watched.reduce((sum, { node }) => sum + node.pool.workers.length + node.pool.starting, 0)
+    this.#workerTime += this.#workers * (now - this.#workersSince)
+    this.#workersSince = now
+    this.#workers = workers
+    this.#peakWorkers = Math.max(this.#peakWorkers, workers)
+    if (pool.workers.length + pool.starting > settings.maxWorkers) this.#fault(index, `has ${pool.workers.length} workers and ${pool.starting} that start, and may have ${settings.maxWorkers}`)
+    this.#freeChanged(index)
+  }
+
+  #started(index: number): void {
+    const { node, restarts } = this.#watched[index]!
+    this.#starts++
+    this.#changed(index)
+    const most = Math.max(node.settings.scaleUpBatch, node.cpus.count, 2)
+    if (node.pool.starting > most) this.#fault(index, `starts ${node.pool.starting} workers at once; at most ${most}`)
+    const fault = restarts.started(this.#clock.now, this.#demandOf(node))
+    if (fault !== undefined) this.#fault(index, fault)
+  }
+
+  #look(index: number): void {
+    const { node, restarts } = this.#watched[index]!
+    restarts.look(this.#clock.now, () => this.#demandOf(node))
+  }
+
+  /** Workers that the jobs of a node and of its queues are worth: of what waits, a job counts by its length. */
+  #demandOf(node: SimNode): number {
+    const { scaleUpAfter, startCpu, startWait } = node.config
+    const { now } = this.#clock
+    let demand = node.pool.running
+    for (const queue of node.config.queues)
+      for (const job of this.#waiting[queue]!) {
+        if (now - job.at < scaleUpAfter) break
+        demand += Math.min(1, job.ms / (2 * (startCpu + startWait)))
+      }
+    return demand
+  }
+
+  #freeChanged(index: number): void {
+    const watched = this.#watched[index]
+    if (watched === undefined) return
+    const { node } = watched
+    const isFree = node.pool.workers.length < node.settings.maxWorkers && node.cpus.isOneFree && !node.pool.startsFail
+    if (isFree === (watched.freeSince !== undefined)) return
+    if (!isFree) for (const queue of node.config.queues) for (const job of this.#waiting[queue]!) if (!this.#checkWait(watched, job)) break
+    watched.freeSince = isFree ? this.#clock.now : undefined
+  }
+
+  /** False: it has hardly waited, and nor have those after it. */
+  #checkWait({ node, freeSince }: Watched, job: Job): boolean {
+    if (freeSince === undefined) return true
+    const wait = this.#clock.now - Math.max(freeSince, job.at)
+    if (wait <= node.config.scaleUpAfter) return false
+    const { config, cpus } = node
+    const bound = waitBound(config, {
+      ahead: job.ahead,
+      cpus: cpus.count,
+      neighbours: this.#watched.filter((each) => each.node.cpus === cpus).length,
+      shared: this.#config.nodes.length > 1,
+      latency: this.#config.latency,
+    })
+    this.#nearest = Math.max(this.#nearest, wait / bound)
+    if (wait > bound) this.#fault(this.#watched.findIndex((each) => each.node === node), `left job ${job.number} (${job.task}, ${job.kind} ${Math.round(job.ms)} ms, ${job.ahead} ahead) waiting for ${Math.round(wait)} ms with a CPU free and ${node.pool.workers.length} of ${node.settings.maxWorkers} workers; at most ${Math.round(bound)}`)
+    return true
+  }
+
+  #fault(index: number, what: string): void {
+    if (this.#faults.length < 20) this.#faults.push(`${Math.round(this.#clock.now)} ms: node ${index} ${what}`)
+  }
+
+  outcome(jobs: readonly Job[]): Outcome {
+    const never = jobs.filter(({ beganAt }) => beganAt === undefined)
+    if (never.length > 0) this.#faults.push(`${never.length} jobs never began, the first of them ${never[0]!.number}`)
+    this.#changed(0)
+    const waits = jobs.flatMap(({ at, beganAt }) => (beganAt === undefined ? [] : [beganAt - at])).toSorted((a, b) => a - b)
+    return {
+      jobs,
+      waits,
+      starts: this.#starts,
+      retired: this.#retired,
+      workerSeconds: this.#workerTime / 1_000,
+      peakWorkers: this.#peakWorkers,
+      duration: this.#clock.now,
+      nearest: this.#nearest,
+      faults: this.#faults,
+    }
+  }
+}
