@@ -31,8 +31,6 @@ export const loadOf = (
     startsFail,
     cpuFree: cpu.isFree(workers),
   }
-  const { concurrency } = settings
   const idle = workers.filter((worker) => worker.running === 0 && worker.writtenAhead === 0).length
-  const atOnce = Math.ceil(peakRunning / concurrency)
-  return { load, workers: { idle, needed: Math.max(atOnce, cpu.needed(workers, concurrency)) } }
+  return { load, workers: { idle, needed: cpu.needed(peakRunning, settings.concurrency) } }
 }

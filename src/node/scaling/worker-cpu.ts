@@ -7,17 +7,20 @@ interface Measured {
   /** As last told, ms. */
   cpu: number
   at: number
-  /** Looks since, and those among them that found a job running. */
+  /** Looks since, those among them that found a job running, and the jobs that these found. */
   looks: number
   busy: number
+  jobs: number
   /** CPU time in each ms of busy time; undefined: not known for the jobs of now. */
   share: number | undefined
 }
 
-/** A main thread that has not turned for so long is held, ms: heartbeats tell 0 where it turned when it was asked. */
-const HELD = 100
 /** Looks that must have found a job running before the CPU time of a worker says something. */
 const LEAST_BUSY = 2
+/** Where a job holds its thread for so much of its time, it leaves no room for another. */
+const HOLDS = 0.5
+/** What was seen so long ago counts little, ms. */
+const MEMORY = 30_000
 
 /** What the CPU time of the workers, which their heartbeats carry, says about the jobs that they run. Times in ms on one monotonic clock. */
 export class WorkerCpu {
@@ -26,6 +29,11 @@ export class WorkerCpu {
   /** Together, since the first look. */
   #cpu = 0
   #busy = 0
+  /** Lately: CPU time, and time of the jobs that it was used for. */
+  readonly #computed = { time: 0, jobs: 0 }
+  /** Lately: heartbeats that found the main thread held, and the jobs that ran at heartbeats. */
+  readonly #held = { beats: 0, jobs: 0 }
+  #fadedAt = 0
 
   /** `cpus`: those that the node may use. */
   constructor(cpus: number) {
@@ -34,6 +42,7 @@ export class WorkerCpu {
 
   /** To be called at each look, with the workers that are up. */
   look(workers: readonly WorkerSample[], now: number): void {
+    this.#fade(now)
     const seen = new Set<number>()
     for (const worker of workers) {
       if (worker.cpu === undefined) continue
@@ -43,13 +52,23 @@ export class WorkerCpu {
     for (const id of this.#measured.keys()) if (!seen.has(id)) this.#measured.delete(id)
   }
 
-  #lookAt({ id, running }: WorkerSample, cpu: number, now: number): void {
+  #fade(now: number): void {
+    const factor = Math.exp((this.#fadedAt - now) / MEMORY)
+    this.#fadedAt = now
+    this.#computed.time *= factor
+    this.#computed.jobs *= factor
+    this.#held.beats *= factor
+    this.#held.jobs *= factor
+  }
+
+  #lookAt({ id, running, stalled }: WorkerSample, cpu: number, now: number): void {
     const known = this.#measured.get(id)
     if (known === undefined) {
-      this.#measured.set(id, { cpu, at: now, looks: 0, busy: 0, share: undefined })
+      this.#measured.set(id, { cpu, at: now, looks: 0, busy: 0, jobs: 0, share: undefined })
       return
     }
     known.looks++
+    known.jobs += running
     if (running > 0) known.busy++
     if (cpu === known.cpu) return
     const busyTime = (now - known.at) * (known.busy / known.looks)
@@ -59,11 +78,14 @@ export class WorkerCpu {
     if (known.busy > 0) {
       this.#cpu += used
       this.#busy += busyTime
+      this.#computed.time += used
+      this.#computed.jobs += (now - known.at) * (known.jobs / known.looks)
     }
-    known.cpu = cpu
-    known.at = now
-    known.looks = 0
-    known.busy = 0
+    // A job that held the thread at the heartbeat may have ended since.
+    const isHeld = stalled > 0
+    if (isHeld) this.#held.beats++
+    this.#held.jobs += isHeld ? Math.max(1, running) : running
+    this.#measured.set(id, { cpu, at: now, looks: 0, busy: 0, jobs: 0, share: known.share })
   }
 
   /** CPUs that the workers use now. A job whose CPU time is not known yet counts as the others do; where none is known, as one that computes. */
@@ -79,16 +101,12 @@ export class WorkerCpu {
     return this.used(workers) <= Math.max(this.#cpus - 1, this.#cpus / 2)
   }
 
-  /**
-   * Workers that `concurrency` and the CPU time make necessary: a worker is needed as a whole where its slots are taken, where it computes all the time, or
-   * where its main thread is held.
-   */
-  needed(workers: readonly WorkerSample[], concurrency: number): number {
-    const needed = workers.reduce((sum, { id, running, stalled }) => {
-      if (running === 0) return sum
-      return sum + (stalled >= HELD ? 1 : Math.max(running / concurrency, this.#measured.get(id)?.share ?? 0))
-    }, 0)
-    return Math.ceil(needed)
+  /** Workers that so many jobs need at once: `concurrency` of them share a worker, or fewer where they compute or hold its main thread otherwise. */
+  needed(jobs: number, concurrency: number): number {
+    const computes = this.#computed.jobs === 0 ? 0 : this.#computed.time / this.#computed.jobs
+    const holds = this.#held.jobs === 0 ? 0 : this.#held.beats / this.#held.jobs
+    const partOfWorker = Math.max(computes, holds)
+    return Math.ceil(jobs * (partOfWorker >= HOLDS ? 1 : Math.max(1 / concurrency, partOfWorker)))
   }
 
   /** CPU time for each ms in which a worker had jobs, since the first look; undefined: nothing was measured yet. */

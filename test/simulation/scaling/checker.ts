@@ -25,8 +25,8 @@ export class Checker {
   readonly #faults: string[] = []
   /** By queue: published, not begun. */
   readonly #waiting: Set<Job>[]
-  /** By queue: published. */
-  readonly #published: number[]
+  /** For `scaleUpAfter`, and not begun. */
+  readonly #longWaiting = new Set<Job>()
   #unended = 0
   #starts = 0
   #retired = 0
@@ -41,13 +41,14 @@ export class Checker {
     this.#config = config
     this.#broker = broker
     this.#waiting = Array.from({ length: config.queues }, () => new Set())
-    this.#published = this.#waiting.map(() => 0)
   }
 
   eventsOf(index: number): PoolEvents {
     return {
       began: (job) => this.#began(job, index),
       ended: (job) => {
+        this.#watched[index]!.restarts.demands(-1, this.#clock.now)
+        this.#watched[index]!.restarts.needs(-1, this.#clock.now)
         job.endedAt = this.#clock.now
         this.ended++
         this.#unended--
@@ -63,11 +64,8 @@ export class Checker {
   }
 
   watch(nodes: readonly SimNode[]): void {
-    this.#watched = nodes.map((node) => ({ node, restarts: new Restarts(node.config), freeSince: undefined }))
-    this.#watched.forEach(({ node }, index) => {
-      node.onLook = () => this.#look(index)
-      this.#changed(index)
-    })
+    this.#watched = nodes.map((node) => ({ node, restarts: new Restarts(node.config.keepAlive), freeSince: undefined }))
+    this.#watched.forEach((_, index) => this.#changed(index))
     for (const { node } of this.#watched)
       node.cpus.onChange = () =>
         this.#watched.forEach((each, index) => {
@@ -77,16 +75,31 @@ export class Checker {
 
   published(job: Job): void {
     this.#waiting[job.queue]!.add(job)
-    this.#published[job.queue]!++
     job.ahead = this.#unended++
+    const weight = this.#weightOf(job)
+    const all = this.#restartsOf(job.queue)
+    for (const restarts of all) restarts.demands(weight, this.#clock.now)
+    this.#clock.after(this.#config.nodes[0]!.scaleUpAfter, () => {
+      if (job.beganAt !== undefined) return
+      this.#longWaiting.add(job)
+      for (const restarts of all) restarts.needs(weight, this.#clock.now)
+    })
   }
 
   #began(job: Job, index: number): void {
-    job.beganAt = this.#clock.now
+    const { now } = this.#clock
+    job.beganAt = now
     this.#waiting[job.queue]!.delete(job)
     for (const watched of this.#watched) if (watched.node.config.queues.includes(job.queue)) this.#checkWait(watched, job)
-    const { node, restarts } = this.#watched[index]!
-    restarts.runs(node.pool.running, this.#clock.now)
+    // First, so that the demand does not fall meanwhile.
+    this.#watched[index]!.restarts.demands(1, now)
+    this.#watched[index]!.restarts.needs(1, now)
+    const weight = this.#weightOf(job)
+    const waitedLong = this.#longWaiting.delete(job)
+    for (const restarts of this.#restartsOf(job.queue)) {
+      restarts.demands(-weight, now)
+      if (waitedLong) restarts.needs(-weight, now)
+    }
   }
 
   #changed(index: number): void {
@@ -109,26 +122,18 @@ export class Checker {
     this.#changed(index)
     const most = Math.max(node.settings.scaleUpBatch, node.cpus.count, 2)
     if (node.pool.starting > most) this.#fault(index, `starts ${node.pool.starting} workers at once; at most ${most}`)
-    const fault = restarts.started(this.#clock.now, this.#demandOf(node))
+    const fault = restarts.started(this.#clock.now)
     if (fault !== undefined) this.#fault(index, fault)
   }
 
-  #look(index: number): void {
-    const { node, restarts } = this.#watched[index]!
-    restarts.look(this.#clock.now, () => this.#demandOf(node))
+  /** How much of a worker a job is worth that waits for one. */
+  #weightOf(job: Job): number {
+    const { startCpu, startWait } = this.#config.nodes[0]!
+    return Math.min(1, job.ms / (2 * (startCpu + startWait)))
   }
 
-  /** Workers that the jobs of a node and of its queues are worth: of what waits, a job counts by its length. */
-  #demandOf(node: SimNode): number {
-    const { scaleUpAfter, startCpu, startWait } = node.config
-    const { now } = this.#clock
-    let demand = node.pool.running
-    for (const queue of node.config.queues)
-      for (const job of this.#waiting[queue]!) {
-        if (now - job.at < scaleUpAfter) break
-        demand += Math.min(1, job.ms / (2 * (startCpu + startWait)))
-      }
-    return demand
+  #restartsOf(queue: number): Restarts[] {
+    return this.#watched.filter(({ node }) => node.config.queues.includes(queue)).map(({ restarts }) => restarts)
   }
 
   #freeChanged(index: number): void {

@@ -40,8 +40,6 @@ export class SimNode {
   readonly cpus: Cpus
   readonly scale: NodeAutoscaler
   readonly settings: NodeSettings
-  /** Called after each look. */
-  onLook: () => void = () => {}
   readonly #clock: Clock
   readonly #random: Random
   readonly #broker: SimBroker
@@ -78,11 +76,14 @@ export class SimNode {
       },
       up: () => {
         events.up()
-        this.#prefetch.workersChanged(this.pool.workers.length, this.scale.wanted)
+        this.#prefetch.workersChanged(this.#upWorkers.length, this.scale.wanted)
       },
     })
     this.#consumer = broker.consume(config.queues, (job) => this.pool.submit(job))
-    this.scale = new NodeAutoscaler(this.settings, { cpus: cpus.count, now: clock.now, random: () => random.next() }, (workers) => this.pool.resize(workers))
+    this.scale = new NodeAutoscaler(this.settings, { cpus: cpus.count, now: clock.now, random: () => random.next() }, (workers) => {
+      this.pool.resize(workers)
+      this.#prefetch.workersChanged(this.#upWorkers.length, workers)
+    })
     this.#prefetch = new PrefetchControl({ consume: (capacity: number, _receive: unknown, _giveBack: unknown, slots: number) => this.#consume(capacity, slots) } as unknown as Broker, this.settings)
     this.#cpu = new WorkerCpu(cpus.count)
     const { prefetchPerWorker } = this.settings
@@ -197,7 +198,6 @@ export class SimNode {
     const { load, workers: counts } = loadOf(this.#parts, { backlog, workers, cpu: this.#cpu, since: 0, now })
     this.scale.check(load, counts)
     if (this.#heldJobs.giveBack(backlog, now) > 0 && this.#hold.clear(now)) this.#prefetch.setAhead(this.#hold.ahead)
-    this.onLook()
   }
 
   #updateHold(): void {

@@ -1,52 +1,61 @@
-import type { NodeConfig } from './node.js'
+/** The highest of a value that changes, over any time that ends now. */
+class Peaks {
+  /** Falling; each holds until the next. */
+  readonly #samples: { readonly at: number; readonly value: number }[] = []
+  value = 0
 
-/** The demand at a time. */
-interface Sample {
-  readonly at: number
-  readonly demand: number
+  change(to: number, at: number): void {
+    this.#push(this.value, at)
+    this.#push(to, at)
+    this.value = to
+  }
+
+  #push(value: number, at: number): void {
+    while (this.#samples.length > 0 && this.#samples.at(-1)!.value <= value) this.#samples.pop()
+    this.#samples.push({ at, value })
+  }
+
+  since(at: number): number {
+    return Math.max(this.value, this.#samples.find((sample) => sample.at >= at)?.value ?? 0)
+  }
 }
 
 /**
- * Finds workers that are started within `keepAlive` of a retirement although nothing more was to be done than before it: the highest demand between the
- * retirement and the start is not above the highest in the `keepAlive` before the retirement.
+ * Finds workers that are started within `keepAlive` of a retirement although nothing more was to be done than before it: the highest demand since the
+ * retirement is not above what was needed in the `keepAlive` before it. The demand are the jobs that run, and those that wait: of these, one that takes less
+ * than two starts of a worker counts as the part of it that it is. Needed was what ran, and of what waited those that did so for `scaleUpAfter`.
  */
 export class Restarts {
   readonly #keepAlive: number
-  #samples: Sample[] = []
+  readonly #demand = new Peaks()
+  readonly #needed = new Peaks()
   #retiredAt = Number.NEGATIVE_INFINITY
   #before = 0
 
-  constructor({ keepAlive }: NodeConfig) {
+  constructor(keepAlive: number) {
     this.#keepAlive = keepAlive
   }
 
-  runs(jobs: number, at: number): void {
-    if (jobs > (this.#samples.at(-1)?.demand ?? 0)) this.#add(jobs, at)
+  demands(by: number, at: number): void {
+    this.#demand.change(this.#demand.value + by, at)
   }
 
-  look(at: number, demand: () => number): void {
-    this.#add(demand(), at)
-  }
-
-  #add(demand: number, at: number): void {
-    this.#samples.push({ at, demand })
-    if (this.#samples.length > 2_000) this.#samples = this.#samples.filter((sample) => sample.at >= at - 2 * this.#keepAlive)
+  needs(by: number, at: number): void {
+    this.#needed.change(this.#needed.value + by, at)
   }
 
   retired(at: number): void {
-    this.#before = this.#peak(at - this.#keepAlive)
+    this.#before = this.#needed.since(at - this.#keepAlive)
     this.#retiredAt = at
   }
 
-  #peak(from: number): number {
-    return this.#samples.reduce((most, sample) => (sample.at >= from ? Math.max(most, sample.demand) : most), 0)
-  }
-
   /** What is wrong with a start now. */
-  started(at: number, demand: number): string | undefined {
-    if (at - this.#retiredAt > this.#keepAlive) return undefined
-    const since = Math.max(demand, this.#peak(this.#retiredAt))
-    if (since > this.#before) return undefined
-    return `starts a worker ${Math.round(at - this.#retiredAt)} ms after it retired one: the demand was ${this.#before.toFixed(1)} before and is ${since.toFixed(1)}`
+  started(at: number): string | undefined {
+    const passed = at - this.#retiredAt
+    if (passed > this.#keepAlive) return undefined
+    const since = this.#demand.since(this.#retiredAt)
+    // Sums of fractions.
+    if (since > this.#before + 0.001) return undefined
+    return `starts a worker ${Math.round(passed)} ms after it retired one: ${this.#before.toFixed(1)} were needed before, and the demand is ${since.toFixed(1)}`
   }
 }
