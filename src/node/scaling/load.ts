@@ -14,6 +14,7 @@ export const loadOf = (
   { backlog, workers, cpu, since, now }: { backlog: readonly QueueBacklog[]; workers: readonly WorkerStats[]; cpu: WorkerCpu; since: number; now: number },
 ): { load: Load; workers: Workers } => {
   const { running, peakRunning, starting, startTime = START_TIME, startsFail } = pool.load()
+  cpu.noteStarting(starting, now)
   const { runTimes } = runtime
   const { jobs, longest } = runtime.waiting(now)
   const load: Load = {

@@ -4,9 +4,11 @@ import type { WorkerStats } from '../../pool/types.js'
 export type WorkerSample = Pick<WorkerStats, 'id' | 'state' | 'running' | 'cpu' | 'stalled'>
 
 interface Measured {
-  /** As last told, ms. */
-  cpu: number
-  at: number
+  /** CPU time as last told, ms. */
+  told: number
+  /** CPU time at the time from which on it is measured. */
+  readonly cpu: number
+  readonly at: number
   /** Looks since, those among them that found a job running, and the jobs that these found. */
   looks: number
   busy: number
@@ -15,12 +17,16 @@ interface Measured {
   share: number | undefined
 }
 
-/** Looks that must have found a job running before the CPU time of a worker says something. */
-const LEAST_BUSY = 2
+/** A worker must have had jobs for so long before its CPU time says something about them, ms. */
+const LEAST_BUSY = 500
 /** Where a job holds its thread for so much of its time, it leaves no room for another. */
-const HOLDS = 0.5
+const HOLDS = 0.3
 /** What was seen so long ago counts little, ms. */
 const MEMORY = 30_000
+/** About as long ago are the starts beside which the CPU time was used that heartbeats tell, ms. */
+const STARTS_COUNT = 1_000
+/** So much of all CPUs is all of them. */
+const NEARLY = 0.9
 
 /** What the CPU time of the workers, which their heartbeats carry, says about the jobs that they run. Times in ms on one monotonic clock. */
 export class WorkerCpu {
@@ -34,6 +40,9 @@ export class WorkerCpu {
   /** Lately: heartbeats that found the main thread held, and the jobs that ran at heartbeats. */
   readonly #held = { beats: 0, jobs: 0 }
   #fadedAt = 0
+  /** Workers that started lately, on average. */
+  #starts = 0
+  #startsAt = 0
 
   /** `cpus`: those that the node may use. */
   constructor(cpus: number) {
@@ -64,28 +73,33 @@ export class WorkerCpu {
   #lookAt({ id, running, stalled }: WorkerSample, cpu: number, now: number): void {
     const known = this.#measured.get(id)
     if (known === undefined) {
-      this.#measured.set(id, { cpu, at: now, looks: 0, busy: 0, jobs: 0, share: undefined })
+      this.#measured.set(id, { told: cpu, cpu, at: now, looks: 0, busy: 0, jobs: 0, share: undefined })
       return
     }
     known.looks++
     known.jobs += running
     if (running > 0) known.busy++
-    if (cpu === known.cpu) return
-    const busyTime = (now - known.at) * (known.busy / known.looks)
-    const used = cpu - known.cpu
-    // What an idle worker used, for its heartbeats and what its modules do, says nothing about jobs.
-    known.share = known.busy < LEAST_BUSY ? undefined : Math.min(1, used / busyTime)
-    if (known.busy > 0) {
-      this.#cpu += used
-      this.#busy += busyTime
-      this.#computed.time += used
-      this.#computed.jobs += (now - known.at) * (known.jobs / known.looks)
-    }
+    if (cpu === known.told) return
+    known.told = cpu
     // A job that held the thread at the heartbeat may have ended since.
     const isHeld = stalled > 0
     if (isHeld) this.#held.beats++
     this.#held.jobs += isHeld ? Math.max(1, running) : running
-    this.#measured.set(id, { cpu, at: now, looks: 0, busy: 0, jobs: 0, share: known.share })
+    const time = now - known.at
+    const busyTime = (time * known.busy) / known.looks
+    // What an idle worker used, for its heartbeats and what its modules do, says nothing about jobs. Looks and heartbeats come at different times.
+    if (known.busy > 0 && busyTime < LEAST_BUSY) {
+      known.share = undefined
+      return
+    }
+    const used = cpu - known.cpu
+    if (known.busy > 0) {
+      this.#cpu += used
+      this.#busy += busyTime
+      this.#computed.time += used
+      this.#computed.jobs += (time * known.jobs) / known.looks
+    }
+    this.#measured.set(id, { told: cpu, cpu, at: now, looks: 0, busy: 0, jobs: 0, share: known.busy === 0 ? undefined : Math.min(1, used / busyTime) })
   }
 
   /** CPUs that the workers use now. A job whose CPU time is not known yet counts as the others do; where none is known, as one that computes. */
@@ -96,9 +110,17 @@ export class WorkerCpu {
     return shares.length === 0 ? running.length : known * (running.length / shares.length)
   }
 
+  /** So many workers start now: they compute, too, and jobs beside them get less. */
+  noteStarting(starting: number, now: number): void {
+    this.#starts += (starting - this.#starts) * (1 - Math.exp((this.#startsAt - now) / STARTS_COUNT))
+    this.#startsAt = now
+  }
+
   /** Whether another worker finds a CPU that the workers leave free; of a single CPU, half. */
   isFree(workers: readonly WorkerSample[]): boolean {
-    return this.used(workers) <= Math.max(this.#cpus - 1, this.#cpus / 2)
+    const used = this.used(workers)
+    // Where starts took the rest, the jobs may want more than they got.
+    return used <= Math.max(this.#cpus - 1, this.#cpus / 2) && used + this.#starts <= this.#cpus * NEARLY
   }
 
   /** Workers that so many jobs need at once: `concurrency` of them share a worker, or fewer where they compute or hold its main thread otherwise. */

@@ -13,6 +13,8 @@ interface Watched {
   readonly restarts: Restarts
   /** Since when a CPU has been free while fewer workers than the most were up, and starts did not fail. */
   freeSince: number | undefined
+  /** Since when a worker has had no job. */
+  idleSince: number | undefined
 }
 
 /** Watches a run, and says what was wrong. */
@@ -28,24 +30,30 @@ export class Checker {
   /** For `scaleUpAfter`, and not begun. */
   readonly #longWaiting = new Set<Job>()
   #unended = 0
+  readonly #even: boolean
   #starts = 0
   #retired = 0
   #workers = 0
   #peakWorkers = 0
   #workerTime = 0
   #workersSince = 0
+  #longestIdleWait = 0
   #nearest = 0
+  #nearestText = ''
 
   constructor(clock: Clock, config: FarmConfig, broker: SimBroker) {
     this.#clock = clock
     this.#config = config
     this.#broker = broker
+    const lengths = config.jobs.map(({ ms }) => ms)
+    this.#even = Math.max(...lengths) <= 2 * Math.min(...lengths)
     this.#waiting = Array.from({ length: config.queues }, () => new Set())
   }
 
   eventsOf(index: number): PoolEvents {
     return {
       began: (job) => this.#began(job, index),
+      changedJobs: () => this.#idleChanged(index),
       ended: (job) => {
         this.#watched[index]!.restarts.demands(-1, this.#clock.now)
         this.#watched[index]!.restarts.needs(-1, this.#clock.now)
@@ -64,7 +72,7 @@ export class Checker {
   }
 
   watch(nodes: readonly SimNode[]): void {
-    this.#watched = nodes.map((node) => ({ node, restarts: new Restarts(node.config.keepAlive), freeSince: undefined }))
+    this.#watched = nodes.map((node) => ({ node, restarts: new Restarts(node.config.keepAlive), freeSince: undefined, idleSince: undefined }))
     this.#watched.forEach((_, index) => this.#changed(index))
     for (const { node } of this.#watched)
       node.cpus.onChange = () =>
@@ -90,7 +98,11 @@ export class Checker {
     const { now } = this.#clock
     job.beganAt = now
     this.#waiting[job.queue]!.delete(job)
-    for (const watched of this.#watched) if (watched.node.config.queues.includes(job.queue)) this.#checkWait(watched, job)
+    for (const watched of this.#watched) {
+      if (!watched.node.config.queues.includes(job.queue)) continue
+      this.#checkWait(watched, job)
+      this.#noteIdleWait(watched, job)
+    }
     // First, so that the demand does not fall meanwhile.
     this.#watched[index]!.restarts.demands(1, now)
     this.#watched[index]!.restarts.needs(1, now)
@@ -112,8 +124,10 @@ export class Checker {
     this.#workersSince = now
     this.#workers = workers
     this.#peakWorkers = Math.max(this.#peakWorkers, workers)
-    if (pool.workers.length + pool.starting > settings.maxWorkers) this.#fault(index, `has ${pool.workers.length} workers and ${pool.starting} that start, and may have ${settings.maxWorkers}`)
+    if (pool.workers.length + pool.starting > settings.maxWorkers)
+      this.#fault(index, `has ${pool.workers.length} workers and ${pool.starting} that start, and may have ${settings.maxWorkers}`)
     this.#freeChanged(index)
+    this.#idleChanged(index)
   }
 
   #started(index: number): void {
@@ -146,6 +160,20 @@ export class Checker {
     watched.freeSince = isFree ? this.#clock.now : undefined
   }
 
+  #idleChanged(index: number): void {
+    const watched = this.#watched[index]
+    if (watched === undefined) return
+    const { workers } = watched.node.pool
+    const isIdle = workers.some(({ inFlight, isDraining }) => inFlight === 0 && !isDraining)
+    if (isIdle === (watched.idleSince !== undefined)) return
+    if (!isIdle) for (const queue of watched.node.config.queues) for (const job of this.#waiting[queue]!) this.#noteIdleWait(watched, job)
+    watched.idleSince = isIdle ? this.#clock.now : undefined
+  }
+
+  #noteIdleWait({ idleSince }: Watched, job: Job): void {
+    if (idleSince !== undefined) this.#longestIdleWait = Math.max(this.#longestIdleWait, this.#clock.now - Math.max(idleSince, job.at))
+  }
+
   /** False: it has hardly waited, and nor have those after it. */
   #checkWait({ node, freeSince }: Watched, job: Job): boolean {
     if (freeSince === undefined) return true
@@ -155,12 +183,22 @@ export class Checker {
     const bound = waitBound(config, {
       ahead: job.ahead,
       cpus: cpus.count,
+      even: this.#even,
+      startTime: node.pool.longestStartTime,
+      nodes: this.#watched.length,
       neighbours: this.#watched.filter((each) => each.node.cpus === cpus).length,
       shared: this.#config.nodes.length > 1,
       latency: this.#config.latency,
     })
-    this.#nearest = Math.max(this.#nearest, wait / bound)
-    if (wait > bound) this.#fault(this.#watched.findIndex((each) => each.node === node), `left job ${job.number} (${job.task}, ${job.kind} ${Math.round(job.ms)} ms, ${job.ahead} ahead) waiting for ${Math.round(wait)} ms with a CPU free and ${node.pool.workers.length} of ${node.settings.maxWorkers} workers; at most ${Math.round(bound)}`)
+    if (wait / bound > this.#nearest) {
+      this.#nearest = wait / bound
+      this.#nearestText = `job ${job.number} ${job.kind} ${Math.round(job.ms)} ahead ${job.ahead} wait ${Math.round(wait)} bound ${Math.round(bound)} up ${node.pool.workers.length}/${config.maxWorkers} nodes ${this.#watched.length} machines ${this.#config.machines.length} cpus ${cpus.count} batch ${config.scaleUpBatch} sua ${config.scaleUpAfter} c ${config.concurrency} start ${config.startCpu}+${config.startWait} late ${config.lateBeats} at ${Math.round(this.#clock.now)} ${this.#config.division}`
+    }
+    if (wait > bound)
+      this.#fault(
+        this.#watched.findIndex((each) => each.node === node),
+        `left job ${job.number} (${job.task}, ${job.kind} ${Math.round(job.ms)} ms, ${job.ahead} ahead) waiting for ${Math.round(wait)} ms with a CPU free and ${node.pool.workers.length} of ${node.settings.maxWorkers} workers; at most ${Math.round(bound)}`,
+      )
     return true
   }
 
@@ -181,7 +219,9 @@ export class Checker {
       workerSeconds: this.#workerTime / 1_000,
       peakWorkers: this.#peakWorkers,
       duration: this.#clock.now,
+      longestIdleWait: this.#longestIdleWait,
       nearest: this.#nearest,
+      nearestText: this.#nearestText,
       faults: this.#faults,
     }
   }

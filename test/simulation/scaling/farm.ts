@@ -32,6 +32,9 @@ export interface Outcome {
   readonly duration: number
   /** The wait that came nearest to its bound, as a share of it. */
   readonly nearest: number
+  /** The longest wait while a worker of a node that consumes the queue had no job. */
+  readonly longestIdleWait: number
+  readonly nearestText: string
   readonly faults: readonly string[]
 }
 

@@ -27,7 +27,12 @@ if (values.help === true) process.stdout.write(`${HELP}\n`)
 else if (values.table === true) process.stdout.write(`${report()}\n`)
 else {
   const seed = values.seed === undefined ? Date.now() & 0x3fff_ffff : Number(values.seed)
-  const { runs, failures, text } = exploreScaling({ seed, runs: values.minutes === undefined ? Number(values.runs) : Number.POSITIVE_INFINITY, minutes: Number(values.minutes ?? Number.POSITIVE_INFINITY), first: values.first === true })
+  const { runs, failures, text } = exploreScaling({
+    seed,
+    runs: values.minutes === undefined ? Number(values.runs) : Number.POSITIVE_INFINITY,
+    minutes: Number(values.minutes ?? Number.POSITIVE_INFINITY),
+    first: values.first === true,
+  })
   process.stdout.write(`${text}\n${runs} runs, ${failures} with faults, seed ${seed}\n`)
   if (failures > 0) process.exitCode = 1
 }

@@ -21,7 +21,8 @@ export const times = <T>(n: number, make: (index: number) => T): T[] => Array.fr
 
 type Shape = Partial<Pick<JobSpec, 'task' | 'queue' | 'kind'>>
 
-export const burst = (n: number, ms: number, at = 0, shape: Shape = {}): JobSpec[] => times(n, () => ({ at, ms, task: 'task', queue: 0, kind: 'block', ...shape }))
+export const burst = (n: number, ms: number, at = 0, shape: Shape = {}): JobSpec[] =>
+  times(n, () => ({ at, ms, task: 'task', queue: 0, kind: 'block', ...shape }))
 
 /** `rate`: jobs in a second. */
 export const poisson = (random: Random, rate: number, ms: number, { from = 0, until, ...shape }: Shape & { from?: number; until: number }): JobSpec[] => {
@@ -34,18 +35,21 @@ export const poisson = (random: Random, rate: number, ms: number, { from = 0, un
 }
 
 /** One node that alone consumes one queue, unless said otherwise. */
-export const farm = (jobs: readonly JobSpec[], node: Partial<NodeConfig> = {}, { cpus = 2, nodes = 1, seed = 1, ...rest }: Partial<Omit<FarmConfig, 'nodes'>> & { cpus?: number; nodes?: number } = {}): FarmConfig =>
-  ({
-    seed,
-    machines: times(nodes, () => cpus),
-    queues: 1,
-    division: 'queues',
-    latency: 1,
-    after: 0,
-    ...rest,
-    nodes: times(nodes, (machine) => ({ ...NODE, ...node, machine })),
-    jobs: jobs.toSorted((a, b) => a.at - b.at),
-  })
+export const farm = (
+  jobs: readonly JobSpec[],
+  node: Partial<NodeConfig> = {},
+  { cpus = 2, nodes = 1, seed = 1, ...rest }: Partial<Omit<FarmConfig, 'nodes'>> & { cpus?: number; nodes?: number } = {},
+): FarmConfig => ({
+  seed,
+  machines: times(nodes, () => cpus),
+  queues: 1,
+  division: 'queues',
+  latency: 1,
+  after: 0,
+  ...rest,
+  nodes: times(nodes, (machine) => ({ ...NODE, ...node, machine })),
+  jobs: jobs.toSorted((a, b) => a.at - b.at),
+})
 
 const KINDS: readonly Kind[] = ['block', 'await', 'compute']
 /** Most jobs of a random run. */
@@ -72,11 +76,16 @@ const randomPart = (random: Random, index: number, queues: number, workers: numb
       return times(Math.ceil(until / period), (turn) => burst(size, ms, from + turn * period, shape)).flat()
     }
     case 3:
-      return [...burst(1, between(random, 2_000, 20_000), from, shape), ...times(random.between(10, 300), (i) => ({ at: from + 100 + i * 5, ms: between(random, 1, 30), ...shape }))]
+      return [
+        ...burst(1, between(random, 2_000, 20_000), from, shape),
+        ...times(random.between(10, 300), (i) => ({ at: from + 100 + i * 5, ms: between(random, 1, 30), ...shape })),
+      ]
     case 4:
       return burst(random.between(500, MOST_JOBS), between(random, 0.2, 5), from, shape)
     default:
-      return times(5, (step) => poisson(random, (rate * (step + 1)) / 5, ms, { ...shape, from: from + (step * until) / 5, until: from + ((step + 1) * until) / 5 })).flat()
+      return times(5, (step) =>
+        poisson(random, (rate * (step + 1)) / 5, ms, { ...shape, from: from + (step * until) / 5, until: from + ((step + 1) * until) / 5 }),
+      ).flat()
   }
 }
 
@@ -113,7 +122,13 @@ export const randomFarm = (seed: number, random: Random): FarmConfig => {
     nodes: times(nodes, (index) => ({
       ...config,
       machine: shared ? 0 : index,
-      queues: index === 0 || random.chance(0.7) ? all : all.filter(() => random.chance(0.6)).concat(random.below(queues)).filter((queue, at, list) => list.indexOf(queue) === at),
+      queues:
+        index === 0 || random.chance(0.7)
+          ? all
+          : all
+              .filter(() => random.chance(0.6))
+              .concat(random.below(queues))
+              .filter((queue, at, list) => list.indexOf(queue) === at),
     })),
     jobs: jobs.toSorted((a, b) => a.at - b.at).slice(0, MOST_JOBS),
   }

@@ -1,4 +1,4 @@
-import type { Broker } from '../../../src/node/broker.js'
+import type { Broker, QueueBacklog } from '../../../src/node/broker.js'
 import type { NodeParts } from '../../../src/node/node-stats.js'
 import { type NodeSettings, readNodeOptions } from '../../../src/node/options.js'
 import { HeldJobs } from '../../../src/node/scaling/held-jobs.js'
@@ -8,7 +8,6 @@ import { NodeAutoscaler } from '../../../src/node/scaling/node-autoscaler.js'
 import { PrefetchControl } from '../../../src/node/scaling/prefetch-control.js'
 import { WorkerCpu } from '../../../src/node/scaling/worker-cpu.js'
 import { TaskRuns } from '../../../src/runtime/run-times.js'
-import type { QueueBacklog } from '../../../src/node/broker.js'
 import type { Random } from '../random.js'
 import type { SimBroker, SimConsumer } from './broker.js'
 import type { Clock } from './clock.js'
@@ -84,7 +83,10 @@ export class SimNode {
       this.pool.resize(workers)
       this.#prefetch.workersChanged(this.#upWorkers.length, workers)
     })
-    this.#prefetch = new PrefetchControl({ consume: (capacity: number, _receive: unknown, _giveBack: unknown, slots: number) => this.#consume(capacity, slots) } as unknown as Broker, this.settings)
+    this.#prefetch = new PrefetchControl(
+      { consume: (capacity: number, _receive: unknown, _giveBack: unknown, slots: number) => this.#consume(capacity, slots) } as unknown as Broker,
+      this.settings,
+    )
     this.#cpu = new WorkerCpu(cpus.count)
     const { prefetchPerWorker } = this.settings
     this.#hold = new Hold((prefetchPerWorker - concurrency) / concurrency)
@@ -96,7 +98,12 @@ export class SimNode {
     Object.defineProperty(runtime.runTimes, 'lastBegan', { get: () => this.#lastBegan })
     this.#heldJobs = new HeldJobs(runtime)
     this.#parts = { pool: this.pool, runtime, settings: this.settings } as unknown as NodeParts
-    this.#prefetch.start(minWorkers, minWorkers, () => {}, () => {})
+    this.#prefetch.start(
+      minWorkers,
+      minWorkers,
+      () => {},
+      () => {},
+    )
     const look = Math.min(scaleUpAfter, this.settings.scaleCheckInterval)
     clock.every(look, () => this.#look(), random.next() * look)
     clock.every(HEARTBEAT_INTERVAL, () => clock.after(random.next() * config.lateBeats, () => this.#beat()), random.next() * HEARTBEAT_INTERVAL)
@@ -205,5 +212,4 @@ export class SimNode {
     const lately = [...this.#tasks.values()].filter(({ running, lastBegan }) => running > 0 || lastBegan >= now - LATELY)
     if (this.#hold.update(lately, now)) this.#prefetch.setAhead(this.#hold.ahead)
   }
-
 }

@@ -25,6 +25,8 @@ export interface PoolSettings {
 export interface PoolEvents {
   began(job: Job): void
   ended(job: Job): void
+  /** The jobs of a worker have changed. */
+  changedJobs(): void
   started(): void
   up(): void
   retired(): void
@@ -37,6 +39,8 @@ export class SimPool {
   readonly workers: SimWorker[] = []
   starting = 0
   wanted: number
+  /** The longest mean time of a start that was measured so far, ms. */
+  longestStartTime: number
   /** Submitted, not written. */
   readonly queue: Job[] = []
   readonly #clock: Clock
@@ -57,6 +61,7 @@ export class SimPool {
     this.#events = events
     this.wanted = settings.minWorkers
     this.#startTime = settings.startCpu + settings.startWait
+    this.longestStartTime = this.#startTime
     for (let i = 0; i < settings.minWorkers; i++) this.#addWorker()
   }
 
@@ -139,6 +144,7 @@ export class SimPool {
     this.#failures = 0
     this.#notBefore = 0
     this.#startTime += ALPHA * (now - began - this.#startTime)
+    this.longestStartTime = Math.max(this.longestStartTime, this.#startTime)
     this.#addWorker()
     this.#events.up()
     this.#start()
@@ -156,6 +162,7 @@ export class SimPool {
         this.#events.ended(job)
         this.#quitIfDrained(worker)
         this.dispatch()
+        this.#events.changedJobs()
       },
     })
     worker.beat()
@@ -168,6 +175,7 @@ export class SimPool {
       const worker = this.#choose()
       if (worker === undefined) return
       worker.write(this.queue.shift()!)
+      this.#events.changedJobs()
       if (worker.written.length > 0) this.#recallLater(worker)
     }
   }
@@ -192,6 +200,7 @@ export class SimPool {
       this.#clock.after(worker.backOff(), () => this.dispatch())
       this.#quitIfDrained(worker)
       this.dispatch()
+      this.#events.changedJobs()
     })
   }
 }

@@ -54,7 +54,14 @@ export class SimWorker {
 
   get sample(): WorkerSample & { readonly writtenAhead: number } {
     const { id, running, written } = this
-    return { id, state: this.inFlight > 0 ? 'busy' : 'up', running: running.size, writtenAhead: written.length, cpu: this.#told.cpu, stalled: this.#told.stalled }
+    return {
+      id,
+      state: this.inFlight > 0 ? 'busy' : 'up',
+      running: running.size,
+      writtenAhead: written.length,
+      cpu: this.#told.cpu,
+      stalled: this.#told.stalled,
+    }
   }
 
   beat(): void {
