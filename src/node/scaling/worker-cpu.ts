@@ -126,7 +126,8 @@ export class WorkerCpu {
   /** Workers that so many jobs need at once: `concurrency` of them share a worker, or fewer where they compute or hold its main thread otherwise. */
   needed(jobs: number, concurrency: number): number {
     const computes = this.#computed.jobs === 0 ? 0 : this.#computed.time / this.#computed.jobs
-    const holds = this.#held.jobs === 0 ? 0 : this.#held.beats / this.#held.jobs
+    // As if one more had been seen to hold its thread: too many workers are kept rather than too few while little is known.
+    const holds = (this.#held.beats + 1) / (this.#held.jobs + 1)
     const partOfWorker = Math.max(computes, holds)
     return Math.ceil(jobs * (partOfWorker >= HOLDS ? 1 : Math.max(1 / concurrency, partOfWorker)))
   }

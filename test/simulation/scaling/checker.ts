@@ -1,11 +1,13 @@
 import { waitBound } from './bound.js'
-import type { SimBroker } from './broker.js'
 import type { Clock } from './clock.js'
 import type { FarmConfig, Outcome } from './farm.js'
 import type { Job } from './job.js'
 import type { SimNode } from './node.js'
 import type { PoolEvents } from './pool.js'
 import { Restarts } from './restarts.js'
+
+/** For looks and requests, ms. */
+const SURPLUS_SLACK = 3_000
 
 /** What is known of a node. */
 interface Watched {
@@ -15,6 +17,7 @@ interface Watched {
   freeSince: number | undefined
   /** Since when a worker has had no job. */
   idleSince: number | undefined
+  mostWorkers: number
 }
 
 /** Watches a run, and says what was wrong. */
@@ -22,7 +25,6 @@ export class Checker {
   ended = 0
   readonly #clock: Clock
   readonly #config: FarmConfig
-  readonly #broker: SimBroker
   #watched: Watched[] = []
   readonly #faults: string[] = []
   /** By queue: published, not begun. */
@@ -39,12 +41,10 @@ export class Checker {
   #workersSince = 0
   #longestIdleWait = 0
   #nearest = 0
-  #nearestText = ''
 
-  constructor(clock: Clock, config: FarmConfig, broker: SimBroker) {
+  constructor(clock: Clock, config: FarmConfig) {
     this.#clock = clock
     this.#config = config
-    this.#broker = broker
     const lengths = config.jobs.map(({ ms }) => ms)
     this.#even = Math.max(...lengths) <= 2 * Math.min(...lengths)
     this.#waiting = Array.from({ length: config.queues }, () => new Set())
@@ -55,8 +55,9 @@ export class Checker {
       began: (job) => this.#began(job, index),
       changedJobs: () => this.#idleChanged(index),
       ended: (job) => {
-        this.#watched[index]!.restarts.demands(-1, this.#clock.now)
-        this.#watched[index]!.restarts.needs(-1, this.#clock.now)
+        this.#watched[index]!.restarts.demands(-this.#partOf(job), this.#clock.now)
+        this.#watched[index]!.restarts.needs(-this.#partOf(job), this.#clock.now)
+        this.#watched[index]!.restarts.has(-1, this.#clock.now)
         job.endedAt = this.#clock.now
         this.ended++
         this.#unended--
@@ -72,8 +73,11 @@ export class Checker {
   }
 
   watch(nodes: readonly SimNode[]): void {
-    this.#watched = nodes.map((node) => ({ node, restarts: new Restarts(node.config.keepAlive), freeSince: undefined, idleSince: undefined }))
-    this.#watched.forEach((_, index) => this.#changed(index))
+    this.#watched = nodes.map((node) => ({ node, restarts: new Restarts(node.config.keepAlive), freeSince: undefined, idleSince: undefined, mostWorkers: 0 }))
+    for (const index of this.#watched.keys()) {
+      this.#changed(index)
+      this.#clock.every(1_000, () => this.#checkSurplus(index))
+    }
     for (const { node } of this.#watched)
       node.cpus.onChange = () =>
         this.#watched.forEach((each, index) => {
@@ -81,12 +85,29 @@ export class Checker {
         })
   }
 
+  /** A worker above `minWorkers` was needed within `keepAlive`, and the time that its start and the retirements before its own took. */
+  #checkSurplus(index: number): void {
+    const watched = this.#watched[index]!
+    const { node, restarts } = watched
+    const { pool, settings } = node
+    const alive = pool.workers.length + pool.starting
+    watched.mostWorkers = Math.max(watched.mostWorkers, alive)
+    if (alive <= settings.minWorkers) return
+    const kept = settings.keepAlive + watched.mostWorkers * settings.scaleCheckInterval + 2 * pool.longestStartTime + SURPLUS_SLACK
+    const jobs = restarts.mostJobsSince(this.#clock.now - kept)
+    if (alive > Math.max(settings.minWorkers, jobs))
+      this.#fault(index, `keeps ${alive} workers; in ${Math.round(kept)} ms there were at most ${jobs} jobs at once`)
+  }
+
   published(job: Job): void {
     this.#waiting[job.queue]!.add(job)
     job.ahead = this.#unended++
     const weight = this.#weightOf(job)
     const all = this.#restartsOf(job.queue)
-    for (const restarts of all) restarts.demands(weight, this.#clock.now)
+    for (const restarts of all) {
+      restarts.demands(weight, this.#clock.now)
+      restarts.has(1, this.#clock.now)
+    }
     this.#clock.after(this.#config.nodes[0]!.scaleUpAfter, () => {
       if (job.beganAt !== undefined) return
       this.#longWaiting.add(job)
@@ -104,12 +125,14 @@ export class Checker {
       this.#noteIdleWait(watched, job)
     }
     // First, so that the demand does not fall meanwhile.
-    this.#watched[index]!.restarts.demands(1, now)
-    this.#watched[index]!.restarts.needs(1, now)
+    this.#watched[index]!.restarts.demands(this.#partOf(job), now)
+    this.#watched[index]!.restarts.needs(this.#partOf(job), now)
+    this.#watched[index]!.restarts.has(1, now)
     const weight = this.#weightOf(job)
     const waitedLong = this.#longWaiting.delete(job)
     for (const restarts of this.#restartsOf(job.queue)) {
       restarts.demands(-weight, now)
+      restarts.has(-1, now)
       if (waitedLong) restarts.needs(-weight, now)
     }
   }
@@ -140,10 +163,15 @@ export class Checker {
     if (fault !== undefined) this.#fault(index, fault)
   }
 
-  /** How much of a worker a job is worth that waits for one. */
+  /** How much of a worker a job takes up while it runs. */
+  #partOf({ kind }: Job): number {
+    return kind === 'await' ? 1 / this.#config.nodes[0]!.concurrency : 1
+  }
+
+  /** How much of a worker it is worth while it waits. */
   #weightOf(job: Job): number {
     const { startCpu, startWait } = this.#config.nodes[0]!
-    return Math.min(1, job.ms / (2 * (startCpu + startWait)))
+    return this.#partOf(job) * Math.min(1, job.ms / (2 * (startCpu + startWait)))
   }
 
   #restartsOf(queue: number): Restarts[] {
@@ -190,10 +218,7 @@ export class Checker {
       shared: this.#config.nodes.length > 1,
       latency: this.#config.latency,
     })
-    if (wait / bound > this.#nearest) {
-      this.#nearest = wait / bound
-      this.#nearestText = `job ${job.number} ${job.kind} ${Math.round(job.ms)} ahead ${job.ahead} wait ${Math.round(wait)} bound ${Math.round(bound)} up ${node.pool.workers.length}/${config.maxWorkers} nodes ${this.#watched.length} machines ${this.#config.machines.length} cpus ${cpus.count} batch ${config.scaleUpBatch} sua ${config.scaleUpAfter} c ${config.concurrency} start ${config.startCpu}+${config.startWait} late ${config.lateBeats} at ${Math.round(this.#clock.now)} ${this.#config.division}`
-    }
+    this.#nearest = Math.max(this.#nearest, wait / bound)
     if (wait > bound)
       this.#fault(
         this.#watched.findIndex((each) => each.node === node),
@@ -221,7 +246,6 @@ export class Checker {
       duration: this.#clock.now,
       longestIdleWait: this.#longestIdleWait,
       nearest: this.#nearest,
-      nearestText: this.#nearestText,
       faults: this.#faults,
     }
   }

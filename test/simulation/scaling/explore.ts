@@ -1,39 +1,33 @@
 import { Random } from '../random.js'
-import { play } from './farm.js'
-import { randomFarm } from './mixes.js'
+import { playSeed } from './scenarios.js'
 
-export const exploreScaling = ({
+export interface Exploration {
+  readonly seed: number
+  readonly runs: number
+  /** No further run begins after so many ms. */
+  readonly time: number
+  readonly endOnFault: boolean
+}
+
+/** Plays a run for each seed from the first on. `faults`: of each run with any, as text with the command that repeats it. */
+export const explore = ({
   seed,
   runs,
-  minutes,
-  first,
-}: {
-  seed: number
-  runs: number
-  minutes: number
-  first: boolean
-}): { runs: number; failures: number; text: string } => {
-  const until = performance.now() + minutes * 60_000
-  const lines: string[] = []
-  let failures = 0
+  time,
+  endOnFault,
+}: Exploration): { readonly runs: number; readonly faults: readonly string[]; readonly nearest: number } => {
+  const until = performance.now() + time
+  const faults: string[] = []
   let played = 0
   let nearest = 0
-  for (; played < runs && performance.now() < until; played++) {
-    const config = randomFarm(seed + played, new Random(seed + played))
-    const began = performance.now()
-    const outcome = play(config)
-    if (performance.now() - began > 2000) lines.push(`slow ${seed + played}: ${performance.now() - began}`)
-    nearest = Math.max(nearest, outcome.nearest)
-    if (outcome.faults.length === 0) continue
-    failures++
-    const { nodes, queues, division } = config
-    lines.push(
-      `seed ${seed + played}: ${nodes.length} nodes, ${queues} queues, ${division}, max ${nodes[0]!.maxWorkers}, c ${nodes[0]!.concurrency}, cpus ${config.machines[0]}/${config.machines.length}, keepAlive ${nodes[0]!.keepAlive}`,
-      ...outcome.faults.slice(0, 3).map((fault) => `  ${fault}`),
-    )
-    if (first) break
+  while (played < runs && performance.now() < until && !(endOnFault && faults.length > 0)) {
+    const each = seed + played++
+    const result = playSeed(each, new Random(each))
+    nearest = Math.max(nearest, ...result.outcomes.map((outcome) => outcome.nearest))
+    if (result.faults.length > 0)
+      faults.push(
+        `A promise was broken after ${played} runs (node scripts/simulate.js --scaling --runs 1 --seed ${each}):\n  ${result.faults.slice(0, 5).join('\n  ')}`,
+      )
   }
-  lines.push(`nearest ${nearest.toFixed(2)}`)
-  return { runs: played, failures, text: lines.join('\n') }
+  return { runs: played, faults, nearest }
 }
-export const repeat = 0

@@ -34,7 +34,6 @@ export interface Outcome {
   readonly nearest: number
   /** The longest wait while a worker of a node that consumes the queue had no job. */
   readonly longestIdleWait: number
-  readonly nearestText: string
   readonly faults: readonly string[]
 }
 
@@ -49,7 +48,7 @@ export const play = (config: FarmConfig): Outcome => {
   const broker = new SimBroker(clock, config)
   const machines = config.machines.map((count) => new Cpus(clock, count))
   const jobs: Job[] = config.jobs.map((spec, number) => ({ ...spec, number, submittedAt: 0, beganAt: undefined, endedAt: undefined, ahead: 0 }))
-  const checker = new Checker(clock, config, broker)
+  const checker = new Checker(clock, config)
   const nodes = config.nodes.map(
     (node, index) => new SimNode(clock, random, { broker, cpus: machines[node.machine]!, config: node, events: checker.eventsOf(index) }),
   )

@@ -1,19 +1,19 @@
-// scripts/simulate.js --scaling bundles and runs this.
+// `node scripts/simulate.js --scaling` bundles and runs this.
 import { parseArgs } from 'node:util'
-import { exploreScaling, repeat } from './explore.js'
-import { report } from './table.js'
+import { explore } from './explore.js'
+import { table } from './table.js'
 
 const HELP = `Simulation of how nodes scale: the rules of src/node/scaling over models of workers, CPUs and brokers.
 
-  --runs N           plays N random farms (default 1,000)
-  --minutes N        plays new random farms for N minutes
+  --runs N           plays N runs (1,000), each of a new seed
+  --minutes N        plays runs for N minutes
   --seed S           the seed of the first; each further one has the next
-  --first            with --runs: ends at the first fault
-  --table            prints what some mixes give, in place of random farms`
+  --first            ends at the first run with a fault
+  --table            prints what some mixes of jobs give, in place of runs`
 
 const { values } = parseArgs({
   options: {
-    runs: { type: 'string', default: '1000' },
+    runs: { type: 'string' },
     minutes: { type: 'string' },
     seed: { type: 'string' },
     first: { type: 'boolean' },
@@ -24,16 +24,14 @@ const { values } = parseArgs({
 })
 
 if (values.help === true) process.stdout.write(`${HELP}\n`)
-else if (values.table === true) process.stdout.write(`${report()}\n`)
+else if (values.table === true) process.stdout.write(`${table()}\n`)
 else {
   const seed = values.seed === undefined ? Date.now() & 0x3fff_ffff : Number(values.seed)
-  const { runs, failures, text } = exploreScaling({
-    seed,
-    runs: values.minutes === undefined ? Number(values.runs) : Number.POSITIVE_INFINITY,
-    minutes: Number(values.minutes ?? Number.POSITIVE_INFINITY),
-    first: values.first === true,
-  })
-  process.stdout.write(`${text}\n${runs} runs, ${failures} with faults, seed ${seed}\n`)
-  if (failures > 0) process.exitCode = 1
+  const runs = values.runs === undefined ? (values.minutes === undefined ? 1_000 : Number.POSITIVE_INFINITY) : Number(values.runs)
+  const time = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes) * 60_000
+  const { runs: played, faults, nearest } = explore({ seed, runs, time, endOnFault: values.first === true })
+  for (const fault of faults) process.stdout.write(`${fault}\n`)
+  const share = Math.round(nearest * 100)
+  process.stdout.write(`${played} runs, ${faults.length} with faults, seed ${seed}; the wait nearest to its bound was ${share} % of it\n`)
+  if (faults.length > 0) process.exitCode = 1
 }
-void repeat

@@ -30,7 +30,8 @@ export interface NodeConfig {
   readonly lateBeats: number
 }
 
-const HEARTBEAT_INTERVAL = 1_000
+/** ms */
+export const HEARTBEAT_INTERVAL = 1_000
 
 /** A node: the real rules of scaling over the models of its pool and its broker. The looks are those of src/node/scaling/scaling.ts. */
 export class SimNode {
@@ -40,7 +41,6 @@ export class SimNode {
   readonly scale: NodeAutoscaler
   readonly settings: NodeSettings
   readonly #clock: Clock
-  readonly #random: Random
   readonly #broker: SimBroker
   readonly #consumer: SimConsumer
   readonly #prefetch: PrefetchControl
@@ -60,7 +60,6 @@ export class SimNode {
     this.config = config
     this.cpus = cpus
     this.#clock = clock
-    this.#random = random
     this.#broker = broker
     this.settings = readNodeOptions({ tasks: '/tasks.js', minWorkers, maxWorkers, concurrency, scaleUpAfter, scaleUpBatch, keepAlive })
     this.pool = new SimPool(clock, cpus, config, {

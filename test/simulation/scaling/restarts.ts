@@ -22,13 +22,15 @@ class Peaks {
 
 /**
  * Finds workers that are started within `keepAlive` of a retirement although nothing more was to be done than before it: the highest demand since the
- * retirement is not above what was needed in the `keepAlive` before it. The demand are the jobs that run, and those that wait: of these, one that takes less
- * than two starts of a worker counts as the part of it that it is. Needed was what ran, and of what waited those that did so for `scaleUpAfter`.
+ * retirement is not above what was needed in the `keepAlive` before it. The demand, in workers, are the jobs that run, and those that wait: of these, one that
+ * takes less than two starts of a worker counts as the part of it that it is. One that leaves its thread free is worth a slot, others a worker. Needed was what
+ * ran, and of what waited those that did so for `scaleUpAfter`.
  */
 export class Restarts {
   readonly #keepAlive: number
   readonly #demand = new Peaks()
   readonly #needed = new Peaks()
+  readonly #jobs = new Peaks()
   #retiredAt = Number.NEGATIVE_INFINITY
   #before = 0
 
@@ -38,6 +40,15 @@ export class Restarts {
 
   demands(by: number, at: number): void {
     this.#demand.change(this.#demand.value + by, at)
+  }
+
+  /** Jobs that run or wait. */
+  has(by: number, at: number): void {
+    this.#jobs.change(this.#jobs.value + by, at)
+  }
+
+  mostJobsSince(at: number): number {
+    return this.#jobs.since(at)
   }
 
   needs(by: number, at: number): void {

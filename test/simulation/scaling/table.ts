@@ -4,7 +4,7 @@ import { burst, farm, poisson, times } from './mixes.js'
 
 const quantile = (sorted: readonly number[], q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0
 
-export const MIXES: Readonly<Record<string, () => FarmConfig>> = {
+const MIXES: Readonly<Record<string, () => FarmConfig>> = {
   '8 x 1.5 s at once, max 4': () => farm(burst(8, 1_500), { maxWorkers: 4 }),
   '100 x 250 ms at once': () => farm(burst(100, 250)),
   '200 ms at load 2, 120 s': () => farm(poisson(new Random(7), 10, 200, { until: 120_000 })),
@@ -17,7 +17,7 @@ export const MIXES: Readonly<Record<string, () => FarmConfig>> = {
   'burst 20 x 1 s, then 10 ms each 5 s, 10 min': () => farm([...burst(20, 1_000), ...times(120, (i) => burst(1, 10, i * 5_000)).flat()], {}, { after: 20_000 }),
 }
 
-export const row = (name: string, { waits, starts, retired, workerSeconds, peakWorkers, faults, jobs }: Outcome): string => {
+const row = (name: string, { waits, starts, retired, workerSeconds, peakWorkers, faults, jobs }: Outcome): string => {
   const over = jobs.filter(({ beganAt, endedAt }) => beganAt !== undefined && endedAt !== undefined && endedAt - beganAt > 3_000).length
   const wait = [0.5, 0.99, 1].map((q) => Math.round(quantile(waits, q))).join('/')
   return `${name.padEnd(46)} | ${wait.padEnd(18)} | ${String(starts).padStart(4)} ${String(retired).padStart(4)} | peak ${peakWorkers} | ${Math.round(workerSeconds)} s${over > 0 ? ` | over 3 s: ${over}` : ''}${faults.length > 0 ? ` | ${faults[0]}` : ''}`
@@ -38,4 +38,5 @@ const random101 = (): string => {
   return `${outcomes.length} random mixes: longest wait median ${Math.round(quantile(longest, 0.5))}, p90 ${Math.round(quantile(longest, 0.9))}, worst ${Math.round(longest.at(-1)!)}; starts ${sum((each) => each.starts)}, worker-seconds ${sum((each) => each.workerSeconds)}, with faults ${outcomes.filter(({ faults }) => faults.length > 0).length}`
 }
 
-export const report = (): string => [...Object.entries(MIXES).map(([name, make]) => row(name, play(make()))), random101()].join('\n')
+/** What some mixes of jobs give: waits, starts and retirements, worker-seconds. */
+export const table = (): string => [...Object.entries(MIXES).map(([name, make]) => row(name, play(make()))), random101()].join('\n')
