@@ -70,6 +70,16 @@ describe('jobs that are ready in the queues', () => {
     expect(wanted({ ready: { jobs: 3, runTime: 2_000 } })).toBe(5)
   })
 
+  it('are late when some were there at each look for two starts, although their run times are short and jobs begin', () => {
+    const growth = new Growth({ concurrency: 1, scaleUpAfter: 250, scaleUpBatch: 2, cpus: 2 })
+    const at = (now: number, load: Partial<Load> = {}): number =>
+      growth.wanted({ ...BUSY, waiting: [], waited: 0, ready: { jobs: 5, runTime: 1 }, lastBegan: now, now, ...load }, 100)
+    expect([0, 250, 500, 600, 601].map((now) => at(now))).toEqual([1, 1, 1, 1, 3])
+    // Workers have started: for as long again, the run times say what is needed.
+    const three = { running: 3, up: 3 }
+    expect([at(850, { starting: 2 }), at(1_100, three), at(1_450, three), at(1_451, three)]).toEqual([3, 3, 3, 5])
+  })
+
   it('are no reason to start a worker while a slot is free', () => {
     const growth = new Growth({ concurrency: 1, scaleUpAfter: 250, scaleUpBatch: 2, cpus: 2 })
     for (let now = 0; now < 5_000; now += 250) expect(growth.wanted({ ...BUSY, ...READY, running: 1, up: 2, now }, 100)).toBe(2)
