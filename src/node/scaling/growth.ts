@@ -17,6 +17,8 @@ export interface Load {
   readonly waited: number
   /** Jobs that are ready in the node's queues. */
   readonly ready: WaitingJobs
+  /** The broker was asked at this look; otherwise `ready` is nothing. */
+  readonly asked: boolean
   /** Several nodes consume these queues, or it is not known that none does. */
   readonly shared: boolean
   /** Jobs that run. */
@@ -71,7 +73,7 @@ export class Growth {
     const alive = up + starting
     if (starting > 0) this.#startedAt = now
     if (!this.#isFull(load)) this.#readySince = undefined
-    else this.#readySince = ready.jobs > 0 ? (this.#readySince ?? now) : undefined
+    else if (load.asked) this.#readySince = ready.jobs > 0 ? (this.#readySince ?? now) : undefined
     const seen = this.#readySince === undefined ? 0 : now - this.#readySince
     if (startsFail || alive >= max || Math.max(waited, seen) < scaleUpAfter) {
       this.#lookAgainAt = undefined
@@ -86,9 +88,10 @@ export class Growth {
     return Math.max(alive, Math.min(max, needed, up + this.#startsAtOnce))
   }
 
-  /** No slot is free: each runs a job, or its main thread does not turn. */
-  #isFull({ running, up, waited }: Load): boolean {
-    return running >= up * this.#rule.concurrency || waited >= this.#rule.scaleUpAfter
+  /** No slot is free: each runs a job, or holds one that its main thread does not accept. */
+  #isFull({ running, waiting, up, waited }: Load): boolean {
+    const held = waiting.reduce((sum, { jobs }) => sum + jobs, 0)
+    return running + held >= up * this.#rule.concurrency || waited >= this.#rule.scaleUpAfter
   }
 
   /** Jobs that a worker can run at once: where jobs wait although slots are free, their main threads are held, and each of them runs what it runs. */

@@ -23,6 +23,7 @@ export const loadOf = (
     waited: longest,
     // Which tasks they are of is not known.
     ready: { jobs: backlog.reduce((sum, { ready, share = 1 }) => sum + ready * share, 0), runTime: runTimes.all.mean },
+    asked: backlog.length > 0,
     shared: backlog.some(({ share }) => share !== 1),
     running,
     lastBegan: runTimes.lastBegan ?? since,

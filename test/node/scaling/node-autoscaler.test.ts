@@ -14,6 +14,7 @@ const QUIET: Load = {
   waiting: [],
   waited: 0,
   ready: { jobs: 0, runTime: undefined },
+  asked: true,
   shared: false,
   running: 0,
   lastBegan: 0,

@@ -1,7 +1,10 @@
 import { HEARTBEAT_INTERVAL, type NodeConfig } from './node.js'
 
+/** ms; the default. */
+const SCALE_CHECK_INTERVAL = 1_000
+
 /** Time between two looks of a node, ms. */
-const lookInterval = ({ scaleUpAfter }: NodeConfig): number => Math.min(scaleUpAfter, 1_000)
+const lookInterval = ({ scaleUpAfter }: NodeConfig): number => Math.min(scaleUpAfter, SCALE_CHECK_INTERVAL)
 
 export interface BoundInput {
   /** Nodes that start workers on the same machine at once, this one among them. */
@@ -45,7 +48,8 @@ const longestStart = ({ startCpu, startWait }: NodeConfig, { neighbours, cpus }:
  */
 export const waitBound = (node: NodeConfig, input: BoundInput): number => {
   const { shared, ahead, latency, cpus, startTime } = input
-  const look = lookInterval(node) + 2 * latency
+  // While main threads are held, slots seem free, and the broker is asked less often.
+  const look = (node.concurrency > 1 ? SCALE_CHECK_INTERVAL : lookInterval(node)) + 2 * latency
   const start = longestStart(node, input)
   const seen = Math.max(look + node.scaleUpAfter, 2 * startTime) + look
   const second = shared ? node.scaleUpAfter + look : 0

@@ -93,7 +93,7 @@ export class Checker {
     const alive = pool.workers.length + pool.starting
     watched.mostWorkers = Math.max(watched.mostWorkers, alive)
     if (alive <= settings.minWorkers) return
-    const kept = settings.keepAlive + watched.mostWorkers * settings.scaleCheckInterval + 2 * pool.longestStartTime + SURPLUS_SLACK
+    const kept = settings.keepAlive + watched.mostWorkers * (settings.scaleCheckInterval + settings.scaleUpAfter) + 2 * pool.longestStartTime + SURPLUS_SLACK
     const jobs = restarts.mostJobsSince(this.#clock.now - kept)
     if (alive > Math.max(settings.minWorkers, jobs))
       this.#fault(index, `keeps ${alive} workers; in ${Math.round(kept)} ms there were at most ${jobs} jobs at once`)
