@@ -113,7 +113,7 @@ export class Growth {
     const late = Math.min(Math.max(waited, now - lastBegan), now - this.#startedAt) > longest
     if (!late && this.#lastBeginsAfter(waiting, jobs, up * perWorker) <= longest) return alive
     const work = waiting.reduce((sum, { jobs, runTime = Number.POSITIVE_INFINITY }) => sum + jobs * Math.min(1, runTime / longest), 0)
-    const needed = Math.max(Math.ceil((running + work) / perWorker), late ? up + Math.ceil(jobs / perWorker) : 0)
+    const needed = Math.max(Math.ceil((running + work) / perWorker), late ? up + Math.min(this.#rule.scaleUpBatch, Math.ceil(jobs / perWorker)) : 0)
     return cpuFree ? needed : Math.min(needed, WORKERS_PER_CPU * this.#rule.cpus)
   }
 

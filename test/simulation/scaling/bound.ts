@@ -42,7 +42,7 @@ const longestStart = ({ startCpu, startWait }: NodeConfig, { neighbours, cpus }:
  * 3. Workers start. Each job before it that has not ended takes a worker at most, and the node has `minWorkers`. A round starts as many as start at once, and
  *    takes a start and the look after it. Where several nodes share the queue, each starts workers for its share and looks twice: then the last of
  *    them, one for each node at most, start alone.
- * 4. Where jobs take very different times, the run times may mislead the node in each round, until the jobs are late again.
+ * 4. Where jobs take very different times, the run times may mislead the node in each round, until the jobs are late again; then `scaleUpBatch` workers start.
  *
  * It does not depend on how long the jobs take.
  */
@@ -55,7 +55,8 @@ export const waitBound = (node: NodeConfig, input: BoundInput): number => {
   const second = shared ? node.scaleUpAfter + look : 0
   const needed = Math.max(0, ahead + 1 - node.minWorkers)
   const cpu = needed + node.minWorkers > 2 * cpus ? 2 * (HEARTBEAT_INTERVAL + node.lateBeats) + look : 0
-  const rounds = Math.min(needed, Math.ceil(needed / startsAtOnce(node, cpus)) + (shared ? input.nodes : 0))
+  const batch = input.even ? startsAtOnce(node, cpus) : Math.min(node.scaleUpBatch, startsAtOnce(node, cpus))
+  const rounds = Math.min(needed, Math.ceil(needed / batch) + (shared ? input.nodes : 0))
   const again = input.even ? 0 : 2 * startTime + look
   return seen + cpu + rounds * (second + start + look + again)
 }

@@ -160,7 +160,9 @@ export class Checker {
     const most = Math.max(node.settings.scaleUpBatch, node.cpus.count, 2)
     if (node.pool.starting > most) this.#fault(index, `starts ${node.pool.starting} workers at once; at most ${most}`)
     const fault = restarts.started(this.#clock.now)
-    if (fault !== undefined) this.#fault(index, fault)
+    // What waited while starts failed was not needed from what there is.
+    const { failing, keepAlive } = node.config
+    if (fault !== undefined && !(failing[1] > 0 && this.#clock.now < failing[1] + 2 * keepAlive)) this.#fault(index, fault)
   }
 
   /** How much of a worker a job takes up while it runs. */
