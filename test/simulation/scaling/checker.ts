@@ -55,8 +55,8 @@ export class Checker {
       began: (job) => this.#began(job, index),
       changedJobs: () => this.#idleChanged(index),
       ended: (job) => {
-        this.#watched[index]!.restarts.demands(-this.#partOf(job), this.#clock.now)
-        this.#watched[index]!.restarts.needs(-this.#partOf(job), this.#clock.now)
+        this.#watched[index]!.restarts.demands(-this.#weightOf(job), this.#clock.now)
+        this.#watched[index]!.restarts.needs(-this.#weightOf(job), this.#clock.now)
         this.#watched[index]!.restarts.has(-1, this.#clock.now)
         job.endedAt = this.#clock.now
         this.ended++
@@ -125,8 +125,8 @@ export class Checker {
       this.#noteIdleWait(watched, job)
     }
     // First, so that the demand does not fall meanwhile.
-    this.#watched[index]!.restarts.demands(this.#partOf(job), now)
-    this.#watched[index]!.restarts.needs(this.#partOf(job), now)
+    this.#watched[index]!.restarts.demands(this.#weightOf(job), now)
+    this.#watched[index]!.restarts.needs(this.#weightOf(job), now)
     this.#watched[index]!.restarts.has(1, now)
     const weight = this.#weightOf(job)
     const waitedLong = this.#longWaiting.delete(job)
@@ -165,15 +165,10 @@ export class Checker {
     if (fault !== undefined && !(failing[1] > 0 && this.#clock.now < failing[1] + 2 * keepAlive)) this.#fault(index, fault)
   }
 
-  /** How much of a worker a job takes up while it runs. */
-  #partOf({ kind }: Job): number {
-    return kind === 'await' ? 1 / this.#config.nodes[0]!.concurrency : 1
-  }
-
-  /** How much of a worker it is worth while it waits. */
-  #weightOf(job: Job): number {
-    const { startCpu, startWait } = this.#config.nodes[0]!
-    return this.#partOf(job) * Math.min(1, job.ms / (2 * (startCpu + startWait)))
+  /** How much of a worker a job is worth. */
+  #weightOf({ kind, ms }: Job): number {
+    const { concurrency, startCpu, startWait } = this.#config.nodes[0]!
+    return Math.min(1, ms / (2 * (startCpu + startWait))) / (kind === 'await' ? concurrency : 1)
   }
 
   #restartsOf(queue: number): Restarts[] {

@@ -22,8 +22,8 @@ class Peaks {
 
 /**
  * Finds workers that are started within `keepAlive` of a retirement although nothing more was to be done than before it: the highest demand since the
- * retirement is not above what was needed in the `keepAlive` before it. The demand, in workers, are the jobs that run, and those that wait: of these, one that
- * takes less than two starts of a worker counts as the part of it that it is. One that leaves its thread free is worth a slot, others a worker. Needed was what
+ * retirement is not above what was needed in the `keepAlive` before it. The demand, in workers, are the jobs that run and wait: one that leaves its
+ * thread free is worth a slot, another a worker, and one that takes less than two starts of a worker the part of that that it is. Needed was what
  * ran, and of what waited those that did so for `scaleUpAfter`.
  */
 export class Restarts {
