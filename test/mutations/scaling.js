@@ -13,8 +13,8 @@ export const mutations = [
   {
     breaks: 'workers that start are not enough for the jobs that wait',
     file: 'src/node/scaling/growth.ts',
-    find: '    if (jobs <= starting * perWorker) return alive\n',
-    put: '',
+    find: 'Math.max(Math.ceil((running + work) / perWorker)',
+    put: 'Math.max(starting + Math.ceil((running + work) / perWorker)',
     test: 'test/node/scaling/growth.test.ts',
   },
   {
@@ -34,12 +34,14 @@ export const mutations = [
     file: 'src/node/scaling/growth.ts',
     find: '    if (!late && this.#lastBeginsAfter(waiting, jobs, up * perWorker) <= longest) return alive\n',
     put: '',
+    test: 'test/node/scaling/growth.test.ts',
   },
   {
     breaks: 'each node starts workers for all jobs of a queue',
     file: 'src/node/scaling/load.ts',
     find: 'sum + ready * share, 0)',
-    put: 'sum + ready * Math.min(1, 9 * share), 0)',
+    put: 'sum + ready * Math.ceil(share), 0)',
+    test: 'test/node/scaling/load.test.ts',
   },
   {
     breaks: 'nodes that see the same jobs start workers at the same time',
@@ -98,6 +100,7 @@ export const mutations = [
     file: 'src/node/scaling/worker-cpu.ts',
     find: 'const LEAST_BUSY = 500',
     put: 'const LEAST_BUSY = 1',
+    test: 'test/node/scaling/worker-cpu.test.ts',
   },
   {
     breaks: 'a job whose CPU time is not known yet is taken for one that waits',

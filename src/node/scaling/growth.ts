@@ -106,8 +106,6 @@ export class Growth {
     const alive = up + starting
     const perWorker = this.#perWorker(load)
     const jobs = waiting.reduce((sum, each) => sum + each.jobs, 0)
-    // The workers that start are enough.
-    if (jobs <= starting * perWorker) return alive
     const longest = STARTS * startTime
     // What the tasks that wait took so far says little by then: other tasks hold the workers, or a run is longer than those before.
     const late = Math.min(Math.max(waited, now - lastBegan), now - this.#startedAt) > longest

@@ -22,7 +22,7 @@ const LEAST_BUSY = 500
 /** Where a job holds its thread for so much of its time, it leaves no room for another. */
 const HOLDS = 0.3
 /** What was seen so long ago counts little, ms. */
-const MEMORY = 30_000
+const MEMORY = 5_000
 /** About as long ago are the starts beside which the CPU time was used that heartbeats tell, ms. */
 const STARTS_COUNT = 1_000
 /** So much of all CPUs is all of them. */
