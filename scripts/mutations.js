@@ -1,7 +1,7 @@
 // Applies each mutation of test/mutations/ to a copy of the tree and checks that a test catches it: those of promises.js by their fault
-// test, those of simulation.js and blind.js by the simulation alone, those of queue.js by the simulation of the stores, and
-// those of queue-proofs.js by a proof of the soak of the queue (both: Node 22.13 or later).
-// `npm run test:mutations [-- --list promises|simulation|blind|queue|queue-proofs] [--promise 5] [--only TEXT]`.
+// test, those of simulation.js and blind.js by the simulation alone, those of scaling.js by the simulation of how nodes scale or a unit test, those of queue.js by
+// the simulation of the stores, and those of queue-proofs.js by a proof of the soak of the queue (both: Node 22.13 or later).
+// `npm run test:mutations [-- --list promises|simulation|blind|scaling|queue|queue-proofs] [--promise 5] [--only TEXT]`.
 import { isBuiltin } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -9,16 +9,18 @@ import { mutations as blind } from '../test/mutations/blind.js'
 import { mutations as promises } from '../test/mutations/promises.js'
 import { mutations as queue } from '../test/mutations/queue.js'
 import { mutations as queueProofs } from '../test/mutations/queue-proofs.js'
+import { mutations as scaling } from '../test/mutations/scaling.js'
 import { mutations as simulation } from '../test/mutations/simulation.js'
 import { byFaultTest } from './mutations/by-fault-test.js'
 import { byQueueProof } from './mutations/by-queue-proof.js'
-import { bySimulation, byStoreSimulation } from './mutations/by-simulation.js'
+import { byScalingSimulation, bySimulation, byStoreSimulation } from './mutations/by-simulation.js'
 import { Copy } from './mutations/copy.js'
 
 const LISTS = {
   promises: { mutations: promises, run: byFaultTest },
   simulation: { mutations: simulation, run: bySimulation },
   blind: { mutations: blind, run: bySimulation },
+  scaling: { mutations: scaling, run: byScalingSimulation },
   queue: { mutations: queue, run: byStoreSimulation },
   'queue-proofs': { mutations: queueProofs, run: byQueueProof },
 }
@@ -42,7 +44,7 @@ const copy = new Copy(fileURLToPath(new URL('..', import.meta.url)))
 let caught = 0
 try {
   // A simulation that fails without a mutation would seem to catch all of them.
-  for (const simulation of [bySimulation, byStoreSimulation]) {
+  for (const simulation of [bySimulation, byStoreSimulation, byScalingSimulation]) {
     if (!wanted.some(({ run }) => run === simulation)) continue
     const { caught: broken, how } = await simulation(copy)
     if (broken) throw new Error(`The simulation fails without a mutation: ${how}`)

@@ -18,6 +18,21 @@ export const bySimulation = (copy, _mutation) => playRuns(copy, 'test/simulation
 /** As `bySimulation`, with the simulation of the stores. */
 export const byStoreSimulation = (copy, _mutation) => playRuns(copy, 'test/queue/simulation/main.ts', STORE_RUNS)
 
+/** Of how nodes scale. */
+const SCALING_RUNS = 240
+
+/** As `bySimulation`, with the simulation of how nodes scale; a mutation with a `test` is given to that unit test. */
+export const byScalingSimulation = async (copy, mutation) => {
+  const test = mutation?.test
+  if (test === undefined) return playRuns(copy, 'test/simulation/scaling/main.ts', SCALING_RUNS)
+  const { failed } = await execa(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', '--bail=1', test], {
+    cwd: copy.root,
+    reject: false,
+    timeout: TIMEOUT_MS,
+  })
+  return { caught: failed, how: test }
+}
+
 const playRuns = async ({ root }, entry, runs) => {
   const file = join(root, 'simulation.mjs')
   try {

@@ -17,6 +17,8 @@ export interface Load {
   readonly waited: number
   /** Jobs that are ready in the node's queues. */
   readonly ready: WaitingJobs
+  /** The broker was asked at this look; otherwise `ready` is nothing. */
+  readonly asked: boolean
   /** Several nodes consume these queues, or it is not known that none does. */
   readonly shared: boolean
   /** Jobs that run. */
@@ -55,6 +57,8 @@ export class Growth {
   readonly #rule: GrowthRule
   /** Since when ready jobs were found at each look, while no slot was free. A depth has no age. */
   #readySince: number | undefined
+  /** When a worker last started. */
+  #startedAt = Number.NEGATIVE_INFINITY
   /** Several nodes see the same jobs: this one looks again at this time. */
   #lookAgainAt: number | undefined
 
@@ -67,14 +71,15 @@ export class Growth {
     const { waiting, waited, ready, now, up, starting, startsFail } = load
     const { scaleUpAfter } = this.#rule
     const alive = up + starting
+    if (starting > 0) this.#startedAt = now
     if (!this.#isFull(load)) this.#readySince = undefined
-    else this.#readySince = ready.jobs > 0 ? (this.#readySince ?? now) : undefined
+    else if (load.asked) this.#readySince = ready.jobs > 0 ? (this.#readySince ?? now) : undefined
     const seen = this.#readySince === undefined ? 0 : now - this.#readySince
     if (startsFail || alive >= max || Math.max(waited, seen) < scaleUpAfter) {
       this.#lookAgainAt = undefined
       return alive
     }
-    const needed = this.#needed(load, this.#readySince === undefined ? waiting : [...waiting, ready])
+    const needed = this.#needed(load, this.#readySince === undefined ? waiting : [...waiting, ready], Math.max(waited, seen))
     if (needed <= alive) {
       this.#lookAgainAt = undefined
       return alive
@@ -83,9 +88,10 @@ export class Growth {
     return Math.max(alive, Math.min(max, needed, up + this.#startsAtOnce))
   }
 
-  /** No slot is free: each runs a job, or its main thread does not turn. */
-  #isFull({ running, up, waited }: Load): boolean {
-    return running >= up * this.#rule.concurrency || waited >= this.#rule.scaleUpAfter
+  /** No slot is free: each runs a job, or holds one that its main thread does not accept. */
+  #isFull({ running, waiting, up, waited }: Load): boolean {
+    const held = waiting.reduce((sum, { jobs }) => sum + jobs, 0)
+    return running + held >= up * this.#rule.concurrency || waited >= this.#rule.scaleUpAfter
   }
 
   /** Jobs that a worker can run at once: where jobs wait although slots are free, their main threads are held, and each of them runs what it runs. */
@@ -94,19 +100,18 @@ export class Growth {
     return Math.min(concurrency, Math.max(1, running / Math.max(1, up)))
   }
 
-  #needed(load: Load, waiting: readonly WaitingJobs[]): number {
-    const { running, waited, now, lastBegan, up, starting, startTime, cpuFree } = load
+  /** `waited`: how long there have been jobs that wait. */
+  #needed(load: Load, waiting: readonly WaitingJobs[], waited: number): number {
+    const { running, now, lastBegan, up, starting, startTime, cpuFree } = load
     const alive = up + starting
     const perWorker = this.#perWorker(load)
     const jobs = waiting.reduce((sum, each) => sum + each.jobs, 0)
-    // The workers that start are enough.
-    if (jobs <= starting * perWorker) return alive
     const longest = STARTS * startTime
-    // What the tasks that wait took so far says little once nothing begins: other tasks hold the workers, or a run is longer than those before.
-    const late = Math.max(waited, now - lastBegan) > longest
+    // What the tasks that wait took so far says little by then: other tasks hold the workers, or a run is longer than those before.
+    const late = Math.min(Math.max(waited, now - lastBegan), now - this.#startedAt) > longest
     if (!late && this.#lastBeginsAfter(waiting, jobs, up * perWorker) <= longest) return alive
     const work = waiting.reduce((sum, { jobs, runTime = Number.POSITIVE_INFINITY }) => sum + jobs * Math.min(1, runTime / longest), 0)
-    const needed = Math.max(Math.ceil((running + work) / perWorker), late ? alive + 1 : 0)
+    const needed = Math.max(Math.ceil((running + work) / perWorker), late ? up + Math.min(this.#rule.scaleUpBatch, Math.ceil(jobs / perWorker)) : 0)
     return cpuFree ? needed : Math.min(needed, WORKERS_PER_CPU * this.#rule.cpus)
   }
 

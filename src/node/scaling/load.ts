@@ -14,6 +14,7 @@ export const loadOf = (
   { backlog, workers, cpu, since, now }: { backlog: readonly QueueBacklog[]; workers: readonly WorkerStats[]; cpu: WorkerCpu; since: number; now: number },
 ): { load: Load; workers: Workers } => {
   const { running, peakRunning, starting, startTime = START_TIME, startsFail } = pool.load()
+  cpu.noteStarting(starting, now)
   const { runTimes } = runtime
   const { jobs, longest } = runtime.waiting(now)
   const load: Load = {
@@ -22,6 +23,7 @@ export const loadOf = (
     waited: longest,
     // Which tasks they are of is not known.
     ready: { jobs: backlog.reduce((sum, { ready, share = 1 }) => sum + ready * share, 0), runTime: runTimes.all.mean },
+    asked: backlog.length > 0,
     shared: backlog.some(({ share }) => share !== 1),
     running,
     lastBegan: runTimes.lastBegan ?? since,
@@ -31,8 +33,6 @@ export const loadOf = (
     startsFail,
     cpuFree: cpu.isFree(workers),
   }
-  const { concurrency } = settings
   const idle = workers.filter((worker) => worker.running === 0 && worker.writtenAhead === 0).length
-  const atOnce = Math.ceil(peakRunning / concurrency)
-  return { load, workers: { idle, needed: Math.max(atOnce, cpu.needed(workers, concurrency)) } }
+  return { load, workers: { idle, needed: cpu.needed(peakRunning, settings.concurrency) } }
 }

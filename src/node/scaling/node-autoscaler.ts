@@ -38,6 +38,8 @@ export class NodeAutoscaler {
   readonly #demand: Demand
   readonly #resize: (workers: number) => void
   readonly #maxByCommand: number
+  /** Workers start that were wanted because of what waited. */
+  #grows = false
   /** The next worker is not retired before this time. */
   #retireAt: number
 
@@ -61,7 +63,9 @@ export class NodeAutoscaler {
     // During a rolling restart there is one worker more than wanted.
     const isMore = wanted > Math.max(this.wanted, up + starting)
     if (isMore) this.#want(wanted)
-    this.#demand.note(Math.max(workers.needed, isMore ? wanted : 0), now)
+    // A worker is kept for as long from when it is up, however long its start took.
+    this.#grows = isMore || (this.#grows && starting > 0)
+    this.#demand.note(Math.max(workers.needed, this.#grows ? this.wanted : 0), now)
     this.#shrink(load, workers)
   }
 

@@ -7,6 +7,7 @@ const BUSY: Load = {
   waiting: [{ jobs: 1, runTime: undefined }],
   waited: 250,
   ready: { jobs: 0, runTime: undefined },
+  asked: true,
   shared: false,
   running: 1,
   lastBegan: 9_750,
@@ -68,6 +69,28 @@ describe('jobs that are ready in the queues', () => {
 
   it('count together with those that wait in the node', () => {
     expect(wanted({ ready: { jobs: 3, runTime: 2_000 } })).toBe(5)
+  })
+
+  it('are late when some were there at each look for two starts, although their run times are short and jobs begin', () => {
+    const growth = new Growth({ concurrency: 1, scaleUpAfter: 250, scaleUpBatch: 2, cpus: 2 })
+    const at = (now: number, load: Partial<Load> = {}): number =>
+      growth.wanted({ ...BUSY, waiting: [], waited: 0, ready: { jobs: 5, runTime: 1 }, lastBegan: now, now, ...load }, 100)
+    expect([0, 250, 500, 600, 601].map((now) => at(now))).toEqual([1, 1, 1, 1, 3])
+    // Workers have started: for as long again, the run times say what is needed.
+    const three = { running: 3, up: 3 }
+    expect([at(850, { starting: 2 }), at(1_100, three), at(1_450, three), at(1_451, three)]).toEqual([3, 3, 3, 5])
+  })
+
+  it('count on at looks that do not ask the broker, and where slots hold jobs that main threads do not accept', () => {
+    const growth = new Growth({ concurrency: 2, scaleUpAfter: 250, scaleUpBatch: 2, cpus: 2 })
+    const at = (now: number, load: Partial<Load> = {}): number =>
+      growth.wanted(
+        { ...BUSY, waiting: [{ jobs: 3, runTime: 30 }], waited: 30, running: 3, up: 3, ready: { jobs: 500, runTime: 30 }, lastBegan: now, now, ...load },
+        100,
+      )
+    expect(at(0)).toBe(3)
+    const notAsked = { asked: false, ready: { jobs: 0, runTime: 30 } }
+    expect([at(250, notAsked), at(500, notAsked), at(600)]).toEqual([3, 3, 5])
   })
 
   it('are no reason to start a worker while a slot is free', () => {

@@ -14,6 +14,7 @@ const QUIET: Load = {
   waiting: [],
   waited: 0,
   ready: { jobs: 0, runTime: undefined },
+  asked: true,
   shared: false,
   running: 0,
   lastBegan: 0,
@@ -56,6 +57,23 @@ describe('the number of workers', () => {
     // Two were needed until half a second ago.
     for (let now = 4_250; now <= 6_500; now += 250) expect(check({ now, up: 2 }, { idle: 2 })).toBe(2)
     expect(check({ now: 7_000, up: 2 }, { idle: 2 })).toBe(1)
+  })
+
+  it('keeps what it started for keepAlive from when it is up', () => {
+    const { check } = scaler({ minWorkers: 1 })
+    check({ now: 250, waiting: [{ jobs: 9, runTime: undefined }], waited: 250, running: 1, up: 1 })
+    // The starts take longer than keepAlive.
+    for (let now = 500; now <= 8_000; now += 250) check({ now, up: 1, starting: 2, running: 1 }, { needed: 1 })
+    for (let now = 8_250; now <= 11_000; now += 250) expect(check({ now, up: 3 }, { idle: 3 })).toBe(3)
+    expect(check({ now: 11_250, up: 3 }, { idle: 3 })).toBe(2)
+  })
+
+  it('a replacement that starts keeps none', () => {
+    const { check } = scaler({ minWorkers: 1 })
+    check({ now: 250, waiting: [{ jobs: 9, runTime: undefined }], waited: 250, running: 1, up: 1 })
+    check({ now: 500, up: 3 }, { needed: 3 })
+    for (let now = 750; now <= 3_500; now += 250) check({ now, up: 2, starting: 1 }, { needed: 1 })
+    expect(check({ now: 4_000, up: 3 }, { idle: 3 })).toBe(2)
   })
 
   it.each<[string, Partial<Load>, Partial<Workers>]>([
