@@ -242,11 +242,11 @@ export class Runtime {
     return { jobs, longest }
   }
 
-  /** Requeues the jobs of a queue that have waited for a worker since `since`, ms on the clock of `performance.now()`. Returns how many. */
-  giveBackHeld(queue: string, since: number): number {
+  /** Requeues the jobs of a queue that have waited for a worker since `since`, ms on the clock of `performance.now()`. Returns their keys. */
+  giveBackHeld(queue: string, since: number): string[] {
     const held = this.#state.active.values().filter((job) => job.waitsForWorker && job.queue === queue && job.poolJob!.spec.submittedAt <= since)
     for (const job of held) job.withdraw('held')
-    return held.length
+    return held.map(({ key }) => key)
   }
 
   /** How long the tasks run. */

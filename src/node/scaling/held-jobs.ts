@@ -3,17 +3,25 @@ import type { QueueBacklog } from '../broker.js'
 
 /** A job that has waited here so long goes back, ms. The node looks four times a second, so the job is ready for others within one second. */
 const HELD_TIME = 750
-/** ms until jobs of the same queue go back again. They may have come to this node again, as no other has room: the pause doubles up to the longest. */
+/** ms until jobs of the same queue go back again. Where one has come to this node again, as no other has room, the pause doubles up to the longest. */
 const FIRST_PAUSE = 1_000
 const MAX_PAUSE = 30_000
-/** A queue that gave nothing back for so long begins with the first pause again, ms. */
-const FORGET_AFTER = 60_000
+
+/** The last time that a queue gave jobs back. */
+interface GivenBack {
+  /** By their keys. */
+  readonly jobs: ReadonlySet<string>
+  /** None goes back before this time. */
+  readonly until: number
+  /** ms */
+  readonly pause: number
+}
 
 /** Jobs that wait in a node for a worker while their queue has nothing for other nodes: these may be idle. */
 export class HeldJobs {
   readonly #runtime: Pick<Runtime, 'giveBackHeld'>
   /** By queue. */
-  readonly #pauses = new Map<string, { until: number; length: number }>()
+  readonly #last = new Map<string, GivenBack>()
 
   constructor(runtime: Pick<Runtime, 'giveBackHeld'>) {
     this.#runtime = runtime
@@ -21,19 +29,20 @@ export class HeldJobs {
 
   /** Gives them back, and returns how many. `now`: ms on the clock of `performance.now()`. */
   giveBack(backlog: readonly QueueBacklog[], now: number): number {
-    const queues = backlog.filter(({ queue, ready, share }) => ready === 0 && share !== 1 && (this.#pauses.get(queue)?.until ?? 0) <= now)
+    const queues = backlog.filter(({ queue, ready, share }) => ready === 0 && share !== 1 && (this.#last.get(queue)?.until ?? 0) <= now)
     let given = 0
     for (const { queue } of queues) {
-      const back = this.#runtime.giveBackHeld(queue, now - HELD_TIME)
-      if (back > 0) this.#pause(queue, now)
-      given += back
+      const jobs = this.#runtime.giveBackHeld(queue, now - HELD_TIME)
+      if (jobs.length > 0) this.#note(queue, jobs, now)
+      given += jobs.length
     }
     return given
   }
 
-  #pause(queue: string, now: number): void {
-    const last = this.#pauses.get(queue)
-    const length = last === undefined || now - last.until > FORGET_AFTER ? FIRST_PAUSE : Math.min(MAX_PAUSE, 2 * last.length)
-    this.#pauses.set(queue, { until: now + length, length })
+  #note(queue: string, jobs: readonly string[], now: number): void {
+    const last = this.#last.get(queue)
+    const cameAgain = last !== undefined && jobs.some((key) => last.jobs.has(key))
+    const pause = cameAgain ? Math.min(MAX_PAUSE, 2 * last.pause) : FIRST_PAUSE
+    this.#last.set(queue, { jobs: new Set(jobs), until: now + pause, pause })
   }
 }

@@ -32,8 +32,9 @@ export class Hold {
     return Math.min(this.#most, this.#ahead)
   }
 
-  /** `lately`: the tasks that run, or began in the last `LATELY`. True: the number has changed. */
+  /** `lately`: the tasks that run, or began in the last `LATELY`; where there are none, the number stays. True: it has changed. */
   update(lately: readonly TaskRuns[], now: number): boolean {
+    if (lately.length === 0) return false
     const before = this.ahead
     const right = rightNumber(lately)
     if (right === undefined) this.#ahead = 0
@@ -64,7 +65,7 @@ export class Hold {
   }
 }
 
-/** Undefined: a task was never measured. Infinity: none began lately. */
+/** Undefined: a task was never measured. */
 const rightNumber = (lately: readonly TaskRuns[]): number | undefined => {
   let right = Number.POSITIVE_INFINITY
   for (const { p95 } of lately) {

@@ -76,10 +76,11 @@ export class Scaling {
     if (this.#isAsking) return false
     const { runtime, settings } = this.#parts
     const { concurrency, scaleUpAfter, scaleCheckInterval } = settings
-    const running = workers.reduce((sum, worker) => sum + worker.running, 0)
-    // A main thread that does not turn leaves its slots free.
-    const isFull = running >= workers.length * concurrency || runtime.waiting(now).longest >= scaleUpAfter
-    return isFull || now - this.#askedAt >= scaleCheckInterval
+    const { jobs, longest } = runtime.waiting(now)
+    // A main thread that does not turn leaves its slots free: what is held for it takes them.
+    let taken = workers.reduce((sum, worker) => sum + worker.running, 0)
+    for (const held of jobs.values()) taken += held
+    return taken >= workers.length * concurrency || longest >= scaleUpAfter || now - this.#askedAt >= scaleCheckInterval
   }
 
   /** Undefined: the broker cannot be asked. */

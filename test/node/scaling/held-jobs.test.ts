@@ -4,16 +4,17 @@ import { HeldJobs } from '../../../src/node/scaling/held-jobs.js'
 
 const QUEUE: QueueBacklog = { queue: 'q', ready: 0, share: 0.5 }
 
-/** Each call gives one job back. */
-const setUp = (count = 1) => {
+/** Each call gives these jobs back: by default one that was not here before. */
+const setUp = (jobsOf: (call: number) => string[] = (call) => [`job ${call}`]) => {
   const calls: [queue: string, since: number][] = []
-  const held = new HeldJobs({
-    giveBackHeld: (queue, since) => {
-      calls.push([queue, since])
-      return count
-    },
-  })
-  return { held, calls }
+  const held = new HeldJobs({ giveBackHeld: (queue, since) => jobsOf(calls.push([queue, since])) })
+  /** The times of the calls, of a node that looks each 250 ms. */
+  const look = (from: number, to: number): number[] => {
+    calls.length = 0
+    for (let now = from; now <= to; now += 250) held.giveBack([QUEUE], now)
+    return calls.map(([, since]) => since + 750)
+  }
+  return { held, calls, look }
 }
 
 it('what has waited for three quarters of a second goes back', () => {
@@ -34,19 +35,15 @@ it.each<[string, Partial<QueueBacklog>]>([
   expect(calls).toEqual([])
 })
 
-it('what comes to this node again goes back after a pause that doubles', () => {
-  const { held, calls } = setUp()
-  for (let now = 10_000; now <= 40_000; now += 250) held.giveBack([QUEUE], now)
-  expect(calls.map(([, since]) => since + 750)).toEqual([10_000, 11_000, 13_000, 17_000, 25_000])
-  // Nothing went back for a minute.
-  held.giveBack([QUEUE], 200_000)
-  held.giveBack([QUEUE], 201_000)
-  expect(calls).toHaveLength(7)
+it('one look in a second gives jobs of a queue back', () => {
+  expect(setUp().look(10_000, 13_000)).toEqual([10_000, 11_000, 12_000, 13_000])
+})
+
+it('the pause doubles while a job comes to this node again', () => {
+  const { look } = setUp((call) => (call < 100 ? ['the same', `job ${call}`] : ['another']))
+  expect(look(10_000, 60_000)).toEqual([10_000, 11_000, 13_000, 17_000, 25_000, 41_000])
 })
 
 it('a look that finds nothing to give back begins no pause', () => {
-  const { held, calls } = setUp(0)
-  held.giveBack([QUEUE], 10_000)
-  held.giveBack([QUEUE], 10_250)
-  expect(calls).toHaveLength(2)
+  expect(setUp(() => []).look(10_000, 10_500)).toEqual([10_000, 10_250, 10_500])
 })

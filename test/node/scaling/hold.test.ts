@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Hold } from '../../../src/node/scaling/hold.js'
-import { TaskRuns } from '../../../src/runtime/run-times.js'
+import { TaskRuns } from '../../../src/runtime/collections/run-times.js'
 
 /** Undefined: never measured. */
 const task = (ms?: number): TaskRuns => {
@@ -48,5 +48,14 @@ it('is nothing for a while when what was held goes back', () => {
   hold.update([task(1)], 5_999)
   expect(hold.ahead).toBe(0)
   hold.update([task(1)], 6_000)
+  expect(hold.ahead).toBe(9)
+})
+
+it('stays as it was while nothing runs, and is nothing at first', () => {
+  const hold = new Hold(9)
+  expect(hold.update([], 0)).toBe(false)
+  expect(hold.ahead).toBe(0)
+  hold.update([task(1)], 250)
+  expect(hold.update([], 60_000)).toBe(false)
   expect(hold.ahead).toBe(9)
 })

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { NodeParts } from '../../../src/node/node-stats.js'
 import { loadOf } from '../../../src/node/scaling/load.js'
 import { WorkerCpu } from '../../../src/node/scaling/worker-cpu.js'
-import { RunTimes } from '../../../src/runtime/run-times.js'
+import { RunTimes } from '../../../src/runtime/collections/run-times.js'
 
 const parts = {
   pool: { load: () => ({ running: 0, peakRunning: 0, starting: 0, startTime: undefined, startsFail: false }) },

@@ -7,7 +7,7 @@ import { loadOf } from '../../../src/node/scaling/load.js'
 import { NodeAutoscaler } from '../../../src/node/scaling/node-autoscaler.js'
 import { PrefetchControl } from '../../../src/node/scaling/prefetch-control.js'
 import { WorkerCpu } from '../../../src/node/scaling/worker-cpu.js'
-import { TaskRuns } from '../../../src/runtime/run-times.js'
+import { TaskRuns } from '../../../src/runtime/collections/run-times.js'
 import type { Random } from '../random.js'
 import type { SimBroker, SimConsumer } from './broker.js'
 import type { Clock } from './clock.js'
@@ -152,10 +152,10 @@ export class SimNode {
     return { jobs, longest }
   }
 
-  #giveBackHeld(queue: string, since: number): number {
+  #giveBackHeld(queue: string, since: number): string[] {
     const jobs = this.pool.withdraw((job) => job.submittedAt <= since && String(job.queue) === queue)
     this.#consumer.giveBack(jobs)
-    return jobs.length
+    return jobs.map(({ number }) => String(number))
   }
 
   #look(): void {
@@ -181,9 +181,10 @@ export class SimNode {
   #isToAsk(samples: readonly { readonly running: number }[], now: number): boolean {
     if (this.#isAsking) return false
     const { concurrency, scaleUpAfter, scaleCheckInterval } = this.settings
-    const running = samples.reduce((sum, worker) => sum + worker.running, 0)
-    const isFull = running >= samples.length * concurrency || this.#waiting(now).longest >= scaleUpAfter
-    return isFull || now - this.#askedAt >= scaleCheckInterval
+    const { jobs, longest } = this.#waiting(now)
+    let taken = samples.reduce((sum, worker) => sum + worker.running, 0)
+    for (const held of jobs.values()) taken += held
+    return taken >= samples.length * concurrency || longest >= scaleUpAfter || now - this.#askedAt >= scaleCheckInterval
   }
 
   #ask(): void {
