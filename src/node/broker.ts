@@ -44,8 +44,8 @@ export interface Broker {
   /** Jobs that are ready in the node's queues, without delayed ones and those of a paused queue. Rejects when the broker cannot be asked. */
   depth(): Promise<number>
   /**
-   * The same for each queue, with what is known of the other nodes: asked in place of `depth` where it is there, up to four times a second while each slot is
-   * taken. Absent: others may consume the queues, and how many is not known.
+   * The same for each queue, with what is known of the other nodes: asked in place of `depth` where it is there, four times a second while each slot is taken
+   * (more often with a `scaleUpAfter` below 250 ms). Absent: others may consume the queues, and how many is not known.
    */
   backlog?(): Promise<readonly QueueBacklog[]>
   /**

@@ -19,8 +19,10 @@ export const packageVersion = (): string => {
   return version
 }
 
-/** Workers that take jobs. */
-export const upWorkers = (workers: readonly WorkerStats[]): number => workers.filter(({ state }) => state === 'up' || state === 'busy').length
+/** It takes jobs. */
+export const isUp = ({ state }: WorkerStats): boolean => state === 'up' || state === 'busy'
+
+export const upWorkers = (workers: readonly WorkerStats[]): number => workers.filter(isUp).length
 
 /** Bytes of resident memory of this process and the workers, as far as these have told. */
 export const residentMemory = (pool: Pool): number => pool.stats().workers.reduce((sum, { rss }) => sum + (rss ?? 0), process.memoryUsage.rss())

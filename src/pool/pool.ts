@@ -271,7 +271,7 @@ export class Pool<T = AnyTasks> implements AsyncDisposable {
   }
 
   /** @internal What a node scales by. `peakRunning` is that since the last call. */
-  readonly load = (): PoolLoad => poolLoad(this.#state, this.#fleet.starting)
+  readonly load = (): PoolLoad => poolLoad(this.#state, this.#fleet.starting, this.#fleet.isIncomplete)
 
   /** @internal The options that `defineTask` gave a task. */
   taskInfo(name: string): Readonly<TaskInfo> | undefined {

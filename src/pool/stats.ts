@@ -56,14 +56,15 @@ export interface PoolLoad {
   readonly starting: number
   /** Mean time of a start, ms; undefined: no worker was up yet. */
   readonly startTime: number | undefined
-  /** The last start has failed. */
+  /** The last start has failed, and the next is under way or waits. */
   readonly startsFail: boolean
 }
 
-/** `starting`: workers that start. The next call has the peak since this one. */
-export const poolLoad = (pool: PoolState, starting: number): PoolLoad => {
+/** `starting`: workers that start. `missing`: others are wanted. The next call has the peak since this one. */
+export const poolLoad = (pool: PoolState, starting: number, missing: boolean): PoolLoad => {
   pool.findAccepted()
-  const { running, peakRunning, starts } = pool
+  const { hub, running, peakRunning, starts } = pool
   pool.peakRunning = running
-  return { running, peakRunning: Math.max(running, peakRunning), starting, startTime: starts.time, startsFail: starts.failing }
+  const startsFail = starts.failing && (missing || starting > 0 || hub.now() < starts.notBefore)
+  return { running, peakRunning: Math.max(running, peakRunning), starting, startTime: starts.time, startsFail }
 }

@@ -174,7 +174,11 @@ test.each<[Flags, Environment, RegExp]>([
   [{}, { ASYNC_FARM_CONTROL_EXCHANGE: 'two words' }, /^ASYNC_FARM_CONTROL_EXCHANGE must/],
   [{ workers: '2', autoscale: '1,2' }, {}, /^--workers and --autoscale exclude/],
   [{ autoscale: '4,2' }, {}, /^--autoscale must be two whole numbers from 1 to 10000, least and most/],
-  [{ concurrency: '11', prefetch: '10' }, {}, /^--concurrency must be at most the 10 jobs that the node holds for each worker \(--prefetch\)/],
+  [
+    { concurrency: '11', prefetch: '10' },
+    {},
+    /^--concurrency must be at most the 10 jobs that the node holds for each worker \(--prefetch, PREFETCH_PER_WORKER\)/,
+  ],
   [{ concurrency: '11' }, { PREFETCH_PER_WORKER: '10' }, /^--concurrency must be at most the 10 jobs that the node holds/],
   [{ scaleUpAfter: '-1' }, {}, /^--scale-up-after must be/],
   [{ timeLimit: '4s', softTimeLimit: '5s' }, {}, /^--time-limit must be at least/],

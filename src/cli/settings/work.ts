@@ -156,7 +156,7 @@ export const readWork = (flags: Flags, env: Environment, folder: string): WorkSe
   const { prefetchPerWorker, concurrency = NODE_DEFAULTS.concurrency } = options
   if (prefetchPerWorker !== undefined && concurrency > prefetchPerWorker) {
     throw new UsageError(
-      `--concurrency must be at most the ${prefetchPerWorker} jobs that the node holds for each worker (--prefetch); it was given ${concurrency}.`,
+      `--concurrency must be at most the ${prefetchPerWorker} jobs that the node holds for each worker (--prefetch, PREFETCH_PER_WORKER); it was given ${concurrency}.`,
     )
   }
   checkLimits(options)

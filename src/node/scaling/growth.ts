@@ -81,7 +81,8 @@ export class Growth {
     }
     const needed = this.#needed(load, this.#readySince === undefined ? waiting : [...waiting, ready], Math.max(waited, seen))
     if (needed <= alive) {
-      this.#lookAgainAt = undefined
+      // A look that did not ask knows nothing of what is ready.
+      if (load.asked) this.#lookAgainAt = undefined
       return alive
     }
     if (waited < scaleUpAfter && load.shared && !this.#hasLookedAgain(now)) return alive
@@ -106,6 +107,7 @@ export class Growth {
     const alive = up + starting
     const perWorker = this.#perWorker(load)
     const jobs = waiting.reduce((sum, each) => sum + each.jobs, 0)
+    if (jobs === 0) return alive
     const longest = STARTS * startTime
     // What the tasks that wait took so far says little by then: other tasks hold the workers, or a run is longer than those before.
     const late = Math.min(Math.max(waited, now - lastBegan), now - this.#startedAt) > longest

@@ -32,9 +32,8 @@ export class Hold {
     return Math.min(this.#most, this.#ahead)
   }
 
-  /** `lately`: the tasks that run, or began in the last `LATELY`; where there are none, the number stays. True: it has changed. */
+  /** `lately`: the tasks that run, or began in the last `LATELY`. True: the number has changed. */
   update(lately: readonly TaskRuns[], now: number): boolean {
-    if (lately.length === 0) return false
     const before = this.ahead
     const right = rightNumber(lately)
     if (right === undefined) this.#ahead = 0
@@ -65,8 +64,9 @@ export class Hold {
   }
 }
 
-/** Undefined: a task was never measured. */
+/** Undefined: a task was never measured, or none began lately, so that nothing is known of the next. */
 const rightNumber = (lately: readonly TaskRuns[]): number | undefined => {
+  if (lately.length === 0) return undefined
   let right = Number.POSITIVE_INFINITY
   for (const { p95 } of lately) {
     if (p95 === undefined) return undefined

@@ -70,9 +70,9 @@ export class NodeAutoscaler {
   }
 
   /** Keeps as many workers as were needed at once in the last `keepAlive`. */
-  #shrink({ now, starting, waited, ready }: Load, { idle }: Workers): void {
+  #shrink({ now, starting, waited }: Load, { idle }: Workers): void {
     const { scaleDownBatch, scaleCheckInterval } = this.#settings
-    if (now < this.#retireAt || starting > 0 || waited > 0 || ready.jobs > 0) return
+    if (now < this.#retireAt || starting > 0 || waited > 0) return
     const surplus = this.wanted - Math.max(this.min, this.#demand.peak(now))
     const retired = Math.min(scaleDownBatch, idle, surplus)
     if (retired <= 0) return

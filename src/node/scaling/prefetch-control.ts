@@ -3,7 +3,7 @@ import type { Delivery } from '../../runtime/delivery.js'
 import type { Broker, Consumption } from '../broker.js'
 import type { NodeSettings } from '../options.js'
 
-/** Jobs that wait for a rate limit take up no room: as many other jobs may come. This bounds their number, in multiples of `prefetchPerWorker` for each worker. */
+/** Jobs that wait for a rate limit take up no room: as many other jobs may come. This bounds their number, in multiples of all that the node may hold. */
 const MOST_WAITING = 9
 
 /** Sets the prefetch of the node: how many unsettled deliveries it has room for. Those that can run, and those that it holds ahead. */
@@ -20,7 +20,7 @@ export class PrefetchControl {
   #ahead = 0
   /** Jobs that wait for a rate limit. */
   #waiting = 0
-  /** Room for other jobs in place of the waiting ones, in multiples of `prefetchPerWorker` for each worker. */
+  /** Room for other jobs in place of the waiting ones: a power of two, so that it seldom changes. */
   #extra = 0
   /** The previous check already found fewer workers than `#workers`. */
   #fewerBefore = false
@@ -45,8 +45,9 @@ export class PrefetchControl {
   /** Unsettled deliveries, at most. */
   get capacity(): number {
     if (this.#intake === 'one') return 1
-    const forWorker = Math.min(this.#prefetchPerWorker, Math.floor(this.#concurrency * (1 + this.#ahead)))
-    return this.#workers * (forWorker + this.#extra * this.#prefetchPerWorker)
+    // `ahead` may be a fraction, which is a little less than what it stands for.
+    const forWorker = Math.min(this.#prefetchPerWorker, Math.floor(this.#concurrency * (1 + this.#ahead) + 1e-6))
+    return this.#workers * forWorker + this.#extra
   }
 
   /** Those of them that can run at once. */
@@ -68,7 +69,8 @@ export class PrefetchControl {
   }
 
   get #wantedExtra(): number {
-    return Math.min(MOST_WAITING, Math.ceil(this.#waiting / Math.max(1, this.#workers * this.#prefetchPerWorker)))
+    const most = MOST_WAITING * this.#workers * this.#prefetchPerWorker
+    return this.#waiting === 0 ? 0 : Math.min(most, 2 ** Math.ceil(Math.log2(this.#waiting)))
   }
 
   #setExtra(extra: number): void {

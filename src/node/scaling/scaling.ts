@@ -1,15 +1,17 @@
 import { performance } from 'node:perf_hooks'
 import type { WorkerStats } from '../../pool/types.js'
 import { availableCpus } from '../../util/available-cpus.js'
-import { clearInterval, setInterval } from '../../util/node-time.js'
+import { clearInterval, microtask, setInterval } from '../../util/node-time.js'
 import type { QueueBacklog } from '../broker.js'
-import { type NodeParts, upWorkers } from '../node-stats.js'
+import { isUp, type NodeParts } from '../node-stats.js'
 import { HeldJobs } from './held-jobs.js'
 import { Hold, LATELY } from './hold.js'
 import { loadOf } from './load.js'
 import { ConcurrencyAdvice, WorkerCpu } from './worker-cpu.js'
 
-const isUp = ({ state }: WorkerStats): boolean => state === 'up' || state === 'busy'
+/** ms between two looks, at most and at least: `scaleUpAfter` where it is between them. */
+const LONGEST_INTERVAL = 250
+const SHORTEST_INTERVAL = 50
 
 /** Looks at the load of a node again and again: starts and retires workers, holds more or fewer jobs, and gives back what another node can run. */
 export class Scaling {
@@ -37,9 +39,10 @@ export class Scaling {
   }
 
   start(): void {
-    const { scaleUpAfter, scaleCheckInterval } = this.#parts.settings
+    const { scaleUpAfter, scaleCheckInterval, logger } = this.#parts.settings
     this.#since = performance.now()
-    this.#timer = setInterval(() => void this.#look(), Math.min(scaleUpAfter, scaleCheckInterval))
+    const interval = Math.max(SHORTEST_INTERVAL, Math.min(LONGEST_INTERVAL, scaleUpAfter, scaleCheckInterval))
+    this.#timer = setInterval(() => this.#look().catch((err: unknown) => logger?.error({ err }, 'the node could not look at its load')), interval)
   }
 
   stop(): void {
@@ -47,9 +50,11 @@ export class Scaling {
     this.#timer = undefined
   }
 
-  /** A task was measured for the first time: jobs may be held ahead. */
+  /** A task was measured for the first time: jobs may be held ahead. Not in this call: a job is being released. */
   measured(): void {
-    if (this.#timer !== undefined) this.#updateHold(performance.now())
+    microtask(() => {
+      if (this.#timer !== undefined) this.#updateHold(performance.now())
+    })
   }
 
   async #look(): Promise<void> {
@@ -61,10 +66,10 @@ export class Scaling {
     const backlog = this.#isToAsk(workers, now) ? await this.#ask(now) : undefined
     if (this.#timer === undefined) return
     if (this.#takesJobs()) this.#apply(backlog)
-    const { pool, prefetch, scale, settings } = this.#parts
+    const { prefetch, scale, settings } = this.#parts
     if (now - this.#checkedAt < settings.scaleCheckInterval) return
     this.#checkedAt = now
-    prefetch.check(upWorkers(pool.stats().workers), scale.wanted)
+    prefetch.check(this.#upWorkers.length, scale.wanted)
   }
 
   get #upWorkers(): WorkerStats[] {

@@ -39,7 +39,7 @@ export class WorkerCpu {
   readonly #computed = { time: 0, jobs: 0 }
   /** Lately: heartbeats that found the main thread held, and the jobs that ran at heartbeats. */
   readonly #held = { beats: 0, jobs: 0 }
-  #fadedAt = 0
+  #decayedAt = 0
   /** Workers that started lately, on average. */
   #starts = 0
   #startsAt = 0
@@ -51,7 +51,7 @@ export class WorkerCpu {
 
   /** To be called at each look, with the workers that are up. */
   look(workers: readonly WorkerSample[], now: number): void {
-    this.#fade(now)
+    this.#decay(now)
     const seen = new Set<number>()
     for (const worker of workers) {
       if (worker.cpu === undefined) continue
@@ -61,9 +61,9 @@ export class WorkerCpu {
     for (const id of this.#measured.keys()) if (!seen.has(id)) this.#measured.delete(id)
   }
 
-  #fade(now: number): void {
-    const factor = Math.exp((this.#fadedAt - now) / MEMORY)
-    this.#fadedAt = now
+  #decay(now: number): void {
+    const factor = Math.exp((this.#decayedAt - now) / MEMORY)
+    this.#decayedAt = now
     this.#computed.time *= factor
     this.#computed.jobs *= factor
     this.#held.beats *= factor
@@ -151,6 +151,6 @@ export class ConcurrencyAdvice {
   text(jobs: number, cpuShare: number | undefined): string | undefined {
     if (this.#given || jobs < JOBS || cpuShare === undefined || cpuShare >= WAITS_BELOW) return undefined
     this.#given = true
-    return `The workers used ${Math.round(cpuShare * 100)} % of the time of ${jobs} jobs as CPU time: these tasks mostly wait. Where they await (HTTP, SQL) and do not block their thread, one worker can run several at once: 'concurrency' (--concurrency), for example 10. Jobs that share a worker share its death.`
+    return `The workers used ${Math.round(cpuShare * 100)} % of the time of ${jobs} jobs as CPU time: these tasks mostly wait. Where they await (HTTP, SQL), and neither block their thread nor wait for a process of their own, one worker can run several at once: 'concurrency' (--concurrency), for example 10. Jobs that share a worker share its death.`
   }
 }

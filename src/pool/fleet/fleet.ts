@@ -206,6 +206,11 @@ export class Fleet {
     this.#pool.requestBalance()
   }
 
+  /** Fewer workers are up or start than are wanted. */
+  get isIncomplete(): boolean {
+    return this.#workers.serving().length < this.scale.wanted
+  }
+
   /** Workers that start, without spare ones. */
   get starting(): number {
     return this.#workers.serving().filter((worker) => worker.isStarting).length

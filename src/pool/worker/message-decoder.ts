@@ -127,6 +127,7 @@ export const lifelineDecoder =
     switch (kindOf(bytes, start)) {
       case Kind.HEARTBEAT:
         if (end - payloadAt < HEARTBEAT_BYTES) throw new ProtocolError('A HEARTBEAT frame that is too short.')
+        if (!(heartbeatCpuOf(bytes, payloadAt) < Number.POSITIVE_INFINITY)) throw new ProtocolError('A HEARTBEAT frame with a CPU time that is no number.')
         handler.heartbeat(heartbeatRssOf(bytes, payloadAt), heartbeatTurnAgeOf(bytes, payloadAt), heartbeatCpuOf(bytes, payloadAt))
         return
       case Kind.RECALLED:

@@ -90,11 +90,9 @@ export class RunTimes {
 
   #of(name: string): TaskRuns {
     if (name === this.#latestName) return this.#latest!
-    let runs = this.#tasks.get(name)
-    if (runs === undefined) {
-      runs = new TaskRuns()
-      this.#tasks.set(name, runs)
-    }
+    const runs = this.#tasks.get(name) ?? new TaskRuns()
+    // Also one that is known: the newest are kept.
+    this.#tasks.set(name, runs)
     this.#latestName = name
     this.#latest = runs
     return runs

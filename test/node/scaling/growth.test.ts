@@ -107,6 +107,14 @@ describe('jobs that are ready in the queues', () => {
   })
 })
 
+it('a broker that answers more slowly than the node looks delays the second look, and does not forbid it', () => {
+  const growth = new Growth({ concurrency: 1, scaleUpAfter: 250, scaleUpBatch: 100, cpus: 2, random: () => 0.9 })
+  const at = (now: number, asked: boolean): number =>
+    growth.wanted({ ...BUSY, waiting: [], waited: 0, ready: { jobs: asked ? 5 : 0, runTime: 2_000 }, shared: true, asked, now }, 100)
+  expect([at(0, true), at(250, false), at(500, true), at(750, false)]).toEqual([1, 1, 1, 1])
+  expect(at(1_000, true)).toBe(6)
+})
+
 describe('bounds', () => {
   const many = [{ jobs: 50, runTime: 5_000 }]
 

@@ -79,7 +79,6 @@ describe('the number of workers', () => {
   it.each<[string, Partial<Load>, Partial<Workers>]>([
     ['a worker starts', { starting: 1 }, { idle: 3 }],
     ['a job waits', { waited: 10 }, { idle: 3 }],
-    ['a queue has jobs', { ready: { jobs: 1, runTime: 5 } }, { idle: 3 }],
     ['none is idle', {}, { idle: 0 }],
   ])('retires none while %s', (_what, load, workers) => {
     const { check, scale } = scaler()

@@ -49,8 +49,29 @@ describe('the prefetch of a node', () => {
     it.workersChanged(2, 3)
     it.setWaiting(1)
     capacities.push(it.capacity)
-    expect(capacities).toEqual([2, 3, 4, 6, 9, 36])
+    expect(capacities).toEqual([2, 3, 4, 6, 9, 19])
     expect([it.slots, ...slots]).toEqual([4, 2, 2, 2, 2, 2, 4, 4])
+  })
+
+  it.each([
+    [3, 7],
+    [3, 50],
+    [12, 50],
+  ])('reaches prefetchPerWorker: %d at once, %d held', (concurrency, prefetchPerWorker) => {
+    const { control: it } = start({ concurrency, prefetchPerWorker })
+    it.start(1, 1, () => {}, none)
+    it.setAhead((prefetchPerWorker - concurrency) / concurrency)
+    expect(it.capacity).toBe(prefetchPerWorker)
+  })
+
+  it('has room for others in place of jobs that wait for a rate limit', () => {
+    const { control: it } = start({ concurrency: 1, prefetchPerWorker: 10 })
+    it.start(1, 1, () => {}, none)
+    const capacities = [0, 1, 3, 60, 10_000].map((jobs) => {
+      it.setWaiting(jobs)
+      return it.capacity
+    })
+    expect(capacities).toEqual([1, 2, 5, 65, 91])
   })
 
   it('includes a worker that died until the second check', () => {
@@ -98,7 +119,7 @@ describe('the prefetch of a node', () => {
     it.setWaiting(7)
     expect(calls.splice(0)).toEqual(['consume 5', 'pause', 'capacity 10', 'capacity 1', 'resume'])
     await it.setIntake('all')
-    expect(calls).toEqual(['capacity 15'])
+    expect(calls).toEqual(['capacity 13'])
   })
 
   it('stays paused until the operator resumes it, whatever the workers do', async () => {
