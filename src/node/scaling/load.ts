@@ -34,5 +34,5 @@ export const loadOf = (
     cpuFree: cpu.isFree(workers),
   }
   const idle = workers.filter((worker) => worker.running === 0 && worker.writtenAhead === 0).length
-  return { load, workers: { idle, needed: cpu.needed(peakRunning, settings.concurrency) } }
+  return { load, workers: { idle, needed: cpu.needed(peakRunning, settings.concurrency, workers) } }
 }

@@ -21,6 +21,8 @@ interface Measured {
 const LEAST_BUSY = 500
 /** Where a job holds its thread for so much of its time, it leaves no room for another. */
 const HOLDS = 0.3
+/** A main thread that has not turned for so long is held by a long job, ms. */
+const LONG_HELD = 250
 /** What was seen so long ago counts little, ms. */
 const MEMORY = 5_000
 /** About as long ago are the starts beside which the CPU time was used that heartbeats tell, ms. */
@@ -123,8 +125,17 @@ export class WorkerCpu {
     return used <= Math.max(this.#cpus - 1, this.#cpus / 2) && used + this.#starts <= this.#cpus * NEARLY
   }
 
-  /** Workers that so many jobs need at once: `concurrency` of them share a worker, or fewer where they compute or hold its main thread otherwise. */
-  needed(jobs: number, concurrency: number): number {
+  /**
+   * Workers that so many jobs need at once: `concurrency` of them share a worker, or fewer where they compute or hold its main thread otherwise. A main thread
+   * that is held now for long leaves the jobs beside it to the others.
+   */
+  needed(jobs: number, concurrency: number, workers: readonly WorkerSample[]): number {
+    const held = workers.filter(({ running, stalled }) => running > 0 && stalled >= LONG_HELD)
+    const inOthers = Math.max(0, jobs - held.reduce((sum, { running }) => sum + running, 0))
+    return Math.max(held.length + Math.ceil(inOthers / concurrency), this.#neededByKind(jobs, concurrency))
+  }
+
+  #neededByKind(jobs: number, concurrency: number): number {
     const computes = this.#computed.jobs === 0 ? 0 : this.#computed.time / this.#computed.jobs
     // As if one more had been seen to hold its thread: too many workers are kept rather than too few while little is known.
     const holds = (this.#held.beats + 1) / (this.#held.jobs + 1)

@@ -73,7 +73,7 @@ describe('the workers that jobs need at once', () => {
   const needed = (jobs: number, concurrency: number, works: readonly Work[]): number => {
     const cpu = new WorkerCpu(4)
     play(cpu, works, { ms: 10_000 })
-    return cpu.needed(jobs, concurrency)
+    return cpu.needed(jobs, concurrency, [])
   }
 
   it('one for each job where a worker runs one', () => {
@@ -93,13 +93,24 @@ describe('the workers that jobs need at once', () => {
   })
 
   it('one for each job while nothing is known', () => {
-    expect(new WorkerCpu(4).needed(5, 10)).toBe(5)
+    expect(new WorkerCpu(4).needed(5, 10, [])).toBe(5)
   })
 
   it('forgets what was long ago', () => {
     const cpu = new WorkerCpu(4)
     play(cpu, same(4, BLOCKS), { ms: 20_000 })
     play(cpu, same(4, { running: 5, share: 0.01 }), { from: 20_250, ms: 60_000 })
-    expect(cpu.needed(20, 10)).toBe(2)
+    expect(cpu.needed(20, 10, [])).toBe(2)
+  })
+
+  it('includes one for each main thread that is held now, whatever most jobs do', () => {
+    const cpu = new WorkerCpu(4)
+    const held: WorkerSample = { id: 1, state: 'busy', running: 1, cpu: 100, stalled: 5_000 }
+    // Of many jobs, one was seen to hold its thread.
+    for (let now = 0; now < 10_000; now += 250) cpu.look([{ ...held, running: 9, stalled: 0, cpu: now / 100 }], now)
+    expect(cpu.needed(2, 10, [])).toBe(1)
+    expect(cpu.needed(2, 10, [held])).toBe(2)
+    expect(cpu.needed(1, 10, [held])).toBe(1)
+    expect(cpu.needed(1, 10, [{ ...held, running: 0 }])).toBe(1)
   })
 })

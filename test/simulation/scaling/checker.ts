@@ -109,7 +109,8 @@ export class Checker {
       restarts.has(1, this.#clock.now)
     }
     this.#clock.after(this.#config.nodes[0]!.scaleUpAfter, () => {
-      if (job.beganAt !== undefined) return
+      // Where several nodes consume the queue, one of them may hold the job: the others need nothing for it.
+      if (job.beganAt !== undefined || all.length > 1) return
       this.#longWaiting.add(job)
       for (const restarts of all) restarts.needs(weight, this.#clock.now)
     })

@@ -24,7 +24,7 @@ class Peaks {
  * Finds workers that are started within `keepAlive` of a retirement although nothing more was to be done than before it: the highest demand since the
  * retirement is not above what was needed in the `keepAlive` before it. The demand, in workers, are the jobs that run and wait: one that leaves its
  * thread free is worth a slot, another a worker, and one that takes less than two starts of a worker the part of that that it is. Needed was what
- * ran, and of what waited those that did so for `scaleUpAfter`.
+ * ran, and of what waited those that did so for `scaleUpAfter` in a queue that no other node consumes.
  */
 export class Restarts {
   readonly #keepAlive: number
