@@ -60,6 +60,8 @@ export class SimBroker {
   readonly #consumers: SimConsumer[] = []
   readonly #division: Division
   readonly #turns: number[]
+  /** By queue: of its ready jobs, those that were given just now. */
+  readonly #given: number[]
 
   constructor(clock: Clock, { queues, division, latency }: { queues: number; division: Division; latency: number }) {
     this.#clock = clock
@@ -67,6 +69,7 @@ export class SimBroker {
     this.latency = latency
     this.#ready = Array.from({ length: queues }, () => [])
     this.#turns = this.#ready.map(() => 0)
+    this.#given = this.#ready.map(() => 0)
   }
 
   consume(queues: readonly number[], receive: (job: Job) => void): SimConsumer {
@@ -93,26 +96,32 @@ export class SimBroker {
     return this.#consumers.filter(({ queues }) => this.#division === 'together' || queues.includes(queue)).length
   }
 
-  /** Each queue gives its jobs to the nodes with room, in turns. */
+  /** Gives the oldest job first, of whatever queue; each queue to the nodes with room, in turns. */
   deliver(): void {
-    this.#ready.forEach((ready, queue) => {
-      if (ready.length === 0) return
-      const rooms = this.#consumers.flatMap((consumer) => consumer.rooms.filter(({ queues }) => queues.includes(queue)))
-      let without = 0
-      let given = 0
-      while (given < ready.length && without < rooms.length) {
-        const room = rooms[this.#turns[queue]!++ % rooms.length]!
-        if (room.unsettled >= room.capacity) {
-          without++
-          continue
-        }
-        without = 0
-        room.unsettled++
-        const job = ready[given++]!
-        this.#clock.after(this.latency, () => room.receive(job))
+    const first = (queue: number): number => this.#ready[queue]![this.#given[queue]!]?.number ?? Number.POSITIVE_INFINITY
+    const open = new Set(this.#ready.keys())
+    while (open.size > 0) {
+      const queue = [...open].reduce((oldest, each) => (first(each) < first(oldest) ? each : oldest))
+      const room = this.#given[queue]! < this.#ready[queue]!.length ? this.#roomFor(queue) : undefined
+      if (room === undefined) {
+        open.delete(queue)
+        continue
       }
-      ready.splice(0, given)
-    })
+      room.unsettled++
+      const job = this.#ready[queue]![this.#given[queue]!++]!
+      this.#clock.after(this.latency, () => room.receive(job))
+    }
+    this.#ready.forEach((ready, queue) => ready.splice(0, this.#given[queue]))
+    this.#given.fill(0)
+  }
+
+  #roomFor(queue: number): Room | undefined {
+    const rooms = this.#consumers.flatMap((consumer) => consumer.rooms.filter(({ queues }) => queues.includes(queue)))
+    for (let i = 0; i < rooms.length; i++) {
+      const room = rooms[this.#turns[queue]!++ % rooms.length]!
+      if (room.unsettled < room.capacity) return room
+    }
+    return undefined
   }
 
   freed(room: Room): void {

@@ -21,10 +21,10 @@ class Peaks {
 }
 
 /**
- * Finds workers that are started within `keepAlive` of a retirement although nothing more was to be done than before it: the highest demand since the
- * retirement is not above what was needed in the `keepAlive` before it. The demand, in workers, are the jobs that run and wait: one that leaves its
- * thread free is worth a slot, another a worker, and one that takes less than two starts of a worker the part of that that it is. Needed was what
- * ran, and of what waited those that did so for `scaleUpAfter` in a queue that no other node consumes.
+ * Finds workers that are started within `keepAlive` of a retirement although nothing more was to be done than before it: since the retirement, neither was the
+ * demand above what was needed in the `keepAlive` before it, nor were there more jobs at once. The demand, in workers, is that of the jobs that run and wait.
+ * A job that leaves its thread free is worth a slot, another a worker; one that takes less than two starts of a worker is worth the part of that that it
+ * takes. What ran was needed, and what waited for `scaleUpAfter` in a queue that no other node consumes.
  */
 export class Restarts {
   readonly #keepAlive: number
@@ -33,6 +33,7 @@ export class Restarts {
   readonly #jobs = new Peaks()
   #retiredAt = Number.NEGATIVE_INFINITY
   #before = 0
+  #jobsBefore = 0
 
   constructor(keepAlive: number) {
     this.#keepAlive = keepAlive
@@ -57,6 +58,7 @@ export class Restarts {
 
   retired(at: number): void {
     this.#before = this.#needed.since(at - this.#keepAlive)
+    this.#jobsBefore = this.#jobs.since(at - this.#keepAlive)
     this.#retiredAt = at
   }
 
@@ -66,7 +68,7 @@ export class Restarts {
     if (passed > this.#keepAlive) return undefined
     const since = this.#demand.since(this.#retiredAt)
     // Sums of fractions.
-    if (since > this.#before + 0.001) return undefined
+    if (since > this.#before + 0.001 || this.#jobs.since(this.#retiredAt) > this.#jobsBefore) return undefined
     return `starts a worker ${Math.round(passed)} ms after it retired one: ${this.#before.toFixed(1)} were needed before, and the demand is ${since.toFixed(1)}`
   }
 }
