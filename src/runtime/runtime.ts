@@ -242,9 +242,10 @@ export class Runtime {
     return { jobs, longest }
   }
 
-  /** Requeues the jobs of a queue that have waited for a worker since `since`, ms on the clock of `performance.now()`. Returns their keys. */
+  /** Requeues all jobs of a queue that wait for a worker, if one has waited since `since`, ms on the clock of `performance.now()`. Returns their keys. */
   giveBackHeld(queue: string, since: number): string[] {
-    const held = this.#state.active.values().filter((job) => job.waitsForWorker && job.queue === queue && job.poolJob!.spec.submittedAt <= since)
+    const held = this.#state.active.values().filter((job) => job.waitsForWorker && job.queue === queue)
+    if (!held.some((job) => job.poolJob!.spec.submittedAt <= since)) return []
     for (const job of held) job.withdraw('held')
     return held.map(({ key }) => key)
   }

@@ -151,7 +151,7 @@ export class RetryAfterError extends PreforkError {
     const delay: unknown = (options as { readonly delay?: unknown } | null | undefined)?.delay
     if (typeof delay !== 'number' || !(delay >= 0) || delay === Number.POSITIVE_INFINITY)
       throw new TypeError(
-        `new RetryAfterError(message, { delay }): 'delay' must be the milliseconds before the next attempt, a finite number of 0 or more; it was given ${typeof delay === 'object' && delay !== null ? 'an object' : String(delay)}.`,
+        `new RetryAfterError(message, { delay }): 'delay' must be the milliseconds before the next attempt, a finite number of 0 or more; it was given ${typeof delay === 'object' && delay !== null ? 'an object' : typeof delay === 'string' ? `the text '${delay}'` : String(delay)}.`,
       )
     super('ERR_PREFORK_RETRY_AFTER', message, options)
     this.delay = delay

@@ -1,9 +1,9 @@
 import type { Runtime } from '../../runtime/runtime.js'
 import type { QueueBacklog } from '../broker.js'
 
-/** A job that has waited here so long goes back, ms. The node looks four times a second, so the job is ready for others within one second. */
+/** Where one has waited here so long, all go back, ms. The node looks four times a second, so they are ready for others within one second. */
 const HELD_TIME = 750
-/** ms until jobs of the same queue go back again. Where one has come to this node again, as no other has room, the pause doubles up to the longest. */
+/** ms until jobs of the same queue go back again where one has come to this node again, as no other has room. The pause doubles up to the longest. */
 const FIRST_PAUSE = 1_000
 const MAX_PAUSE = 30_000
 
@@ -42,7 +42,7 @@ export class HeldJobs {
   #note(queue: string, jobs: readonly string[], now: number): void {
     const last = this.#last.get(queue)
     const cameAgain = last !== undefined && jobs.some((key) => last.jobs.has(key))
-    const pause = cameAgain ? Math.min(MAX_PAUSE, 2 * last.pause) : FIRST_PAUSE
+    const pause = cameAgain ? Math.min(MAX_PAUSE, Math.max(FIRST_PAUSE, 2 * last.pause)) : 0
     this.#last.set(queue, { jobs: new Set(jobs), until: now + pause, pause })
   }
 }

@@ -1,3 +1,4 @@
+import type { WorkerStats } from '../../pool/types.js'
 import type { TaskRuns } from '../../runtime/collections/run-times.js'
 
 /** A job is held ahead only if it begins within this time, ms. */
@@ -55,14 +56,14 @@ export class Hold {
     this.#raiseAt = now + LOWER_AFTER
     this.#ahead = to
   }
-
-  /** What is held goes back: nothing is held ahead for a while. True: the number has changed. */
-  clear(now: number): boolean {
-    const before = this.ahead
-    this.#lower(0, now)
-    return this.ahead !== before
-  }
 }
+
+/** The part of a worker's statistics that is read. */
+type WorkerJobs = Pick<WorkerStats, 'running' | 'job' | 'stalled'>
+
+/** Workers whose slots become free soon, as far as is known: a job that runs for longer than those ahead may wait holds its slot for who knows how long. */
+export const movingWorkers = (workers: readonly WorkerJobs[], concurrency: number): number =>
+  workers.filter(({ running, job, stalled }) => stalled <= BEGINS_WITHIN && (running < concurrency || (job?.age ?? 0) <= BEGINS_WITHIN)).length
 
 /** Undefined: a task was never measured, or none began lately, so that nothing is known of the next. */
 const rightNumber = (lately: readonly TaskRuns[]): number | undefined => {

@@ -16,8 +16,9 @@ export class PrefetchControl {
   #giveBack: (queue: string) => void = () => {}
   /** Workers whose slots are included in the capacity. */
   #workers = 0
-  /** Jobs held ahead for each slot. */
+  /** Jobs held ahead for each slot of so many workers. */
   #ahead = 0
+  #aheadWorkers = Number.POSITIVE_INFINITY
   /** Jobs that wait for a rate limit. */
   #waiting = 0
   /** Room for other jobs in place of the waiting ones: a power of two, so that it seldom changes. */
@@ -47,7 +48,8 @@ export class PrefetchControl {
     if (this.#intake === 'one') return 1
     // `ahead` may be a fraction, which is a little less than what it stands for.
     const forWorker = Math.min(this.#prefetchPerWorker, Math.floor(this.#concurrency * (1 + this.#ahead) + 1e-6))
-    return this.#workers * forWorker + this.#extra
+    const ahead = forWorker - this.#concurrency
+    return this.#workers * this.#concurrency + Math.min(this.#workers, this.#aheadWorkers) * ahead + this.#extra
   }
 
   /** Those of them that can run at once. */
@@ -55,9 +57,10 @@ export class PrefetchControl {
     return this.#intake === 'one' ? 1 : this.#workers * this.#concurrency
   }
 
-  /** `jobs`: held ahead for each slot. */
-  setAhead(jobs: number): void {
+  /** `jobs`: held ahead for each slot of so many workers. */
+  setAhead(jobs: number, workers = Number.POSITIVE_INFINITY): void {
     this.#ahead = jobs
+    this.#aheadWorkers = workers
     this.#giveCapacity()
   }
 

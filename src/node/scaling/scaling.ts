@@ -5,7 +5,7 @@ import { clearInterval, microtask, setInterval } from '../../util/node-time.js'
 import type { QueueBacklog } from '../broker.js'
 import { isUp, type NodeParts } from '../node-stats.js'
 import { HeldJobs } from './held-jobs.js'
-import { Hold, LATELY } from './hold.js'
+import { Hold, LATELY, movingWorkers } from './hold.js'
 import { loadOf } from './load.js'
 import { ConcurrencyAdvice, WorkerCpu } from './worker-cpu.js'
 
@@ -26,6 +26,8 @@ export class Scaling {
   #askedAt = Number.NEGATIVE_INFINITY
   #checkedAt = 0
   #isAsking = false
+  /** Workers for whose slots jobs are held ahead: fewer than there are once jobs had to go back. */
+  #aheadWorkers = Number.POSITIVE_INFINITY
   /** Jobs that are ready in the node's queues, as last told. */
   depth: number | undefined
 
@@ -106,10 +108,16 @@ export class Scaling {
 
   #apply(backlog: readonly QueueBacklog[] = []): void {
     const now = performance.now()
-    const { load, workers } = loadOf(this.#parts, { backlog, workers: this.#upWorkers, cpu: this.#cpu, since: this.#since, now })
+    const up = this.#upWorkers
+    const { load, workers } = loadOf(this.#parts, { backlog, workers: up, cpu: this.#cpu, since: this.#since, now })
     this.#parts.scale.check(load, workers)
-    // Now: what goes back would come to this node again.
-    if (this.#parts.broker.canRequeue !== false && this.#heldJobs.giveBack(backlog, now) > 0 && this.#hold.clear(now)) this.#setAhead()
+    const moving = movingWorkers(up, this.#parts.settings.concurrency)
+    const hasGivenBack = this.#parts.broker.canRequeue !== false && this.#heldJobs.giveBack(backlog, now) > 0
+    // At once: what goes back would come to this node again.
+    if (hasGivenBack) this.#aheadWorkers = moving
+    else if (moving > this.#aheadWorkers) this.#aheadWorkers = moving < up.length ? moving : Number.POSITIVE_INFINITY
+    else return
+    this.#setAhead()
   }
 
   #updateHold(now: number): void {
@@ -117,7 +125,7 @@ export class Scaling {
   }
 
   #setAhead(): void {
-    this.#parts.prefetch.setAhead(this.#hold.ahead)
+    this.#parts.prefetch.setAhead(this.#hold.ahead, this.#aheadWorkers)
   }
 
   #advise(): void {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Hold } from '../../../src/node/scaling/hold.js'
+import { Hold, movingWorkers } from '../../../src/node/scaling/hold.js'
 import { TaskRuns } from '../../../src/runtime/collections/run-times.js'
 
 /** Undefined: never measured. */
@@ -40,17 +40,6 @@ it('is lowered when that was right for five seconds, and not raised for as long'
   expect([at(400, 12_000), at(50, 13_000), at(400, 17_500)]).toEqual([8, 8, 8])
 })
 
-it('is nothing for a while when what was held goes back', () => {
-  const hold = new Hold(9)
-  hold.update([task(1)], 0)
-  expect(hold.clear(1_000)).toBe(true)
-  expect(hold.ahead).toBe(0)
-  hold.update([task(1)], 5_999)
-  expect(hold.ahead).toBe(0)
-  hold.update([task(1)], 6_000)
-  expect(hold.ahead).toBe(9)
-})
-
 it('is nothing at first, and where no task began lately', () => {
   const hold = new Hold(9)
   expect(hold.update([], 0)).toBe(false)
@@ -58,4 +47,13 @@ it('is nothing at first, and where no task began lately', () => {
   hold.update([task(1)], 250)
   expect(hold.update([], 60_000)).toBe(true)
   expect(hold.ahead).toBe(0)
+})
+
+it('counts for workers whose slots become free soon', () => {
+  const job = (age: number) => ({ id: 'x', name: 'x', attempt: 1, age })
+  const moving = (concurrency: number, running: number, age?: number, stalled = 0): number =>
+    movingWorkers([{ running, job: age === undefined ? undefined : job(age), stalled }], concurrency)
+  expect([moving(1, 0), moving(1, 1, 500), moving(1, 1, 501)]).toEqual([1, 1, 0])
+  // Another slot is free, but not where the main thread is held.
+  expect([moving(2, 1, 60_000), moving(2, 2, 60_000), moving(2, 1, 60_000, 501)]).toEqual([1, 0, 0])
 })

@@ -53,6 +53,16 @@ describe('the prefetch of a node', () => {
     expect([it.slots, ...slots]).toEqual([4, 2, 2, 2, 2, 2, 4, 4])
   })
 
+  it('holds nothing ahead for workers whose slots do not become free', () => {
+    const { control: it, calls } = start({ concurrency: 1, prefetchPerWorker: 10 })
+    it.start(3, 3, () => {}, none)
+    it.setAhead(9)
+    it.setAhead(9, 1)
+    it.setAhead(9, 0)
+    it.setAhead(9)
+    expect(calls).toEqual(['consume 3', 'capacity 30', 'capacity 12', 'capacity 3', 'capacity 30'])
+  })
+
   it.each([
     [3, 7],
     [3, 50],

@@ -2,7 +2,7 @@ import type { Broker, QueueBacklog } from '../../../src/node/broker.js'
 import type { NodeParts } from '../../../src/node/node-stats.js'
 import { type NodeSettings, readNodeOptions } from '../../../src/node/options.js'
 import { HeldJobs } from '../../../src/node/scaling/held-jobs.js'
-import { Hold, LATELY } from '../../../src/node/scaling/hold.js'
+import { Hold, LATELY, movingWorkers } from '../../../src/node/scaling/hold.js'
 import { loadOf } from '../../../src/node/scaling/load.js'
 import { NodeAutoscaler } from '../../../src/node/scaling/node-autoscaler.js'
 import { PrefetchControl } from '../../../src/node/scaling/prefetch-control.js'
@@ -51,6 +51,7 @@ export class SimNode {
   readonly #all = new TaskRuns()
   readonly #parts: NodeParts
   #lastBegan: number | undefined
+  #aheadWorkers = Number.POSITIVE_INFINITY
   #askedAt = Number.NEGATIVE_INFINITY
   #checkedAt = 0
   #isAsking = false
@@ -103,7 +104,7 @@ export class SimNode {
       () => {},
       () => {},
     )
-    const look = Math.min(scaleUpAfter, this.settings.scaleCheckInterval)
+    const look = Math.max(50, Math.min(250, scaleUpAfter, this.settings.scaleCheckInterval))
     clock.every(look, () => this.#look(), random.next() * look)
     clock.every(HEARTBEAT_INTERVAL, () => clock.after(random.next() * config.lateBeats, () => this.#beat()), random.next() * HEARTBEAT_INTERVAL)
   }
@@ -153,7 +154,9 @@ export class SimNode {
   }
 
   #giveBackHeld(queue: string, since: number): string[] {
-    const jobs = this.pool.withdraw((job) => job.submittedAt <= since && String(job.queue) === queue)
+    const isOfQueue = (job: Job): boolean => String(job.queue) === queue
+    if (!this.pool.waiting.some((job) => isOfQueue(job) && job.submittedAt <= since)) return []
+    const jobs = this.pool.withdraw(isOfQueue)
     this.#consumer.giveBack(jobs)
     return jobs.map(({ number }) => String(number))
   }
@@ -204,12 +207,21 @@ export class SimNode {
     const workers = this.#samples as unknown as Parameters<typeof loadOf>[1]['workers']
     const { load, workers: counts } = loadOf(this.#parts, { backlog, workers, cpu: this.#cpu, since: 0, now })
     this.scale.check(load, counts)
-    if (this.#heldJobs.giveBack(backlog, now) > 0 && this.#hold.clear(now)) this.#prefetch.setAhead(this.#hold.ahead)
+    const samples = this.#samples
+    const moving = movingWorkers(samples as unknown as Parameters<typeof movingWorkers>[0], this.settings.concurrency)
+    if (this.#heldJobs.giveBack(backlog, now) > 0) this.#aheadWorkers = moving
+    else if (moving > this.#aheadWorkers) this.#aheadWorkers = moving < samples.length ? moving : Number.POSITIVE_INFINITY
+    else return
+    this.#setAhead()
+  }
+
+  #setAhead(): void {
+    this.#prefetch.setAhead(this.#hold.ahead, this.#aheadWorkers)
   }
 
   #updateHold(): void {
     const { now } = this.#clock
     const lately = [...this.#tasks.values()].filter(({ running, lastBegan }) => running > 0 || lastBegan >= now - LATELY)
-    if (this.#hold.update(lately, now)) this.#prefetch.setAhead(this.#hold.ahead)
+    if (this.#hold.update(lately, now)) this.#setAhead()
   }
 }

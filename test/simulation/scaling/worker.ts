@@ -52,8 +52,9 @@ export class SimWorker {
     return this.written.length + this.running.size
   }
 
-  get sample(): WorkerSample & { readonly writtenAhead: number } {
+  get sample(): WorkerSample & { readonly writtenAhead: number; readonly job: { readonly age: number } | undefined } {
     const { id, running, written } = this
+    const [oldest] = running
     return {
       id,
       state: this.inFlight > 0 ? 'busy' : 'up',
@@ -61,6 +62,7 @@ export class SimWorker {
       writtenAhead: written.length,
       cpu: this.#told.cpu,
       stalled: this.#told.stalled,
+      job: oldest === undefined ? undefined : { age: this.#clock.now - oldest.beganAt! },
     }
   }
 
