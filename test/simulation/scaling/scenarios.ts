@@ -62,7 +62,7 @@ const holdsThread: Scenario = (seed, random) => {
   )
   const faults = [...one!.faults, ...ten!.faults]
   // Jobs that were written to a held worker go back to the node, and wait for the next look.
-  if (longestWait(ten!) > 1.25 * longestWait(one!) + 750)
+  if (longestWait(ten!) > 1.25 * longestWait(one!) + 1_250)
     faults.push(`with ten slots a job waited ${longestWait(ten!)} ms, with one at most ${longestWait(one!)} ms`)
   if (ten!.starts > one!.starts + 4) faults.push(`with ten slots ${ten!.starts} workers were started, with one ${one!.starts}`)
   return { outcomes: [one!, ten!], faults }
