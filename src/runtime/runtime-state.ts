@@ -27,6 +27,8 @@ export class RuntimeState {
   phase: 'open' | 'paused' | 'closing' = 'open'
   /** Jobs that were delivered and are not settled, by key. A key occurs once. */
   readonly active = new SlotMap<ActiveJob>()
+  /** The most jobs in `active` since `Runtime.takePeakHeld`. */
+  peakActive = 0
   /** Outcomes of finished jobs, by the identity of their delivery. */
   readonly finished: BoundedMap<Outcome>
   /** Identities under which a second message came before the first was settled. A redelivery of one message cannot be told from the other message. */

@@ -81,6 +81,7 @@ export class Runtime {
       return
     }
     active.add(arrived.key, arrived)
+    if (active.size > this.#state.peakActive) this.#state.peakActive = active.size
     channels.watch(delivery.gone)
     this.#admission.enter(arrived)
   }
@@ -240,6 +241,14 @@ export class Runtime {
       longest = Math.max(longest, now - job.poolJob!.spec.submittedAt)
     }
     return { jobs, longest }
+  }
+
+  /** The most jobs that the node held at once since the last call. */
+  takePeakHeld(): number {
+    const state = this.#state
+    const { peakActive } = state
+    state.peakActive = state.active.size
+    return peakActive
   }
 
   /** Requeues all jobs of a queue that wait for a worker, if one has waited since `since`, ms on the clock of `performance.now()`. Returns their keys. */

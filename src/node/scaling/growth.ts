@@ -21,6 +21,8 @@ export interface Load {
   readonly asked: boolean
   /** Several nodes consume these queues, or it is not known that none does. */
   readonly shared: boolean
+  /** All room for jobs ahead was taken at a moment since the last look: short jobs come no faster than there is room for them. */
+  readonly roomTaken: boolean
   /** Jobs that run. */
   readonly running: number
   /** When a job began last. */
@@ -89,10 +91,10 @@ export class Growth {
     return Math.max(alive, Math.min(max, needed, up + this.#startsAtOnce))
   }
 
-  /** No slot is free: each runs a job, or holds one that its main thread does not accept. */
-  #isFull({ running, waiting, up, waited }: Load): boolean {
+  /** No slot is free: each runs a job, or holds one that its main thread does not accept. Or each was, and short jobs ahead of it, a moment ago. */
+  #isFull({ running, waiting, up, waited, roomTaken }: Load): boolean {
     const held = waiting.reduce((sum, { jobs }) => sum + jobs, 0)
-    return running + held >= up * this.#rule.concurrency || waited >= this.#rule.scaleUpAfter
+    return roomTaken || running + held >= up * this.#rule.concurrency || waited >= this.#rule.scaleUpAfter
   }
 
   /** Jobs that a worker can run at once: where jobs wait although slots are free, their main threads are held, and each of them runs what it runs. */

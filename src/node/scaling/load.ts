@@ -8,11 +8,18 @@ import type { WorkerCpu } from './worker-cpu.js'
 /** ms for a start, where none has been measured. */
 const START_TIME = 500
 
-/** What the node knows of its load and its workers. `workers`: those that are up. `since`: when the node began to take jobs. */
-export const loadOf = (
-  { pool, runtime, settings }: NodeParts,
-  { backlog, workers, cpu, since, now }: { backlog: readonly QueueBacklog[]; workers: readonly WorkerStats[]; cpu: WorkerCpu; since: number; now: number },
-): { load: Load; workers: Workers } => {
+/** What a look has found. */
+export interface Seen extends Pick<Load, 'roomTaken' | 'now'> {
+  readonly backlog: readonly QueueBacklog[]
+  /** Those that are up. */
+  readonly workers: readonly WorkerStats[]
+  readonly cpu: WorkerCpu
+  /** When the node began to take jobs. */
+  readonly since: number
+}
+
+/** What the node knows of its load and its workers. */
+export const loadOf = ({ pool, runtime, settings }: NodeParts, { backlog, workers, cpu, roomTaken, since, now }: Seen): { load: Load; workers: Workers } => {
   const { running, peakRunning, starting, startTime = START_TIME, startsFail } = pool.load()
   cpu.noteStarting(starting, now)
   const { runTimes } = runtime
@@ -24,6 +31,7 @@ export const loadOf = (
     // Which tasks they are of is not known.
     ready: { jobs: backlog.reduce((sum, { ready, share = 1 }) => sum + ready * share, 0), runTime: runTimes.all.mean },
     asked: backlog.length > 0,
+    roomTaken,
     shared: backlog.some(({ share }) => share !== 1),
     running,
     lastBegan: runTimes.lastBegan ?? since,

@@ -65,9 +65,11 @@ export class Scaling {
     this.#cpu.look(workers, now)
     this.#updateHold(now)
     this.#advise()
-    const backlog = this.#isToAsk(workers, now) ? await this.#ask(now) : undefined
+    const { runtime, prefetch: room } = this.#parts
+    const roomTaken = runtime.takePeakHeld() >= room.capacity && room.capacity > room.slots
+    const backlog = roomTaken || this.#isToAsk(workers, now) ? await this.#ask(now) : undefined
     if (this.#timer === undefined) return
-    if (this.#takesJobs()) this.#apply(backlog)
+    if (this.#takesJobs()) this.#apply(roomTaken, backlog)
     const { prefetch, scale, settings } = this.#parts
     if (now - this.#checkedAt < settings.scaleCheckInterval) return
     this.#checkedAt = now
@@ -78,9 +80,7 @@ export class Scaling {
     return this.#parts.pool.stats().workers.filter(isUp)
   }
 
-  /** One request at a time, however slowly the broker answers. */
   #isToAsk(workers: readonly WorkerStats[], now: number): boolean {
-    if (this.#isAsking) return false
     const { runtime, settings } = this.#parts
     const { concurrency, scaleUpAfter, scaleCheckInterval } = settings
     const { jobs, longest } = runtime.waiting(now)
@@ -90,8 +90,9 @@ export class Scaling {
     return taken >= workers.length * concurrency || longest >= scaleUpAfter || now - this.#askedAt >= scaleCheckInterval
   }
 
-  /** Undefined: the broker cannot be asked. */
+  /** Undefined: the broker cannot be asked. One request at a time, however slowly it answers. */
   async #ask(now: number): Promise<readonly QueueBacklog[] | undefined> {
+    if (this.#isAsking) return undefined
     const { broker } = this.#parts
     this.#isAsking = true
     this.#askedAt = now
@@ -106,10 +107,10 @@ export class Scaling {
     }
   }
 
-  #apply(backlog: readonly QueueBacklog[] = []): void {
+  #apply(roomTaken: boolean, backlog: readonly QueueBacklog[] = []): void {
     const now = performance.now()
     const up = this.#upWorkers
-    const { load, workers } = loadOf(this.#parts, { backlog, workers: up, cpu: this.#cpu, since: this.#since, now })
+    const { load, workers } = loadOf(this.#parts, { backlog, workers: up, cpu: this.#cpu, roomTaken, since: this.#since, now })
     this.#parts.scale.check(load, workers)
     const moving = movingWorkers(up, this.#parts.settings.concurrency)
     const hasGivenBack = this.#parts.broker.canRequeue !== false && this.#heldJobs.giveBack(backlog, now) > 0

@@ -8,6 +8,7 @@ const BUSY: Load = {
   waited: 250,
   ready: { jobs: 0, runTime: undefined },
   asked: true,
+  roomTaken: false,
   shared: false,
   running: 1,
   lastBegan: 9_750,
@@ -91,6 +92,14 @@ describe('jobs that are ready in the queues', () => {
     expect(at(0)).toBe(3)
     const notAsked = { asked: false, ready: { jobs: 0, runTime: 30 } }
     expect([at(250, notAsked), at(500, notAsked), at(600)]).toEqual([3, 3, 5])
+  })
+
+  it('count where a slot is free, too, if all room for jobs ahead was taken since the last look', () => {
+    const growth = new Growth({ concurrency: 1, scaleUpAfter: 250, scaleUpBatch: 2, cpus: 2 })
+    const at = (now: number, roomTaken: boolean): number =>
+      growth.wanted({ ...BUSY, ...READY, ready: { jobs: 10_000, runTime: 0.2 }, running: 0, lastBegan: now, now, roomTaken }, 100)
+    expect([at(0, true), at(250, true)]).toEqual([1, 3])
+    expect([at(500, false), at(750, true), at(999, true), at(1_000, true)]).toEqual([1, 1, 1, 3])
   })
 
   it('are no reason to start a worker while a slot is free', () => {

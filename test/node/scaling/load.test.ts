@@ -10,7 +10,8 @@ const parts = {
   settings: { concurrency: 1 },
 } as unknown as NodeParts
 
-const loadWith = (backlog: Parameters<typeof loadOf>[1]['backlog']) => loadOf(parts, { backlog, workers: [], cpu: new WorkerCpu(2), since: 0, now: 0 }).load
+const loadWith = (backlog: Parameters<typeof loadOf>[1]['backlog']) =>
+  loadOf(parts, { backlog, workers: [], cpu: new WorkerCpu(2), roomTaken: false, since: 0, now: 0 }).load
 
 it('counts of each queue the share of the node, and all where that is not known', () => {
   const load = loadWith([

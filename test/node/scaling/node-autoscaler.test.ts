@@ -15,6 +15,7 @@ const QUIET: Load = {
   waited: 0,
   ready: { jobs: 0, runTime: undefined },
   asked: true,
+  roomTaken: false,
   shared: false,
   running: 0,
   lastBegan: 0,

@@ -51,6 +51,7 @@ export class SimNode {
   readonly #all = new TaskRuns()
   readonly #parts: NodeParts
   #lastBegan: number | undefined
+  #peakHeld = 0
   #aheadWorkers = Number.POSITIVE_INFINITY
   #askedAt = Number.NEGATIVE_INFINITY
   #checkedAt = 0
@@ -78,7 +79,10 @@ export class SimNode {
         this.#prefetch.workersChanged(this.#upWorkers.length, this.scale.wanted)
       },
     })
-    this.#consumer = broker.consume(config.queues, (job) => this.pool.submit(job))
+    this.#consumer = broker.consume(config.queues, (job) => {
+      this.#peakHeld = Math.max(this.#peakHeld, this.#held)
+      this.pool.submit(job)
+    })
     this.scale = new NodeAutoscaler(this.settings, { cpus: cpus.count, now: clock.now, random: () => random.next() }, (workers) => {
       this.pool.resize(workers)
       this.#prefetch.workersChanged(this.#upWorkers.length, workers)
@@ -166,8 +170,10 @@ export class SimNode {
     const samples = this.#samples
     this.#cpu.look(samples, now)
     this.#updateHold()
-    if (this.#isToAsk(samples, now)) this.#ask()
-    else this.#apply([])
+    const roomTaken = this.#peakHeld >= this.#prefetch.capacity && this.#prefetch.capacity > this.#prefetch.slots
+    this.#peakHeld = this.#held
+    if (roomTaken || this.#isToAsk(samples, now)) this.#ask(roomTaken)
+    else this.#apply(roomTaken, [])
     if (now - this.#checkedAt < this.settings.scaleCheckInterval) return
     this.#checkedAt = now
     this.#prefetch.check(this.#upWorkers.length, this.scale.wanted)
@@ -181,8 +187,11 @@ export class SimNode {
     return this.#upWorkers.map(({ sample }) => sample)
   }
 
+  get #held(): number {
+    return this.#consumer.rooms.reduce((sum, { unsettled }) => sum + unsettled, 0)
+  }
+
   #isToAsk(samples: readonly { readonly running: number }[], now: number): boolean {
-    if (this.#isAsking) return false
     const { concurrency, scaleUpAfter, scaleCheckInterval } = this.settings
     const { jobs, longest } = this.#waiting(now)
     let taken = samples.reduce((sum, worker) => sum + worker.running, 0)
@@ -190,22 +199,23 @@ export class SimNode {
     return taken >= samples.length * concurrency || longest >= scaleUpAfter || now - this.#askedAt >= scaleCheckInterval
   }
 
-  #ask(): void {
+  #ask(roomTaken: boolean): void {
+    if (this.#isAsking) return
     this.#isAsking = true
     this.#askedAt = this.#clock.now
     this.#clock.after(this.#broker.latency, () => {
       const backlog = this.#broker.backlog(this.config.queues)
       this.#clock.after(this.#broker.latency, () => {
         this.#isAsking = false
-        this.#apply(backlog)
+        this.#apply(roomTaken, backlog)
       })
     })
   }
 
-  #apply(backlog: readonly QueueBacklog[]): void {
+  #apply(roomTaken: boolean, backlog: readonly QueueBacklog[]): void {
     const { now } = this.#clock
     const workers = this.#samples as unknown as Parameters<typeof loadOf>[1]['workers']
-    const { load, workers: counts } = loadOf(this.#parts, { backlog, workers, cpu: this.#cpu, since: 0, now })
+    const { load, workers: counts } = loadOf(this.#parts, { backlog, workers, cpu: this.#cpu, roomTaken, since: 0, now })
     this.scale.check(load, counts)
     const samples = this.#samples
     const moving = movingWorkers(samples as unknown as Parameters<typeof movingWorkers>[0], this.settings.concurrency)
