@@ -3,7 +3,7 @@ import { execa } from 'execa'
 import { expect, it } from 'vitest'
 
 const simulate = fileURLToPath(new URL('../../../scripts/simulate.js', import.meta.url))
-const RUNS = 3_000
+const RUNS = 1_000
 
 it(`nodes keep what they promise in ${RUNS} random farms`, { timeout: 900_000 }, async () => {
   const seed = process.env.PREFORK_SEED ?? String(Date.now() & 0x3fff_ffff)
