@@ -111,7 +111,7 @@ export class SimBroker {
       const job = this.#ready[queue]![this.#given[queue]!++]!
       this.#clock.after(this.latency, () => room.receive(job))
     }
-    this.#ready.forEach((ready, queue) => ready.splice(0, this.#given[queue]))
+    for (const [queue, ready] of this.#ready.entries()) ready.splice(0, this.#given[queue])
     this.#given.fill(0)
   }
 
